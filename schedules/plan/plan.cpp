@@ -402,10 +402,10 @@ Result<void> Search::prepare()
     for (int r = 0; r < m_pipeline.ranks; ++r) {
         const Bytes least = leastMemory(m_pipeline, r);
         const Bytes cap = m_pipeline.cap[static_cast<std::size_t>(r)];
-        const Bytes unit = m_request.costs.memoryUnit;
+        const Units units{1, m_request.costs.memoryUnit};
         if (cap < least)
-            return fail(ErrorCode::Invalid, fmt::format("plan, rank {}: a cap of {} is below the {} that one microbatch needs", r, formatBytes(cap, unit), formatBytes(least, unit)),
-                        unit == 1 ? fmt::format("the smallest cap that works is {}B", least) : fmt::format("the smallest cap that works is {:.6g}", static_cast<double>(least) / static_cast<double>(unit)));
+            return fail(ErrorCode::Invalid, fmt::format("plan, rank {}: a cap of {} is below the {} that one microbatch needs", r, units.memoryText(cap), units.memoryText(least)),
+                        units.memory == 1 ? fmt::format("the smallest cap that works is {}B", least) : fmt::format("the smallest cap that works is {:.6g}", units.memoryValue(least)));
     }
     return {};
 }

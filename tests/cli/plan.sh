@@ -108,6 +108,11 @@ run stagewright plan -p 4 -m 8 --memory-limit 0.5
 expect_code 1
 expect_err 'rank 0: a cap of 0.5 is below the 1 that one microbatch needs'
 expect_err 'the smallest cap that works is 1'
+# in bytes both are written as sizes, and the smallest to the byte
+echo '{"format": "stagewright-costs", "version": 1, "duration_ns": {"F": [1000, 1000], "I": [1000, 1000], "W": [1000, 1000]}, "stage_bytes": [{"activation": 2167810}, {"activation": 2167810}]}' >sized.json
+run stagewright plan -p 2 -m 4 --costs sized.json --memory-limit 2MB
+expect_err 'a cap of 1.91 MiB is below the 2.07 MiB that one microbatch needs'
+expect_err 'the smallest cap that works is 2167810B'
 run stagewright plan -p 4 --memory-limit 1,2
 expect_code 2
 expect_err '2 limits for 4 ranks'
