@@ -218,6 +218,13 @@ private slots:
              -64},                                               // the receiver has its copy
             {backward.start, MemoryCategory::Communication, 64}, // the gradient received
             {backward.end, MemoryCategory::Activations, -1000},
+            // Held at once with the workspace, and before the backward with the message that was not free yet.
+            {forward.start, MemoryCategory::Activations, 1000},
+            {forward.end, MemoryCategory::Activations, -1000},
+            {forward.start, MemoryCategory::Communication, 64},
+            {forward.end, MemoryCategory::Communication, -64},
+            {backward.start, MemoryCategory::Communication, 64},
+            {backward.end, MemoryCategory::Communication, -64},
         };
         const auto events = timeline.memoryOf(0);
         QCOMPARE(events.size(), expected.size());
