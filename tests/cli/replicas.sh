@@ -247,6 +247,6 @@ run stagewright record "${memory[@]}" -o memory.stagewright
 expect_code 0
 run stagewright sql memory.stagewright "SELECT COUNT(*) FROM (SELECT sum(d) OVER (PARTITION BY rank, category ORDER BY time_ns) AS s FROM (SELECT rank, category, time_ns, sum(delta_bytes) AS d FROM memory GROUP BY rank, category, time_ns)) WHERE s < 0" --json
 expect_json 0 rows 0 0
-run stagewright sql memory.stagewright "SELECT group_concat(most + 1024 || 'B', ',') FROM (SELECT rank, max(s) AS most FROM (SELECT rank, time_ns, sum(d) OVER (PARTITION BY rank ORDER BY time_ns) AS s FROM (SELECT rank, time_ns, sum(delta_bytes) AS d FROM memory GROUP BY rank, time_ns)) GROUP BY rank ORDER BY rank)" --json
+run stagewright sql memory.stagewright "SELECT group_concat((most + 1024) || 'B', ',') FROM (SELECT rank, max(s) AS most FROM (SELECT rank, time_ns, sum(d) OVER (PARTITION BY rank ORDER BY time_ns) AS s FROM (SELECT rank, time_ns, sum(delta_bytes) AS d FROM memory GROUP BY rank, time_ns)) GROUP BY rank ORDER BY rank)" --json
 run stagewright record "${memory[@]}" --rank-memory "$(json rows 0 0)" -o within.stagewright
 expect_code 0

@@ -6,7 +6,7 @@ expect_same "$(wc -l <<<"$out")" 17
 expect_out '^schedule,ranks,microbatches,chunks,stages,costs,comm,time_unit,makespan,span,bubble_fraction,bubble_rate_span,peak_activation,whole_step,error$'
 expect_out '^1f1b,4,8,auto,4,"F=1,I=1,W=1",0,rank_share,33,33,0.272727,'
 expect_out '^1f1b,4,8,auto,4,"F=1,I=1,W=1",0.5,rank_share,41,'
-expect_out '^zb-h1,4,8,auto,4,"F=1,I=1,W=1",0,rank_share,27,27,0.111111,0.111111,4,$'
+expect_out '^zb-h1,4,8,auto,4,"F=1,I=1,W=1",0,rank_share,27,27,0.111111,0.111111,4,27,$'
 expect_same "$(sed -n 2p <<<"$out" | cut -d, -f1-3)" 1f1b,2,4
 first=$out
 run stagewright sweep -s 1f1b,zb-h1 -p 2,4 -m 4-8/4 --comm 0,0.5 --log-level error
