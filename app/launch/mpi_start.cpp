@@ -197,8 +197,14 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
     if (input[1] >= 0) ::close(input[1]);
     if (late) return tl::unexpected(*tooManyOpenFiles(EMFILE, fmt::format("mpirun has not brought {} processes together within {:.0f} s", run.processes, beginSeconds)));
     if (!WIFEXITED(status)) return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
-    if (few && WEXITSTATUS(status) != 0 && run.started && !run.started() && !stop.stop_requested())
-        return tl::unexpected(*tooManyOpenFiles(EMFILE, fmt::format("mpirun ended with code {} and started no process", WEXITSTATUS(status))));
+    constexpr int ofMpirun = 1; // its own code, where a process has none
+    const bool met = !run.joined || run.joined();
+    const bool ran = !run.started || run.started();
+    if (!met && !stop.stop_requested() && WEXITSTATUS(status) != 0 && (!ran || WEXITSTATUS(status) == ofMpirun)) {
+        const std::string what = fmt::format("mpirun ended with code {} {}", WEXITSTATUS(status), ran ? "before its processes had met" : "and started no process");
+        if (few) return tl::unexpected(*tooManyOpenFiles(EMFILE, what));
+        return fail(ErrorCode::Unavailable, what, "see what it printed above; limits of processes, files and memory are shown by ulimit -a");
+    }
     constexpr int bySignal = 128; // of one of the processes: mpirun adds the signal
     const int code = WEXITSTATUS(status);
     if (code <= bySignal || code == interrupted) return ChildEnd{code, 0};

@@ -249,9 +249,11 @@ printf '{"format":%s%s,"version":1,"answers":[]}' "$(nested 100000 '[')" "$(nest
 printf '{"format":"stagewright-lessons","version":%s%s,"answers":[]}' "$(nested 100000 '[')" "$(nested 100000 ']')" >deep/mallory.json
 printf '{"format":"stagewright-lessons","version":1,"answers":[%s%s]}' "$(nested 100000 '{"a":')" "$(nested 100000 '}')" >deep/trent.json
 cp right.csv deep/bob.csv
+mkfifo deep/pat.csv deep/pip.txt deep/pop.json
 run stagewright lesson latency --answer-dir deep
 expect_code 1
 for name in eve mallory trent; do expect_out "$name +file +fail +deep/$name.json: it is nested too deep"; done
+for name in pat.csv pip.txt pop.json; do expect_out "${name%.*} +file +fail +deep/$name is not a file"; done
 expect_out 'bob +latency +hide-it +pass'
 mkdir -p damaged/stagewright
 cp deep/eve.json damaged/stagewright/lessons.json

@@ -306,6 +306,13 @@ private slots:
         QCOMPARE(leftovers().size(), 1);
         unpacking.reset();
         QCOMPARE(leftovers(), QStringList());
+        const QStringList others{QStringLiteral("stagewright-unpack-backup"), QStringLiteral("stagewright-unpack-abc123"), QStringLiteral("stagewright-unpack-abcdefgh1234567")};
+        for (const QString& name : others) {
+            QVERIFY(QDir(m_temporary.path()).mkdir(name));
+            QVERIFY(age(name));
+        }
+        (void)importTraces({path("killed.tar")}, {});
+        for (const QString& name : others) QVERIFY(QDir(m_temporary.path()).rmdir(name)); // called like ours, and not ours
     }
 
     void damageIsSaid()

@@ -23,6 +23,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
 #include "small_lesson.h"
+#include "traces/lessons/lesson_file.h"
 #include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/edit/schedule_text.h"
@@ -74,6 +75,33 @@ private slots:
         m_fixture = std::make_unique<WindowFixture>();
         qputenv("XDG_DATA_HOME", m_fixture->dir.path().toUtf8());
         m_file = write(QStringLiteral("small.md"), QString::fromUtf8(smallLesson));
+    }
+
+    // What the command line, or another window, keeps while a lesson is open is not written over by what the lesson read at its start.
+    void answers_of_others_stay()
+    {
+        const std::string path = lessons::LearnerProgress::defaultPath();
+        auto lesson = lessons::readLesson(smallLesson, "small.md");
+        QVERIFY(lesson.has_value());
+        const auto shared = std::make_shared<const lessons::Lesson>(std::move(*lesson));
+        const auto keepElsewhere = [&](const char* of, const char* check) {
+            return lessons::LearnerProgress::change(path, [&](lessons::LearnerProgress& now) { now.keep({of, check, shared->hash, lessons::Mark::Done, {}, {}, "elsewhere", {}, 1}); }).has_value();
+        };
+        LessonSession session(shared);
+        LessonSession second(shared);
+        QVERIFY(keepElsewhere("other", "a") && keepElsewhere("small", "low-memory"));
+        session.say("time", "12");
+        second.say("time", "13"); // the same answer: the last one
+        QVERIFY(keepElsewhere("other", "b"));
+        session.say("time", "14");
+        const auto now = lessons::LearnerProgress::read(path);
+        QVERIFY(now.has_value());
+        QCOMPARE(now->answers().size(), std::size_t{4});
+        QCOMPARE(now->find("small", "time")->said, std::string("14"));
+        QCOMPARE(now->find("small", "low-memory")->said, std::string("elsewhere"));
+        QCOMPARE(session.markOf("low-memory"), lessons::Mark::Done); // known here, too, from the writing on
+        session.startOver();
+        QCOMPARE(lessons::LearnerProgress::read(path)->answers().size(), std::size_t{2}); // those of the other lesson
     }
 
     void every_lesson_is_on_the_shelf_and_answers_to_keys()

@@ -26,6 +26,7 @@
 #include <archive_entry.h>
 
 #include "schedules/base/folder.h"
+#include "schedules/base/own_names.h"
 #endif
 
 namespace stagewright {
@@ -176,7 +177,7 @@ void removeAbandoned(const fs::path& temporary)
     constexpr auto fresh = std::chrono::minutes(1);
     std::error_code ignored;
     for (const std::string& name : namesIn(temporary)) {
-        if (!name.starts_with(unpackedIn)) continue;
+        if (!isOwnName(name, unpackedIn)) continue;
         const fs::path path = temporary / name;
         const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (folder < 0) continue;
@@ -294,10 +295,15 @@ private:
         std::error_code failed;
         const fs::path temporary = fs::temp_directory_path(failed);
         if (!failed) removeAbandoned(temporary);
-        std::string pattern = (temporary / fmt::format("{}XXXXXX", unpackedIn)).string();
-        if (failed || mkdtemp(pattern.data()) == nullptr)
-            return stop(ErrorCode::Failed, fmt::format("archive {}: no temporary folder can be made: {}", m_path, failed ? failed.message() : std::strerror(errno)), "set TMPDIR to a folder that is writable");
-        m_folder = pattern;
+        std::string folder;
+        int problem = 0;
+        do {
+            folder = (temporary / newOwnName(unpackedIn)).string();
+            problem = failed ? failed.value() : ::mkdir(folder.c_str(), 0700) == 0 ? 0
+                                                                                   : errno;
+        } while (problem == EEXIST);
+        if (problem != 0) return stop(ErrorCode::Failed, fmt::format("archive {}: no temporary folder can be made: {}", m_path, std::strerror(problem)), "set TMPDIR to a folder that is writable");
+        m_folder = folder;
         m_lock = ::open(m_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (m_lock >= 0) (void)::flock(m_lock, LOCK_EX | LOCK_NB);
         return {};

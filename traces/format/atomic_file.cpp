@@ -1,6 +1,5 @@
 #include "traces/format/atomic_file.h"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -8,9 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <new>
-#include <random>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -18,17 +15,14 @@
 #include <unistd.h>
 
 #include "schedules/base/folder.h"
-#include "schedules/base/hashing.h"
 #include "schedules/base/open_files.h"
+#include "schedules/base/own_names.h"
 
 namespace stagewright {
 
 namespace {
 
-constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
 constexpr std::string_view partEnding = ".part-";
-constexpr std::size_t chanceDigits = 8;
-constexpr std::size_t checkDigits = 7;
 std::atomic<int> direct = 0; // devices and pipes under way
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -54,25 +48,11 @@ std::string target(const std::string& path)
     return code ? path : real.string();
 }
 
-// "out.json.part-" with eight digits by chance and seven that follow from them and the name: nobody else's file is called so.
-std::string partOf(std::string_view name, std::string_view chance)
-{
-    std::string part = std::string(name).append(partEnding).append(chance);
-    std::uint64_t check = mixBits(hashText(part));
-    for (std::size_t i = 0; i < checkDigits; ++i, check /= letters.size()) part += letters[check % letters.size()];
-    return part;
-}
-
-// A name that no other export has.
+// A name that no other export has, and nobody else's file.
 std::string partName(const std::string& path)
 {
-    static std::mutex mutex;
-    static std::mt19937_64 random(std::random_device{}());
-    const std::lock_guard lock(mutex);
-    std::string chance;
-    for (std::size_t i = 0; i < chanceDigits; ++i) chance += letters[random() % letters.size()];
     const std::size_t name = path.rfind('/') + 1;
-    return path.substr(0, name) + partOf(path.substr(name), chance);
+    return path.substr(0, name) + newOwnName(path.substr(name).append(partEnding));
 }
 
 // Parts that a killed export of this user left beside `path`: nobody holds their lock.
@@ -83,8 +63,7 @@ void removeLeftParts(const std::string& path)
     const std::string beginning = whole.filename().string().append(partEnding);
     const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
     for (const std::string& name : namesIn(folder)) {
-        if (name.size() != beginning.size() + chanceDigits + checkDigits || !name.starts_with(beginning)) continue;
-        if (name != partOf(whole.filename().string(), std::string_view(name).substr(beginning.size(), chanceDigits))) continue;
+        if (!isOwnName(name, beginning)) continue;
         const fs::path part = folder / name;
         const int descriptor = ::open(part.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (descriptor < 0) continue;

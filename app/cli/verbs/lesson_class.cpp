@@ -123,7 +123,11 @@ Result<int> gradeClass(const std::vector<Lesson>& course, const std::string& fol
         const std::string file = std::filesystem::path(folder) / name;
         if (!name.ends_with(".csv") && !name.ends_with(".txt") && !name.ends_with(".json")) continue;
         Pupil& pupil = pupils[name.substr(0, name.find('.'))];
-        if (auto read = readFileOf(course, file, name, pupil); !read) pupil.fault = read.error().message;
+        std::error_code unknown;
+        if (!std::filesystem::is_regular_file(file, unknown)) // a pipe would be waited for
+            pupil.fault = fmt::format("{} is not a file", file);
+        else if (auto read = readFileOf(course, file, name, pupil); !read)
+            pupil.fault = read.error().message;
     }
     if (pupils.empty()) return fail(ErrorCode::Usage, fmt::format("{} contains no answers", folder), "name them NAME.csv, NAME.CHECK.csv, NAME.txt or NAME.json");
     if (csv) session.out(csvLine({"name", "lesson", "kind", "id", "verdict", "grade", "value", "minutes", "message"}));

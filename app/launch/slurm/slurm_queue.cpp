@@ -23,7 +23,7 @@ namespace stagewright {
 namespace {
 
 constexpr double patience = 60;                         // seconds for one of Slurm's programs
-constexpr std::size_t mostSaid = std::size_t{16} << 20; // by one of them: the names of a cluster's nodes are a tenth of it
+constexpr std::size_t mostSaid = std::size_t{16} << 20; // by one of them: the names of all nodes of a large cluster are far less
 
 struct Said {
     ChildEnd end;

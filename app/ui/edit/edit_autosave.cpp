@@ -136,8 +136,9 @@ std::optional<EditAutosave::Orphan> EditAutosave::takeOrphan()
         file.close();
         auto record = readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
         if (!record) {
-            QFile::remove(path + QStringLiteral(".damaged"));
-            QFile::rename(path, path + QStringLiteral(".damaged"));
+            QString aside = path + QStringLiteral(".damaged");
+            for (int i = 2; QFile::exists(aside); ++i) aside = path + QStringLiteral(".damaged%1").arg(i);
+            QFile::rename(path, aside);
             emit failed(record.error());
             continue;
         }
