@@ -157,19 +157,25 @@ bool WindowSet::restore(MainWindow& first)
     if (failed) {
         settings.setValue(QLatin1String(restoringKey), false);
         workspaceOf(first).banner()->showQuestion(tr("The last session could not be reopened"), tr("the program ended while reopening it; find the files under Open recent"), tr("Try again"),
-                                                  [this, &first] { restore(first); });
+                                                  [this, &first, windows] { reopen(first, windows); }); // as it was: what is open by then is saved in its place
         return false;
     }
+    reopen(first, windows);
+    if (crashed && workspaceOf(first).banner()->text().isEmpty() && !workspaceOf(first).feature<OrderEditing>()->offersRecovery()) workspaceOf(first).banner()->showNote(tr("Stagewright did not exit properly. The last session has been reopened."));
+    return true;
+}
+
+void WindowSet::reopen(MainWindow& first, const QVariantList& windows)
+{
+    QSettings settings;
     settings.setValue(QLatin1String(restoringKey), true);
     settings.sync();
     for (int i = 0; i < windows.size(); ++i) {
         MainWindow* window = i == 0 ? &first : open();
         sessionOf(*window).restore(windows.at(i).toMap());
     }
-    if (crashed && workspaceOf(first).banner()->text().isEmpty() && !workspaceOf(first).feature<OrderEditing>()->offersRecovery()) workspaceOf(first).banner()->showNote(tr("Stagewright did not exit properly. The last session has been reopened."));
     QTimer::singleShot(4000, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
     connect(&workspaceOf(first).shown(), &Shown::runShown, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
-    return true;
 }
 
 void WindowSet::closing(QMainWindow& window)

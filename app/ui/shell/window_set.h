@@ -49,6 +49,7 @@ signals:
 private:
     explicit WindowSet(QObject* parent);
     void removeStale(const QStringList& kept);
+    void reopen(MainWindow& first, const QVariantList& windows);
     std::vector<MainWindow*> m_windows;
     QStringList m_simulated; // files with runs in memory that this process wrote or took over; those of others are not touched
     QTimer m_timer;
