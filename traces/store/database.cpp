@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "schedules/base/open_files.h"
+#include "traces/store/guarded_files.h"
 #include "traces/store/table_digests.h"
 
 namespace stagewright {
@@ -35,6 +36,7 @@ Error errorOf(sqlite3* handle, int code, const std::string& path)
     const char* reason = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
     switch (code & 0xff) {
     case SQLITE_FULL:
+        if (temporaryFilesWereFull()) return {ErrorCode::Failed, message + "this needs more temporary files on the disk than a file of its size may", "ask for less; if nothing was asked, the file is damaged or made to do so"};
         return {ErrorCode::Failed, message + "the disk is full", "free some space"};
     case SQLITE_IOERR:
         for (const auto& [problem, what, remedy] : noRoom)
@@ -180,13 +182,14 @@ Result<std::unique_ptr<Database>> Database::openInMemory(const std::string& path
 Result<std::unique_ptr<Database>> Database::openAs(const std::string& name, const std::string& path, int flags)
 {
     sqlite3* handle = nullptr;
-    const int code = sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+    const int code = sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, guardedFiles());
     std::unique_ptr<Database> database(new Database(handle, path));
     if (code != SQLITE_OK) return tl::unexpected(errorOf(handle, code, path));
     sqlite3_busy_timeout(handle, Database::busyMilliseconds);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    database->closingCheckpoints(false);
     return database;
 }
 
@@ -203,6 +206,32 @@ Database::~Database()
     m_digests.reset();
     sqlite3_close_v2(m_handle);
     if (!m_mapped.empty()) ::munmap(m_mapped.data(), m_mapped.size());
+}
+
+void Database::closingCheckpoints(bool may) const
+{
+    sqlite3_db_config(m_handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, may ? 0 : 1, nullptr);
+}
+
+void Database::keepRoom(std::int64_t pageSize)
+{
+    m_pageSize = pageSize;
+    int atOnce = pageSize > 0 ? 1 << 16 : 0;
+    (void)sqlite3_file_control(m_handle, "main", SQLITE_FCNTL_CHUNK_SIZE, &atOnce);
+}
+
+Result<void> Database::makeRoom()
+{
+    if (m_pageSize == 0) return {};
+    auto pages = cached("PRAGMA page_count");
+    if (!pages) return tl::unexpected(pages.error());
+    const auto row = step(**pages);
+    if (!row) return tl::unexpected(row.error());
+    sqlite3_int64 bytes = (*pages)->integer(0) * m_pageSize;
+    (*pages)->reset();
+    const int code = sqlite3_file_control(m_handle, "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
+    if (code != SQLITE_OK && code != SQLITE_NOTFOUND) return fail(ErrorCode::Failed, "file " + m_path + ": the disk is full", "free some space");
+    return {};
 }
 
 Error Database::error(int code) const
@@ -301,6 +330,7 @@ Result<void> Transaction::commit()
 {
     if (TableDigests* digests = m_database->digests())
         if (auto done = digests->flush(*m_database); !done) return done;
+    if (auto room = m_database->makeRoom(); !room) return room;
     if (auto done = m_database->execute("COMMIT"); !done) return done;
     m_database = nullptr;
     return {};

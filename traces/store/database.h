@@ -60,12 +60,14 @@ class Watch;
 class Database {
 public:
     static constexpr int busyMilliseconds = 10'000; // how long a call waits for another program
-    // flags as sqlite3_open_v2. Extended result codes, that patience, no triggers.
+    // flags as sqlite3_open_v2. Extended result codes, that patience, no triggers; only journals and logs of its own (guarded_files.h). Nothing is put into the file
+    // when it is closed, unless closingCheckpoints().
     static Result<std::unique_ptr<Database>> open(const std::string& path, int flags);
     // The file alone, as it is: no lock, no log beside it. For folders where nothing can be written.
     static Result<std::unique_ptr<Database>> openAlone(const std::string& path);
     // What a link to a file in memory leads to, which SQLite doesn't follow. Without a log beside it.
     static Result<std::unique_ptr<Database>> openInMemory(const std::string& path);
+    void closingCheckpoints(bool may) const;
     ~Database();
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
@@ -88,6 +90,10 @@ public:
     // Of a run file that is written: digests of its tables (table_digests.h), which every commit renews. Else null.
     void keepDigests();
     TableDigests* digests() const { return m_digests.get(); }
+    // Of a file in WAL mode: every commit finds room in the file for all its pages, also those that are in the log only, so that they can be put into it on a full
+    // disk. 0: no more.
+    void keepRoom(std::int64_t pageSize);
+    Result<void> makeRoom();
     // Of the query that runs on the connection, for what reads on its behalf; nullptr: none runs, or nobody may stop it.
     const Progress* query() const { return m_query; }
     void setQuery(const Progress* progress) { m_query = progress; }
@@ -100,7 +106,8 @@ private:
     std::string m_path;
     std::unordered_map<std::string, Statement> m_cache;
     std::unique_ptr<TableDigests> m_digests;
-    Watch* m_watch = nullptr; // the innermost
+    Watch* m_watch = nullptr;    // the innermost
+    std::int64_t m_pageSize = 0; // 0: no room is kept
     const Progress* m_query = nullptr;
     std::span<std::byte> m_mapped; // of a file in memory, which SQLite reads
 };

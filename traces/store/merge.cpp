@@ -20,6 +20,7 @@ constexpr std::string_view runColumns = "name, schedule_name, note, created_unix
 
 Result<void> copyRun(Database& database, std::int64_t from)
 {
+    if (auto left = runNumbersAreLeft(database); !left) return left;
     auto header = database.prepare(fmt::format("INSERT INTO main.run({0}, state) SELECT {0}, iif(state='recording', "
                                                "'interrupted', state) FROM other.run WHERE id=?",
                                                runColumns));

@@ -120,6 +120,8 @@ Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std:
         return fail(ErrorCode::Usage, "the query has more than one statement", "write one SELECT");
     if (sqlite3_stmt_readonly(handle) == 0) return refused();
 
+    constexpr std::size_t mostBytes = std::size_t{256} << 20; // of all cells
+    std::size_t bytes = 0;
     RunFile::Table table;
     const int columns = sqlite3_column_count(handle);
     for (int i = 0; i < columns; ++i) table.columns.emplace_back(sqlite3_column_name(handle, i));
@@ -128,12 +130,13 @@ Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std:
         if (!row && row.error().code == ErrorCode::Cancelled && !progress.cancelled() && log.tooMuch()) return tl::unexpected(log.error(database));
         if (!row) return tl::unexpected(row.error());
         if (!*row) return table;
-        if (table.rows.size() == maxRows) {
+        if (table.rows.size() == maxRows || bytes > mostBytes) {
             table.truncated = true;
             return table;
         }
         auto& cells = table.rows.emplace_back();
-        for (int i = 0; i < columns; ++i) cells.push_back(cell(statement, i));
+        cells.reserve(static_cast<std::size_t>(columns));
+        for (int i = 0; i < columns; ++i) bytes += sizeof(std::string) + cells.emplace_back(cell(statement, i)).size();
     }
 }
 

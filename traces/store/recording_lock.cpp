@@ -9,9 +9,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "schedules/base/open_files.h"
 
 namespace stagewright {
+
+namespace {
+
+bool isFile(int descriptor)
+{
+    struct stat about {};
+    return ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+} // namespace
 
 RecordingLock::RecordingLock(std::string runFile) : m_runFile(std::move(runFile)), m_path(m_runFile + "-lock") {}
 
@@ -30,7 +42,11 @@ Result<void> RecordingLock::acquire()
         return {};
     }
     for (int attempt = 0; attempt < 100; ++attempt) {
-        const int descriptor = ::open(m_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        const int descriptor = ::open(m_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+        if (descriptor < 0 ? errno == ELOOP || errno == EISDIR || errno == ENXIO : !isFile(descriptor)) {
+            if (descriptor >= 0) ::close(descriptor);
+            return fail(ErrorCode::Unavailable, fmt::format("file {}: its lock {} is not a file of its own, but a link, folder, pipe or device", m_runFile, m_path), "remove it, or copy the run file elsewhere");
+        }
         if (descriptor < 0) {
             if (auto full = tooManyOpenFiles(errno, "file " + m_runFile)) return tl::unexpected(std::move(*full));
             return fail(ErrorCode::Unreadable, "file " + m_runFile + ": its folder is not writable",
@@ -67,8 +83,8 @@ void RecordingLock::release()
     if (m_holds == 0 || --m_holds > 0) return;
     struct stat locked {};
     struct stat present {};
-    if (::fstat(m_descriptor, &locked) == 0 && ::stat(m_path.c_str(), &present) == 0 && locked.st_ino == present.st_ino && locked.st_dev == present.st_dev)
-        ::unlink(m_path.c_str()); // not that of another process
+    if (::fstat(m_descriptor, &locked) == 0 && ::stat(m_path.c_str(), &present) == 0 && locked.st_ino == present.st_ino && locked.st_dev == present.st_dev && locked.st_size == 0)
+        ::unlink(m_path.c_str()); // not that of another process, nor what is not a lock
     ::close(m_descriptor);
     m_descriptor = -1;
 }
@@ -91,9 +107,9 @@ bool RecordingLock::restore()
 bool RecordingLock::heldElsewhere() const
 {
     if (m_holds > 0) return false;
-    const int descriptor = ::open(m_path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = ::open(m_path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) return false;
-    const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const bool held = isFile(descriptor) && ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     ::close(descriptor);
     return held;
 }

@@ -57,25 +57,6 @@ std::uint32_t roundOfLog(const std::string& log)
     return round;
 }
 
-void growBy(Database& database, int bytes)
-{
-    (void)sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);
-}
-
-// The file has room for its pages, also those that are in the log of SQLite only: what is committed can be put into it on a full disk.
-Result<void> makeRoom(Database& database, std::int64_t pageSize)
-{
-    auto pages = database.cached("PRAGMA page_count");
-    if (!pages) return tl::unexpected(pages.error());
-    const auto row = database.step(**pages);
-    if (!row) return tl::unexpected(row.error());
-    sqlite3_int64 bytes = (*pages)->integer(0) * pageSize;
-    (*pages)->reset();
-    const int code = sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
-    if (code != SQLITE_OK && code != SQLITE_NOTFOUND) return fail(ErrorCode::Failed, "file " + database.path() + ": the disk is full", "free some space");
-    return {};
-}
-
 RunStore::Mark markOf(const std::string& path) // of no file: zeros
 {
     struct stat present {};
@@ -188,12 +169,24 @@ bool RunStore::inWal() const
     return row && *row && statement->text(0) == "wal";
 }
 
+std::int64_t RunStore::bytesNow() const
+{
+    return std::max(bytes, markOf(path).bytes) + markOf(path + "-wal").bytes;
+}
+
+void RunStore::keepRoomInWal()
+{
+    pageSize = database->integer("PRAGMA page_size").value_or(0);
+    database->keepRoom(pageSize);
+}
+
 void RunStore::leaveWal() noexcept
 {
     database->quietly("PRAGMA wal_checkpoint(TRUNCATE)");
     sqlite3_busy_timeout(database->handle(), 0);
     database->quietly("PRAGMA journal_mode=DELETE");
     sqlite3_busy_timeout(database->handle(), Database::busyMilliseconds);
+    if (!inWal()) database->keepRoom(0);
 }
 
 Result<void> RunStore::beginRecording()
@@ -202,11 +195,9 @@ Result<void> RunStore::beginRecording()
     // WAL: others read complete steps while this one appends. Refused where a reader is at it: then a journal does.
     if (writers == 0) {
         makePagesSmall(*database);
-        growBy(*database, 1 << 16);
         (void)database->execute("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=4194304");
-        const auto size = database->integer("PRAGMA page_size");
-        (void)database->integer("SELECT count(*) FROM main.run"); // opens the log
-        pageSize = size ? *size : 0;
+        (void)database->integer("SELECT EXISTS(SELECT 1 FROM main.run)"); // opens the log
+        if (inWal()) keepRoomInWal();
         log = {};
         committed();
     }
@@ -216,14 +207,12 @@ Result<void> RunStore::beginRecording()
 
 Result<void> RunStore::appendStep(std::int64_t run, const LoggedStep& step, const StepRows& rows)
 {
-    if (auto done = logStep(*database, run, step, rows); !done) return done;
-    return makeRoom(*database, pageSize);
+    return logStep(*database, run, step, rows); // the commit finds room for it
 }
 
 void RunStore::endRecording() noexcept
 {
     if (--writers == 0 && !savedIn) {
-        growBy(*database, 0);
         leaveWal();
     }
     lock.release();
@@ -231,15 +220,14 @@ void RunStore::endRecording() noexcept
 
 RunStore::~RunStore()
 {
-    if (mode != OpenMode::Read || !database) return;
+    if (mode != OpenMode::Read || !ownLog || !database) return;
     // a reader does not put away the log of a killed recording: whether it is there shows whether steps are missing
-    bool killed = true;
     try {
+        const Deadline deadline(*database, secondsFor(bytes));
         const auto left = database->integer("SELECT count(*) FROM main.run WHERE state='recording'");
-        killed = !left || *left > 0;
+        if (left && *left == 0) database->closingCheckpoints(true);
     } catch (const std::bad_alloc&) { // then it stays, too
     }
-    if (killed) sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 Result<void> RunStore::inPlace()
@@ -271,7 +259,7 @@ Result<void> RunStore::inPlace()
             (void)database->execute("PRAGMA wal_checkpoint(TRUNCATE)");
             leaveWal();
         }
-        sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+        database->closingCheckpoints(false);
     }
     const std::string_view what = !there  ? "it was removed or renamed"
                                   : !same ? "another file was put in its place"

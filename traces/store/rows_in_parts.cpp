@@ -11,7 +11,17 @@ namespace stagewright {
 Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run, const std::function<Result<void>(const Statement&)>& row)
 {
     const auto keys = static_cast<int>(std::count(rows.keys.begin(), rows.keys.end(), ',')) + 1;
-    std::vector<std::int64_t> last;
+    std::vector<std::int64_t> last, before;
+    const auto ascends = [&](const Statement& at) { // unless the tree of pages leads back into itself
+        std::vector<std::int64_t> now;
+        for (int key = 0; key < keys; ++key) {
+            if (sqlite3_column_type(at.handle(), key) != SQLITE_INTEGER) return true;
+            now.push_back(at.integer(key));
+        }
+        const bool more = before.empty() || before < now;
+        before = std::move(now);
+        return more;
+    };
     for (;;) {
         std::string sql = fmt::format("SELECT {} FROM {} WHERE run=?{}", rows.columns, rows.table, rows.where);
         if (!last.empty()) sql += fmt::format(" AND ({}) > ({})", rows.keys, fmt::join(last, ","));
@@ -23,6 +33,7 @@ Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64
             const auto more = store.database->step(*statement);
             if (!more) return tl::unexpected(more.error());
             if (!*more) return {};
+            if (!ascends(*statement)) return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged (rows of {} are not in order)", store.path, rows.table), "restore it from a copy, or record again");
             if (auto done = row(*statement); !done) return done;
             renew = store.viewIsOld();
             last.clear();

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <limits>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "schedules/base/text.h"
+#include "traces/store/guarded_files.h"
 #include "traces/store/merge.h"
-#include "traces/store/new_file.h"
 #include "traces/store/note_rows.h"
 #include "traces/store/query.h"
 #include "traces/store/report_functions.h"
@@ -20,6 +17,7 @@
 #include "traces/store/run_digest.h"
 #include "traces/store/run_list.h"
 #include "traces/store/run_names.h"
+#include "traces/store/run_opening.h"
 #include "traces/store/run_overview.h"
 #include "traces/store/run_reader.h"
 #include "traces/store/run_store.h"
@@ -38,7 +36,7 @@ struct RunFile::State {
 
 namespace {
 
-constexpr int largePage = 8192; // of files that no recording has grown: blocks are read in few pieces
+constexpr int largePage = 8192; // of a compacted file: blocks are read in few pieces
 
 // `files`: how many times the file's size.
 std::int64_t megabytes(const std::string& path, std::int64_t files)
@@ -67,136 +65,10 @@ tl::unexpected<Error> needing(Error error, std::string room)
     return tl::unexpected(std::move(error));
 }
 
-Result<void> setUp(Database& database)
-{
-    if (auto done = database.execute(fmt::format("PRAGMA page_size={}", largePage)); !done) return done;
-    return migrate(database, 0, migrations());
-}
-
 // "interleaved-1f1b v=2" → "interleaved-1f1b": a schedule's name without its parameters.
 std::string_view plainName(std::string_view scheduleName)
 {
     return scheduleName.substr(0, scheduleName.find(' '));
-}
-
-// Of the runs whose writer was killed those with a measured step are interrupted; the others go.
-Result<void> settleRuns(Database& database)
-{
-    std::vector<std::int64_t> unmeasured;
-    auto listed = forEachRow(database, // some steps may not be folded
-                             "SELECT id FROM main.run WHERE state='recording' AND id > ? AND warmup_steps >= "
-                             "max(steps, (SELECT ifnull(max(l.steps), 0) FROM main.step_log AS l WHERE l.run=main.run.id))",
-                             std::numeric_limits<std::int64_t>::min(),
-                             [&](const Statement& row) -> Result<void> {
-                                 unmeasured.push_back(row.integer(0));
-                                 return {};
-                             });
-    if (!listed) return listed;
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return tl::unexpected(transaction.error());
-    for (const std::int64_t id : unmeasured)
-        if (auto done = removeRun(database, id); !done) return done;
-    if (auto done = database.execute("UPDATE main.run SET state='interrupted' WHERE state='recording'"); !done) return done;
-    return transaction->commit();
-}
-
-// Runs whose writer was killed: say so in the file, and leave the WAL behind.
-Result<void> settle(RunStore& store)
-{
-    if (store.lock.heldElsewhere()) return {};
-    const auto left = store.database->integer("SELECT count(*) FROM run WHERE state='recording'");
-    if (!left) return tl::unexpected(left.error());
-    const auto logged = runsWithLoggedSteps(*store.database);
-    if (!logged) return tl::unexpected(logged.error());
-    const bool wal = store.inWal();
-    if (*left == 0 && logged->empty() && !wal) return {};
-    if (auto held = store.lock.acquire(); !held) return {}; // another writer started in between
-    const RecordingLockHold hold(store.lock);
-    for (const std::int64_t run : *logged) (void)foldSteps(*store.database, run); // on a full disk they stay: readers know both forms
-    if (*left > 0)
-        if (auto done = settleRuns(*store.database); !done) return done;
-    if (wal) store.leaveWal();
-    return {};
-}
-
-bool isWalFile(const std::string& path)
-{
-    std::ifstream in(path, std::ios::binary);
-    char header[20] = {};
-    return in.read(header, sizeof header) && header[18] == 2;
-}
-
-// SQLite opens a database without looking at it.
-bool canRead(Database& database)
-{
-    (void)database.integer("SELECT count(*) FROM sqlite_schema");
-    const int code = sqlite3_errcode(database.handle()) & 0xff;
-    return code != SQLITE_CANTOPEN && code != SQLITE_READONLY;
-}
-
-// For reading: read and write where that is possible, so that a WAL or journal left by a killed program is recovered, but
-// with writing turned off.
-Result<std::unique_ptr<Database>> openToRead(const std::string& path, std::string& missing)
-{
-    std::error_code unknown;
-    const bool log = std::filesystem::file_size(path + "-wal", unknown) > 0 && !unknown;
-    auto database = Database::open(path, SQLITE_OPEN_READWRITE);
-    if (database && sqlite3_db_readonly((*database)->handle(), "main") == 0 && canRead(**database)) {
-        if (auto done = (*database)->execute("PRAGMA query_only=1"); !done) return tl::unexpected(done.error());
-        return database;
-    }
-    database = Database::open(path, SQLITE_OPEN_READONLY);
-    if (!database || canRead(**database) || !isWalFile(path)) return database;
-    if (log) missing = fmt::format("its log {}-wal can't be read in a folder that is read-only, so its last steps are missing; copy both files to a folder that you may write to", path);
-    return Database::openAlone(path);
-}
-
-// A killed recording without the log that it was killed with.
-std::string whatIsMissing(RunStore& store, bool wal, bool log)
-{
-    if (!wal || log || store.lock.heldElsewhere()) return {};
-    const auto left = store.database->integer("SELECT count(*) FROM main.run WHERE state='recording'");
-    const auto all = store.database->integer("SELECT count(*) FROM main.run");
-    if (!left || !all || (*left == 0 && *all > 0)) return {};
-    return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its {} may be missing", store.path, *all == 0 ? "runs" : "last steps");
-}
-
-// How long opening a file may compute.
-Error takesTooLong(const RunStore& store)
-{
-    return {ErrorCode::Unreadable, fmt::format("file {}: it takes too long to open, so it is damaged or made to do so", store.path), "restore it from a copy"};
-}
-
-// The version of a file whose schema is the known one and whose pages hold together. Those of a file that grows are not looked at.
-Result<int> trusted(RunStore& store, std::int64_t bytes)
-{
-    constexpr std::int64_t smallFile = 10'000'000;
-    Database& database = *store.database;
-    const Deadline deadline(database, secondsFor(bytes));
-    const auto check = [&]() -> Result<int> {
-        constexpr std::int64_t largestStep = 1'000'000'000; // SQLite's own limit of a row
-        if (auto done = limitFor(database, store.mode == OpenMode::Read ? bytes : std::max(bytes, largestStep)); !done) return tl::unexpected(std::move(done.error()));
-        auto version = checkRunFile(database);
-        if (!version) return version;
-        auto ignored = checkSchema(database, *version);
-        if (!ignored) return tl::unexpected(std::move(ignored.error()));
-        for (const std::string& name : *ignored) store.ignored += (store.ignored.empty() ? "" : ", ") + name;
-        if (bytes <= smallFile && !store.lock.heldElsewhere())
-            if (auto done = checkPages(database, false); !done) return tl::unexpected(std::move(done.error()));
-        return version;
-    };
-    auto version = check();
-    if (!version && deadline.passed()) return tl::unexpected(takesTooLong(store));
-    return version;
-}
-
-// In memory, unless many steps are not folded.
-Result<void> keepTemporaries(RunStore& store)
-{
-    constexpr std::int64_t many = 16384;
-    const auto steps = store.logs ? store.database->integer("SELECT max(id) - min(id) FROM main.step_log") : Result<std::int64_t>(0);
-    if (!steps) return tl::unexpected(steps.error());
-    return store.database->execute(fmt::format("PRAGMA temp_store={}", *steps > many ? "FILE" : "MEMORY"));
 }
 
 // With the first query: of a file that is opened for one read it would be most of the work.
@@ -215,72 +87,14 @@ Result<void> prepareQueries(RunStore& store)
     return {};
 }
 
-// The file that a symbolic link names: its lock and SQLite's log are beside it, whatever name it is opened by.
-std::string withoutLinks(const std::string& path)
-{
-    std::error_code unknown;
-    if (!std::filesystem::is_symlink(path, unknown)) return path;
-    const auto real = std::filesystem::weakly_canonical(path, unknown);
-    return unknown ? path : real.string();
-}
-
 } // namespace
 
-Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode mode, std::stop_token stop)
+Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode mode, std::stop_token stop)
 {
-    const std::string path = withoutLinks(name);
-    // A device or pipe can't hold a database, and a journal would stay beside it.
-    std::error_code unknown;
-    const auto kind = std::filesystem::status(path, unknown).type();
-    if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::none && kind != std::filesystem::file_type::directory)
-        return fail(ErrorCode::Unreadable, "file " + path + ": not a regular file, so it can't hold runs", "choose a file");
-    if (mode != OpenMode::Create && kind == std::filesystem::file_type::regular && std::filesystem::file_size(path, unknown) == 0)
-        return fail(ErrorCode::Unreadable, "file " + path + ": the file is empty (0 bytes)", "restore it from a copy, or record again");
-    if (mode != OpenMode::Read && kind == std::filesystem::file_type::regular && std::filesystem::hard_link_count(path, unknown) > 1 && !unknown)
-        return fail(ErrorCode::Unavailable, "file " + path + ": it has another name (a hard link), under which another program could write to it", "copy the file, and write to the copy");
-    const int flags = SQLITE_OPEN_READWRITE | (mode == OpenMode::Create ? SQLITE_OPEN_CREATE : 0);
-    const bool wal = kind == std::filesystem::file_type::regular && isWalFile(path);
-    const bool log = wal && std::filesystem::file_size(path + "-wal", unknown) > 0 && !unknown;
-    std::string missing;
-    std::optional<NewFile> created; // by us
-    if (mode == OpenMode::Create) created.emplace(path);
-    auto database = mode == OpenMode::Read ? openToRead(path, missing) : Database::open(path, flags);
-    if (!database) return tl::unexpected(database.error());
-    auto store = std::make_shared<RunStore>(path, mode, std::move(*database));
-    const auto ends = RunStore::endOf(std::move(stop));
-    const Watch watch(*store->database, ends);
-    store->missing = std::move(missing);
-    if (mode == OpenMode::Create) {
-        const auto tables = store->database->integer("SELECT count(*) FROM sqlite_schema");
-        if (!tables) return tl::unexpected(tables.error());
-        const auto application = store->database->integer("PRAGMA application_id");
-        if (!application) return tl::unexpected(application.error());
-        if (*tables == 0 && *application == 0)
-            if (auto done = setUp(*store->database); !done) return tl::unexpected(done.error());
-    }
-    const std::int64_t bytes = kind == std::filesystem::file_type::regular ? static_cast<std::int64_t>(std::filesystem::file_size(path, unknown)) : 0;
-    const auto version = trusted(*store, bytes);
-    if (!version) return tl::unexpected(version.error());
-    if (ends()) return fail(ErrorCode::Cancelled, "file " + path + ": cancelled");
-    if (store->missing.empty()) store->missing = whatIsMissing(*store, wal, log);
-    store->version = mode == OpenMode::Read ? *version : runFileVersion();
-    store->logs = store->version >= 5;
-    if (mode != OpenMode::Read) {
-        if (auto done = migrate(*store->database, *version, migrations()); !done) return tl::unexpected(done.error());
-        store->database->keepDigests();
-        if (auto done = settle(*store); !done) return tl::unexpected(done.error());
-        if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA secure_delete=0"); !done)
-            return tl::unexpected(done.error());
-    }
-    if (auto done = keepTemporaries(*store); !done) return tl::unexpected(done.error());
-    { // a table that is missing shows now, not in the middle of something
-        const Deadline deadline(*store->database, secondsFor(bytes));
-        const auto infos = inSnapshot(*store, [&] { return readRunInfos(*store); });
-        if (!infos) return tl::unexpected(deadline.passed() ? takesTooLong(*store) : infos.error());
-    }
+    auto store = openRunStore(path, mode, std::move(stop));
+    if (!store) return tl::unexpected(std::move(store.error()));
     auto state = std::make_unique<State>();
-    state->store = store; // which outlives the watch on its database also where memory runs out below
-    if (created) created->keep();
+    state->store = std::move(*store);
     return std::unique_ptr<RunFile>(new RunFile(std::move(state)));
 }
 
@@ -343,8 +157,10 @@ Result<std::int64_t> RunFile::find(const std::string& idOrName) const
     for (const Match match : matches)
         for (auto info = infos->rbegin(); info != infos->rend(); ++info)
             if (match(*info, idOrName)) return info->id;
+    constexpr std::size_t mostNamed = 20;
     std::string known;
-    for (const RunInfo& info : *infos) known += fmt::format("{}{} {}", known.empty() ? "" : ", ", info.id, info.name);
+    for (const RunInfo& info : std::span(*infos).first(std::min(mostNamed, infos->size()))) known += fmt::format("{}{} {}", known.empty() ? "" : ", ", info.id, info.name);
+    if (infos->size() > mostNamed) known += fmt::format(" and {} more", infos->size() - mostNamed);
     return fail(ErrorCode::Usage, fmt::format("file {}: no run {}", path(), idOrName),
                 known.empty() ? "the file holds no runs" : "the file holds: " + known);
 }
@@ -523,6 +339,7 @@ Result<void> RunFile::compact()
     for (const std::int64_t run : *logged)
         if (auto folded = foldSteps(*store.database, run); !folded) return needing(std::move(folded.error()), roomToCompact(path()));
     if (auto dropped = store.unfolded.dropViews(*store.database); !dropped) return dropped;
+    const UnlimitedTemporaryFiles copy;
     if (auto compacted = store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage)); !compacted) return needing(std::move(compacted.error()), roomToCompact(path()));
     return {};
 }

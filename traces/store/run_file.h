@@ -187,7 +187,7 @@ public:
         std::vector<std::vector<std::string>> rows;
         bool truncated = false;
     };
-    // Only a single SELECT; anything that writes, attaches or sets is refused. truncated: there were more than maxRows.
+    // Only a single SELECT; anything that writes, attaches or sets is refused. truncated: there were more than maxRows, or they have more than 256 MiB.
     Result<Table> query(const std::string& sql, std::size_t maxRows = 100000, const Progress& progress = {}) const;
 
     // Refuses growth beyond this many bytes (whole pages) with the error of a full disk; 0: no limit. Not stored.

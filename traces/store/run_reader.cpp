@@ -18,6 +18,7 @@
 #include "traces/store/run_store.h"
 #include "traces/store/schedule_text.h"
 #include "traces/store/stored_text.h"
+#include "traces/store/trust.h"
 
 namespace stagewright {
 
@@ -278,6 +279,15 @@ private:
     }
     bool overlaps(const Span& span) const { return !m_steps.times || (span.start < m_steps.times->second && span.end > m_steps.times->first); }
 
+    // For so many rows more of what a file of this size can hold: blocks of one value repeated are small.
+    bool hasRoomFor(std::int64_t rows)
+    {
+        if (m_room < 0) m_room = mostRowsFor(m_store.bytesNow());
+        if (rows > m_room) return false;
+        m_room -= rows;
+        return true;
+    }
+
     // Segments that are read, as a condition; a damaged file may number them as it likes.
     std::string wanted() const
     {
@@ -363,7 +373,7 @@ private:
                                     (m_steps.times || numbered + std::max<std::int64_t>(0, first + count - before) <= most); // of all segments together
                 const bool known = track != m_tracks.end() && step >= 0 && step < mostSteps && isNear(step);
                 if (!placed || !known ||
-                    !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), block)) {
+                    !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), block) || !hasRoomFor(count)) {
                     ++m_damaged;
                     return {};
                 }
@@ -487,7 +497,7 @@ private:
                     if (auto applied = apply(segment); !applied) return applied;
                 }
                 if (rank < 0 || rank >= m_run.info.ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
+                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block) || !hasRoomFor(count)) {
                     ++m_damaged;
                     return {};
                 }
@@ -527,7 +537,7 @@ private:
                 const std::int64_t rank = row.integer(1);
                 const std::int64_t count = row.integer(3);
                 if (rank < 0 || rank >= m_run.info.ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
+                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block) || !hasRoomFor(count)) {
                     ++m_damaged;
                     return {};
                 }
@@ -561,7 +571,7 @@ private:
             [&](const Statement& row) -> Result<void> {
                 const std::int64_t count = row.integer(2);
                 if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeEdges(row.blob(3), static_cast<std::size_t>(count), block)) {
+                    !decodeEdges(row.blob(3), static_cast<std::size_t>(count), block) || !hasRoomFor(count)) {
                     ++m_damaged;
                     return {};
                 }
@@ -585,7 +595,7 @@ private:
                 if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
                 auto done = forEachRow(m_database, fmt::format("SELECT count, data FROM edge_block WHERE run=? AND segment={} AND ordinal={}", segment, ordinal), m_id, [&, &of = numbers](const Statement& row) -> Result<void> {
                     const std::int64_t count = row.integer(0);
-                    if (count < 0 || count > static_cast<std::int64_t>(blockRows) || !decodeEdges(row.blob(1), static_cast<std::size_t>(count), block)) {
+                    if (count < 0 || count > static_cast<std::int64_t>(blockRows) || !decodeEdges(row.blob(1), static_cast<std::size_t>(count), block) || !hasRoomFor(count)) {
                         ++m_damaged;
                         return {};
                     }
@@ -608,7 +618,7 @@ private:
                 const auto counter = m_counters.find(row.integer(1));
                 const std::int64_t count = row.integer(3);
                 if (counter == m_counters.end() || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeSamples(row.blob(4), static_cast<std::size_t>(count), block)) {
+                    !decodeSamples(row.blob(4), static_cast<std::size_t>(count), block) || !hasRoomFor(count)) {
                     ++m_damaged;
                     return {};
                 }
@@ -640,6 +650,7 @@ private:
     bool m_grows = false; // while it is read
     std::int64_t m_damaged = 0;
     std::int64_t m_blocks = -1; // of the run, once they are counted
+    std::int64_t m_room = -1;   // rows that may still be read, once it is known
 };
 
 } // namespace
@@ -659,9 +670,12 @@ Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id)
 Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
 {
     std::vector<RunInfo> infos;
+    std::int64_t last = std::numeric_limits<std::int64_t>::min();
     auto done = forEachRow(*store.database, fmt::format("SELECT {} FROM run WHERE id > ? ORDER BY id", infoColumns),
                            std::numeric_limits<std::int64_t>::min(), [&](const Statement& row) -> Result<void> {
                                RunInfo info = infoOf(store, row);
+                               if (info.id <= last) return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged (its runs are not in order)", store.path), "restore it from a copy, or record again");
+                               last = info.id;
                                if (!abandoned(row.text(5), info)) infos.push_back(std::move(info));
                                return {};
                            });

@@ -10,6 +10,7 @@
 #include "traces/store/pyramid.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schedule_text.h"
+#include "traces/store/schema.h"
 
 namespace stagewright {
 
@@ -55,6 +56,7 @@ Result<void> timesFit(const Timeline& timeline)
 
 Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, RunState state)
 {
+    if (auto left = runNumbersAreLeft(database); !left) return tl::unexpected(std::move(left.error()));
     const RunInfo& info = run.info;
     const Timeline* timeline = run.timeline.get();
     const Schedule* schedule = run.schedule ? run.schedule.get() : nullptr;

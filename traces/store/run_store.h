@@ -50,10 +50,13 @@ struct RunStore {
         std::uint64_t inode = 0, index = 0; // of SQLite's log and of the index to it; 0: there is none
         bool operator==(const Log&) const = default;
     };
-    Log log;              // while recording
-    int version = 0;      // of the file, as it is read
-    bool queries = false; // the tables, functions and views of SQL are there
-    bool logs = true;     // the file has steps that may not be folded yet: version 5 and later
+    Log log;                       // while recording
+    std::int64_t bytesNow() const; // of the file and its log
+    int version = 0;               // of the file, as it is read
+    bool ownLog = false;           // its log, if there is one, is known to be its own
+    std::int64_t bytes = 0;        // of the file, as it was opened
+    bool queries = false;          // the tables, functions and views of SQL are there
+    bool logs = true;              // the file has steps that may not be folded yet: version 5 and later
     UnfoldedSteps unfolded;
 
     Result<void> mayWrite(); // acquires the lock; release it afterwards
@@ -61,9 +64,10 @@ struct RunStore {
     // the last of which makes a single file again.
     Result<void> beginRecording();
     void endRecording() noexcept;
-    // While recording: a step as one row of step_log, with room in the file for it. Within a transaction.
+    // While recording: a step as one row of step_log. Within a transaction.
     Result<void> appendStep(std::int64_t run, const LoggedStep& step, const StepRows& rows);
     bool inWal() const;
+    void keepRoomInWal(); // every commit, see Database::keepRoom()
     // Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
     void leaveWal() noexcept;
     // While somebody else records, reading lets go of its view of the file after half a second and goes on in a new one, so that SQLite's log can start

@@ -17,6 +17,7 @@
 #include "traces/store/run_store.h"
 #include "traces/store/schedule_text.h"
 #include "traces/store/stored_text.h"
+#include "traces/store/trust.h"
 
 namespace stagewright {
 
@@ -217,17 +218,18 @@ Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile
             for (std::size_t i = 0; i < tracks->size(); ++i) places[(*tracks)[i].number] = i;
             std::vector<StoredSpan> stored;
             std::vector<Span> spans;
-            std::int64_t damaged = 0, read = 0;
+            std::int64_t damaged = 0, read = 0, room = mostRowsFor(store.bytesNow());
             auto done = eachRowInParts(store, {"segment, track, first, step, count, data", "span_block", {}, "segment, track, first", [&] { return store.loadSteps(id, 0, info->steps - 1); }}, id, [&](const Statement& row) -> Result<void> {
                 if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
                 const auto place = places.find(row.integer(1));
                 const std::int64_t step = row.integer(3), count = row.integer(4);
                 if (step >= info->steps && info->state == RunState::Recording) return {}; // recorded since
                 if (place == places.end() || step < 0 || step >= mostSteps || count <= 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), stored)) {
+                    !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), stored) || count > room) {
                     ++damaged;
                     return {};
                 }
+                room -= count;
                 spans.clear();
                 for (const StoredSpan& one : stored) spans.push_back(one.span);
                 if (!sink({place->second, static_cast<int>(step), spans})) return ended();
@@ -248,15 +250,16 @@ Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFil
             const auto info = readRunInfo(store, id);
             if (!info) return tl::unexpected(info.error());
             std::vector<MemoryEvent> block;
-            std::int64_t damaged = 0;
+            std::int64_t damaged = 0, room = mostRowsFor(store.bytesNow());
             auto done = eachRowInParts(store, {"segment, rank, ordinal, count, data", "memory_block", {}, "segment, rank, ordinal", [&] { return store.loadSteps(id, 0, info->steps - 1); }}, id, [&](const Statement& row) -> Result<void> {
                 if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
                 const std::int64_t rank = row.integer(1), count = row.integer(3);
                 if (rank < 0 || rank >= info->ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
+                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block) || count > room) {
                     ++damaged;
                     return {};
                 }
+                room -= count;
                 if (info->state == RunState::Recording) std::erase_if(block, [&](const MemoryEvent& event) { return event.step >= info->steps; });
                 return block.empty() || sink(block) ? Result<void>() : ended();
             });

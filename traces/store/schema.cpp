@@ -1,6 +1,7 @@
 #include "traces/store/schema.h"
 
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -199,6 +200,14 @@ Result<void> migrate(Database& database, int from, std::span<const Migration> to
         if (auto done = transaction->commit(); !done) return done;
     }
     return {};
+}
+
+Result<void> runNumbersAreLeft(Database& database)
+{
+    const auto last = database.integer("SELECT max(seq) FROM main.sqlite_sequence WHERE name='run'");
+    if (!last) return tl::unexpected(last.error());
+    if (*last < std::numeric_limits<std::int64_t>::max()) return {};
+    return fail(ErrorCode::Unreadable, fmt::format("file {}: its last run has the highest number that there is, so no run can be added", database.path()), "put its runs into another file: stagewright runs OTHER --merge " + database.path());
 }
 
 Result<void> addQueryViews(Database& database, int version)

@@ -67,6 +67,12 @@ LoggedStep totalsIn(const Statement& row, int first)
     return {0, 0, row.integer(first), row.integer(first + 1), row.integer(first + 2), row.integer(first + 3), row.isNull(first + 2)};
 }
 
+// A tree of pages that leads back into itself gives rows without end, the same ones again.
+tl::unexpected<Error> notInOrder(const Database& database)
+{
+    return fail(ErrorCode::Unreadable, "file " + database.path() + ": damaged (its steps are not in order)", "restore it from a copy, or record again");
+}
+
 // Each is of a table that steps have, with as many columns.
 bool areStepRows(std::span<const std::byte> rows)
 {
@@ -229,6 +235,7 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
             if (!row) return tl::unexpected(row.error());
             if (!*row) break;
             bytes += steps->blob(1).size();
+            if (steps->integer(0) <= last) return notInOrder(database);
             last = steps->integer(0);
             totals = totalsIn(*steps, 3);
             if (!unpackStep(steps->blob(2), rows) || !unpackStep(steps->blob(1), blocks)) {
@@ -325,6 +332,7 @@ Result<bool> UnfoldedSteps::add(Database& database, const std::function<bool()>&
         if (!more) return tl::unexpected(more.error());
         if (!*more) break;
         const Row row{steps->integer(0), steps->integer(1), steps->integer(2), steps->integer(3), false};
+        if (row.id <= m_last) return notInOrder(database);
         m_last = row.id;
         m_runs.try_emplace(row.run, row.id, row.id).first->second.second = row.id;
         m_rows.push_back(row);

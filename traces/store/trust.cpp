@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <ctime>
 #include <map>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/shown_text.h"
+#include "traces/store/guarded_files.h"
 #include "traces/store/schema.h"
 
 namespace stagewright {
@@ -20,7 +22,11 @@ constexpr std::int64_t heapBytes = std::int64_t{512} << 20;
 struct Entry {
     std::string type, table, sql;
 };
-using Schema = std::map<std::string, Entry>;
+// SQLite's names don't tell large letters from small ones.
+struct OtherName {
+    bool operator()(const std::string& a, const std::string& b) const { return sqlite3_stricmp(a.c_str(), b.c_str()) < 0; }
+};
+using Schema = std::map<std::string, Entry, OtherName>;
 
 Result<Schema> schemaOf(Database& database)
 {
@@ -31,7 +37,9 @@ Result<Schema> schemaOf(Database& database)
         const auto row = database.step(*rows);
         if (!row) return tl::unexpected(row.error());
         if (!*row) return schema;
-        schema[rows->text(1)] = {rows->text(0), rows->text(2), rows->text(3)};
+        const std::string name = rows->text(1);
+        if (!schema.emplace(name, Entry{rows->text(0), rows->text(2), rows->text(3)}).second)
+            return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged: it has two of the name {}", database.path(), shownText(name.substr(0, 80))), "don't open it, or take its runs from a copy that you trust");
     }
 }
 
@@ -49,10 +57,46 @@ Result<const Schema*> knownSchema(int version)
     return &(known[version] = std::move(*schema));
 }
 
-bool hasVirtualName(std::string_view name)
+bool hasVirtualName(const std::string& name)
 {
-    constexpr std::array<std::string_view, 4> names{"spans", "memory", "edges", "span_bounds"};
-    return std::find(names.begin(), names.end(), name) != names.end() || name.starts_with("report_");
+    constexpr std::array<const char*, 4> names{"spans", "memory", "edges", "span_bounds"};
+    return std::any_of(names.begin(), names.end(), [&](const char* one) { return sqlite3_stricmp(one, name.c_str()) == 0; }) || sqlite3_strnicmp(name.c_str(), "report_", 7) == 0;
+}
+
+// What SQLite makes by itself: no statement can.
+bool isOfSqlite(const std::string& name, const Entry& entry)
+{
+    if (entry.type == "index") return name.starts_with("sqlite_autoindex_") && entry.sql.empty();
+    return entry.type == "table" && ((name == "sqlite_sequence" && entry.sql == "CREATE TABLE sqlite_sequence(name,seq)") || name == "sqlite_stat1" || name == "sqlite_stat4") && entry.sql.starts_with("CREATE TABLE sqlite_");
+}
+
+// A row's text makes what the row says, as SQLite writes it: it runs the text whatever the row says.
+bool saysWhatItMakes(const std::string& name, const Entry& entry)
+{
+    std::string_view sql = entry.sql;
+    const auto takes = [&sql](std::string_view words) {
+        if (!sql.starts_with(words)) return false;
+        sql.remove_prefix(words.size());
+        return true;
+    };
+    if (entry.type == "table" ? !takes("CREATE TABLE ") : entry.type != "index" || (!takes("CREATE INDEX ") && !takes("CREATE UNIQUE INDEX "))) return false;
+    if (sql.empty()) return false;
+    const char quote = sql.front() == '[' ? ']' : sql.front();
+    std::string made;
+    if (quote == ']' || quote == '"' || quote == '`' || quote == '\'') {
+        for (std::size_t i = 1; i < sql.size(); ++i) {
+            if (sql[i] == quote && (quote == ']' || i + 1 == sql.size() || sql[i + 1] != quote)) break;
+            if (sql[i] == quote) ++i;
+            made += sql[i];
+        }
+    } else {
+        for (const char letter : sql) {
+            const auto byte = static_cast<unsigned char>(letter);
+            if (byte < 0x80 && std::isalnum(byte) == 0 && letter != '_' && letter != '$') break;
+            made += letter;
+        }
+    }
+    return made == name;
 }
 
 double computedSeconds() // of this thread
@@ -66,6 +110,13 @@ double computedSeconds() // of this thread
 
 Result<void> limitFor(Database& database, std::int64_t fileBytes)
 {
+    return limitFor(database, fileBytes, fileBytes);
+}
+
+Result<void> limitFor(Database& database, std::int64_t fileBytes, std::int64_t temporaryFor)
+{
+    constexpr std::int64_t temporaryTimes = 8; // steps that are not folded are compressed
+    allowTemporaryFiles(std::max<std::int64_t>(leastTemporaryBytes, temporaryTimes * temporaryFor));
     constexpr std::int64_t leastLength = std::int64_t{256} << 20, mostLength = 1'000'000'000;
     const auto limit = [&](int which, std::int64_t value) { sqlite3_limit(database.handle(), which, static_cast<int>(value)); };
     limit(SQLITE_LIMIT_LENGTH, std::clamp(fileBytes, leastLength, mostLength)); // no text or blob is longer than its file, but that may grow
@@ -100,9 +151,10 @@ Result<std::vector<std::string>> checkSchema(Database& database, int version)
             if (ours->second.type != entry.type || ours->second.table != entry.table || ours->second.sql != entry.sql) return refused(fmt::format("its {} {} is not the one that stagewright makes", entry.type, shown));
             continue;
         }
-        if (name.starts_with("sqlite_")) continue; // SQLite's own, which no statement can make
+        if (isOfSqlite(name, entry)) continue;
         if (entry.type == "trigger" || entry.type == "view") return refused(fmt::format("it has a {} named {}, which no version of stagewright makes", entry.type, shown));
         if (hasVirtualName(name)) return refused(fmt::format("it has a {} named {}, which hides one of stagewright", entry.type, shown));
+        if (!saysWhatItMakes(name, entry)) return refused(fmt::format("it has a {} named {} that makes something else, which no version of stagewright does", shownText(entry.type.substr(0, 80)), shown));
         ignored.push_back(shown);
     }
     return ignored;
@@ -117,6 +169,12 @@ Result<void> checkPages(Database& database, bool all)
     const std::string found = *row ? check->text(0) : std::string("ok");
     if (found == "ok") return {};
     return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged ({})", database.path(), shownText(found.substr(0, 200))), "restore it from a copy, or record again");
+}
+
+std::int64_t mostRowsFor(std::int64_t fileBytes)
+{
+    constexpr std::int64_t least = 2'000'000, bytesEach = 2;
+    return least + std::max<std::int64_t>(0, fileBytes) / bytesEach;
 }
 
 double secondsFor(std::int64_t fileBytes)

@@ -10,12 +10,18 @@
 namespace stagewright {
 
 // Lengths, depths and memory that reading a file of that many bytes may need; cells and pages are checked as they are read.
+// temporaryFor: of how many bytes, if other than fileBytes, its temporary files may be for.
 Result<void> limitFor(Database& database, std::int64_t fileBytes);
+Result<void> limitFor(Database& database, std::int64_t fileBytes, std::int64_t temporaryFor);
 
 // Compares the schema with that of the version, word for word. A trigger, a view or a generated column that is not ours, a table of ours that is missing or
 // differs, and a table with the name of a virtual one are refused by name (Unreadable). Returns the names of tables and indexes that are not ours; they are
 // not read.
 Result<std::vector<std::string>> checkSchema(Database& database, int version);
+
+// How many rows of blocks there can be in a file of that many bytes. One of spans, edges, memory events or samples takes more than two bytes, unless all of them
+// are the same; those of small files may be.
+std::int64_t mostRowsFor(std::int64_t fileBytes);
 
 // How many seconds a reader may compute before it has something of a file of that many bytes to show: 4, and 0.1 for each MB.
 double secondsFor(std::int64_t fileBytes);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include <fmt/core.h>
 
@@ -61,16 +64,20 @@ std::string metricsText(std::span<const Run> runs, std::span<const Comparison> c
     for (std::size_t i = 0; i < comparisons.size(); ++i) columns.push_back({fmt::format("{} − A", letter(firstOther + i)), Align::Right});
     Table table(std::move(columns));
     std::vector<const MetricDelta*> rows; // of any of them, in the order they come
-    for (const Comparison& comparison : comparisons)
-        for (const MetricDelta& metric : comparison.metrics)
-            if (std::none_of(rows.begin(), rows.end(), [&](const MetricDelta* row) { return row->key == metric.key; })) rows.push_back(&metric);
+    std::set<std::string_view> keys;
+    std::vector<std::unordered_map<std::string_view, const MetricDelta*>> byKey(comparisons.size());
+    for (std::size_t i = 0; i < comparisons.size(); ++i)
+        for (const MetricDelta& metric : comparisons[i].metrics) {
+            byKey[i].try_emplace(metric.key, &metric);
+            if (keys.insert(metric.key).second) rows.push_back(&metric);
+        }
     const bool memory = std::all_of(runs.begin(), runs.end(), [&](const Run& run) { return run.timeline->memoryUnit() == runs[0].timeline->memoryUnit(); });
     const Units units = comparisons.front().sameUnits && memory ? unitsOf(runs[0]) : Units{};
     for (const MetricDelta* row : rows) {
         std::vector<const MetricDelta*> found;
-        for (const Comparison& comparison : comparisons) {
-            const auto at = std::find_if(comparison.metrics.begin(), comparison.metrics.end(), [&](const MetricDelta& m) { return m.key == row->key; });
-            found.push_back(at == comparison.metrics.end() ? nullptr : &*at);
+        for (const auto& metrics : byKey) {
+            const auto at = metrics.find(row->key);
+            found.push_back(at == metrics.end() ? nullptr : at->second);
         }
         if (std::all_of(found.begin(), found.end(), [](const MetricDelta* m) { return m == nullptr || (m->a == 0 && m->b == 0); })) continue;
         std::vector<std::string> cells{row->title, metricText(row->a, row->unit, false, units)};

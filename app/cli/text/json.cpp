@@ -6,27 +6,21 @@
 
 #include <nlohmann/json.hpp>
 
+#include "schedules/base/shown_text.h"
+
 namespace stagewright {
 
 namespace {
 
 constexpr int indent = 2;
 
-// What JSON lets stand and a terminal obeys: U+007F to U+009F.
-void escape(std::string& out, const std::string& quoted)
+// What JSON lets stand and a terminal obeys, or shows as other text than it is: U+007F to U+009F, marks of direction and the like. shownText() writes them as JSON does,
+// but for the first.
+std::string escaped(const std::string& quoted)
 {
-    for (std::size_t i = 0; i < quoted.size(); ++i) {
-        const auto byte = static_cast<unsigned char>(quoted[i]);
-        const auto next = static_cast<unsigned char>(i + 1 < quoted.size() ? quoted[i + 1] : 0);
-        if (byte == 0x7f)
-            out += "\\u007f";
-        else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-            constexpr std::string_view digits = "0123456789abcdef";
-            out.append("\\u00").append(1, digits[next >> 4U]).append(1, digits[next & 15U]);
-            ++i;
-        } else
-            out += quoted[i];
-    }
+    std::string out;
+    for (const char letter : quoted) letter == 0x7f ? out.append("\\u007f") : out.append(1, letter);
+    return shownText(out);
 }
 
 void writeText(std::string& out, const std::string& text)
@@ -35,7 +29,7 @@ void writeText(std::string& out, const std::string& text)
     if (std::all_of(text.begin(), text.end(), plain))
         out.append(1, '"').append(text).append(1, '"');
     else
-        escape(out, nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        out += escaped(nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 template <typename Number>

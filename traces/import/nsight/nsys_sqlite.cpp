@@ -72,10 +72,13 @@ private:
 
     Result<void> readTables()
     {
+        const Deadline deadline(*m_database, secondsFor(m_bytes));
         auto list = m_database->prepare("SELECT name FROM sqlite_master WHERE type='table' AND sql NOT LIKE 'CREATE VIRTUAL%'");
+        if (!list && deadline.passed()) return fail(ErrorCode::Unreadable, "its list of tables takes too long to read, so it is damaged or made to do so");
         if (!list) return tl::unexpected(std::move(list.error()));
         while (true) {
             auto row = m_database->step(*list);
+            if (!row && deadline.passed()) return fail(ErrorCode::Unreadable, "its list of tables takes too long to read, so it is damaged or made to do so");
             if (!row) return tl::unexpected(std::move(row.error()));
             if (!*row) return {};
             m_tables.insert(list->text(0));
@@ -378,7 +381,7 @@ private:
     {
         if (!m_tables.contains(table) || m_file.ranks.empty()) return;
         const Deadline deadline(*m_database, secondsFor(m_bytes));
-        const auto count = m_database->integer(fmt::format("SELECT count(*) FROM \"{}\"", table));
+        const auto count = m_database->integer(fmt::format("SELECT count(*) FROM (SELECT 1 FROM \"{}\" LIMIT {})", table, m_bytes));
         if (count && *count > 0) m_file.ranks.front().leftOut[fmt::format("rows of {}", table)] += *count;
     }
 
