@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "schedules/messages/messages.h"
+#include "schedules/model/groups.h"
 
 namespace stagewright {
 
@@ -112,7 +113,7 @@ private:
         bool begun = false; // the messages at `next`
     };
 
-    std::size_t countAt(std::size_t rank) const { return m_lists.isPaired(static_cast<int>(rank), m_ranks[rank].next) ? 2 : 1; }
+    std::size_t countAt(std::size_t rank) const { return groupSize(m_lists, static_cast<int>(rank), m_ranks[rank].next); }
     template <typename Visit>
     static void eachKey(const Op& op, Visit&& visit)
     {
@@ -142,7 +143,7 @@ private:
         return true;
     }
 
-    // One message or two that are posted together: done when each is.
+    // One message, or several that are posted together: done when each is.
     bool exchange(Rank& rank, std::size_t number, std::size_t count)
     {
         const std::vector<Op>& list = m_lists.order[number];

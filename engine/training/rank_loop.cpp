@@ -17,6 +17,7 @@
 #include "profiler/record/clock.h"
 #include "schedules/messages/link_lane.h"
 #include "schedules/messages/messages.h"
+#include "schedules/model/groups.h"
 
 namespace stagewright {
 
@@ -204,7 +205,7 @@ private:
         m_messagesBefore = 0;
         for (std::size_t i = 0; i < list.size();) {
             if (m_state.control.stopped()) return false;
-            const std::size_t count = lists.isPaired(m_rank, i) ? 2 : 1;
+            const std::size_t count = groupSize(lists, m_rank, i);
             if (isMessage(list[i].kind)) {
                 m_where = nameOf(list[i], i);
                 if (!runMessages(list, i, count)) return false;
@@ -239,7 +240,7 @@ private:
         return true;
     }
 
-    // One send or receive, or two that are posted together.
+    // One send or receive, or several that are posted together.
     bool runMessages(const std::vector<Op>& list, std::size_t position, std::size_t count)
     {
         struct Posted {

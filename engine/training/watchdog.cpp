@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -92,7 +93,7 @@ Nanos longestPause(const TrainingState& state)
     return delay + transfer + lane;
 }
 
-// Whether both say that a rank is blocked at the same op, or at either op of a pair.
+// Whether both say that a rank is blocked at the same op, or at ops that it issues together.
 bool standsAlike(const Deadlock& found, const Deadlock& predicted, int rank, const Schedule& lowered)
 {
     const auto of = [rank](const Deadlock& deadlock) {
@@ -101,8 +102,8 @@ bool standsAlike(const Deadlock& found, const Deadlock& predicted, int rank, con
     const auto a = of(found);
     const auto b = of(predicted);
     if (a == found.blocked.end() || b == predicted.blocked.end()) return a == found.blocked.end() && b == predicted.blocked.end();
-    const int apart = a->position - b->position;
-    return apart == 0 || (apart * apart == 1 && lowered.isPaired(rank, static_cast<std::size_t>(std::min(a->position, b->position))));
+    if (a->position < 0 || b->position < 0) return a->position == b->position;
+    return groupBegin(lowered, rank, static_cast<std::size_t>(a->position)) == groupBegin(lowered, rank, static_cast<std::size_t>(b->position));
 }
 
 // What the ranks recorded; where the lowered lists can't end and the ranks (those of the cycle, if one is found) are where they

@@ -5,6 +5,7 @@
 #include "schedules/check/schedule_checker.h"
 #include "schedules/messages/lower_indexed.h"
 #include "schedules/messages/messages.h"
+#include "schedules/model/shard_rules.h"
 
 namespace stagewright {
 
@@ -23,8 +24,8 @@ std::shared_ptr<const CheckedSchedule> CheckedSchedule::ifValid(Schedule&& given
     std::shared_ptr<const Schedule> lowered;
     if (isLowered(given)) { // other lists than those that were checked: an index of their own
         lowered = std::make_shared<const Schedule>(std::move(given));
-        given = withoutCommunication(*lowered);
-        index = OpIndex(given, cellsOf(given).value()); // has cells, as those with messages have
+        given = sharesState(*lowered) ? withoutMessages(*lowered) : withoutCommunication(*lowered); // gathers that nobody shares do nothing
+        index = OpIndex(given, cellsOf(given).value());                                             // has cells, as those with messages have
     }
     return std::shared_ptr<const CheckedSchedule>(new CheckedSchedule(std::move(given), std::move(lowered), std::move(index)));
 }

@@ -1,5 +1,5 @@
 // CheckedSchedule: a schedule that validate() accepted, with what its users would each work out again: its lists without sends and
-// receives, their cells and their index, and its lists as lowered by each rule that somebody asked for. Made once where a schedule
+// receives (and without gathers and reductions that no ranks share), their cells and their index, and its lists as lowered by each rule that somebody asked for. Made once where a schedule
 // enters, and travels as that; immutable, shared between threads.
 #pragma once
 

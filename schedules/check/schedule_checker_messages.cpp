@@ -1,5 +1,8 @@
 // Sends and receives of a lowered schedule: each message is sent once, after the op that makes it, and received once, before the
 // op that needs it.
+#include <algorithm>
+#include <map>
+
 #include <fmt/format.h>
 
 #include "schedules/check/schedule_checker.h"
@@ -55,9 +58,12 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
     const std::uint32_t its = send ? pair.receive : pair.send;
     if (mine != index.idOf(rank, position)) {
         const OpPlace first = index.placeOf(mine);
-        add(FaultKind::Duplicate, rank, position, op,
-            fmt::format("a second one; the first is at op {} of rank {}", first.position, first.rank),
-            "remove one of the two");
+        if (isSkipped(op))
+            add(FaultKind::Duplicate, rank, position, op,
+                fmt::format("a skip connection: the first is at op {} of rank {}, and stages form a chain, in which each exchanges one message of a microbatch with the next", first.position, first.rank),
+                "a skip connection can't be expressed: carry its tensor through the stages between, as a part of their messages");
+        else
+            add(FaultKind::Duplicate, rank, position, op, fmt::format("a second one; the first is at op {} of rank {}", first.position, first.rank), "remove one of the two");
         return addOther(first.rank, first.position, op);
     }
     if (its == noOp)
@@ -76,6 +82,28 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
             fmt::format("move it after {}", toText(producer)));
         addOther(rank, place.position, producer);
     });
+}
+
+// A stage sends more than its neighbour receives, and another receives more than its neighbour sends: one skips the stages between.
+bool ScheduleChecker::isSkipped(const Op& message)
+{
+    const bool forward = message.kind == OpKind::SendF || message.kind == OpKind::RecvF;
+    if (!skipped) {
+        std::map<std::pair<bool, int>, std::map<int, int>> left; // by the lower stage of a boundary: sends less receives
+        for (const auto& ops : schedule.order)
+            for (const Op& op : ops) {
+                if (!isMessage(op.kind)) continue;
+                const bool up = op.kind == OpKind::SendF || op.kind == OpKind::RecvF;
+                const int below = isSend(op.kind) == up ? op.stage : op.stage - 1;
+                left[{up, op.microbatch}][below] += isSend(op.kind) ? 1 : -1;
+            }
+        skipped.emplace();
+        for (const auto& [key, boundaries] : left) {
+            const auto any = [&boundaries](auto&& holds) { return std::any_of(boundaries.begin(), boundaries.end(), [&](const auto& one) { return holds(one.second); }); };
+            if (any([](int count) { return count > 0; }) && any([](int count) { return count < 0; })) skipped->insert(key);
+        }
+    }
+    return skipped->contains({forward, message.microbatch});
 }
 
 // Every input from another rank has its receive before the op.

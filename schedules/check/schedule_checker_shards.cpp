@@ -36,8 +36,10 @@ void ScheduleChecker::checkShards()
         std::vector<WeightsOf> stages(static_cast<std::size_t>(schedule.stages));
         bool any = false;
         for (const Op& op : ops) { // as the step before left them
+            Weights& now = stages[op.stage].now;
+            if (op.kind == OpKind::Optimizer && now == Weights::Gathered) now = Weights::Stepped;
             if (op.kind != OpKind::Unshard && op.kind != OpKind::Reshard) continue;
-            stages[op.stage].now = op.kind == OpKind::Unshard ? Weights::Gathered : Weights::Sharded;
+            now = op.kind == OpKind::Unshard ? Weights::Gathered : Weights::Sharded;
             any = true;
         }
         if (!any) continue;
@@ -50,12 +52,10 @@ void ScheduleChecker::checkShards()
             const std::string gather = toText(makeOp(OpKind::Unshard, op.stage));
             const std::string release = toText(makeOp(OpKind::Reshard, op.stage));
             if (op.kind == OpKind::Unshard) {
-                if (stage.now == Weights::Gathered) {
-                    add(FaultKind::Duplicate, r, i, op,
-                        stage.since ? fmt::format("the weights are gathered already, at op {}", *stage.since)
-                                    : std::string("the weights are gathered already, since the step before"),
+                if (stage.now == Weights::Gathered && stage.since) { // what the step before left gathered is gathered again
+                    add(FaultKind::Duplicate, r, i, op, fmt::format("the weights are gathered already, at op {}", *stage.since),
                         fmt::format("remove it, or release the weights before it with {}", release));
-                    if (stage.since) addOther(r, *stage.since, ops[*stage.since]);
+                    addOther(r, *stage.since, ops[*stage.since]);
                 }
                 become(Weights::Gathered);
             } else if (op.kind == OpKind::Reshard) {
@@ -84,16 +84,74 @@ void ScheduleChecker::checkShards()
     }
 }
 
+// Lists that gather or reduce some stages do it with all that have as many copies: one that is left out would compute with a part of
+// its weights, or step by the gradients of its rank alone.
+void ScheduleChecker::checkLeftOut()
+{
+    if (schedule.weights != WeightRule::Synchronous) return;
+    struct Uses {
+        std::size_t needs = nowhere;    // first op that needs the weights
+        std::size_t gradient = nowhere; // last B or W
+        std::size_t step = nowhere;     // OPT
+        bool gathers = false;
+        bool reduces = false;
+    };
+    struct Seen {
+        int gathered = -1; // a stage that is gathered
+        int reduced = -1;
+        bool released = false; // … by lists that also release stages
+        bool stepped = false;
+    };
+    const auto several = [this](int stage) { return holdersOf(schedule.placement, stage).size() > 1 ? std::size_t{1} : std::size_t{0}; };
+    std::vector<std::vector<Uses>> ranks(schedule.order.size(), std::vector<Uses>(static_cast<std::size_t>(schedule.stages)));
+    Seen seen[2]; // stages on one rank, on several
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+        for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
+            const Op& op = schedule.order[r][i];
+            Uses& uses = ranks[r][op.stage];
+            if (ruleOf(op.kind).needsWeights && uses.needs == nowhere) uses.needs = i;
+            if (op.kind == OpKind::Backward || op.kind == OpKind::WeightGrad) uses.gradient = i;
+            if (op.kind == OpKind::Optimizer) uses.step = i;
+            if (op.kind != OpKind::Optimizer && !isCollective(op.kind)) continue;
+            Seen& alike = seen[several(op.stage)];
+            alike.stepped = alike.stepped || op.kind == OpKind::Optimizer;
+            uses.gathers = uses.gathers || op.kind == OpKind::Unshard;
+            uses.reduces = uses.reduces || op.kind == OpKind::ReduceGrad;
+            if (op.kind == OpKind::Unshard) alike.gathered = op.stage;
+            if (op.kind == OpKind::ReduceGrad) alike.reduced = op.stage;
+            alike.released = alike.released || op.kind == OpKind::Reshard;
+        }
+    if (std::all_of(std::begin(seen), std::end(seen), [](const Seen& one) { return one.gathered < 0 && one.reduced < 0; })) return;
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+        for (int s = 0; s < schedule.stages; ++s) {
+            const Uses& uses = ranks[r][static_cast<std::size_t>(s)];
+            if (uses.needs == nowhere && uses.gradient == nowhere) continue;
+            const Seen& alike = seen[several(s)];
+            const int rank = static_cast<int>(r);
+            const auto others = [s](int stage) { return stage == s ? std::string("on another rank they are") : fmt::format("those of stage {} are", stage); };
+            if (alike.gathered >= 0 && !uses.gathers && uses.needs != nowhere) {
+                const std::string gather = toText(makeOp(OpKind::Unshard, s));
+                const bool behind = !alike.released && uses.step != nowhere;
+                const std::size_t at = behind ? uses.step : uses.needs;
+                add(FaultKind::Count, rank, at, schedule.order[r][at], fmt::format("the weights of stage {} are never gathered on rank {}, but {}", s, r, others(alike.gathered)),
+                    behind ? fmt::format("add {} behind it", gather) : fmt::format("add {} before it", gather));
+            }
+            if (alike.reduced >= 0 && !uses.reduces && uses.gradient != nowhere && (alike.stepped || several(s) == 0)) // else copies reduce at the step's end
+                add(FaultKind::Count, rank, uses.gradient, schedule.order[r][uses.gradient],
+                    fmt::format("the gradients of stage {} are never reduced on rank {}, but {}", s, r, others(alike.reduced)),
+                    fmt::format("add {} after it", toText(makeOp(OpKind::ReduceGrad, s))));
+        }
+}
+
 void ScheduleChecker::checkReductions()
 {
     if (schedule.weights != WeightRule::Synchronous) return;
     for (int r = 0; r < schedule.ranks; ++r) {
         const auto& ops = schedule.order[static_cast<std::size_t>(r)];
         struct Reduced {
-            std::size_t gradient = static_cast<std::size_t>(-1); // the B or W of a microbatch
-            std::size_t reduction = static_cast<std::size_t>(-1);
+            std::size_t gradient = nowhere; // the B or W of a microbatch
+            std::size_t reduction = nowhere;
         };
-        constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
         std::map<std::pair<int, int>, Reduced> cells; // (stage, microbatch)
         std::map<int, std::size_t> wholes;            // by stage: a reduction of the whole batch
         std::map<int, std::size_t> parts;

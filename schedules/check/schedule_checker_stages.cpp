@@ -10,8 +10,6 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
-
 // Of one stage on one rank; positions in the rank's list.
 struct StageOps {
     std::size_t lastGradient = nowhere; // last B or W

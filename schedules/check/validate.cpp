@@ -83,7 +83,7 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
             const Product product = productOf(op.kind);
-            if (product == Product::None || isMessage(op.kind)) continue;
+            if ((product == Product::None && op.kind != OpKind::Reload) || isMessage(op.kind)) continue;
             for (int k = 0; k < op.count; ++k) {
                 const int home = schedule.placement.rankOf(op.stage, op.microbatch + k);
                 if (home == r) continue;
@@ -94,7 +94,7 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
             }
             const std::uint32_t self = index.idOf(r, i);
             cells.each(op, op.stage, [&](std::size_t cell) {
-                const std::uint32_t other = index.producer(product, cell);
+                const std::uint32_t other = product == Product::None ? self : index.producer(product, cell);
                 if (other == self) return true;
                 const OpPlace place = index.placeOf(other);
                 const Op& first = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
@@ -109,7 +109,11 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                 return false;
             });
             index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) {
-                if (id == noOp) return;
+                if (id == noOp) {
+                    if (op.kind == OpKind::Reload) // what else lacks its input is counted
+                        add(FaultKind::Count, r, i, op, "a reload without its offload", fmt::format("add {} before it, or remove it", toText(makeOp(OpKind::Offload, op.stage, op.microbatch))));
+                    return;
+                }
                 const OpPlace place = index.placeOf(id);
                 if (place.rank != r) return;
                 const Op& input = ops[place.position];
@@ -137,6 +141,15 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
     }
 }
 
+// Whether some op of the stage, of any where it is −1, is of such a kind.
+template <typename Holds>
+bool ScheduleChecker::hasAny(Holds&& holds, int stage) const
+{
+    return std::any_of(schedule.order.begin(), schedule.order.end(), [&](const std::vector<Op>& ops) {
+        return std::any_of(ops.begin(), ops.end(), [&](const Op& op) { return (stage < 0 || op.stage == stage) && holds(op.kind); });
+    });
+}
+
 // m forwards, one backward each down to the replica's first stage with one, and a weight gradient for each input gradient alone.
 void ScheduleChecker::checkCounts(const OpIndex& index)
 {
@@ -146,6 +159,18 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
         return schedule.order[static_cast<std::size_t>(place.rank)][place.position].kind;
     };
     const std::vector<int> firstBack = firstStagesBack(schedule);
+    const auto fault = [&](int stage, OpKind kind, int microbatch, std::string message, std::string remedy) {
+        Fault& added = out.faults.emplace_back();
+        added.kind = FaultKind::Count;
+        added.rank = schedule.placement.rankOf(stage, microbatch);
+        added.op = makeOp(kind, stage, microbatch);
+        added.message = std::move(message);
+        added.remedy = std::move(remedy);
+    };
+    const bool forwardOnly = !hasAny([](OpKind kind) { return isReturn(kind) || kind == OpKind::WeightGrad; });
+    if (forwardOnly)
+        fault(0, OpKind::Backward, 0, "forwards only: no stage has a backward",
+              "inference and evaluation have no schedule here: in a training step every stage goes back for every microbatch");
     for (int s = 0; s < schedule.stages; ++s) {
         std::vector<int> noForward;
         std::vector<int> noBackward;
@@ -168,19 +193,31 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
             if (lacks[2]) noWeight.push_back(j);
             if (lacks[3]) strayWeight.push_back(j);
         }
+        const auto m = static_cast<std::size_t>(schedule.microbatches);
         auto report = [&](OpKind kind, const std::vector<int>& which, std::string_view what, bool missing, std::string_view remedy) {
             if (which.empty()) return;
-            Fault fault;
-            fault.kind = FaultKind::Count;
-            fault.rank = schedule.placement.rankOf(s, which.front());
-            fault.op = makeOp(kind, s, which.front());
-            const auto m = static_cast<std::size_t>(schedule.microbatches);
-            fault.message = missing ? fmt::format("stage {}: {} of {} {}, missing for microbatch {}", s,
-                                                  m - which.size(), m, what, ranges(which))
-                                    : fmt::format("stage {}: {} for microbatch {}", s, what, ranges(which));
-            fault.remedy = fmt::format(fmt::runtime(remedy), toText(fault.op), fault.rank);
-            out.faults.push_back(std::move(fault));
+            fault(s, kind, which.front(),
+                  missing ? fmt::format("stage {}: {} of {} {}, missing for microbatch {}", s, m - which.size(), m, what, ranges(which))
+                          : fmt::format("stage {}: {} for microbatch {}", s, what, ranges(which)),
+                  fmt::format(fmt::runtime(remedy), toText(makeOp(kind, s, which.front())), schedule.placement.rankOf(s, which.front())));
         };
+        const bool rowExists = !schedule.order[static_cast<std::size_t>(schedule.placement.rankOf(s, 0))].empty(); // else it is known whose ops are missing
+        if (rowExists && noForward.size() == m && !hasAny([](OpKind) { return true; }, s)) {
+            fault(s, OpKind::Forward, 0, fmt::format("stage {} is in no row: the row of its rank is missing", s),
+                  "add the row; stages are numbered from 0 on, without gaps");
+            continue;
+        }
+        if (noForward.empty() && noBackward.size() == m) {
+            if (!forwardOnly)
+                fault(s, OpKind::Backward, 0, fmt::format("stage {}: a frozen stage, with forwards but without any backward", s),
+                      "frozen stages can't be expressed: every stage goes back for every microbatch");
+            continue;
+        }
+        if (noForward.empty() && noBackward.empty() && noWeight.size() == m) {
+            fault(s, OpKind::WeightGrad, 0, fmt::format("stage {}: a frozen stage, with input gradients but without any weight gradient", s),
+                  "frozen stages can't be expressed: every input gradient has its weight gradient");
+            continue;
+        }
         report(OpKind::Forward, noForward, "forwards", true, "add {} to rank {}");
         report(OpKind::Backward, noBackward, "backwards (B or I)", true, "add {} to rank {}, or an input and a weight gradient");
         report(OpKind::WeightGrad, noWeight, "input gradient without a weight gradient", false,
@@ -236,6 +273,7 @@ void ScheduleChecker::run(const Channels& channels)
     if (isLowered(schedule)) checkMessages(index);
     checkStageOps();
     checkShards();
+    checkLeftOut();
     checkReductions();
     checkMembers(OpKind::Unshard);
     checkMembers(OpKind::ReduceGrad);

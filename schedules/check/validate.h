@@ -53,9 +53,11 @@ struct Validation {
 //                once, before the op that needs it.
 //   R            between its F and its B or I.
 //   slices       of a microbatch: forwards in rising, gradients in falling order.
-//   UNSHARD, RESHARD   in turn, on a rank that holds the stage; the list repeats, so that its end is also before its start. F, B, I and
-//                R only while the stage is gathered, and not between its OPT and the gather behind it. Its ranks gather equally often.
+//   UNSHARD, RESHARD   in turn, on a rank that holds the stage; the list repeats, so that its end is also before its start, and what it
+//                leaves gathered may be gathered again. Of all stages with as many copies, or of none. F, B, I and R only while the
+//                stage is gathered, and not between its OPT and the gather behind it. Its ranks gather equally often.
 //   REDUCE_GRAD of microbatches   each microbatch that the rank has once, after its B or W, and all of them where one is.
+//   REDUCE_GRAD of some stages: of all with as many copies.
 //   REDUCE_GRAD, OPT   on a rank that holds the stage. Synchronous weights: at most one each per stage and rank, after the
 //                stage's last B or W there, the reduction before the optimizer, and an OPT for every stage or none. Other
 //                weight rules: anywhere, at least one OPT per stage and rank.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "schedules/edit/edit_row.h"
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 
@@ -75,8 +76,7 @@ struct Reach {
             if (id == noOp) return;
             const OpPlace place = index.placeOf(id);
             const auto r = static_cast<std::size_t>(place.rank);
-            std::size_t end = place.position + 1;
-            if (schedule.isPaired(place.rank, place.position)) ++end;
+            const std::size_t end = place.position + groupSize(schedule, place.rank, place.position);
             if (end <= reached[r]) return;
             reached[r] = end;
             pending.push_back(place.rank);
@@ -123,8 +123,7 @@ struct Reach {
         auto expand = [&](std::uint32_t id) {
             for (std::uint32_t c = counts[id]; c < counts[id + 1]; ++c) {
                 const auto r = static_cast<std::size_t>(consumers[c].rank);
-                std::size_t begin = consumers[c].position;
-                if (begin > 0 && schedule.isPaired(consumers[c].rank, begin - 1)) --begin;
+                const std::size_t begin = groupBegin(schedule, consumers[c].rank, consumers[c].position);
                 if (begin >= reached[r]) continue;
                 reached[r] = begin;
                 pending.push_back(consumers[c].rank);

@@ -12,7 +12,10 @@ EditRow::EditRow(const Schedule& schedule, int rank)
         entries.push_back({op, -1});
     if (static_cast<std::size_t>(rank) >= schedule.paired.size()) return;
     for (const std::uint32_t i : schedule.paired[static_cast<std::size_t>(rank)])
-        if (i + std::size_t{1} < entries.size()) entries[i].pairId = entries[i + 1].pairId = static_cast<int>(i);
+        if (i + std::size_t{1} < entries.size()) {
+            if (entries[i].pairId < 0) entries[i].pairId = static_cast<int>(i); // else it goes on a group
+            entries[i + 1].pairId = entries[i].pairId;
+        }
 }
 
 void EditRow::insert(std::size_t at, const Op& op)

@@ -15,15 +15,19 @@ struct StageSeen {
     bool gathered = false;     // as the step before left it, then as the list runs
     bool reduces = false;
     int optimizer = -1; // place of its step
+    int gradient = -1;  // of its last B or W
 };
 
 } // namespace
 
 std::vector<MissingCollective> missingCollectives(const Schedule& schedule)
 {
-    bool reductions = false; // of whole batches, anywhere
-    for (const auto& row : schedule.order)
-        reductions = reductions || std::any_of(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::ReduceGrad && !hasMicrobatch(op); });
+    const auto any = [&schedule](auto&& holds) {
+        return std::any_of(schedule.order.begin(), schedule.order.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), holds); });
+    };
+    const bool reductions = any([](const Op& op) { return op.kind == OpKind::ReduceGrad && !hasMicrobatch(op); });
+    const bool gathers = any([](const Op& op) { return op.kind == OpKind::Unshard; });
+    const bool releases = any([](const Op& op) { return op.kind == OpKind::Reshard; });
     std::vector<MissingCollective> out;
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         const auto& row = schedule.order[r];
@@ -37,19 +41,27 @@ std::vector<MissingCollective> missingCollectives(const Schedule& schedule)
             }
             stage.reduces = stage.reduces || row[i].kind == OpKind::ReduceGrad;
             if (row[i].kind == OpKind::Optimizer) stage.optimizer = static_cast<int>(i);
+            if (row[i].kind == OpKind::Backward || row[i].kind == OpKind::WeightGrad) stage.gradient = static_cast<int>(i);
         }
         for (std::size_t i = 0; i < row.size(); ++i) {
             const Op& op = row[i];
             StageSeen& stage = stages[op.stage];
             const OpPosition here{static_cast<int>(r), static_cast<int>(i)};
+            const OpPosition behind{here.rank, here.position + 1};
+            const bool left = gathers && !stage.gathers; // out, while others are gathered
             if (op.kind == OpKind::Unshard || op.kind == OpKind::Reshard) {
                 stage.gathered = op.kind == OpKind::Unshard;
             } else if (ruleOf(op.kind).needsWeights && stage.gathers && !stage.gathered) {
                 out.push_back({makeOp(OpKind::Unshard, op.stage, stage.byMicrobatch ? op.microbatch : -1), here});
                 stage.gathered = true; // one gather serves what follows
-            } else if (static_cast<int>(i) == stage.optimizer && reductions && !stage.reduces) {
-                out.push_back({makeOp(OpKind::ReduceGrad, op.stage), here});
+            } else if (ruleOf(op.kind).needsWeights && left && !stage.gathered && (releases || stage.optimizer < 0)) {
+                out.push_back({makeOp(OpKind::Unshard, op.stage), here});
+                stage.gathered = true;
+            } else if (static_cast<int>(i) == stage.optimizer) {
+                if (reductions && !stage.reduces) out.push_back({makeOp(OpKind::ReduceGrad, op.stage), here});
+                if (left && !stage.gathered) out.push_back({makeOp(OpKind::Unshard, op.stage), behind}); // the stepped weights
             }
+            if (static_cast<int>(i) == stage.gradient && stage.optimizer < 0 && reductions && !stage.reduces) out.push_back({makeOp(OpKind::ReduceGrad, op.stage), behind});
         }
     }
     return out;

@@ -11,7 +11,7 @@ Result<std::vector<RuleOutcome>> outcomesWithoutBuffers(const Schedule& schedule
 {
     std::vector<RuleOutcome> out;
     for (const LoweringRule rule : {LoweringRule::JustInTime, LoweringRule::PyTorch, LoweringRule::EagerPost, LoweringRule::RankParity,
-                                    LoweringRule::Grouped}) {
+                                    LoweringRule::Grouped, LoweringRule::Batched}) {
         RuleOutcome outcome;
         outcome.lowering.rule = rule;
         outcome.channels.sends = SendMode::Rendezvous;

@@ -23,7 +23,7 @@ struct RuleOutcome {
 // that is not valid. O(ops).
 Result<std::vector<RuleOutcome>> outcomesWithoutBuffers(const Schedule& schedule, int perDirection = 0);
 
-// "needs buffers under just-in-time, rank-parity; completes without under pytorch, eager-post, grouped"; "" for no outcomes.
+// "needs buffers under just-in-time, rank-parity; completes without under pytorch, eager-post, grouped, batched"; "" for no outcomes.
 std::string describeOutcomes(const std::vector<RuleOutcome>& outcomes);
 
 } // namespace stagewright

@@ -9,6 +9,7 @@
 #include "schedules/messages/message_execution.h"
 #include "schedules/messages/messages.h"
 #include "schedules/messages/wait_graph.h"
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -69,8 +70,7 @@ struct Attempt {
 // Where a rank is blocked: the first op of the pair or group at the head of its list.
 std::size_t headOf(const Schedule& schedule, const Wait& wait)
 {
-    const auto position = static_cast<std::size_t>(wait.position);
-    return position > 0 && schedule.isPaired(wait.rank, position - 1) ? position - 1 : position;
+    return groupBegin(schedule, wait.rank, static_cast<std::size_t>(wait.position));
 }
 
 // Moves the awaited op to before the op at which its rank is blocked.
@@ -204,20 +204,6 @@ void findFix(const Schedule& schedule, const CellSpace& cells, const Channels& c
     if (!out.fixed) findMoves(schedule, cells, channels, cycle, mostMoves, out);
 }
 
-void findLowerings(const Schedule& schedule, const Channels& channels, Deadlock& out)
-{
-    if (!isLowered(schedule) || schedule.opCount() * fewMoves > movesBudget) return;
-    const Schedule lists = withoutMessages(schedule);
-    for (const LoweringRule rule : {LoweringRule::JustInTime, LoweringRule::Grouped, LoweringRule::RankParity, LoweringRule::PyTorch, LoweringRule::EagerPost}) {
-        Lowering lowering;
-        lowering.rule = rule;
-        Channels meant = channels;
-        meant.receives = receivesOf(rule);
-        const auto lowered = lower(lists, lowering);
-        if (lowered && *lowered != schedule && validate(*lowered, meant).valid()) out.lowerings.push_back(lowering);
-    }
-}
-
 // Each send posted together with the receive directly after it.
 void tryGrouping(const Schedule& schedule, const CellSpace& cells, const Channels& channels, Deadlock& out)
 {
@@ -243,6 +229,49 @@ void tryGrouping(const Schedule& schedule, const CellSpace& cells, const Channel
         std::sort(pairs.begin(), pairs.end());
     }
     if (onCircle) out.groupingWorks = Attempt(grouped, cells, channels).ended;
+}
+
+std::string countOf(std::size_t number, std::string_view what)
+{
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+// Beside the fix: fewer moves, other channels, the places that other rules give to the messages.
+void findOtherWays(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle, Deadlock& out)
+{
+    if (!isLowered(schedule) || schedule.opCount() > movesBudget / fewMoves) return;
+    if (!out.fixRule.empty()) {
+        Deadlock moved;
+        findMoves(schedule, cells, channels, cycle, mostMoves, moved);
+        if (moved.fixed) {
+            const OrderChange& first = moved.fix.front();
+            std::string way = fmt::format("on rank {} move {} from op {} to op {}", first.rank, toText(first.op), first.from, first.to);
+            if (moved.fix.size() > 1) way += fmt::format(", and {}", countOf(moved.fix.size() - 1, "more move"));
+            out.otherWays.push_back(std::move(way));
+        }
+    }
+    const auto ends = [&](Channels other) { return Attempt(schedule, cells, other).ended; };
+    Channels unlimited = channels;
+    unlimited.perDirection = 0;
+    if (channels.perDirection > 0 && ends(unlimited)) out.otherWays.emplace_back("any number of messages at once from one rank to another: --channels 0");
+    const Schedule plain = withoutMessages(schedule);
+    for (const LoweringRule kind : {LoweringRule::JustInTime, LoweringRule::PyTorch, LoweringRule::RankParity, LoweringRule::Grouped, LoweringRule::Batched}) {
+        Lowering rule;
+        rule.rule = kind;
+        if (kind == LoweringRule::PyTorch && !out.fixRule.empty() && out.fixRule.ends_with("--lower pytorch does")) continue; // it is the fix
+        const auto target = lower(plain, rule);
+        if (!target || *target == schedule || (out.fixed && *target == *out.fixed) || !validate(*target, channels).valid()) continue;
+        std::size_t groups = 0, largest = 1;
+        for (std::size_t r = 0; r < target->order.size(); ++r)
+            for (std::size_t i = 0; i < target->order[r].size(); ++i) {
+                const std::size_t size = groupSize(*target, static_cast<int>(r), i);
+                if (size > 1 && isMessage(target->order[r][i].kind)) ++groups, largest = std::max(largest, size);
+                i += size - 1;
+            }
+        std::string way = fmt::format("its messages where --lower {} puts them", toText(rule));
+        if (groups > 0) way += fmt::format(", in {} of up to {} messages", countOf(groups, "group"), largest);
+        out.otherWays.push_back(std::move(way));
+    }
 }
 
 } // namespace
@@ -316,9 +345,9 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
     other.oneStream = false;
     if (channels.oneStream) out.worksWithStreams = endsUnder(schedule, other);
     if (cycle.empty()) return out;
-    findLowerings(schedule, channels, out);
     tryGrouping(schedule, *cells, channels, out);
     findFix(schedule, *cells, channels, cycle, out);
+    findOtherWays(schedule, *cells, channels, cycle, out);
     return out;
 }
 

@@ -8,7 +8,6 @@
 
 #include "schedules/base/result.h"
 #include "schedules/messages/channels.h"
-#include "schedules/messages/lower.h"
 #include "schedules/model/schedule.h"
 
 namespace stagewright {
@@ -51,7 +50,8 @@ struct Deadlock {
     bool worksIfBuffered = false;     // the same lists end if sends are buffered
     bool worksIfPosted = false;       // and if a rank does not wait at a receive, where it does
     bool worksWithStreams = false;    // and if the messages of a rank don't share one stream, where they do
-    std::vector<Lowering> lowerings;  // rules under which the same ops end, with the receives meant for them, where messages are in the lists
+    // Further ways out, in words; checked: under each the lists are valid and end. "any number of messages at once from one rank to another: --channels 0"
+    std::vector<std::string> otherWays;
     // Does posting each send together with a receive directly after it remove the hang? None: no such pair on the
     // cycle.
     std::optional<bool> groupingWorks;

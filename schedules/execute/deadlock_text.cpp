@@ -61,9 +61,6 @@ std::string describeDeadlock(const Deadlock& deadlock)
     if (deadlock.worksIfBuffered) out += "it works if sends are buffered\n";
     if (deadlock.worksIfPosted) out += "it works if receives are posted: the op that needs a message waits for it, not the receive\n";
     if (deadlock.worksWithStreams) out += "it works if the messages of a rank don't share one stream\n";
-    std::string rules;
-    for (const Lowering& lowering : deadlock.lowerings) rules += (rules.empty() ? "" : ", ") + toText(lowering);
-    if (!rules.empty()) out += fmt::format("the same ops end with their messages inserted by another rule: {}\n", rules);
     if (deadlock.groupingWorks)
         out += fmt::format("posting {} together with {}, and every send with the receive after it, {}\n", toText(deadlock.groupedSend),
                            toText(deadlock.groupedReceive), *deadlock.groupingWorks ? "removes it" : "does not remove it");
@@ -77,6 +74,7 @@ std::string describeDeadlock(const Deadlock& deadlock)
     }
     const std::size_t listed = deadlock.fixRule.empty() ? mostChanges : 1;
     if (deadlock.fix.size() > listed) out += fmt::format("and {} more moves of this kind\n", deadlock.fix.size() - listed);
+    for (const std::string& way : deadlock.otherWays) out += fmt::format("another way out, checked: {}\n", way);
     return out;
 }
 

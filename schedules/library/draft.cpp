@@ -63,12 +63,14 @@ Result<int> loopGroup(std::string_view schedule, int ranks, int microbatches)
                 nearestThatWork(ranks, microbatches, divides));
 }
 
-Op loopedOp(OpKind kind, int rank, int ranks, int chunks, int group, int k)
+Op loopedOp(OpKind kind, int rank, const Shape& shape, int group, int k)
 {
-    const int round = k / (group * chunks);
-    const int chunk = k % (group * chunks) / group;
-    const int stage = (kind == OpKind::Forward ? chunk : chunks - 1 - chunk) * ranks + rank;
-    return makeOp(kind, stage, round * group + k % group);
+    const int first = k / (group * shape.chunks) * group;
+    const int size = std::min(group, shape.microbatches - first);
+    const int inGroup = k - first * shape.chunks;
+    const int chunk = inGroup / size;
+    const int stage = (kind == OpKind::Forward ? chunk : shape.chunks - 1 - chunk) * shape.ranks + rank;
+    return makeOp(kind, stage, first + inGroup % size);
 }
 
 void appendConcatenatedWeightGrads(std::vector<Op>& ops, int stage, int first, int last)

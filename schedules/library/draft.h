@@ -41,9 +41,9 @@ bool isForUnitCosts(const Shape& shape, double forward, double inputGrad, double
 // m mod p = 0. Fails where m is not a multiple of max(1, ⌊m/p⌋).
 Result<int> loopGroup(std::string_view schedule, int ranks, int microbatches);
 
-// Op k of a rank over v looped stages: groups of q microbatches run through its first stage, then through its second …;
-// backwards take the stages from last to first.
-Op loopedOp(OpKind kind, int rank, int ranks, int chunks, int group, int k);
+// Op k of a rank over v looped stages: groups of q microbatches, the last of those that are left, run through its first stage, then
+// through its second …; backwards take the stages from last to first.
+Op loopedOp(OpKind kind, int rank, const Shape& shape, int group, int k);
 
 // W of microbatches first … last as one op (several where they are more than one op can count).
 void appendConcatenatedWeightGrads(std::vector<Op>& ops, int stage, int first, int last);

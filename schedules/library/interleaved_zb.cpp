@@ -55,7 +55,7 @@ Result<Schedule> makeInterleavedZb(const Shape& shape)
     for (int r = 0; r < p; ++r) {
         auto& ops = out.order[static_cast<std::size_t>(r)];
         ops.reserve(3 * static_cast<std::size_t>(total));
-        auto add = [&](OpKind kind, int k) { ops.push_back(loopedOp(kind, r, p, v, q, k)); };
+        auto add = [&](OpKind kind, int k) { ops.push_back(loopedOp(kind, r, shape, q, k)); };
         int weight = 0;
         oneForwardOneBackward(total, (v - 1) * q + p - 1 - r, [&](OpKind kind, int k) {
             add(kind == OpKind::Backward ? OpKind::InputGrad : kind, k);

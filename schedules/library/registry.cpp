@@ -9,6 +9,9 @@
 
 #include "schedules/base/text.h"
 #include "schedules/library/variants.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/mesh.h"
 
 namespace stagewright {
 
@@ -219,7 +222,10 @@ Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, doubl
     return wanted->info->closedForm(wanted->shape, forward, inputGrad, weightGrad);
 }
 
-std::string recognise(const Schedule& schedule)
+namespace {
+
+// Of one replica's compute order.
+std::string nameOf(const Schedule& schedule)
 {
     if (schedule.ranks < 1 || schedule.microbatches < 1 || schedule.stages % schedule.ranks != 0) return {};
     // A stray number in a file can name a shape far larger than its ops; such a shape is not built.
@@ -245,10 +251,23 @@ std::string recognise(const Schedule& schedule)
     if (!schedule.sliceLengths.empty()) { // cut by other costs than a name has
         Schedule equal = schedule;
         equal.sliceLengths.clear();
-        if (const std::string name = recognise(equal); !name.empty())
+        if (const std::string name = nameOf(equal); !name.empty())
             return fmt::format("{}, slices of {}", name, fmt::join(schedule.sliceLengths, ","));
     }
     return {};
+}
+
+} // namespace
+
+std::string recognise(const Schedule& schedule)
+{
+    if (schedule.replicas > 1) return replicasAlike(schedule) ? recognise(replicaSchedule(schedule, 0)) : std::string();
+    bool bare = true; // neither messages nor collectives
+    for (const auto& ops : schedule.order)
+        bare = bare && std::none_of(ops.begin(), ops.end(), [](const Op& op) { return isMessage(op.kind) || isCollective(op.kind); });
+    if (bare) return nameOf(schedule);
+    if (std::string name = nameOf(withoutCommunication(schedule)); !name.empty()) return name;
+    return nameOf(computeOrder(schedule));
 }
 
 } // namespace stagewright

@@ -36,7 +36,12 @@ std::set<int> wholesOf(const Schedule& schedule)
 {
     std::set<int> out{2, 3, 4};
     for (int n = (schedule.ranks + 1) / 2; n <= std::min(schedule.ranks, 64); ++n)
-        out.insert(n);                                             // groups
+        out.insert(n); // groups
+    if (!schedule.order.empty() && !schedule.order[0].empty()) {
+        const auto& row = schedule.order[0];
+        const auto another = std::find_if(row.begin(), row.end(), [&row](const Op& op) { return op.kind != row[0].kind || op.stage != row[0].stage; });
+        out.insert(static_cast<int>(another - row.begin())); // the first group of a loop
+    }
     out.insert(std::max(1, schedule.stages / schedule.ranks / 2)); // waves
     int slices = 1;
     for (const auto& ops : schedule.order)
@@ -58,7 +63,7 @@ std::vector<std::string> variantsOf(const ScheduleInfo& info)
     const std::string name(info.name);
     std::vector<std::string> names{name};
     for (const ScheduleParameter& parameter : info.parameters)
-        for (const std::string& value : alternatives(parameter, {2}, false))
+        for (const std::string& value : alternatives(parameter, {wholeOf<int>(parameter.shown).value_or(2)}, false))
             names.push_back(withParameter(name, parameter, value));
     return names;
 }

@@ -9,8 +9,8 @@
 //   rendezvous,          the same                                 posted, as buffered
 //     posted receives
 //
-// Two messages issued as a pair (Schedule::paired, GROUPED in a CSV) are posted at the same moment; the rank waits until
-// both are done.
+// Messages issued as a group (schedules/model/groups.h, GROUPED in a CSV) are posted at the same moment; the rank waits until
+// all are done.
 //
 // Messages of one link share its bandwidth: each takes it for bytes ÷ bandwidth, one after the other in the order in which they can leave;
 // latency delays a message and occupies nothing. Which other limits there are says one word, --channels and what a run keeps:
@@ -18,7 +18,7 @@
 //   shared   none (the default)
 //   N        at most N messages in flight at once from one rank to another, queueing in the order of their sends
 //   0        none, and each message has the whole bandwidth, however many there are
-//   one      one communication stream a rank: its sends and receives run one after the other in the order of its list (a pair at once), each
+//   one      one communication stream a rank: its sends and receives run one after the other in the order of its list (a group at once), each
 //            from when both sides have come to it until it is there; a receive whose message is not sent yet holds up what is behind it, compute
 //            goes on
 #pragma once

@@ -20,7 +20,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> ruleNames{"just-in-time", "pytorch", "eager-post", "rank-parity", "grouped"};
+constexpr std::array<std::string_view, 6> ruleNames{"just-in-time", "pytorch", "eager-post", "rank-parity", "grouped", "batched"};
 constexpr std::size_t activeStages = 3; // that PyTorch keeps gathered
 
 // A rank's list under construction.
@@ -90,10 +90,10 @@ struct Lowerer {
     void bringTogether(std::size_t rank);
     void swapOnOddRanks(std::size_t rank);
     void group(std::size_t rank);
-    Result<void> sweep();
+    Result<void> sweep(bool batched);
 };
 
-// Every rule but PyTorch's: a rank's list follows from the list itself.
+// Every rule but those that sweep: a rank's list follows from the list itself.
 void Lowerer::inOrder(const Lowering& lowering)
 {
     const bool eager = lowering.rule == LoweringRule::EagerPost;
@@ -157,19 +157,39 @@ void Lowerer::group(std::size_t rank)
     std::sort(row.paired.begin(), row.paired.end());
 }
 
+// The messages of a rank that one sweep made: sends, then receives.
+struct Batch {
+    std::vector<Op> sends;
+    std::vector<Op> receives;
+
+    void takeInto(Row& row)
+    {
+        sends.insert(sends.end(), receives.begin(), receives.end());
+        for (std::size_t i = 0; i < sends.size(); ++i) {
+            if (i + 1 < sends.size()) row.pair(row.ops.size());
+            row.ops.push_back(sends[i]);
+        }
+        sends.clear();
+        receives.clear();
+    }
+};
+
 // In each sweep over the ranks, in their order, a rank may append the op or pair at its head. Ranks that wait are passed over
-// until the op that they wait for is placed.
-Result<void> Lowerer::sweep()
+// until the op that they wait for is placed; batched: until the sweep behind it, as its message then has arrived.
+Result<void> Lowerer::sweep(bool batched)
 {
     using Queue = std::priority_queue<int, std::vector<int>, std::greater<>>;
-    std::vector<char> placed(index.opCount(), 0);
+    std::vector<std::uint32_t> placed(index.opCount(), 0); // in which sweep, from 1; 0: not yet
+    std::uint32_t number = 1;
+    std::vector<Batch> batches(batched ? rows.size() : 0);
     std::vector<std::size_t> head(rows.size(), 0);
     std::vector<std::vector<int>> waiters(index.opCount()); // ranks
     // The first input that is not placed; noOp: all are. An input that is not there has been refused before.
     auto missing = [&](std::size_t rank, std::size_t position) {
         std::uint32_t first = noOp;
         index.eachInput(schedule.order[rank][position], [&](std::uint32_t id, const Need&, std::size_t) {
-            if (first == noOp && placed[id] == 0) first = id;
+            const bool underWay = batched && placed[id] == number && static_cast<std::size_t>(index.placeOf(id).rank) != rank;
+            if (first == noOp && (placed[id] == 0 || underWay)) first = id;
         });
         return first;
     };
@@ -177,7 +197,7 @@ Result<void> Lowerer::sweep()
     Queue next;
     for (std::size_t r = 0; r < rows.size(); ++r)
         now.push(static_cast<int>(r));
-    for (; !now.empty(); std::swap(now, next)) {
+    for (; !now.empty(); std::swap(now, next), ++number) {
         while (!now.empty()) {
             const int rank = now.top();
             now.pop();
@@ -188,23 +208,28 @@ Result<void> Lowerer::sweep()
             std::uint32_t awaited = missing(r, at);
             if (awaited == noOp && count == 2) awaited = missing(r, at + 1);
             if (awaited != noOp) {
-                waiters[awaited].push_back(rank);
+                if (placed[awaited] == 0)
+                    waiters[awaited].push_back(rank);
+                else
+                    next.push(rank);
                 continue;
             }
             compute(r, at, count);
             for (std::size_t k = at; k < at + count; ++k) {
                 const std::uint32_t id = index.idOf(rank, k);
-                placed[id] = 1;
+                placed[id] = number;
                 eachSend(id, [&](const Message& message) {
-                    rows[r].ops.push_back(message.send);
-                    rows[static_cast<std::size_t>(message.toRank)].ops.push_back(message.receive);
+                    const auto to = static_cast<std::size_t>(message.toRank);
+                    (batched ? batches[r].sends : rows[r].ops).push_back(message.send);
+                    (batched ? batches[to].receives : rows[to].ops).push_back(message.receive);
                 });
                 for (const int waiter : std::exchange(waiters[id], {}))
-                    (waiter > rank ? now : next).push(waiter);
+                    (!batched && waiter > rank ? now : next).push(waiter);
             }
             head[r] += count;
             next.push(rank);
         }
+        for (std::size_t r = 0; r < batches.size(); ++r) batches[r].takeInto(rows[r]);
     }
     for (std::size_t r = 0; r < rows.size(); ++r)
         if (head[r] < schedule.order[r].size()) return tl::unexpected(blockedError(schedule, index.cells()));
@@ -256,8 +281,8 @@ Result<Schedule> insertMessages(const Schedule& compute, const OpIndex& index, c
             if (!whole) return tl::unexpected(blockedError(compute, index.cells()));
         }
     Lowerer lowerer(compute, index);
-    if (lowering.rule == LoweringRule::PyTorch) {
-        if (auto swept = lowerer.sweep(); !swept) return tl::unexpected(swept.error());
+    if (lowering.rule == LoweringRule::PyTorch || lowering.rule == LoweringRule::Batched) {
+        if (auto swept = lowerer.sweep(lowering.rule == LoweringRule::Batched); !swept) return tl::unexpected(swept.error());
     } else {
         lowerer.inOrder(lowering);
     }
@@ -349,6 +374,15 @@ Schedule withoutMessages(const Schedule& schedule)
 Schedule withoutCollectives(const Schedule& schedule)
 {
     return without(schedule, [](OpKind kind) { return isCollective(kind); });
+}
+
+Schedule computeOrder(const Schedule& schedule)
+{
+    bool shares = false;
+    for (const auto& ops : schedule.order)
+        shares = shares || std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isCollective(op.kind); });
+    const bool steps = shares && schedule.weights == WeightRule::Synchronous;
+    return without(schedule, [steps](OpKind kind) { return isMessage(kind) || isCollective(kind) || (steps && kind == OpKind::Optimizer); });
 }
 
 Schedule withoutCommunication(const Schedule& schedule)

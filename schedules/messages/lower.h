@@ -7,6 +7,7 @@
 //   grouped       1RECV_F0 1F0 1B0 (1SEND_B0 1RECV_F1) 1F1 1B1 1SEND_B1
 //   pytorch       1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1
 //   eager-post    1RECV_F0 1RECV_F1 1F0 1B0 1SEND_B0 1F1 1B1 1SEND_B1
+//   batched       1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1, where several meet in one batch
 #pragma once
 
 #include <string>
@@ -26,6 +27,8 @@ enum class LoweringRule : std::uint8_t {
     RankParity, // just in time, but where a send is directly followed by a receive from the same neighbour, odd ranks receive
                 // first
     Grouped,    // just in time, but a send and the receive directly after it are posted together
+    Batched,    // the lists are swept, one op a rank and sweep; all messages that a sweep makes are posted behind it, those of a rank
+                // together, as Megatron-LM's batches: both sides of each are in the same batch, so that no buffers are needed
 };
 
 struct Lowering {
@@ -42,13 +45,16 @@ Result<Lowering> parseLowering(std::string_view text);
 ReceiveMode receivesOf(LoweringRule rule);
 
 // Messages that are already in the lists are dropped first. Fails (Invalid) where an op's input is not in the schedule, and
-// under the PyTorch rule where the order deadlocks. O(ops).
+// under the rules that sweep where the order deadlocks. O(ops).
 Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering);
 
 // Without sends and receives only, and without UNSHARD, RESHARD and REDUCE_GRAD only.
 Schedule withoutMessages(const Schedule& schedule);
 Schedule withoutCollectives(const Schedule& schedule);
-// The inverse: without sends, receives, UNSHARD and RESHARD. REDUCE_GRAD stays where stages have copies.
+// The inverse of lowering with collectives: without sends, receives, UNSHARD and RESHARD. REDUCE_GRAD stays where stages have copies.
+// Lists whose ranks share state lose it with that: to lower others than the given ones, take withoutMessages().
 Schedule withoutCommunication(const Schedule& schedule);
+// Of synchronous lists with collectives only their compute ops: without OPT, too. By that a schedule of shared state is recognised.
+Schedule computeOrder(const Schedule& schedule);
 
 } // namespace stagewright

@@ -6,6 +6,7 @@
 #include "schedules/messages/buckets.h"
 #include "schedules/messages/message_delay.h"
 #include "schedules/messages/wait_graph.h"
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -297,7 +298,7 @@ void MessageExecution::issueBeside(std::uint32_t op, int rank, Nanos now)
 Nanos MessageExecution::runOps(std::uint32_t id, int rank, Nanos begin)
 {
     const OpPlace place = m_index.placeOf(id);
-    const std::size_t count = m_schedule.isPaired(rank, place.position) ? 2 : 1;
+    const std::size_t count = groupSize(m_schedule, rank, place.position);
     const auto duration = [this](std::uint32_t op) { return m_durations.empty() ? 0 : m_durations[op]; };
     const bool serial = count == 2 && m_schedule.order[static_cast<std::size_t>(rank)][place.position].kind == OpKind::Recompute; // one after the other
     const Nanos middle = begin + (serial ? duration(id) : 0);
@@ -468,7 +469,7 @@ void MessageExecution::runRank(int rank)
     Nanos now = m_clock[r];
     std::size_t i = m_head[r];
     while (i < ops.size()) {
-        const std::size_t count = m_schedule.isPaired(rank, i) ? 2 : 1;
+        const std::size_t count = groupSize(m_schedule, rank, i);
         const std::uint32_t id = m_index.idOf(rank, i);
         if (isMessage(ops[i].kind)) {
             if (!runMessages(rank, i, count, now)) break;
@@ -554,7 +555,7 @@ std::vector<MessageExecution::Obstacle> MessageExecution::obstacles(int rank) co
         const Channel& channel = m_channelList[m_channelOf[message]]; // behind another message
         out.push_back({op, m_out.messages[channel.queue[channel.next]].receive});
     };
-    const std::size_t count = m_schedule.isPaired(rank, at) ? 2 : 1;
+    const std::size_t count = groupSize(m_schedule, rank, at);
     for (std::size_t i = at; i < at + count; ++i) {
         const std::uint32_t id = m_index.idOf(rank, i);
         for (const Input& input : inputsOf(id)) {

@@ -6,6 +6,7 @@
 #include <queue>
 #include <tuple>
 
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -48,8 +49,9 @@ void MessageExecution::runInTime()
             next.what = What::Comes;
         } else if (!isMessage(ops[at].kind)) {
             bool there = true;
-            for (std::uint32_t k = id; k < id + (m_schedule.isPaired(rank, at) ? 2 : 1); ++k) there = inputsThere(k, rank, next.time) && there;
-            if (!there) return awaitInputs(id, rank, m_schedule.isPaired(rank, at) ? 2 : 1);
+            const std::size_t count = groupSize(m_schedule, rank, at);
+            for (std::uint32_t k = id; k < id + count; ++k) there = inputsThere(k, rank, next.time) && there;
+            if (!there) return awaitInputs(id, rank, count);
         }
         expected[r] = 1;
         moments.push(next);
@@ -80,11 +82,11 @@ void MessageExecution::runInTime()
                 if (comeTo(id, now.rank, now.time)) met.push_back(id);
                 ++m_head[r];
             } else if (isMessage(m_schedule.order[r][at].kind)) {
-                const std::size_t count = m_schedule.isPaired(now.rank, at) ? 2 : 1;
+                const std::size_t count = groupSize(m_schedule, now.rank, at);
                 if (runMessages(now.rank, at, count, m_clock[r])) m_head[r] += count;
             } else {
                 m_clock[r] = runOps(id, now.rank, now.time);
-                for (std::uint32_t k = id; k < id + (m_schedule.isPaired(now.rank, at) ? 2 : 1); ++k) {
+                for (std::uint32_t k = id; k < id + groupSize(m_schedule, now.rank, at); ++k) {
                     ++m_head[r];
                     if (m_leaves.empty())
                         fly(k);

@@ -81,7 +81,8 @@ std::string shapeFault(const Schedule& schedule)
             if (position + std::size_t{1} >= schedule.order[r].size())
                 return fmt::format("rank {}: op {} is paired with the next one, but the row has {} ops", r, position,
                                    schedule.order[r].size());
-            if (position < previous + 2)
+            const bool joined = position == previous + 1 && isMessage(schedule.order[r][position].kind); // a group of more than two
+            if (position < previous + 2 && !joined)
                 return fmt::format("rank {}: the pairs at ops {} and {} overlap or are out of order", r, previous,
                                    position);
             const Op& first = schedule.order[r][position];

@@ -165,13 +165,12 @@ std::string toText(const Schedule& schedule)
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         const auto& ops = schedule.order[r];
         for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (i > 0) out += ' ';
-            if (i + 1 < ops.size() && schedule.isPaired(static_cast<int>(r), i)) {
-                out += '(' + toText(ops[i]) + ';' + toText(ops[i + 1]) + ')';
-                ++i;
-            } else {
-                out += toText(ops[i]);
-            }
+            const bool joined = i > 0 && schedule.isPaired(static_cast<int>(r), i - 1);
+            const bool joins = i + 1 < ops.size() && schedule.isPaired(static_cast<int>(r), i);
+            if (i > 0) out += joined ? ';' : ' ';
+            if (joins && !joined) out += '(';
+            out += toText(ops[i]);
+            if (joined && !joins) out += ')';
         }
         out += '\n';
     }

@@ -38,7 +38,7 @@ Op collective(OpKind kind, const Op& of, bool ofMicrobatch)
     return op;
 }
 
-// A row under construction: what is inserted is before or behind both ops of a pair.
+// A row under construction: what is inserted is before or behind all ops of a pair or group.
 class RowBuilder {
 public:
     RowBuilder(const std::vector<Op>& ops, const std::vector<std::uint32_t>& paired) : m_ops(ops), m_paired(paired) {}
@@ -50,7 +50,12 @@ public:
         m_out.ops.push_back(m_ops[position]);
     }
     bool isFirst(std::size_t position) const { return std::binary_search(m_paired.begin(), m_paired.end(), static_cast<std::uint32_t>(position)); }
-    std::size_t width(std::size_t position) const { return isFirst(position) ? 2 : 1; }
+    std::size_t width(std::size_t position) const
+    {
+        std::size_t last = position;
+        while (isFirst(last)) ++last;
+        return last - position + 1;
+    }
     GatheredRow take() { return std::move(m_out); }
 
 private:

@@ -268,7 +268,7 @@ Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) cons
     std::optional<Lowering> lowering = asked;
     if (!asked && !isLowered(out.schedule) && (sent || isLowered(m_schedule))) lowering = m_lowering.value_or(Lowering{}); // other microbatches: as before
     if (lowering) {
-        auto lowered = lower(sharesState(out.schedule) ? withoutMessages(out.schedule) : withoutCommunication(out.schedule), *lowering);
+        auto lowered = lower(withoutMessages(out.schedule), *lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
         out.schedule = std::move(*lowered);
         // Those meant for the rule, where the run's were meant for its own.

@@ -19,7 +19,8 @@ namespace stagewright {
 namespace {
 
 constexpr std::string_view overlap = "OVERLAP_F_B";
-constexpr std::string_view grouped = "GROUPED"; // two messages posted together
+constexpr std::string_view grouped = "GROUPED";   // messages posted together
+constexpr std::string_view batched = "BATCH_P2P"; // PyTorch's word for the same
 
 constexpr std::size_t mostSlicesOfCsv = 4096;
 constexpr std::size_t mostRanks = 65536; // a rank is 16 bits in a timeline
@@ -52,7 +53,7 @@ public:
     // Whether the first line is one of settings.
     bool startsWith(char letter) const
     {
-        const std::size_t at = m_left.find_first_not_of(" \t\r");
+        const std::size_t at = m_left.find_first_not_of(" \t\r\"");
         return at != std::string_view::npos && m_left[at] == letter;
     }
     enum class End {
@@ -61,12 +62,15 @@ public:
         Text,
         TooLong,
     };
-    // The next cell, or what is left of the line. It is valid until the next call.
+    // The next cell, or what is left of the line. It is valid until the next call. A comma in quotes is part of its cell.
     End next(std::string_view& cell, bool wholeLine)
     {
+        bool quoted = false;
         for (std::size_t at = 0;;) {
             for (; at < m_left.size(); ++at)
-                if (const char letter = m_left[at]; letter == '\n' || (letter == ',' && !wholeLine)) {
+                if (const char letter = m_left[at]; letter == '"') {
+                    quoted = !quoted;
+                } else if (letter == '\n' || (letter == ',' && !wholeLine && !quoted)) {
                     cell = m_left.substr(0, at);
                     m_left.remove_prefix(at + 1);
                     return letter == '\n' ? End::Line : End::Comma;
@@ -103,7 +107,9 @@ struct CsvReader {
     CsvOptions options;
     Schedule schedule;
     int replicas = 1;
-    int line = 0; // from 1, for messages
+    bool blankCells = false; // or others: a line has a comma
+    int ranks = 0;           // lines, where the first line says so; 0: it does not
+    int line = 0;            // from 1, for messages
     int cell = 0;
     std::string_view text; // of the cell
 
@@ -132,9 +138,11 @@ struct CsvReader {
     Place here() const { return {line, cell, cut(text, mostQuoted)}; }
 
     Result<void> readSettings(std::string_view row);
+    Result<void> readCell(std::string_view part);
     Result<void> readOp(std::string_view word);
-    Result<void> readPair();
+    Result<void> readGroup();
     Result<void> addRow(int at); // of that line
+    Result<void> addBlankRows(int rows);
     Result<void> readRows(Cells& cells);
     Result<Schedule> read(Cells cells, std::string name);
     Result<void> applyDialect();
@@ -146,6 +154,8 @@ Result<void> CsvReader::readSettings(std::string_view row)
 {
     cell = 1;
     text = trimmed(row);
+    while (!text.empty() && (text.back() == ',' || text.back() == '"')) text = trimmed(text.substr(0, text.size() - 1)); // a spreadsheet's
+    if (text.front() == '"') text = trimmed(text.substr(1));
     if (options.pytorch) return error("PyTorch's files have no settings line", "remove the line");
     for (const std::string_view word : wordsOf(text.substr(1))) {
         const KeyValue setting = keyValueOf(word);
@@ -169,8 +179,12 @@ Result<void> CsvReader::readSettings(std::string_view row)
             const auto count = wholeOf<int>(value);
             if (!count || *count < 1) return error("replicas: a whole number from 1 expected", "replicas=2");
             replicas = *count;
+        } else if (key == "ranks") {
+            const auto count = wholeOf<int>(value);
+            if (!count || *count < 1 || static_cast<std::size_t>(*count) > mostRanks) return error(fmt::format("ranks: a whole number from 1 to {} expected", mostRanks), "ranks=4");
+            ranks = *count;
         } else {
-            return error(fmt::format("'{}' is not a setting", word), "the settings are weights=RULE, slices=LENGTHS and replicas=N");
+            return error(fmt::format("'{}' is not a setting", word), "the settings are weights=RULE, slices=LENGTHS, replicas=N and ranks=N");
         }
     }
     return {};
@@ -226,30 +240,42 @@ Result<void> CsvReader::readOp(std::string_view word)
     return {};
 }
 
-Result<void> CsvReader::readPair()
+// A pair or a group: "(0F7;7B3)OVERLAP_F_B", "(1SEND_B0;1RECV_F1;3SEND_F2)GROUPED".
+Result<void> CsvReader::readGroup()
 {
     const std::string_view whole = text;
     const std::size_t close = whole.find(')');
     if (close == std::string_view::npos) return error("')' is missing", "a pair reads (0F7;7B3)OVERLAP_F_B");
     const std::string_view ending = trimmed(whole.substr(close + 1));
-    if (ending != overlap && ending != grouped)
+    const bool messages = ending == grouped || ending == batched;
+    if (ending != overlap && !messages)
         return error(fmt::format("'{}' after the pair, {} expected", ending, overlap),
-                     "a pair reads (0F7;7B3)OVERLAP_F_B, two messages (1SEND_B0;1RECV_F1)GROUPED");
+                     "a pair reads (0F7;7B3)OVERLAP_F_B, messages posted together (1SEND_B0;1RECV_F1)GROUPED");
     if (ending == grouped && options.pytorch)
-        return error("a group of messages is unknown to PyTorch", "read or write it without the PyTorch restriction");
-    const std::string_view inner = whole.substr(1, close - 1);
-    const std::size_t semicolon = inner.find(';');
-    if (semicolon == std::string_view::npos || inner.find(';', semicolon + 1) != std::string_view::npos)
-        return error("a pair has exactly two ops, separated by ';'");
-    schedule.paired.back().push_back(static_cast<std::uint32_t>(schedule.order.back().size()));
-    if (auto read = readOp(trimmed(inner.substr(0, semicolon))); !read) return read;
-    if (auto read = readOp(trimmed(inner.substr(semicolon + 1))); !read) return read;
-    const auto& ops = schedule.order.back();
-    for (const Op& op : {ops[ops.size() - 2], ops.back()})
-        if (isMessage(op.kind) != (ending == grouped))
-            return error(fmt::format("{} in a pair that ends with {}", toText(op), ending),
-                         "OVERLAP_F_B holds two compute ops, GROUPED two messages");
+        return error("GROUPED is unknown to PyTorch, whose word is BATCH_P2P", "read or write it without the PyTorch restriction");
+    const std::vector<std::string_view> words = split(whole.substr(1, close - 1), ";");
+    if (!messages && words.size() != 2) return error("a pair has exactly two ops, separated by ';'", "messages posted together are any number, and end with GROUPED");
+    auto& ops = schedule.order.back();
+    const std::size_t first = ops.size();
+    for (const std::string_view word : words) {
+        if (ops.size() > first) schedule.paired.back().push_back(static_cast<std::uint32_t>(ops.size() - 1));
+        if (auto read = readOp(trimmed(word)); !read) return read;
+        if (isMessage(ops.back().kind) != messages)
+            return error(fmt::format("{} in a {} that ends with {}", toText(ops.back()), messages ? "group" : "pair", ending),
+                         "OVERLAP_F_B holds two compute ops, GROUPED and BATCH_P2P messages");
+    }
     return {};
+}
+
+// An op, a pair or a group, in quotes or not.
+Result<void> CsvReader::readCell(std::string_view part)
+{
+    text = part;
+    if (text.front() == '"') {
+        if (text.size() < 2 || text.back() != '"') return error("the closing quotation mark is missing", "quote a whole cell, or none of it");
+        text = trimmed(text.substr(1, text.size() - 2));
+    }
+    return text.starts_with('(') ? readGroup() : readOp(text);
 }
 
 Result<void> CsvReader::addRow(int at)
@@ -265,10 +291,22 @@ Result<void> CsvReader::addRow(int at)
     return {};
 }
 
+// That came before this line.
+Result<void> CsvReader::addBlankRows(int rows)
+{
+    for (; rows > 0; --rows)
+        if (auto added = addRow(line - rows); !added) return added;
+    return {};
+}
+
+// A line without ops is a rank only where every line is one.
 Result<void> CsvReader::readRows(Cells& cells)
 {
-    int blankLines = 0; // ranks without ops, if another line follows
-    bool inRow = false;
+    const bool every = options.everyRow || ranks > 0;
+    int blankRows = 0;   // since the last row with ops
+    int withCommas = 0;  // of them, up to the last with a cell
+    bool hasOps = false; // the line
+    std::optional<Place> blankHere;
     cell = 0;
     for (auto end = Cells::End::Comma; end != Cells::End::Text;) {
         std::string_view part;
@@ -277,23 +315,35 @@ Result<void> CsvReader::readRows(Cells& cells)
         text = part;
         if (end == Cells::End::TooLong) return error(fmt::format("a cell of more than {} bytes", Cells::window), "check that this is a schedule CSV");
         text = trimmed(part);
-        if (!inRow && text.empty() && end != Cells::End::Comma) {
-            ++blankLines;
-        } else {
-            for (int rows = inRow ? 0 : 1 + std::exchange(blankLines, 0); rows > 0; --rows)
-                if (auto added = addRow(line - (rows - 1)); !added) return added;
-            inRow = end == Cells::End::Comma;
-            if (!text.empty()) {
-                if (auto done = text.front() == '(' ? readPair() : readOp(text); !done) return done;
-            } else if (inRow && !blank) {
-                blank = here();
+        if (text.find_first_not_of("\" \t") == std::string_view::npos) text = {};
+        if (!text.empty()) {
+            if (!hasOps) {
+                if (auto added = addBlankRows(every ? blankRows : 0); !added) return added;
+                if (auto added = addRow(line); !added) return added;
+                blankRows = withCommas = 0;
+                hasOps = true;
             }
+            if (auto done = readCell(text); !done) return done;
+        } else if (end == Cells::End::Comma && !blankHere) {
+            blankHere = here();
         }
+        if (end == Cells::End::Comma) continue;
+        if (hasOps && blankHere && !blank) blank = blankHere;
+        if (!hasOps) ++blankRows;
+        if (!hasOps && cell > 1) withCommas = blankRows;
+        blankCells = blankCells || cell > 1;
+        hasOps = false;
+        blankHere.reset();
         if (end == Cells::End::Line) {
             ++line;
             cell = 0;
         }
     }
+    if (ranks == 0) return addBlankRows(every ? withCommas : 0);
+    if (schedule.order.size() > static_cast<std::size_t>(ranks))
+        return fail(ErrorCode::Unreadable, fmt::format("the first line says ranks={}, but there are {} lines of ranks", ranks, schedule.order.size()), "correct the number, or remove lines");
+    schedule.order.resize(static_cast<std::size_t>(ranks));
+    schedule.paired.resize(static_cast<std::size_t>(ranks));
     return {};
 }
 
@@ -333,7 +383,7 @@ Result<Schedule> CsvReader::read(Cells cells, std::string name)
     }
     if (auto done = readRows(cells); !done) return tl::unexpected(std::move(done.error()));
     if (schedule.order.empty() && !settings)
-        return fail(ErrorCode::Unreadable, "no ops: the file is empty", "one line per rank, cells like 2F0");
+        return fail(ErrorCode::Unreadable, blankCells ? "no ops: every cell is blank" : "no ops: the file is empty", "one line per rank, cells like 2F0");
     if (auto applied = applyDialect(); !applied) return tl::unexpected(std::move(applied.error()));
     if (options.pytorch && lowered && blank)
         return error(*blank,
@@ -382,7 +432,8 @@ Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& op
     if (options.pytorch && schedule.placement.hasCopies())
         return fail(ErrorCode::Invalid, "a stage has copies on two ranks; PyTorch keeps a stage on one rank",
                     "write it without the PyTorch restriction");
-    const bool settings = schedule.weights != WeightRule::Synchronous || !schedule.sliceLengths.empty() || given.replicas > 1;
+    const bool idle = !options.pytorch && !options.everyRow && std::any_of(schedule.order.begin(), schedule.order.end(), [](const auto& ops) { return ops.empty(); });
+    const bool settings = schedule.weights != WeightRule::Synchronous || !schedule.sliceLengths.empty() || given.replicas > 1 || idle;
     if (options.pytorch && given.replicas > 1)
         return fail(ErrorCode::Invalid, fmt::format("the schedule has {} replicas; PyTorch's files can't express that", given.replicas),
                     "write one replica's own schedule");
@@ -402,6 +453,7 @@ Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& op
         for (std::size_t i = 0; i < schedule.sliceLengths.size(); ++i)
             out += fmt::format("{}{}", i == 0 ? " slices=" : ",", schedule.sliceLengths[i]);
         if (given.replicas > 1) out += fmt::format(" replicas={}", given.replicas);
+        if (idle) out += fmt::format(" ranks={}", schedule.order.size());
         out += '\n';
     }
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
@@ -418,21 +470,25 @@ Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& op
                 const std::size_t letter = plain.find_first_of("BI");
                 return plain.substr(0, letter) + (op.kind == OpKind::Backward ? "BW" : "B") + plain.substr(letter + 1);
             };
-            const bool pair = i + 1 < ops.size() && schedule.isPaired(static_cast<int>(r), i);
             const auto first = cellText(ops[i]);
             if (!first) return tl::unexpected(first.error());
             if (!out.empty() && out.back() != '\n') out += ',';
-            if (!pair) {
+            if (i + 1 >= ops.size() || !schedule.isPaired(static_cast<int>(r), i)) {
                 out += *first;
                 continue;
             }
-            const auto second = cellText(ops[++i]);
-            if (!second) return tl::unexpected(second.error());
-            check.text = *second; // a view
-            if (isMessage(ops[i].kind) != isMessage(ops[i - 1].kind))
-                return check.error(fmt::format("issued together with {}; a pair holds two compute ops or two messages",
-                                               toText(ops[i - 1])));
-            out += fmt::format("({};{}){}", *first, *second, isMessage(ops[i].kind) ? grouped : overlap);
+            out += '(' + *first;
+            for (bool more = true; more; more = i + 1 < ops.size() && schedule.isPaired(static_cast<int>(r), i)) {
+                const auto next = cellText(ops[++i]);
+                if (!next) return tl::unexpected(next.error());
+                check.text = *next; // a view
+                if (isMessage(ops[i].kind) != isMessage(ops[i - 1].kind))
+                    return check.error(fmt::format("issued together with {}; a pair holds two compute ops, a group messages", toText(ops[i - 1])));
+                out += ';' + *next;
+            }
+            out += ')';
+            out += !isMessage(ops[i].kind) ? overlap : options.pytorch ? batched
+                                                                       : grouped;
         }
         out += '\n';
     }

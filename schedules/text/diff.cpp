@@ -137,7 +137,7 @@ std::string describeFirst(const RankDifference& difference, const std::string& h
 std::optional<NearestSchedule> nearestSchedule(const Schedule& given)
 {
     if (given.ranks < 1 || given.microbatches < 1 || given.stages < 1) return std::nullopt;
-    const Schedule schedule = withoutCommunication(given);
+    const Schedule schedule = computeOrder(given);
     const std::size_t ops = schedule.opCount();
     const auto cells = static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(schedule.microbatches);
     if (ops < cells / 2) return std::nullopt; // a stray number in a file names a shape far larger than its ops
@@ -149,9 +149,10 @@ std::optional<NearestSchedule> nearestSchedule(const Schedule& given)
         const auto made = makeSchedule(name, shape);
         if (!made || made->ranks != schedule.ranks || made->stages != schedule.stages || made->microbatches != schedule.microbatches)
             continue;
+        if (made->weights != schedule.weights) continue; // another mathematics, however alike the ops
         looked += made->opCount() + ops;
         if (looked > mostOpsCompared) return best;
-        ScheduleDiff diff = diffSchedules(schedule, *made);
+        ScheduleDiff diff = diffSchedules(schedule, computeOrder(*made));
         if (best && best->diff.distance() + best->diff.shape.size() <= diff.distance() + diff.shape.size()) continue;
         best = NearestSchedule{name, std::move(diff)};
         if (best->diff.same()) return best;

@@ -41,6 +41,12 @@ for i in 1 2 3 4 5; do printf '0F0,0B0\n' >"many/order$i.csv"; done
 run stagewright import many
 expect_code 0
 expect_out '5 runs: an order without times'
+# a schedule holds all ranks: no number in its file's name is one, and each file keeps its own name
+mkdir orders
+for name in dualpipev_4rank_10mb dualpipev_4rank_8mb rank_3 my.order; do printf '0F0,0B0\n' >"orders/$name.csv"; done
+run stagewright import orders
+expect_code 0
+for name in dualpipev_4rank_10mb dualpipev_4rank_8mb rank_3 my.order; do expect_out "^ +$name +csv"; done
 
 # a trace of our own, of two ranks: labels of a user's, one step
 for rank in 0 1; do

@@ -127,7 +127,7 @@ run stagewright validate many.csv --json
 expect_json 20000 more_faults
 
 # a line is a rank, and ranks are bounded
-{ echo 0F0; printf '\n%.0s' $(seq 70000); echo 0B0; } >lines.csv
+{ echo 0F0; printf '0F1\n%.0s' $(seq 70000); echo 0B0; } >lines.csv
 run stagewright validate lines.csv
 expect_code 3
 expect_err 'line 65537.*more than 65536 lines'
@@ -153,3 +153,80 @@ expect_code 2
 expect_err 'zb-h1'
 run stagewright validate nobody.csv
 expect_code 3
+
+# lists as other programs write them
+data=$SOURCE/../data/schedule_csv
+run stagewright simulate -s "$data/spreadsheet.csv" --json
+expect_code 0
+expect_json 9.0 makespan
+expect_json 2 ranks
+run stagewright validate "$data/gathered_at_end.csv"
+expect_code 0
+run stagewright validate "$data/gathered_at_end.csv" --sends rendezvous
+expect_code 1
+expect_out '0SEND_F1 → 1RECV_F1 → 1SEND_F0 → 2RECV_F0'
+expect_out '^a way out, checked: '
+expect_that "more than one way out" [ "$(grep -c '^another way out, checked: ' <<<"$out")" -ge 2 ]
+run stagewright validate "$data/deferred_receives.csv" --sends rendezvous --json
+expect_code 1
+expect_that "more than one order" [ "$(json other_ways)" -ge 2 ]
+run stagewright validate "$data/batches.csv" --pytorch
+expect_code 0
+expect_out 'this is interleaved-1f1b'
+run stagewright check -s "$data/gathers_lowered.csv" --replicas 2 --shard weights
+expect_code 0
+expect_out 'gathers_lowered.csv +p=2 m=4 v=2 r=2 +weights .* pass$'
+run stagewright check -s "$data/gathered_at_end.csv" --replicas 2 --shard weights
+expect_code 0
+run stagewright check -s "$data/batches.csv" --replicas 2 --shard weights --sends rendezvous
+expect_code 0
+run stagewright check -s interleaved-1f1b -p 2 -m 4 --lower batched --sends rendezvous
+expect_code 0
+run stagewright validate "$data/groups_of_six.csv"
+expect_out 'this is interleaved-1f1b:group=6'
+run stagewright simulate -s interleaved-1f1b:group=7 -p 4 -m 11 --json
+expect_json 37.5 makespan
+run stagewright simulate -s interleaved-1f1b:group=2 -p 4 -m 11
+expect_code 2
+expect_err 'groups of 2 of 11 microbatches on 4 ranks: deadlock of [0-9] ranks: rank [0-9] is at op .* waits for'
+run stagewright simulate -s interleaved-1f1b -p 4 -m 11
+expect_code 2
+expect_err 'give the size of the groups, group=6'
+run stagewright validate "$data/skip.csv" --all
+expect_code 1
+expect_out 'a skip connection: .*stages form a chain'
+expect_no_out 'remove one'
+printf '0F0,0F1\n1F0,1F1\n' >forward.csv
+run stagewright validate forward.csv --all
+expect_code 1
+expect_out 'forwards only'
+expect_no_out 'add [01]B'
+printf '0F0,0B0\n,\n2F0,2B0\n' >gap.csv
+run stagewright validate gap.csv
+expect_code 1
+expect_out 'stage 1 is in no row: the row of its rank is missing'
+for verb in 'validate' 'simulate -s' 'sweep -s'; do
+    # shellcheck disable=SC2086
+    run stagewright $verb "$data/offload.csv"
+    expect_err 'offload.csv: its 2 OFFLOAD and 2 RELOAD ops move nothing'
+done
+run stagewright schedules interleaved-1f1b -p 4 -m 8
+expect_out 'batched +ends'
+
+# shared state: no stage is left out, and the schedule keeps its name
+stagewright simulate -s 1f1b -p 2 -m 2 --replicas 2 --shard weights --costs analytic:gpt-6.2b@a100:b=1 -o shared.stagewright >/dev/null
+run stagewright export shared.stagewright --format csv -o shared.csv
+expect_code 0
+run stagewright validate shared.csv
+expect_code 0
+expect_out 'this is 1f1b'
+sed 's/,1REDUCE_GRAD//' shared.csv >unreduced.csv
+run stagewright validate unreduced.csv
+expect_code 1
+expect_out 'the gradients of stage 1 are never reduced on rank 1, but those of stage 0 are'
+run stagewright simulate -s unreduced.csv --replicas 2 --shard weights
+expect_code 1
+sed 's/1UNSHARD,//; s/1RESHARD,//' shared.csv >ungathered.csv
+run stagewright validate ungathered.csv
+expect_code 1
+expect_out 'the weights of stage 1 are never gathered on rank 1, but those of stage 0 are'

@@ -21,7 +21,7 @@ using namespace stagewright;
 
 namespace {
 
-constexpr std::array<const char*, 7> everyRule{"just-in-time", "pytorch", "eager-post", "eager-post:1", "eager-post:3", "rank-parity", "grouped"};
+constexpr std::array<const char*, 8> everyRule{"just-in-time", "pytorch", "eager-post", "eager-post:1", "eager-post:3", "rank-parity", "grouped", "batched"};
 
 std::vector<Channels> everySemantics()
 {
@@ -151,10 +151,11 @@ private slots:
             // What the schedule's page states.
             for (const int perDirection : {0, 1, 2}) {
                 const auto outcomes = outcomesWithoutBuffers(*schedule, perDirection);
-                QVERIFY(outcomes && outcomes->size() == 5);
+                QVERIFY(outcomes && outcomes->size() == 6);
                 for (const RuleOutcome& outcome : *outcomes)
                     QVERIFY2(outcome.ends() == validate(*lower(*schedule, outcome.lowering), outcome.channels).valid(), label("page"));
                 QVERIFY2((*outcomes)[1].ends(), label("pytorch without buffers"));
+                QVERIFY2((*outcomes)[5].ends(), label("batched without buffers"));
             }
         }
         QVERIFY(made > 0);

@@ -236,7 +236,7 @@ private slots:
                 for (const std::string& name : variants(info))
                     names.push_back(name);
         for (const char* name : {"chimera:f=3", "chimera:f=4:join=doubling", "chimera:f=6:join=halving", "interleaved-zb:group=1",
-                                 "interleaved-zb:group=3", "interleaved-zb:group=5", "interleaved-zb:group=9:w=now",
+                                 "interleaved-zb:group=3", "interleaved-zb:group=5", "interleaved-1f1b:group=3", "interleaved-1f1b:group=7", "interleaved-zb:group=9:w=now",
                                  "terapipe:tokens=5000", "terapipe:slices=40000"})
             names.emplace_back(name);
         const QRegularExpression shape("(\\d+) ranks(?: with (\\d+) microbatches)?");
@@ -265,7 +265,10 @@ private slots:
                             const std::string key = given.captured(2).toStdString() + "=";
                             const std::size_t at = suggested.find(key);
                             const std::size_t end = suggested.find(':', at);
-                            suggested.replace(at, end == std::string::npos ? end : end - at, given.captured(1).toStdString());
+                            if (at != std::string::npos)
+                                suggested.replace(at, end == std::string::npos ? end : end - at, given.captured(1).toStdString());
+                            else
+                                accepts(name + ":" + given.captured(1).toStdString(), {p, m, v});
                         }
                         if (remedy.contains(" ranks with ")) {
                             for (auto match = shape.globalMatch(remedy); match.hasNext();) {
@@ -400,7 +403,7 @@ private slots:
         QCOMPARE(QString::fromStdString(odd.error().message),
                  QString("interleaved-1f1b: 9 microbatches do not divide into 2 groups on 4 ranks"));
         QCOMPARE(QString::fromStdString(odd.error().remedy),
-                 QString("the nearest that work are 8 and 10 microbatches"));
+                 QString("the nearest that work are 8 and 10 microbatches; or give the size of the groups, group=5"));
         const auto single = makeSchedule("interleaved-1f1b", {4, 8, 1});
         QVERIFY(!single);
         QVERIFY(single.error().remedy.find("1f1b") != std::string::npos);

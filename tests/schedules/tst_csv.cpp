@@ -95,7 +95,7 @@ private slots:
         add("# slices=3 colour=red\n0F0,0B0\n", "line 1, cell 1 (# slices=3 colour=red): 'colour=red' is not a setting");
         add("0F0,0B0\n# weights=stashed\n",
             "line 2, cell 1 (# weights=stashed): op '# weights=stashed': stage expected at character 1 ('#')");
-        add("(0SEND_F0;0F1)GROUPED\n", "line 1, cell 1 ((0SEND_F0;0F1)GROUPED): 0F1 in a pair that ends with GROUPED");
+        add("(0SEND_F0;0F1)GROUPED\n", "line 1, cell 1 ((0SEND_F0;0F1)GROUPED): 0F1 in a group that ends with GROUPED");
         add("(0F0;0RECV_B0)OVERLAP_F_B\n",
             "line 1, cell 1 ((0F0;0RECV_B0)OVERLAP_F_B): 0RECV_B0 in a pair that ends with OVERLAP_F_B");
         add("0F0,0BW0,0I1\n",
@@ -108,7 +108,11 @@ private slots:
             "line 1, cell 1 ((0F0;0F1;0F2)OVERLAP_F_B): a pair has exactly two ops, separated by ';'");
         add("(0F0;)OVERLAP_F_B\n", "line 1, cell 1 ((0F0;)OVERLAP_F_B): op '': stage expected at the end");
         add("0F0;0B0\n", "line 1, cell 1 (0F0;0B0): op '0F0;0B0': nothing more expected at character 4 (';')");
-        add("\"0F0\",0B0\n", "line 1, cell 1 (\"0F0\"): op '\"0F0\"': stage expected at character 1 ('\"')");
+        add("\"0F0,0B0\n", "line 1, cell 1 (\"0F0,0B0): the closing quotation mark is missing");
+        add("\"0F0,0B0\"\n", "line 1, cell 1 (0F0,0B0): op '0F0,0B0': nothing more expected at character 4 (',')");
+        add("()GROUPED\n", "line 1, cell 1 (()GROUPED): op '': stage expected at the end");
+        add("# ranks=1\n0F0,0B0\n1F0,1B0\n", "the first line says ranks=1, but there are 2 lines of ranks");
+        add("# ranks=0\n0F0,0B0\n", "line 1, cell 1 (# ranks=0): ranks: a whole number from 1 to 65536 expected");
     }
     void errors()
     {
@@ -211,9 +215,59 @@ private slots:
     }
     void emptyRowsSurvive()
     {
-        const Schedule s = *readScheduleCsv("0F0,0B0\n,\n");
-        QCOMPARE(s.ranks, 2);
+        Schedule s = *readScheduleCsv("# ranks=3\n\n0F0,0B0\n");
+        QCOMPARE(s.ranks, 3);
+        QCOMPARE(s.placement, Placement::of(std::vector<int>{1}));
+        QCOMPARE(*writeScheduleCsv(s), std::string("# ranks=3\n,\n0F0,0B0\n,\n"));
         QCOMPARE(*readScheduleCsv(*writeScheduleCsv(s)), s);
+        // The text of an editor, in which each line is a rank.
+        const CsvOptions editor{.everyRow = true};
+        QCOMPARE(*writeScheduleCsv(s, editor), std::string(",\n0F0,0B0\n,\n"));
+        QCOMPARE(*readScheduleCsv(*writeScheduleCsv(s, editor), editor), s);
+    }
+    // What spreadsheets make of a schedule: lines of commas, which don't count, and cells and a first line in quotation marks.
+    void spreadsheets_data()
+    {
+        QTest::addColumn<QString>("text");
+        const QString plain = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
+        QTest::newRow("plain") << plain;
+        QTest::newRow("lines of commas at the end") << plain + ",,,,\n,,\n";
+        QTest::newRow("a line of commas between") << "0F0,0F1,0B0,0B1,,\n,,,,,\n1F0,1B0,1F1,1B1,,";
+        QTest::newRow("at the start") << "\n,,\n" + plain;
+        QTest::newRow("quotation marks") << "\"0F0\",\" 0F1\",\"0B0\", \"0B1\" ,\"\"\r\n\"1F0\",1B0,\"1F1\",1B1,\r\n\"\",\"\",,\r\n";
+        QTest::newRow("settings") << "\"# replicas=1\",,,\n" + plain;
+    }
+    void spreadsheets()
+    {
+        QFETCH(QString, text);
+        const auto read = readScheduleCsv(text.toStdString());
+        QVERIFY2(read, read ? "" : read.error().message.c_str());
+        QCOMPARE(*read, *makeSchedule("1f1b", {2, 2, 0}));
+    }
+    void quotedGroups()
+    {
+        const auto read = readScheduleCsv("\"(0F1;1B0)OVERLAP_F_B\",\"# no\"\n");
+        QVERIFY(!read);
+        QCOMPARE(read.error().message, std::string("line 1, cell 2 (# no): op '# no': stage expected at character 1 ('#')"));
+        QCOMPARE(readScheduleCsv("\"# slices=6,4\",,\n0F0.0,0F0.1,0B0.1,0B0.0\n")->sliceLengths, (std::vector<std::uint32_t>{6, 4}));
+    }
+    // Messages posted together are any number; PyTorch's word for them is BATCH_P2P.
+    void groupsOfAnyNumber()
+    {
+        const std::string four = "0F0,(0SEND_F0;2RECV_F0;2SEND_B0;0RECV_B0)GROUPED,0B0\n";
+        const auto read = readScheduleCsv(four);
+        QVERIFY2(read, read ? "" : read.error().message.c_str());
+        QCOMPARE(read->paired, (std::vector<std::vector<std::uint32_t>>{{1, 2, 3}}));
+        QCOMPARE(*writeScheduleCsv(*read), four);
+        QCOMPARE(QString::fromStdString(toText(*read)), QString("0F0 (0SEND_F0;2RECV_F0;2SEND_B0;0RECV_B0) 0B0\n"));
+        const auto one = readScheduleCsv("0F0,(0SEND_F0)GROUPED,(0RECV_B0;2SEND_B0;0SEND_F1)GROUPED,(0SEND_F2;0SEND_F3)GROUPED\n");
+        QCOMPARE(one->paired, (std::vector<std::vector<std::uint32_t>>{{2, 3, 5}}));
+        const CsvOptions torch{.pytorch = true};
+        const std::string batch = "0F0,(0SEND_F0;2RECV_F0;2SEND_B0;0RECV_B0)BATCH_P2P,0B0\n";
+        QCOMPARE(*readScheduleCsv(batch), *read);
+        QCOMPARE(*readScheduleCsv(batch, torch), *read);
+        QCOMPARE(*writeScheduleCsv(*read, torch), batch);
+        QVERIFY(!readScheduleCsv(four, torch));
     }
 
     void torchFiles_data()

@@ -149,7 +149,7 @@ private:
     Result<Schedule> communicating(const Schedule& schedule) const
     {
         if (!m_subject.lowering) return schedule;
-        return lower(withoutCommunication(schedule), *m_subject.lowering);
+        return lower(withoutMessages(schedule), *m_subject.lowering);
     }
 
     std::vector<RankSlowness> slowness() const
@@ -440,7 +440,7 @@ private:
 
     void order()
     {
-        const Schedule compute = m_subject.lowering ? withoutCommunication(m_subject.schedule) : m_subject.schedule;
+        const Schedule compute = m_subject.lowering ? withoutMessages(m_subject.schedule) : m_subject.schedule;
         if (isLowered(compute)) return;
         CostModel usual = m_subject.costs;
         usual.jitter = 0; // an order is not planned for one draw

@@ -66,7 +66,7 @@ Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Pr
                     "a schedule has ops such as 0F0 in its cells (docs/orders.md)");
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     if (auto valid = validate(*schedule).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
-    if (std::string name = recognise(withoutCommunication(*schedule)); !name.empty()) schedule->name = std::move(name);
+    if (std::string name = recognise(*schedule); !name.empty()) schedule->name = std::move(name);
     ForeignFile file;
     file.schedule = std::move(*schedule);
     return file;
@@ -82,7 +82,7 @@ struct Text {
     std::string text;
     int ranks = 0;
     std::int64_t ops = 0;
-    std::optional<TorchVersion> torch; // that can run it, if it was written for PyTorch
+    std::optional<TorchVersion> torch; // that can run it, if it was written for PyTorch; none also with groups of messages, which need its option for them
 };
 
 Result<Text> textOf(const ExportRequest& request)
@@ -102,7 +102,7 @@ Result<Text> textOf(const ExportRequest& request)
     }
     auto text = writeScheduleCsv(*schedule, csv);
     if (!text) return tl::unexpected(std::move(text.error()));
-    return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount()), csv.pytorch ? std::optional(torchNeeded(*schedule)) : std::nullopt};
+    return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount()), csv.pytorch && text->find("BATCH_P2P") == std::string::npos ? std::optional(torchNeeded(*schedule)) : std::nullopt};
 }
 
 Result<WrittenFile> writeCsv(const ExportRequest& request)
@@ -132,7 +132,7 @@ const FormatInfo schedule_csv{
     .reads = "schedule CSV",
     .writes = "the schedule",
     .suffixes = {".csv"},
-    .options = {{"lower", "RULE", "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped", checkLowering},
+    .options = {{"lower", "RULE", "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped, batched", checkLowering},
                 {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can; say which PyTorch runs it (2.6 and later; 2.9 with overlapped pairs, 2.10 with REDUCE_GRAD)"}},
     .order = true,
     .bySuffix = true,

@@ -17,6 +17,7 @@
 
 #include "schedules/base/folder.h"
 #include "schedules/base/release_items.h"
+#include "schedules/check/without_effect.h"
 #include "traces/foreign/archive.h"
 #include "traces/foreign/byte_source.h"
 #include "traces/foreign/export_groups.h"
@@ -96,11 +97,16 @@ std::string jobOf(const std::string& file, bool ranked)
     return folder + '/' + out;
 }
 
-std::string runNameOf(const std::string& file, bool ranked)
+std::string withoutSuffixes(std::string name)
 {
-    std::string name = fs::path(jobOf(file, ranked)).filename().string();
     for (const std::string_view suffix : {".gz", ".zst", ".xz", ".bz2", ".lz4", ".json", ".trace", ".pt", ".sqlite", ".csv"})
         if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
+    return name;
+}
+
+std::string runNameOf(const std::string& file, bool ranked)
+{
+    std::string name = withoutSuffixes(fs::path(jobOf(file, ranked)).filename().string());
     for (const std::string_view part : {"_rank_{}", "_rank{}", "-rank{}", "rank{}_", "rank_{}", "rank{}", "worker{}_", "_worker{}", "worker{}", "_{}", "-{}", "{}", ".#", "#"})
         if (const std::size_t at = name.find(part); at != std::string::npos) name.erase(at, part.size());
     while (!name.empty() && (name.back() == '_' || name.back() == '-' || name.back() == '.')) name.pop_back();
@@ -489,12 +495,13 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
             }
             ImportedRun one;
             one.run = std::move(*run);
-            one.run.info.name = runNameOf(file, ranked[first]);
+            one.run.info.name = withoutSuffixes(fs::path(file).filename().string()); // all ranks are in it: no number in its name is one
             one.format = read[first].format;
             one.files = {file};
             one.recognised = schedule.name == one.run.info.name ? "" : schedule.name;
             one.ops = static_cast<std::int64_t>(schedule.opCount());
             one.notes.emplace_back("an order without times: simulated with unit costs");
+            if (std::string idle = withoutEffect(schedule); !idle.empty()) one.notes.push_back(std::move(idle));
             out.runs.push_back(std::move(one));
             continue;
         }

@@ -249,23 +249,24 @@ Result<Canvas> placed(const EditCommand& edit, Canvas canvas)
 Result<Canvas> grouped(const EditCommand& edit, Canvas canvas)
 {
     const auto words = partsOf(edit.words, " ");
-    if (words.size() != 2) return wrong(edit, "it needs two messages", "write group 1SEND_B0 1RECV_F1");
+    if (words.size() < 2) return wrong(edit, "it needs two messages or more", "write group 1SEND_B0 1RECV_F1");
     for (const std::string& word : words)
         if (auto op = parseOp(word); !op || !isMessage(op->kind)) return wrong(edit, fmt::format("{} is not a message", word), "write group 1SEND_B0 1RECV_F1");
     auto shown = shownOn(canvas);
     if (!shown) return tl::unexpected(std::move(shown.error()));
     canvas.schedule = std::move(*shown);
-    auto a = find(edit, canvas.schedule, words[0]);
-    if (!a) return tl::unexpected(std::move(a.error()));
-    auto b = find(edit, canvas.schedule, words[1]);
-    if (!b) return tl::unexpected(std::move(b.error()));
-    if (a->rank != b->rank || b->position != a->position + 1) return wrong(edit, fmt::format("{} does not directly follow {}", words[1], words[0]));
-    auto& paired = canvas.schedule.paired;
-    paired.resize(canvas.schedule.order.size());
-    auto& pairs = paired[a->rank];
-    const auto position = static_cast<std::uint32_t>(a->position);
-    if (std::find(pairs.begin(), pairs.end(), position) == pairs.end()) pairs.push_back(position);
-    std::sort(pairs.begin(), pairs.end());
+    canvas.schedule.paired.resize(canvas.schedule.order.size());
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+        auto a = find(edit, canvas.schedule, words[i]);
+        if (!a) return tl::unexpected(std::move(a.error()));
+        auto b = find(edit, canvas.schedule, words[i + 1]);
+        if (!b) return tl::unexpected(std::move(b.error()));
+        if (a->rank != b->rank || b->position != a->position + 1) return wrong(edit, fmt::format("{} does not directly follow {}", words[i + 1], words[i]));
+        auto& pairs = canvas.schedule.paired[a->rank];
+        const auto position = static_cast<std::uint32_t>(a->position);
+        if (std::find(pairs.begin(), pairs.end(), position) == pairs.end()) pairs.push_back(position);
+        std::sort(pairs.begin(), pairs.end());
+    }
     return canvas;
 }
 
@@ -283,7 +284,7 @@ Result<Canvas> reset(const EditCommand& edit, Canvas canvas)
             if (std::erase_if(list, [](const Op& op) { return op.kind == OpKind::Recompute; }) > 0) unpair(canvas.schedule, rank);
         }
     if (now.replicas != before.replicas || now.shard != before.shard || now.gather != before.gather || now.reduce != before.reduce) canvas.schedule = withoutCollectives(canvas.schedule);
-    if (now.lower != before.lower || now.rendezvous != before.rendezvous) canvas.schedule = withoutCommunication(canvas.schedule);
+    if (now.lower != before.lower || now.rendezvous != before.rendezvous) canvas.schedule = withoutMessages(canvas.schedule);
     const bool reshaped = now.ranks != before.ranks || now.microbatches != before.microbatches || now.chunks != before.chunks;
     if (!reshaped) return canvas;
     if (canvas.schedule.name == "empty" || canvas.schedule.opCount() == 0) {

@@ -12,7 +12,7 @@ namespace {
 
 bool isSpace(QChar c) { return c == QLatin1Char(' ') || c == QLatin1Char('\t') || c == QLatin1Char('\r'); }
 
-// Calls visit(begin, end, cell) for each op's text of a line, blanks trimmed; both ops of a pair belong to one cell. False stops.
+// Calls visit(begin, end, cell) for each op's text of a line, blanks trimmed; the ops of a pair or group belong to one cell. False stops.
 template <typename Visit>
 void eachOp(const QString& line, Visit&& visit)
 {
@@ -32,11 +32,11 @@ void eachOp(const QString& line, Visit&& visit)
         if (open >= 0 && open < end) {
             auto close = static_cast<int>(line.indexOf(QLatin1Char(')'), open));
             if (close < 0 || close > end) close = end;
-            const auto middle = static_cast<int>(line.indexOf(QLatin1Char(';'), open));
-            if (middle > open && middle < close) {
-                if (!tell(open + 1, middle) || !tell(middle + 1, close)) return;
-            } else if (!tell(open + 1, close)) {
-                return;
+            for (int from = open + 1; from <= close;) {
+                auto middle = static_cast<int>(line.indexOf(QLatin1Char(';'), from));
+                if (middle < 0 || middle > close) middle = close;
+                if (!tell(from, middle)) return;
+                from = middle + 1;
             }
         } else if (!tell(begin, end)) {
             return;
@@ -64,7 +64,7 @@ TextSpan spanNamedBy(const std::string& message, const QStringList& lines)
 
 Result<QStringList> textLinesOf(const Schedule& schedule)
 {
-    auto text = writeScheduleCsv(schedule);
+    auto text = writeScheduleCsv(schedule, {CsvDialect::Auto, false, true});
     if (!text) return tl::unexpected(text.error());
     QStringList lines = QString::fromStdString(*text).split(QLatin1Char('\n'));
     if (!lines.isEmpty() && lines.last().isEmpty()) lines.removeLast();
@@ -121,8 +121,8 @@ TypedOrder readTypedOrder(const QString& text, const Schedule& frame)
         return {std::move(out), {}};
     }
     // The dialect of the shown text; only a cell that it can't express switches to the old dialect.
-    auto read = readScheduleCsv(text.toStdString(), {CsvDialect::New, false}, frame.name);
-    if (!read && text.contains(QLatin1String("BW"))) read = readScheduleCsv(text.toStdString(), {}, frame.name);
+    auto read = readScheduleCsv(text.toStdString(), {CsvDialect::New, false, true}, frame.name);
+    if (!read && text.contains(QLatin1String("BW"))) read = readScheduleCsv(text.toStdString(), {CsvDialect::Auto, false, true}, frame.name);
     if (!read) return {tl::unexpected(read.error()), spanNamedBy(read.error().message, lines)};
     const int skipped = settingsLines(lines.first());
     if (isLowered(*read)) {

@@ -25,7 +25,7 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
         return box;
     };
     const auto ruleValue = [](LoweringRule rule) { return static_cast<int>(rule); };
-    m_rule = combo("rule", {{tr("Just in time"), ruleValue(LoweringRule::JustInTime)}, {tr("PyTorch"), ruleValue(LoweringRule::PyTorch)}, {tr("Eager post"), ruleValue(LoweringRule::EagerPost)}, {tr("Rank parity"), ruleValue(LoweringRule::RankParity)}, {tr("Grouped"), ruleValue(LoweringRule::Grouped)}});
+    m_rule = combo("rule", {{tr("Just in time"), ruleValue(LoweringRule::JustInTime)}, {tr("PyTorch"), ruleValue(LoweringRule::PyTorch)}, {tr("Eager post"), ruleValue(LoweringRule::EagerPost)}, {tr("Rank parity"), ruleValue(LoweringRule::RankParity)}, {tr("Grouped"), ruleValue(LoweringRule::Grouped)}, {tr("Batched"), ruleValue(LoweringRule::Batched)}});
     m_sends = combo("sends", {{tr("Buffered"), 0}, {tr("Rendezvous"), 1}});
     m_receives = combo("receives", {{tr("Blocking"), 0}, {tr("Posted"), 1}});
     m_ahead = new QSpinBox(form);

@@ -93,7 +93,8 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
                                                                                             {tr("as PyTorch"), LoweringRule::PyTorch},
                                                                                             {tr("eager post"), LoweringRule::EagerPost},
                                                                                             {tr("rank parity"), LoweringRule::RankParity},
-                                                                                            {tr("grouped"), LoweringRule::Grouped}})
+                                                                                            {tr("grouped"), LoweringRule::Grouped},
+                                                                                            {tr("batched"), LoweringRule::Batched}})
         m_rule->addItem(text, static_cast<int>(rule));
     m_sends = combo("sends");
     m_sends->addItem(tr("buffered"));

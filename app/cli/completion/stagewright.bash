@@ -82,7 +82,7 @@ _stagewright() {
     --log-level) _stagewright_words "$current" 'error warning info debug'; return ;;
     --sends) _stagewright_words "$current" 'buffered rendezvous'; return ;;
     --receives) _stagewright_words "$current" 'blocking posted'; return ;;
-    --lower) _stagewright_words "$current" 'just-in-time pytorch eager-post rank-parity grouped'; return ;;
+    --lower) _stagewright_words "$current" 'just-in-time pytorch eager-post rank-parity grouped batched'; return ;;
     --dialect) _stagewright_words "$current" 'auto new old'; return ;;
     --costs-from | --merge) _stagewright_files "$current" stagewright; return ;;
     --into) _stagewright_files "$current" stagewright; return ;;

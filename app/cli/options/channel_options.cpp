@@ -13,7 +13,7 @@ namespace stagewright {
 void addLowerOption(OptionSet& verb, std::string& lower)
 {
     verb.value("--lower", &lower,
-               "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped")
+               "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped, batched")
         .form("RULE")
         .check([](const std::string& text) {
             const auto rule = parseLowering(text);
@@ -114,13 +114,11 @@ void addDeadlockJson(Json& object, const Deadlock& deadlock)
     object["circle"] = std::move(cycleOps);
     object["fix"] = std::move(fix);
     object["fix_rule"] = textOrNull(deadlock.fixRule);
+    object["other_ways"] = deadlock.otherWays;
     object["works_if_buffered"] = deadlock.hung() ? Json(deadlock.worksIfBuffered) : Json(nullptr);
     object["grouping_works"] = Json(deadlock.groupingWorks);
     object["works_if_posted"] = deadlock.hung() ? Json(deadlock.worksIfPosted) : Json(nullptr);
     object["works_with_streams"] = deadlock.hung() ? Json(deadlock.worksWithStreams) : Json(nullptr);
-    Json lowerings = Json::array();
-    for (const Lowering& lowering : deadlock.lowerings) lowerings.push_back(toText(lowering));
-    object["lowerings_that_end"] = std::move(lowerings);
 }
 
 void addChannelsJson(Json& object, const LoweredChoice& choice)

@@ -45,8 +45,8 @@ Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOpti
 
 // Sentences, and the cycle drawn on the lists.
 std::string deadlockText(const Schedule& schedule, const Deadlock& deadlock, int columns);
-// Keys hung, cycle (waits in order), victims, circle, fix, fix_rule, works_if_buffered, grouping_works, works_if_posted, works_with_streams,
-// lowerings_that_end; empty lists where nothing hangs.
+// Keys hung, cycle (waits in order), victims, circle, fix, fix_rule, other_ways, works_if_buffered, works_if_posted, works_with_streams,
+// grouping_works; empty lists where nothing hangs.
 void addDeadlockJson(Json& object, const Deadlock& deadlock);
 // Keys sends, channels, links_shared, one_stream, receives, lowering.
 void addChannelsJson(Json& object, const LoweredChoice& choice);

@@ -11,6 +11,7 @@
 #include "app/cli/session.h"
 #include "schedules/base/text.h"
 #include "schedules/check/checked_schedule.h"
+#include "schedules/check/without_effect.h"
 #include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
@@ -145,6 +146,7 @@ Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& s
     }
     auto schedule = readCsvFile(path);
     if (!schedule) return schedule;
+    if (const std::string idle = withoutEffect(*schedule); !idle.empty()) session.note(fmt::format("{}: {}", path, idle));
     if (const std::string known = recognise(*schedule); !known.empty())
         session.note(fmt::format("{} is {} for {} ranks and {} microbatches", path, known, schedule->ranks, schedule->microbatches));
     return shape.overlap == "serial" ? serialised(std::move(*schedule)) : schedule;

@@ -22,7 +22,7 @@ Result<void> readAnswer(const Lesson& lesson, const std::string& text, HandedIn&
     if (file && !named && !fileExists(text))
         return fail(ErrorCode::Usage, fmt::format("--answer {}: the lesson has no check '{}'", text, id), "checks are " + joined(idsOf<Check>(lesson)));
     const std::string path(named ? *file : text);
-    auto schedule = readCsvFile(path);
+    auto schedule = readCsvFile(path, {.everyRow = true});
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     given.orders[named ? id : std::string()] = std::move(*schedule);
     return {};

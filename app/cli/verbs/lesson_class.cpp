@@ -44,7 +44,7 @@ Result<void> readProgress(const std::vector<Lesson>& course, const std::string& 
         HandedIn& given = pupil.lessons[answer.lesson];
         if (!answer.said.empty()) given.learner.said[answer.check] = answer.said;
         if (!answer.csv.empty() && lesson->check(answer.check) != nullptr) {
-            auto order = readScheduleCsv(answer.csv, {}, answer.check);
+            auto order = readScheduleCsv(answer.csv, {.everyRow = true}, answer.check);
             if (!order) return tl::unexpected(std::move(order.error()).with(file));
             given.orders[answer.check] = std::move(*order);
             if (!answer.settings.empty()) given.settings[answer.check] = answer.settings;

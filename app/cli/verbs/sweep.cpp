@@ -13,6 +13,7 @@
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "schedules/base/text.h"
+#include "schedules/check/without_effect.h"
 #include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
@@ -152,6 +153,8 @@ Result<Grid> gridOf(const SweepChoice& options)
     for (const std::string& name : names) {
         auto source = sourceOf(name);
         if (!source) return tl::unexpected(std::move(source.error()));
+        if (source->schedule)
+            if (const std::string idle = withoutEffect(*source->schedule); !idle.empty()) grid.notes.push_back(fmt::format("{}: {}", name, idle));
         grid.sources.push_back(std::move(*source));
     }
     std::vector<std::string> costs = options.costs;

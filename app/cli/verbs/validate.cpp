@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -9,6 +11,7 @@
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/run_text.h"
 #include "schedules/check/validate.h"
+#include "schedules/check/without_effect.h"
 #include "schedules/library/registry.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/diff.h"
@@ -47,7 +50,7 @@ Result<Schedule> given(const ValidateChoice& options, Session& session)
 std::string nearestText(const NearestSchedule& nearest, const Schedule& schedule)
 {
     std::string text = fmt::format("the nearest library schedule is {}, {} of {} ops differ", nearest.name, nearest.diff.distance(),
-                                   withoutCommunication(schedule).opCount());
+                                   std::max(computeOrder(schedule).opCount(), nearest.diff.distance()));
     if (!nearest.diff.first.empty()) text += "; first difference: " + describeFirst(nearest.diff.first.front());
     return text;
 }
@@ -56,6 +59,7 @@ Result<int> runValidate(const ValidateChoice& options, Session& session)
 {
     auto schedule = given(options, session);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
+    if (const std::string idle = withoutEffect(*schedule); !idle.empty()) session.note(fmt::format("{}: {}", options.file, idle));
 
     auto chosen = chooseLowering(*schedule, options.channels, session);
     if (!chosen) return tl::unexpected(std::move(chosen.error()));
@@ -68,7 +72,7 @@ Result<int> runValidate(const ValidateChoice& options, Session& session)
     }
     constexpr std::size_t mostCompared = 4'000'000; // ops: comparing takes three times the memory
     const bool compared = schedule->opCount() <= mostCompared;
-    const std::string known = compared ? recognise(withoutCommunication(*schedule)) : std::string();
+    const std::string known = compared ? recognise(*schedule) : std::string();
     const auto nearest = compared && known.empty() ? nearestSchedule(*schedule) : std::nullopt;
     if (!compared) session.note(fmt::format("not compared with the library: more than {} ops", mostCompared));
     if (session.json) {

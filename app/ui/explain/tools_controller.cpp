@@ -170,7 +170,7 @@ Result<std::shared_ptr<const ToolsController::ToolInput>> ToolsController::toolI
     if (!costs) return tl::unexpected(costs.error());
     completeWhole(*costs, schedule->ranks);
     auto input = std::make_shared<ToolInput>();
-    input->schedule = std::make_shared<const Schedule>(withoutCommunication(*schedule));
+    input->schedule = std::make_shared<const Schedule>(withoutMessages(*schedule));
     input->costs = std::move(*costs);
     Run run = *m_workspace.shown().view()->run;
     if (!run.schedule) run.schedule = std::make_shared<const Schedule>(*schedule);

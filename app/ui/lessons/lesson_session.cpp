@@ -56,7 +56,7 @@ std::map<std::string, Schedule> LessonSession::orders() const
     std::map<std::string, Schedule> orders;
     for (const lessons::KeptAnswer& answer : m_progress.answers()) {
         if (answer.lesson != m_lesson->id || answer.csv.empty()) continue;
-        if (auto schedule = readScheduleCsv(answer.csv, {}, answer.check)) orders[answer.check] = std::move(*schedule);
+        if (auto schedule = readScheduleCsv(answer.csv, {.everyRow = true}, answer.check)) orders[answer.check] = std::move(*schedule);
     }
     return orders;
 }
@@ -79,7 +79,7 @@ void LessonSession::begin()
         const lessons::KeptAnswer* answer = check != nullptr ? m_progress.find(m_lesson->id, check->id) : nullptr;
         if (answer == nullptr || answer->csv.empty()) continue;
         auto settings = lessons::withSettings(now->settings, answer->settings);
-        auto schedule = readScheduleCsv(answer->csv, {}, m_canvas.schedule.name);
+        auto schedule = readScheduleCsv(answer->csv, {.everyRow = true}, m_canvas.schedule.name);
         if (!settings || !schedule) continue;
         schedule->ranks = std::max(schedule->ranks, m_canvas.schedule.ranks);
         m_canvas = {std::move(*schedule), *settings};
