@@ -55,6 +55,32 @@ void part(CostModel& costs, int stage, double share, int ranks)
         if (costs.duration(OpKind::Backward, stage, rank) != common) set(rank);
 }
 
+// Last: of stages that are complete.
+void completeMicrobatches(CostModel& costs, int stage)
+{
+    const auto ownOf = [&](OpKind kind, int microbatch) -> Nanos {
+        const auto own = costs.microbatchDurations(kind, stage);
+        return static_cast<std::size_t>(microbatch) < own.size() ? own[static_cast<std::size_t>(microbatch)] : -1;
+    };
+    std::size_t most = 0;
+    for (const OpKind kind : {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Backward}) most = std::max(most, costs.microbatchDurations(kind, stage).size());
+    const auto usual = [&](OpKind kind) { return static_cast<double>(costs.duration(kind, stage, -1)); };
+    const auto set = [&](OpKind kind, int microbatch, double duration) { costs.setMicrobatchDuration(kind, stage, microbatch, std::llround(std::max(0.0, duration))); };
+    const double apart = usual(OpKind::InputGrad) + usual(OpKind::WeightGrad);
+    for (int j = 0; j < static_cast<int>(most); ++j) {
+        const Nanos forward = ownOf(OpKind::Forward, j);
+        const Nanos input = ownOf(OpKind::InputGrad, j);
+        const Nanos weight = ownOf(OpKind::WeightGrad, j);
+        const Nanos whole = ownOf(OpKind::Backward, j);
+        if (whole >= 0 && input < 0 && apart > 0) set(OpKind::InputGrad, j, weight >= 0 ? static_cast<double>(whole - weight) : static_cast<double>(whole) * usual(OpKind::InputGrad) / apart);
+        if (whole >= 0 && weight < 0 && apart > 0) set(OpKind::WeightGrad, j, static_cast<double>(whole - ownOf(OpKind::InputGrad, j)));
+        if (whole < 0 && (input >= 0 || weight >= 0))
+            set(OpKind::Backward, j, (input >= 0 ? static_cast<double>(input) : usual(OpKind::InputGrad)) + (weight >= 0 ? static_cast<double>(weight) : usual(OpKind::WeightGrad)));
+        if (forward >= 0 && ownOf(OpKind::Recompute, j) < 0)
+            set(OpKind::Recompute, j, usual(OpKind::Recompute) > 0 && usual(OpKind::Forward) > 0 ? static_cast<double>(forward) * usual(OpKind::Recompute) / usual(OpKind::Forward) : static_cast<double>(forward));
+    }
+}
+
 } // namespace
 
 bool knowsSplit(const CostModel& costs)
@@ -148,6 +174,8 @@ void completeWhole(CostModel& costs, int ranks)
         for (const int rank : without)
             if (parts(rank) != costs.duration(OpKind::Backward, stage, rank)) costs.setDuration(OpKind::Backward, stage, rank, parts(rank));
     }
+    if (!costs.hasMicrobatchDurations()) return;
+    for (int stage = 0; stage < costs.stages(); ++stage) completeMicrobatches(costs, stage);
 }
 
 } // namespace stagewright

@@ -49,7 +49,8 @@ struct SplitUse {
 // ranks: their number.
 SplitUse completeSplit(CostModel& costs, int ranks, const std::vector<SplitSource>& sources, std::optional<double> inputShare = {});
 
-// Where only I and W are known, a full backward takes the sum.
+// Where only I and W are known, a full backward takes the sum. Microbatches that differ get the kinds that they lack: I and W from their own B, as
+// their stage's B is split, B from both, a recomputation from their forward.
 void completeWhole(CostModel& costs, int ranks);
 
 } // namespace stagewright

@@ -55,7 +55,7 @@ std::shared_ptr<const Corpus> Corpus::fromBytes(std::vector<std::uint8_t> bytes,
     return corpus;
 }
 
-void Corpus::sample(std::uint64_t seed, int step, int microbatch, int batch, int tokens, std::span<std::uint8_t> tokensOut,
+void Corpus::sample(std::uint64_t seed, int step, std::int64_t first, int batch, int tokens, std::span<std::uint8_t> tokensOut,
                     std::span<std::uint8_t> targetsOut) const
 {
     assert(!m_bytes.empty());
@@ -65,8 +65,7 @@ void Corpus::sample(std::uint64_t seed, int step, int microbatch, int batch, int
     const std::size_t starts = m_bytes.size() > length ? m_bytes.size() - length : m_bytes.size();
     for (std::size_t row = 0; row < static_cast<std::size_t>(batch); ++row) {
         std::uint64_t hash = mixBits(seed ^ 0x636f72707573U);
-        for (const std::uint64_t part : {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(microbatch),
-                                         static_cast<std::uint64_t>(row)})
+        for (const std::uint64_t part : {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(first) + row})
             hash = mixBits(hash ^ part);
         const std::size_t start = hash % starts;
         for (std::size_t i = 0; i < length; ++i) {

@@ -148,13 +148,13 @@ def mix_bits(value):
     return value ^ (value >> 31)
 
 
-def sample(data, seed, step, microbatch, rows, tokens):
-    """Tokens of a microbatch and, one byte further on, their targets: row after row."""
+def sample(data, seed, step, first, rows, tokens):
+    """Tokens of a step's samples from the first on and, one byte further on, their targets: row after row."""
     starts = len(data) - tokens if len(data) > tokens else len(data)
     inputs, targets = bytearray(), bytearray()
     for row in range(rows):
         value = mix_bits(seed ^ 0x636F72707573)
-        for part in (step, microbatch, row):
+        for part in (step, first + row):
             value = mix_bits(value ^ part)
         start = value % starts
         text = data[start : start + tokens + 1]
@@ -258,7 +258,7 @@ def gpt_parts(torch, job, folder):
 
     def example(step, microbatch):
         rows = job["microbatch_size"]
-        inputs, targets = sample(data, job["seed"], step, microbatch, rows, tokens)
+        inputs, targets = sample(data, job["seed"], step, microbatch * rows, rows, tokens)
         return tuple(torch.frombuffer(text, dtype=torch.uint8).long().reshape(rows, tokens) for text in (inputs, targets))
 
     def loss(logits, targets):

@@ -126,6 +126,7 @@ std::vector<std::pair<std::string, std::string>> configurationOf(const TorchJob&
             for (const StageSlice& slice : *slices) layers += fmt::format("{}{}", layers.empty() ? "" : ",", slice.layerCount);
         add("stage_layers", layers);
         add("data", training.data->name());
+        add("sampling", "by sample"); // as the engine's
     } else {
         add("model_file", fmt::format("{}:{}", fs::path(job.modelFile).filename().string(), job.modelFunction));
     }

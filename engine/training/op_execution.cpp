@@ -83,11 +83,13 @@ void StepData::sample(const Corpus& corpus, std::uint64_t seed, int step, int mi
             size += shapes.ofMicrobatch(j).regionOf(-1, 0).positions();
         }
     m_bytes.resize(size);
+    std::int64_t first = 0; // sample of the microbatch
     for (int j = 0; j < microbatches; ++j) {
         const PartShapes& own = shapes.ofMicrobatch(j);
         const std::size_t at = m_begin[2 * static_cast<std::size_t>(j)];
         const std::size_t positions = own.regionOf(-1, 0).positions();
-        corpus.sample(seed, step, j, own.batch, own.sequence, std::span(m_bytes).subspan(at, positions), std::span(m_bytes).subspan(at + positions, positions));
+        corpus.sample(seed, step, first, own.batch, own.sequence, std::span(m_bytes).subspan(at, positions), std::span(m_bytes).subspan(at + positions, positions));
+        first += own.batch;
     }
 }
 

@@ -112,6 +112,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     add("microbatch_size", fmt::format("{}", options.microbatchSize));
     if (!options.replicaSamples.empty()) add("replica_samples", fmt::format("{}", fmt::join(options.replicaSamples, ",")));
     add("data", options.data->name());
+    add("sampling", "by sample"); // not by microbatch, as before
     add("seed", fmt::format("{}", options.seed));
     if (optimizer.kind == OptimizerKind::AdamW) {
         add("optimizer",

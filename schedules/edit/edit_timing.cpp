@@ -30,7 +30,7 @@ std::vector<Nanos> arrivalsOf(const Schedule& schedule, const CostModel& costs, 
     const auto cells = cellsOf(schedule);
     if (!cells || times.end.size() != out.size()) return out;
     const OpIndex index(schedule, *cells);
-    const std::vector<Bytes> boundary = boundaryOf(costs);
+    const std::vector<Bytes> boundary = boundaryOf(schedule, costs);
     const auto flights = sharesBandwidth(costs.links, boundary, {}) ? flightsOf(schedule, index, times.end, costs.links, boundary, {}) : std::vector<MessageFlight>();
     std::size_t id = 0;
     for (int r = 0; r < schedule.ranks; ++r)
@@ -170,7 +170,7 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
     if (!cells || !canCarry(schedule)) return schedule;
     const OpIndex index(schedule, *cells);
     const std::vector<Nanos> durations = durationsOf(schedule, costs);
-    const std::vector<Bytes> boundary = boundaryOf(costs);
+    const std::vector<Bytes> boundary = boundaryOf(schedule, costs);
     const std::size_t count = schedule.opCount();
     // How many inputs each op still waits for, and who waits for it. Stage ops and delays keep their place behind what stood
     // before them: each waits for its predecessor in the list, and its successor for it.

@@ -35,6 +35,12 @@ struct KindPlan {
     std::array<NeedPlan, 2> needs{};
 };
 
+// Whether all messages of a stage go between the same ranks and have one size, whatever their microbatch.
+bool messagesAreAlike(const Schedule& schedule, const CellSpace& cells, std::span<const Bytes> boundary)
+{
+    return cells.plain && !schedule.placement.hasCopies() && boundary.size() <= static_cast<std::size_t>(schedule.stages);
+}
+
 struct Execution {
     const Schedule& schedule;
     std::span<const Nanos> durations;
@@ -140,7 +146,7 @@ void Execution::prepare()
         if (links.collectives == CollectiveLane::Shared)
             for (std::size_t p = 0; p < productCount; ++p) leaves[p].assign(ready[p].size(), 0);
     }
-    uniformDelays = cells.plain && !schedule.placement.hasCopies();
+    uniformDelays = messagesAreAlike(schedule, cells, boundary);
     if (uniformDelays)
         for (int side = 0; side < 2; ++side) {
             delays[static_cast<std::size_t>(side)].assign(static_cast<std::size_t>(schedule.stages), 0);
@@ -440,8 +446,7 @@ Result<void> Placing::fits() const
 
 Result<SimResult> Placing::run(const CellSpace& cells, const OpIndex* index) const
 {
-    const bool plain = cells.plain && !schedule.placement.hasCopies();
-    if (needsMessageExecution(schedule) || (!plain && sharesBandwidth(links, boundary, channels))) {
+    if (needsMessageExecution(schedule) || (!messagesAreAlike(schedule, cells, boundary) && sharesBandwidth(links, boundary, channels))) {
         std::optional<OpIndex> own;
         if (index == nullptr) index = &own.emplace(schedule, cells);
         MessageExecution execution(schedule, *index, channels, durations, links, boundary);

@@ -87,7 +87,7 @@ namespace {
 
 Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels, PlacePolicy policy)
 {
-    const std::vector<Bytes> boundary = boundaryOf(costs);
+    const std::vector<Bytes> boundary = boundaryOf(schedule, costs);
     std::vector<Nanos> durations = durationsOf(schedule, costs);
     addLaunch(schedule, costs.launch, durations);
     std::vector<int> buckets; // by stage

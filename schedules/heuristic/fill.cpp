@@ -53,6 +53,24 @@ Nanos WordRunner::arrival(int r, Letter letter) const
     return after < 0 ? -1 : std::max(own, after + m_pipeline.fromAbove[static_cast<std::size_t>(stage)]);
 }
 
+int WordRunner::microbatchOf(const Rank& rank, Letter letter) const
+{
+    const int chunk = chunkOf(letter);
+    if (kindOf(letter) == PassKind::Forward) return rank.forwards[chunk];
+    if (kindOf(letter) != PassKind::WeightGrad) return rank.gradients[chunk];
+    const auto next = static_cast<std::size_t>(rank.weights[chunk]);
+    return next < rank.apartOf[chunk].size() ? rank.apartOf[chunk][next] : m_pipeline.microbatches;
+}
+
+OwnPass WordRunner::passOf(int r, Letter letter) const
+{
+    const PassKind kind = kindOf(letter);
+    const int stage = m_pipeline.stageOf(r, chunkOf(letter));
+    if (!m_pipeline.alike())
+        if (const int j = microbatchOf(m_ranks[static_cast<std::size_t>(r)], letter); j < m_pipeline.microbatches) return m_pipeline.ownPass(kind, stage, j);
+    return {m_pipeline.time(kind, stage), m_pipeline.change(kind, stage)};
+}
+
 void WordRunner::perform(int r, Letter letter, Nanos start)
 {
     Rank& rank = m_ranks[static_cast<std::size_t>(r)];
@@ -63,9 +81,14 @@ void WordRunner::perform(int r, Letter letter, Nanos start)
         rank.first = start;
     else
         rank.idle += start - rank.clock;
-    const Nanos end = start + m_pipeline.time(kind, stage);
+    const OwnPass pass = passOf(r, letter);
+    const Nanos end = start + pass.duration;
     rank.clock = end;
-    rank.held += m_pipeline.change(kind, stage);
+    rank.held += pass.delta;
+    if (!m_pipeline.alike()) {
+        if (kind == PassKind::InputGrad) rank.apartOf[chunk].push_back(rank.gradients[chunk]);
+        if (kind == PassKind::WeightGrad) ++rank.weights[chunk];
+    }
     rank.peak = std::max(rank.peak, rank.held);
     auto cell = [&](int j) { return static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) + static_cast<std::size_t>(j); };
     if (kind != PassKind::WeightGrad) {
@@ -89,7 +112,7 @@ void WordRunner::perform(int r, Letter letter, Nanos start)
 bool WordRunner::fits(int r, Letter letter) const
 {
     const Rank& rank = m_ranks[static_cast<std::size_t>(r)];
-    return rank.held + m_pipeline.change(kindOf(letter), m_pipeline.stageOf(r, chunkOf(letter))) <=
+    return rank.held + passOf(r, letter).delta <=
            m_pipeline.cap[static_cast<std::size_t>(r)];
 }
 

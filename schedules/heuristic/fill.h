@@ -54,10 +54,12 @@ private:
         Bytes held = 0;
         Bytes peak = 0;
         std::size_t head = 0;
-        int forwards[2] = {};     // done, by chunk
-        int gradients[2] = {};    // I's and B's
-        int apart[2] = {};        // I's whose W is not done
-        std::vector<int> pending; // fill(): chunks whose W waits, oldest first
+        int forwards[2] = {};        // done, by chunk
+        int gradients[2] = {};       // I's and B's
+        int apart[2] = {};           // I's whose W is not done
+        std::vector<int> pending;    // fill(): chunks whose W waits, oldest first
+        std::vector<int> apartOf[2]; // where microbatches differ: those that went back by I, by chunk
+        int weights[2] = {};         // likewise: W's that are done
         std::size_t pendingHead = 0;
         bool blocked = false; // by memory, for good
     };
@@ -70,7 +72,9 @@ private:
     bool hasPending(const Rank& rank) const { return rank.pendingHead < rank.pending.size(); }
     Letter nextPending(Rank& rank) const { return letterOf(PassKind::WeightGrad, rank.pending[rank.pendingHead]); }
     bool fits(int r, Letter letter) const;
-    bool makeRoom(int r); // true: the next letter fits now, or a W was run
+    int microbatchOf(const Rank& rank, Letter letter) const; // of the letter's next pass; where microbatches differ
+    OwnPass passOf(int r, Letter letter) const;              // the letter's next
+    bool makeRoom(int r);                                    // true: the next letter fits now, or a W was run
 
     const Pipeline& m_pipeline;
     std::vector<Rank> m_ranks;

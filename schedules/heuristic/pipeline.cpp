@@ -11,19 +11,63 @@ namespace {
 
 constexpr PassKind passKinds[] = {PassKind::Forward, PassKind::InputGrad, PassKind::WeightGrad, PassKind::Backward};
 
+Placement placementOf(const Pipeline& pipeline)
+{
+    return pipeline.chunks == 1 ? Placement::loop(pipeline.ranks, pipeline.ranks) : Placement::vShape(pipeline.ranks);
+}
+
 OpKind opKindOf(PassKind kind)
 {
     constexpr OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Backward};
     return kinds[static_cast<std::size_t>(kind)];
 }
 
-void setOrigins(Pipeline& pipeline, Objective objective)
+// The least of each stage's microbatches, and each one's own.
+void setOwn(Pipeline& pipeline, const Schedule& shape, const CostModel& costs)
+{
+    for (int s = 0; s < pipeline.stages(); ++s) {
+        const auto stage = static_cast<std::size_t>(s);
+        const int rank = pipeline.rankOf(s);
+        const Nanos launch = static_cast<std::size_t>(rank) < costs.launch.size() ? costs.launch[static_cast<std::size_t>(rank)] : 0;
+        OwnPass least[passKindCount];
+        Bytes freed = 0;
+        Bytes boundary = 0;
+        for (int j = 0; j < pipeline.microbatches; ++j) {
+            const StageMemory memory = costs.memoryOf(shape, s, j);
+            const auto timeOf = [&](OpKind kind) { return costs.duration(makeOp(kind, s, j), rank) + launch; };
+            OwnPass of[passKindCount] = {{timeOf(OpKind::Forward), memory.activation},
+                                         {timeOf(OpKind::InputGrad), -memory.freedAtInput},
+                                         {timeOf(OpKind::WeightGrad), memory.freedAtInput - memory.activation},
+                                         {timeOf(OpKind::Backward), -memory.activation}};
+            if (costs.duration(makeOp(OpKind::Backward, s, j), rank) == 0) of[3].duration = of[1].duration + of[2].duration;
+            const bool smaller = j == 0 || memory.activation < least[0].delta;
+            for (std::size_t kind = 0; kind < passKindCount; ++kind) {
+                pipeline.own[kind].push_back(of[kind]);
+                least[kind].duration = j == 0 ? of[kind].duration : std::min(least[kind].duration, of[kind].duration);
+                if (smaller) least[kind].delta = of[kind].delta; // of one microbatch: what it holds in between is in proportion
+            }
+            if (smaller) freed = memory.freedAtInput;
+            boundary = j == 0 ? memory.boundary : std::min(boundary, memory.boundary);
+            const bool full = of[3].duration < of[1].duration + of[2].duration || freed < 0;
+            if (full) pipeline.full[stage] = 1;
+        }
+        for (std::size_t kind = 0; kind < passKindCount; ++kind) {
+            pipeline.duration[kind][stage] = least[kind].duration;
+            pipeline.delta[kind][stage] = least[kind].delta;
+        }
+        if (s + 1 == pipeline.stages()) continue;
+        pipeline.fromBelow[stage + 1] = costs.links.delay(rank, pipeline.rankOf(s + 1), boundary);
+        pipeline.fromAbove[stage] = costs.links.delay(pipeline.rankOf(s + 1), rank, boundary);
+    }
+}
+
+void setOrigins(Pipeline& pipeline, const CostModel& costs, Objective objective)
 {
     pipeline.origin.assign(static_cast<std::size_t>(pipeline.ranks), 0);
     if (objective == Objective::Makespan) return;
     // A rank's first op is its first stage's F of microbatch 0: all that could come before it needs it.
     for (int r = 0; r < pipeline.ranks; ++r)
-        pipeline.origin[static_cast<std::size_t>(r)] = pipeline.head(r);
+        pipeline.origin[static_cast<std::size_t>(r)] = pipeline.head(r) + (static_cast<std::size_t>(r) < costs.launch.size() ? costs.launch[static_cast<std::size_t>(r)] : 0);
 }
 
 } // namespace
@@ -76,6 +120,8 @@ Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostM
                     "give costs of as many stages");
     if (!caps.empty() && caps.size() != static_cast<std::size_t>(ranks))
         return fail(ErrorCode::Usage, fmt::format("plan: {} memory caps for {} ranks", caps.size(), ranks), "give one, or one for each rank");
+    if (costs.hasMicrobatchDurations() && objective == Objective::Span)
+        return fail(ErrorCode::Usage, "plan: spans are not planned for microbatches that differ in time", "plan the makespan, or remove 'microbatches' from the costs");
     Pipeline out;
     out.ranks = ranks;
     out.chunks = chunks;
@@ -83,21 +129,30 @@ Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostM
     for (int s = 0; s < ranks * chunks; ++s) {
         const int rank = out.rankOf(s);
         const StageMemory& memory = costs.memory[static_cast<std::size_t>(s)];
+        const Nanos launch = static_cast<std::size_t>(rank) < costs.launch.size() ? costs.launch[static_cast<std::size_t>(rank)] : 0;
         for (PassKind kind : passKinds)
-            out.duration[static_cast<std::size_t>(kind)].push_back(costs.duration(opKindOf(kind), s, rank));
+            out.duration[static_cast<std::size_t>(kind)].push_back(costs.duration(opKindOf(kind), s, rank) + launch);
         out.delta[0].push_back(memory.activation);
         out.delta[1].push_back(-memory.freedAtInput);
         out.delta[2].push_back(memory.freedAtInput - memory.activation);
         out.delta[3].push_back(-memory.activation);
         const Nanos apart = out.duration[1].back() + out.duration[2].back();
         Nanos& backward = out.duration[3].back();
-        if (backward == 0) backward = apart;
+        if (backward == launch) backward = apart;
         out.full.push_back(backward < apart || memory.freedAtInput < 0 ? 1 : 0);
         out.fromBelow.push_back(s == 0 ? 0 : costs.links.delay(out.rankOf(s - 1), rank, costs.memory[static_cast<std::size_t>(s) - 1].boundary));
         out.fromAbove.push_back(s + 1 == ranks * chunks ? 0 : costs.links.delay(out.rankOf(s + 1), rank, memory.boundary));
     }
     out.cap = caps.empty() ? std::vector<Bytes>(static_cast<std::size_t>(ranks), Pipeline::unlimited) : caps;
-    setOrigins(out, objective);
+    if (costs.hasMicrobatchDurations()) {
+        Schedule shape;
+        shape.ranks = ranks;
+        shape.stages = ranks * chunks;
+        shape.microbatches = microbatches;
+        shape.placement = placementOf(out);
+        setOwn(out, shape, costs);
+    }
+    setOrigins(out, costs, objective);
     return out;
 }
 
@@ -126,7 +181,7 @@ Pipeline evenPipeline(int ranks, int chunks, int microbatches, const GeneratorCo
     out.delta[3].assign(stages, -activation);
     const Bytes limit = cap <= 0 || cap > 1e9 ? Pipeline::unlimited : static_cast<Bytes>(std::floor(cap * activationShare));
     out.cap.assign(static_cast<std::size_t>(ranks), limit);
-    setOrigins(out, objective);
+    setOrigins(out, {}, objective);
     return out;
 }
 
@@ -137,7 +192,7 @@ Schedule scheduleOf(const Pipeline& pipeline, const Words& words, std::string na
     out.ranks = pipeline.ranks;
     out.stages = pipeline.stages();
     out.microbatches = pipeline.microbatches;
-    out.placement = pipeline.chunks == 1 ? Placement::loop(pipeline.ranks, pipeline.ranks) : Placement::vShape(pipeline.ranks);
+    out.placement = placementOf(pipeline);
     for (int r = 0; r < pipeline.ranks; ++r) {
         int forwards[2] = {};
         int gradients[2] = {};
@@ -202,21 +257,24 @@ std::optional<Words> wordsOf(const Pipeline& pipeline, const Schedule& schedule)
 
 Bytes leastMemory(const Pipeline& pipeline, int rank)
 {
-    Bytes held = 0;
     Bytes peak = 0;
-    auto add = [&](PassKind kind, int chunk) {
-        held += pipeline.change(kind, pipeline.stageOf(rank, chunk));
-        peak = std::max(peak, held);
-    };
-    for (int c = 0; c < pipeline.chunks; ++c)
-        add(PassKind::Forward, c);
-    for (int c = pipeline.chunks - 1; c >= 0; --c) {
-        if (pipeline.usesFull(pipeline.stageOf(rank, c))) { // never holds more than I and W do
-            add(PassKind::Backward, c);
-            continue;
+    for (int j = 0; j < (pipeline.alike() ? 1 : pipeline.microbatches); ++j) {
+        Bytes held = 0;
+        const auto add = [&](PassKind kind, int chunk) {
+            const int stage = pipeline.stageOf(rank, chunk);
+            held += pipeline.alike() ? pipeline.change(kind, stage) : pipeline.ownPass(kind, stage, j).delta;
+            peak = std::max(peak, held);
+        };
+        for (int c = 0; c < pipeline.chunks; ++c)
+            add(PassKind::Forward, c);
+        for (int c = pipeline.chunks - 1; c >= 0; --c) {
+            if (pipeline.usesFull(pipeline.stageOf(rank, c))) { // never holds more than I and W do
+                add(PassKind::Backward, c);
+                continue;
+            }
+            add(PassKind::InputGrad, c);
+            add(PassKind::WeightGrad, c);
         }
-        add(PassKind::InputGrad, c);
-        add(PassKind::WeightGrad, c);
     }
     return peak;
 }

@@ -1,6 +1,9 @@
 // The planner's own picture of a step: p ranks with one chunk each, or two chunks in V placement, and m microbatches that are all
 // alike. Internal to schedules/plan; Schedule values come out at the end.
 //
+// Where microbatches differ in time or size, the times and sizes of a stage are the least of its microbatches': no order takes less with its own, so that
+// bounds and refutations hold, and `own` has each microbatch's, in which orders are timed.
+//
 // Microbatches of a stage may be taken in rising order without loss: the k-th F of stage s+1 needs k ends of F at stage s,
 // so sorting every stage's ops of a kind by start and renumbering them keeps all needs and all counts in memory. A rank's
 // order is therefore a word over at most eight letters, and the state of a rank is a handful of counts. The same holds where each
@@ -41,6 +44,12 @@ constexpr bool givesGradient(PassKind kind) { return kind == PassKind::InputGrad
 using Word = std::vector<Letter>;
 using Words = std::vector<Word>; // by rank
 
+// What a pass of one microbatch takes, and changes its rank's memory by.
+struct OwnPass {
+    Nanos duration = 0;
+    Bytes delta = 0;
+};
+
 // Durations and delays in ns; sizes in the cost model's bytes or shares.
 struct Pipeline {
     int ranks = 0;
@@ -54,6 +63,8 @@ struct Pipeline {
     std::vector<Bytes> cap;                     // by rank; unlimited: see below
     std::vector<Nanos> origin;                  // by rank: the objective is the largest end − origin (makespan: 0, span: first start)
 
+    std::vector<OwnPass> own[passKindCount]; // by PassKind, then stage × microbatches + microbatch; empty: microbatches are alike
+
     static constexpr Bytes unlimited = INT64_MAX / 4;
 
     int stages() const { return ranks * chunks; }
@@ -62,6 +73,11 @@ struct Pipeline {
     int chunkOfStage(int stage) const { return stage < ranks ? 0 : 1; }
     Nanos time(PassKind kind, int stage) const { return duration[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage)]; }
     Bytes change(PassKind kind, int stage) const { return delta[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage)]; }
+    bool alike() const { return own[0].empty(); }
+    const OwnPass& ownPass(PassKind kind, int stage, int microbatch) const
+    {
+        return own[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage) * static_cast<std::size_t>(microbatches) + static_cast<std::size_t>(microbatch)];
+    }
     bool usesFull(int stage) const { return full[static_cast<std::size_t>(stage)] != 0; }
     // The least that one microbatch's way back can take here, of I and W or a full backward: in all, until its gradient is there, the rest.
     Nanos backTime(int stage) const;
@@ -72,9 +88,10 @@ struct Pipeline {
     Nanos turn(int stage) const; // earliest start of the stage's first I
 };
 
-// Costs by stage as the cost model has them (stages: ranks × chunks, in V placement where chunks = 2); where it has no time for a full
-// backward, that is I + W. caps: by rank, empty: none.
-// Fails (Usage) where ranks, chunks, microbatches, the cost model's stages or the caps don't fit together.
+// Costs by stage as the cost model has them (stages: ranks × chunks, in V placement where chunks = 2), launch delays in front of each pass; where it has
+// no time for a full backward, that is I + W. caps: by rank, empty: none.
+// Fails (Usage) where ranks, chunks, microbatches, the cost model's stages or the caps don't fit together, and where spans are asked for of microbatches
+// that differ: a rank's first start then depends on the order.
 Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostModel& costs, const std::vector<Bytes>& caps,
                             Objective objective);
 // F, I and W only, at even costs (rank shares; a chunk op takes 1/chunks); cap in microbatch activations, 0: none.

@@ -6,11 +6,15 @@
 
 namespace stagewright {
 
-std::vector<Bytes> boundaryOf(const CostModel& costs)
+std::vector<Bytes> boundaryOf(const Schedule& schedule, const CostModel& costs)
 {
     std::vector<Bytes> out;
-    for (std::size_t replica = 0; replica < std::max<std::size_t>(1, costs.sizes.size()); ++replica)
-        for (const StageMemory& memory : costs.memory) out.push_back(costs.sized(memory.boundary, static_cast<int>(replica)));
+    if (costs.sizes.empty() && !costs.hasRelativeSizes()) {
+        for (const StageMemory& memory : costs.memory) out.push_back(memory.boundary);
+        return out;
+    }
+    for (int microbatch = 0; microbatch < schedule.microbatches; ++microbatch)
+        for (int stage = 0; stage < schedule.stages; ++stage) out.push_back(stage < costs.stages() ? costs.memoryOf(schedule, stage, microbatch).boundary : 0);
     return out;
 }
 
@@ -24,10 +28,15 @@ Transit messageTransit(const Schedule& schedule, const Links& links, std::span<c
                        int stage, int offset, int rank, int slices)
 {
     if (offset == 0) return {};
-    auto lower = static_cast<std::size_t>(std::min<int>(op.stage, stage));
+    const auto lower = static_cast<std::size_t>(std::min<int>(op.stage, stage));
     const auto stages = static_cast<std::size_t>(schedule.stages);
-    if (boundary.size() > stages && lower < stages) lower += stages * static_cast<std::size_t>(schedule.replicaOf(rank));
-    Bytes bytes = lower < boundary.size() ? boundary[lower] * op.count : 0;
+    Bytes bytes = 0;
+    if (boundary.size() > stages && lower < stages) { // by microbatch
+        for (int k = 0; k < op.count; ++k)
+            if (const auto at = lower + stages * static_cast<std::size_t>(std::max(0, op.microbatch + k)); at < boundary.size()) bytes += boundary[at];
+    } else if (lower < boundary.size()) {
+        bytes = boundary[lower] * op.count;
+    }
     if (op.slice >= 0 && bytes > 0) { // its part, so that the parts sum to the whole
         const auto& lengths = schedule.sliceLengths;
         const auto slice = static_cast<std::size_t>(op.slice);

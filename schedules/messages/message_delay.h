@@ -12,8 +12,8 @@
 
 namespace stagewright {
 
-// Bytes of the messages above each stage; where replicas' microbatches differ in size, replica after replica.
-std::vector<Bytes> boundaryOf(const CostModel& costs);
+// Bytes of the messages above each stage; where microbatches differ in size, microbatch after microbatch.
+std::vector<Bytes> boundaryOf(const Schedule& schedule, const CostModel& costs);
 
 // Of the message that `op` of `rank` takes from `stage` (its own stage + offset), for copies, counts, slices and
 // halves too. slices: how many equal ones a microbatch has, where the schedule gives no lengths.

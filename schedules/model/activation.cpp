@@ -20,10 +20,16 @@ ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs,
             for (int k = 0; k < op.count; ++k)
                 if (cellOf(op, k) < m_recomputed.size()) m_recomputed[cellOf(op, k)] = 1;
         }
-    if (!costs.sizes.empty())
-        for (int j = 0; j < m_microbatches; ++j) m_replica.push_back(schedule.replicaOf(schedule.placement.rankOf(0, j)));
+    setSizes(schedule);
     leaveOutCut(schedule);
     if (unheld == Unheld::LeftOut) leaveOutUnheld(schedule);
+}
+
+void ActivationRule::setSizes(const Schedule& schedule)
+{
+    if (m_costs.sizes.empty() && !m_costs.hasRelativeSizes()) return;
+    for (int stage = 0; stage < std::min(schedule.stages, m_costs.stages()); ++stage)
+        for (int j = 0; j < m_microbatches; ++j) m_sized.push_back(m_costs.memoryOf(schedule, stage, j));
 }
 
 // What lies below a replica's cut keeps nothing.
@@ -76,12 +82,7 @@ Bytes ActivationRule::deltaOf(const Op& op, int k) const
     if (!rule.holdsActivation && !rule.freesInputPart && !rule.freesRemainder) return 0;
     if (op.stage >= m_costs.memory.size()) return 0;
     if (!m_leftOut.empty() && cellOf(op, k) < m_leftOut.size() && m_leftOut[cellOf(op, k)] != 0) return 0;
-    StageMemory sized;
-    if (const auto j = static_cast<std::size_t>(op.microbatch + k); j < m_replica.size()) {
-        sized = m_costs.memory[op.stage];
-        for (Bytes* bytes : {&sized.activation, &sized.freedAtInput, &sized.boundary}) *bytes = m_costs.sized(*bytes, m_replica[j]);
-    }
-    const StageMemory& memory = m_replica.empty() ? m_costs.memory[op.stage] : sized;
+    const StageMemory& memory = op.microbatch >= 0 && cellOf(op, k) < m_sized.size() ? m_sized[cellOf(op, k)] : m_costs.memory[op.stage];
     Bytes delta = 0;
     if (rule.holdsActivation) {
         delta = memory.activation;

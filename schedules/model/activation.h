@@ -2,7 +2,7 @@
 //   F   + activation            (only `boundary` where the microbatch is recomputed later; nothing where its replica never goes back so far)
 //   R   + activation − boundary
 //   B   − activation            I  − freedAtInput            W  − (activation − freedAtInput)
-// An op over several microbatches counts for each; slices (by length) and halves take their part, so that the parts sum
+// An op over several microbatches counts for each, at its own size; slices (by length) and halves take their part, so that the parts sum
 // to the whole.
 #pragma once
 
@@ -34,13 +34,14 @@ private:
     {
         return static_cast<std::size_t>(op.stage) * static_cast<std::size_t>(m_microbatches) + static_cast<std::size_t>(op.microbatch + k);
     }
+    void setSizes(const Schedule& schedule);
     void leaveOutUnheld(const Schedule& schedule);
     void leaveOutCut(const Schedule& schedule);
 
     const CostModel& m_costs;
     int m_microbatches;
     std::vector<std::int64_t> m_sliceStarts; // in relative lengths, the total last; empty: no slices
-    std::vector<int> m_replica;              // by microbatch, where they differ in size; empty: they do not
+    std::vector<StageMemory> m_sized;        // by (stage, microbatch), where microbatches differ in size; empty: they do not
     std::vector<char> m_leftOut;             // by (stage, microbatch); empty: none
     std::vector<char> m_recomputed;          // by (stage, microbatch); empty: nothing is
 };

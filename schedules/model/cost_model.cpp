@@ -136,6 +136,21 @@ void CostModel::setMicrobatchDuration(OpKind kind, int stage, int microbatch, Na
     own[index] = duration;
 }
 
+std::span<const Nanos> CostModel::microbatchDurations(OpKind kind, int stage) const
+{
+    const auto own = m_ofMicrobatch.find({kind, stage});
+    return own == m_ofMicrobatch.end() ? std::span<const Nanos>() : std::span<const Nanos>(own->second);
+}
+
+double CostModel::relativeSize(int stage, int microbatch, int rank) const
+{
+    if (!hasRelativeSizes() || microbatch < 0) return 1;
+    const auto own = microbatchDurations(OpKind::Forward, stage);
+    const auto at = static_cast<std::size_t>(microbatch);
+    const Nanos usual = duration(OpKind::Forward, stage, rank);
+    return at < own.size() && own[at] >= 0 && usual > 0 ? static_cast<double>(own[at]) / static_cast<double>(usual) : 1;
+}
+
 CostModel::PairKey CostModel::pairKey(OpKind a, int stageA, OpKind b, int stageB, int rank)
 {
     if (std::pair(b, stageB) < std::pair(a, stageA)) return {b, stageB, a, stageA, rank};
@@ -211,6 +226,18 @@ void CostModel::scaleOnRank(OpKind kind, int stage, int rank, const Placement& p
     for (std::size_t microbatch = 0; microbatch < own->second.size(); ++microbatch)
         if (Nanos& duration = own->second[microbatch]; duration >= 0 && placement.rankOf(stage, static_cast<int>(microbatch)) == rank)
             duration = scaled(duration, factor);
+}
+
+StageMemory CostModel::memoryOf(const Schedule& schedule, int stage, int microbatch) const
+{
+    StageMemory out = memory[static_cast<std::size_t>(stage)];
+    const int rank = schedule.placement.rankOf(stage, microbatch);
+    const double size = relativeSize(stage, microbatch, rank);
+    for (Bytes* bytes : {&out.activation, &out.freedAtInput, &out.boundary}) {
+        *bytes = sized(*bytes, schedule.replicaOf(rank));
+        if (size != 1) *bytes = scaled(*bytes, size);
+    }
+    return out;
 }
 
 Bytes CostModel::sized(Bytes bytes, int replica) const

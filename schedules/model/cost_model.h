@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -116,6 +117,11 @@ public:
     void setMicrobatchDuration(OpKind kind, int stage, int microbatch, Nanos duration);
     bool hasMicrobatchDurations() const { return !m_ofMicrobatch.empty(); }
     void clearMicrobatchDurations() { m_ofMicrobatch.clear(); }
+    std::span<const Nanos> microbatchDurations(OpKind kind, int stage) const; // by microbatch, −1: as the others; empty: all alike
+    // The microbatch's size ÷ that of the stage's others, of which `memory` is: its forward's time ÷ theirs. 1 where costs are fitted: a
+    // measured difference in time need not be one in size.
+    double relativeSize(int stage, int microbatch, int rank) const;
+    bool hasRelativeSizes() const { return source != CostSource::Fitted && hasMicrobatchDurations(); }
 
     // The one interval of two whole ops issued together (not of a recomputation and its backward, which follow each other);
     // −1: not known, they take the sum of both. The order of the two does not matter. Rank −1: on every rank.
@@ -143,7 +149,9 @@ public:
     // By replica of the schedule: samples of its microbatches ÷ those that `memory` is of; its ranks' durations have it already. Empty: 1.
     std::vector<double> sizes;
     Bytes sized(Bytes bytes, int replica) const; // of a microbatch there, rounded once
-    std::vector<LayerCosts> layers;              // in the model's order, PerOp first; empty: not known (schedules/model/layer_costs.h)
+    // Of one microbatch, with activations and messages at its own size (sizes, relativeSize()).
+    StageMemory memoryOf(const Schedule& schedule, int stage, int microbatch) const;
+    std::vector<LayerCosts> layers; // in the model's order, PerOp first; empty: not known (schedules/model/layer_costs.h)
     // Where each sequence slice starts, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a slice
     // lasts as long as a whole one.
     std::vector<std::int64_t> sliceStarts;

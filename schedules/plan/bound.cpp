@@ -52,10 +52,31 @@ Nanos gridOf(const Pipeline& pipeline)
         add(pipeline.duration[static_cast<std::size_t>(kind)]);
     for (int s = 0; s < pipeline.stages(); ++s)
         if (pipeline.usesFull(s)) grid = std::gcd(grid, pipeline.time(PassKind::Backward, s));
+    for (const auto& passes : pipeline.own)
+        for (const OwnPass& pass : passes) grid = std::gcd(grid, pass.duration);
     add(pipeline.fromBelow);
     add(pipeline.fromAbove);
     add(pipeline.origin);
     return std::max<Nanos>(grid, 1);
+}
+
+Bound workBound(const Pipeline& pipeline)
+{
+    Bound out;
+    for (int r = 0; r < pipeline.ranks && !pipeline.alike(); ++r) {
+        Nanos work = 0;
+        for (int c = 0; c < pipeline.chunks; ++c) {
+            const int stage = pipeline.stageOf(r, c);
+            for (int j = 0; j < pipeline.microbatches; ++j) {
+                const auto time = [&](PassKind kind) { return pipeline.ownPass(kind, stage, j).duration; };
+                const Nanos apart = time(PassKind::InputGrad) + time(PassKind::WeightGrad);
+                work += time(PassKind::Forward) + (pipeline.usesFull(stage) ? std::min(apart, time(PassKind::Backward)) : apart);
+            }
+        }
+        const Nanos least = pipeline.head(r) + work - pipeline.origin[static_cast<std::size_t>(r)];
+        if (least > out.value) out = {least, fmt::format("work of rank {}", r)};
+    }
+    return out;
 }
 
 Bound windowBound(const Pipeline& pipeline)

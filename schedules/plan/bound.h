@@ -25,6 +25,9 @@ struct Bound {
     std::string by; // "work of rank 3", "window of rank 0", "round trip of rank 0", "relaxation of single ranks", "branch and bound"
 };
 
+// Where microbatches differ: what each rank's passes take together, with their own times. O(passes).
+Bound workBound(const Pipeline& pipeline);
+
 // O(stages²).
 Bound windowBound(const Pipeline& pipeline);
 

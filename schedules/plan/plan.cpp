@@ -8,6 +8,7 @@
 #include "schedules/base/quantity.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/heuristic/improve.h"
+#include "schedules/model/kinds.h"
 #include "schedules/plan/bound.h"
 #include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
@@ -45,10 +46,11 @@ std::int64_t lettersOf(const Pipeline& pipeline)
     return std::int64_t{3} * pipeline.stages() * pipeline.microbatches;
 }
 
-// Where no time for a full backward is given, it is I then W.
+// For usual times; where no time for a full backward is given, it is I then W.
 PlanRequest completed(const PlanRequest& request)
 {
     PlanRequest out = request;
+    out.costs.jitter = 0;
     for (int s = 0; s < request.costs.stages(); ++s) {
         const int rank = s < request.ranks ? s : 2 * request.ranks - 1 - s;
         const Nanos apart = request.costs.duration(OpKind::InputGrad, s, rank) + request.costs.duration(OpKind::WeightGrad, s, rank);
@@ -60,7 +62,7 @@ PlanRequest completed(const PlanRequest& request)
 class Search {
 public:
     Search(const PlanRequest& request, const Progress& progress)
-        : m_request(completed(request)), m_progress(progress), m_begin(now())
+        : m_request(completed(request)), m_leftOut(leftOutOf(request)), m_progress(progress), m_begin(now())
     {
     }
     Result<Plan> run();
@@ -94,6 +96,7 @@ private:
     Plan finished() const;
 
     const PlanRequest m_request;
+    const std::vector<CostLeftOut> m_leftOut;
     const Progress& m_progress;
     const double m_begin;
     Pipeline m_pipeline;
@@ -140,7 +143,7 @@ void Search::offer(Found found, const char* by)
     if (!found.feasible()) return;
     const bool promising = !m_best || found.objective < m_best->objective || (found.objective == m_best->objective && found.makespan < m_best->makespan);
     if (promising)
-        if (auto candidate = candidateOf(m_request, m_pipeline, found.words, by)) offer(std::move(*candidate));
+        if (auto candidate = candidateOf(m_request, m_pipeline, found.words, by); candidate && candidate->keeps(m_request.caps)) offer(std::move(*candidate));
     if (found.betterThan(m_start)) m_start = std::move(found);
 }
 
@@ -222,7 +225,7 @@ void Search::moveFrom(const Found& start, std::int64_t work, std::int64_t most)
 // From the best order: each interval of time by itself, which is small enough to branch in.
 void Search::searchIntervals(IntervalSearch& intervals, std::int64_t work)
 {
-    if (done() || over() || exhausted()) return;
+    if (done() || over() || exhausted() || !m_pipeline.alike()) return; // it knows stages' times only
     IntervalLimits limits;
     limits.work = work;
     limits.enough = m_bound.value;
@@ -239,6 +242,7 @@ void Search::searchIntervals(IntervalSearch& intervals, std::int64_t work)
 // Orders fewer microbatches, where a search gets further, and stretches the best of them.
 void Search::searchFewer(std::int64_t work)
 {
+    if (!m_pipeline.alike()) return; // an order repeated has others in it
     if (m_fewer.empty())
         for (int few : {8, 12, 16, 24, 32})
             if (3 * few <= 2 * m_pipeline.microbatches && few > m_pipeline.ranks / 2) m_fewer.emplace_back(few, Found{});
@@ -374,9 +378,10 @@ Plan Search::finished() const
     out.peaks = m_best->peaks;
     out.bound = std::min(m_bound.value, m_best->objective);
     out.gap = out.objective > 0 ? static_cast<double>(out.objective - out.bound) / static_cast<double>(out.objective) : 0;
-    out.optimal = out.objective == out.bound;
+    out.leftOut = m_leftOut;
+    out.optimal = out.objective == out.bound && out.leftOut.empty();
     out.provenBy = m_bound.by;
-    out.limit = out.optimal ? std::string() : m_limit;
+    out.limit = out.objective == out.bound ? std::string() : m_limit;
     out.foundBy = m_best->by;
     out.tries = m_tries;
     out.nodes = m_nodes;
@@ -414,6 +419,7 @@ Result<Plan> Search::run()
 {
     if (auto prepared = prepare(); !prepared) return tl::unexpected(std::move(prepared.error()));
     raiseBound(windowBound(m_pipeline));
+    raiseBound(workBound(m_pipeline));
     firstGuesses();
     offerKnown();
     if (!m_best) return fail(ErrorCode::Failed, "plan: no first order was found", "report this request");
@@ -452,6 +458,24 @@ Result<Plan> Search::run()
 
 } // namespace
 
+std::vector<CostLeftOut> leftOutOf(const PlanRequest& request)
+{
+    const CostModel& costs = request.costs;
+    std::vector<CostLeftOut> out;
+    if (costs.jitter > 0) out.push_back({"jitter", "an order is planned for usual times"});
+    if (costs.hasPairDurations()) out.push_back({"pairs", "planned orders issue no two ops together"});
+    for (const auto& [kind, reason] : {std::pair(OpKind::Optimizer, "planned orders end with the last gradient"), std::pair(OpKind::Unshard, "planned orders gather no weights"),
+                                       std::pair(OpKind::ReduceGrad, "planned orders reduce no gradients")})
+        for (int stage = 0; stage < costs.stages(); ++stage)
+            if (costs.duration(kind, stage, stage < request.ranks ? stage : 2 * request.ranks - 1 - stage) > 0) {
+                out.push_back({std::string(ruleOf(kind).text), reason});
+                break;
+            }
+    if (costs.sharding.level != ShardLevel::None || costs.replicas > 1) out.push_back({"sharding", "one pipeline is planned, which holds its whole stages"});
+    if (!costs.sizes.empty()) out.push_back({"microbatch_sizes", "one pipeline is planned, with the microbatches that its costs are of"});
+    return out;
+}
+
 Result<Plan> plan(const PlanRequest& request, const Progress& progress)
 {
     return Search(request, progress).run();
@@ -467,7 +491,7 @@ void take(const Plan& smaller, Plan& larger)
     out.bound = std::min(larger.bound, smaller.objective);
     out.provenBy = larger.provenBy;
     out.gap = static_cast<double>(out.objective - out.bound) / static_cast<double>(std::max<Nanos>(out.objective, 1));
-    out.optimal = out.objective == out.bound;
+    out.optimal = out.objective == out.bound && out.leftOut.empty();
     larger = std::move(out);
 }
 
@@ -580,13 +604,13 @@ Result<void> Curve::run()
 Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress, const CostsFor& costsFor)
 {
     if (points < 2) return fail(ErrorCode::Usage, fmt::format("pareto: {} points; at least two are needed", points));
-    PlanRequest own = completed(request);
+    PlanRequest own = request;
     own.caps.clear();
     Curve curve(own, points, progress);
     if (auto ran = curve.run(); !ran) return tl::unexpected(std::move(ran.error()));
     Pareto out;
     out.curve = std::move(curve.points);
-    addLibraryPoints(own, costsFor, out);
+    addLibraryPoints(completed(own), costsFor, out);
     out.interrupted = progress.cancelled();
     return out;
 }

@@ -25,7 +25,7 @@ struct PlanRequest {
     int ranks = 4;
     int microbatches = 8;
     int chunks = 1;          // 1: stage r on rank r; 2: V placement, stages r and 2·ranks−1−r on rank r
-    CostModel costs;         // of ranks × chunks stages: F, I, W and B, links, activation and the part of it that I frees
+    CostModel costs;         // of ranks × chunks stages: F, I, W and B, also by microbatch, links, launch delays, activation and the part of it that I frees
     std::vector<Bytes> caps; // activations, by rank, in the cost model's bytes or shares; empty: none
     Objective objective = Objective::Makespan;
     double seconds = 5; // the search ends then with the best so far; ≤ 0: first guesses and their bound only
@@ -33,6 +33,11 @@ struct PlanRequest {
     std::int64_t tries = 20'000'000; // no round of search starts after so many orders timed and relaxations solved
     std::vector<Schedule> known;     // orders to start with; those of other shapes and those over a cap are not used
     std::function<double()> clock;   // what the budget is measured by, in seconds from any moment on; empty: the steady clock
+};
+
+struct CostLeftOut {
+    std::string what;   // "jitter", "pairs": a key of cost files, or a kind of op
+    std::string reason; // "an order is planned for usual times"
 };
 
 struct Plan {
@@ -43,14 +48,18 @@ struct Plan {
     std::vector<Bytes> peaks; // activations by rank
     Nanos bound = 0;          // no order within the caps has a smaller objective
     double gap = 0;           // (objective − bound) / objective
-    bool optimal = false;     // objective == bound
+    bool optimal = false;     // objective == bound, for exactly the request's costs: nothing of them is left out
     std::string provenBy;     // what gave the bound: "work of rank 3", "relaxation of single ranks", "branch and bound"
     std::string limit;        // a sentence on why the shape is too large for the bound's best part; empty: it is not
     std::string foundBy;      // what gave the order: "zero-bubble heuristic", "library: zb-h1", "branch and bound", "search of building blocks", …
     std::int64_t tries = 0;   // orders timed
     std::int64_t nodes = 0;   // relaxations that branch and bound solved
     bool interrupted = false; // cancelled; the plan is the best until then
+    std::vector<CostLeftOut> leftOut;
 };
+
+// What the request's costs say that no plan takes into account: orders are searched, timed and bounded without it. Empty: all is.
+std::vector<CostLeftOut> leftOutOf(const PlanRequest& request);
 
 // progress reports the best and the bound, done and total in ms of the budget, where they move and every second. Cancelling ends the search with the best so far.
 // Fails (Usage) where costs, caps and shape don't fit together, (Invalid) where a cap is below what one microbatch needs.

@@ -18,6 +18,7 @@ Pipeline withMicrobatches(const Pipeline& pipeline, int microbatches)
 {
     Pipeline out = pipeline;
     out.microbatches = microbatches;
+    for (auto& own : out.own) own.clear(); // of any of them
     return out;
 }
 

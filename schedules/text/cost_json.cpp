@@ -400,6 +400,10 @@ Result<CostModel> readCostsJson(const std::string& text)
     });
     in.each(json, "layers", static_cast<std::size_t>(mostStages), [&](const Json& entry, const std::string& path) { out.layers.push_back(in.layer(entry, path)); });
     if (!in.ok()) return tl::unexpected(in.error);
+    std::size_t stages = 0; // that have a time: what is missing of their bytes is 0
+    for (const auto& byStage : out.m_byStage) stages = std::max(stages, byStage.size());
+    for (const auto& [key, duration] : out.m_onRank) stages = std::max(stages, static_cast<std::size_t>(std::get<1>(key)) + 1);
+    if (out.memory.size() < stages) out.memory.resize(stages);
     return out;
 }
 

@@ -168,7 +168,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
     }
     const OpIndex index(schedule, *cells);
     const ActivationRule activation(schedule, costs, Unheld::LeftOut);
-    const std::vector<Bytes> boundary = boundaryOf(costs);
+    const std::vector<Bytes> boundary = boundaryOf(schedule, costs);
     addStateMemory(builder, schedule, result, costs);
 
     // Compute spans first: of a compute-only schedule span ids are then op numbers.

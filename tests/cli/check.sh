@@ -110,3 +110,13 @@ else
     expect_out '^zbv .* pass$'
     expect_out 'all pass'
 fi
+
+# only the embedding or only the loss on a stage
+run stagewright check -s 1f1b -p 4 -m 4 --stage-layers 0,3,3,0 --backend cpu --json
+expect_code 0
+expect_json ON passed
+run stagewright check -s 1f1b -p 2 --stage-layers 0,3,3,0 --backend cpu
+expect_code 2
+expect_err '\-\-stage-layers has 4 numbers, 1f1b has 2 stages'
+run stagewright check -s 1f1b -p 4 --model layers=8,hidden=32,heads=2,seq=16 --stage-layers 0,3,3,0 --backend cpu
+expect_code 2

@@ -78,3 +78,16 @@ expect_json 2 microbatch_size
 expect_json 0 link_latency
 run stagewright report s.stagewright 1 --json
 expect_json null makespan_ns
+
+# The same batch in one microbatch and in eight: the same samples, losses equal as far as sums allow. Another batch is other data, which is said.
+for split in '1 8' '8 1' '4 1'; do
+    read -r microbatches size <<<"$split"
+    run stagewright record -s gpipe -p 2 -m "$microbatches" --microbatch-size "$size" --model layers=2,hidden=32,heads=2,seq=16 --steps 3 --clock virtual -o splits.stagewright
+    expect_code 0
+done
+loss_of() { stagewright report "splits.stagewright#$1" --json >loss.json && json_of loss.json loss 0; }
+expect_that "the same losses, $(loss_of 1) and $(loss_of 2)" awk -v a="$(loss_of 1)" -v b="$(loss_of 2)" 'BEGIN { exit !((a - b) * (a - b) < 1e-10 * a * a) }'
+run stagewright compare splits.stagewright#1 splits.stagewright#2
+expect_no_out 'the data differ'
+run stagewright compare splits.stagewright#2 splits.stagewright#3
+expect_out 'samples of a step \(the data differ\) +8 of seed 1 +4 of seed 1'

@@ -89,3 +89,26 @@ expect_code 2
 rec -s 1f1b --steps 4 --warmup 1 --perturb transient=1@3:6 -o t.stagewright
 longest=$(stagewright sql t.stagewright "SELECT step FROM spans WHERE run = 1 AND lane = 'compute' AND step > 0 GROUP BY step ORDER BY MAX(end_ns) - MIN(start_ns) DESC LIMIT 1" --json >out.txt 2>/dev/null; json rows 0 0)
 expect_same "$longest" 2
+
+# Microbatch 2 is four times as long on every stage: its own B splits, its activations are four times as large, and it is the cause, no rank.
+long=$SOURCE/../data/costs/varlen_p4.json
+for row in '1f1b 65 7' 'gpipe 69 11' 'zb-h1 50 7'; do
+    read -r schedule time peak <<<"$row"
+    run stagewright simulate -s "$schedule" -p 4 -m 8 --costs "$long" --json
+    expect_code 0
+    expect_json "${time}000.0" makespan
+    expect_json "$peak" peak_activation 0
+    expect_json 0.0 idle_by_cause straggler
+    expect_that "$schedule waits for the microbatch" number_between "$(json idle_by_cause microbatch)" 1000 100000
+    expect_json null straggler_rank
+    expect_json 'microbatch 2 takes 4.00× as long as the others on every stage: the microbatch is long, no rank is slow' straggler_sentence
+    expect_quiet_err
+done
+run stagewright simulate -s gpipe -p 4 -m 8 --costs "$long"
+expect_out '^Long microbatch '
+expect_out 'microbatches that all take as long as most of their stage +36.0 µs'
+# times without sizes
+run stagewright simulate -s 1f1b -p 8 -m 16 --costs "$SOURCE/../data/costs/lmhead_p8.json" --json
+expect_code 0
+expect_json 253400.0 makespan
+expect_json null peak_activation

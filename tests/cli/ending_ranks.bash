@@ -7,7 +7,7 @@ process_of() {
         [ "$(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')" != "$1" ] || echo "$pid"
     done
 }
-# end_rank RANK SIGNAL [OPTION…]: a long recording, until some steps are complete; then the signal. The seconds that it took to end: $took
+# end_rank RANK SIGNAL [OPTION…]: a long recording, until some steps are complete; then the signal, until it has ended
 # Again where Open MPI itself ended a rank that was just reading memory of the killed one, so that none was left to say which.
 end_rank() {
     for _ in 1 2 3; do
@@ -26,11 +26,9 @@ end_rank_once() {
         sleep 0.1
     done
     victim=$(process_of "$rank")
-    local before=$SECONDS
     kill -s "$signal" "$victim"
     rc=0
     wait "$job" || rc=$?
-    took=$((SECONDS - before))
     out=$(cat out.txt)
     err=$(grep -v '"event":"progress"' progress.txt)
     last="record --processes, then $signal to rank $rank ($victim)"

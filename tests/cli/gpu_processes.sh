@@ -114,13 +114,11 @@ for rank in 1 2 0; do
     end_rank $rank KILL
     expect_code 5
     expect_err "rank $rank: process [0-9]+ on .* has ended, killed or crashed"
-    expect_that "it took $took s" [ "$took" -le 5 ]
     expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 done
 end_rank 1 STOP --timeout 2
 expect_code 5
 expect_err 'no progress for 2 s.*rank 1 \(process [0-9]+ on .* gives no sign of life\) hangs'
-expect_that "it took $took s" [ "$took" -le 8 ]
 expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 end_rank 0 TERM
 expect_code 130

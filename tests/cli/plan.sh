@@ -170,3 +170,31 @@ expect_err 'a plan has one number of microbatches'
 run stagewright plan -p 2 -m 4 --replicas 2 --pareto 3
 expect_code 2
 expect_err '--pareto plans activations against time'
+
+# Microbatches that differ: 33 is what each rank has to do, and rank 3 can't start before 3; nothing shorter is claimed, found or proven.
+run stagewright plan -p 4 -m 8 --costs "$SOURCE/../data/costs/varlen_p4.json" --budget 2 -o long.csv --json
+expect_code 0
+time=$(json makespan)
+expect_that "no plan below what each rank has to do" number_between "$time" 36000 49000
+expect_that "a bound that holds" number_between "$(json bound)" 36000 "$time"
+run stagewright simulate -s long.csv --costs "$SOURCE/../data/costs/varlen_p4.json" --json
+expect_json "$time" makespan
+run stagewright plan -p 4 -m 8 --costs "$SOURCE/../data/costs/varlen_p4.json" --objective span
+expect_code 2
+expect_err 'spans are not planned for microbatches that differ in time'
+run stagewright plan -p 4 -m 8 --costs "$SOURCE/../data/costs/varlen_p4.json" --memory-limit 3B
+expect_code 1
+expect_err 'a cap of 3 is below the 4 that one microbatch needs'
+# a plan says what it leaves out, and then nothing is called optimal
+run stagewright plan -p 4 -m 8 --costs F=1,I=1,W=1,OPT=2 --perturb jitter=0.1 --json
+expect_code 0
+expect_json OFF optimal
+expect_json jitter costs_left_out 0 what
+expect_json OPT costs_left_out 1 what
+run stagewright plan -p 4 -m 8 --replicas 2 --shard weights
+expect_code 0
+expect_no_out '^optimal'
+expect_out '^left out of the costs: replicas \(the order is planned for one pipeline, without gathers, reductions and the optimizer\)'
+run stagewright plan -p 4 -m 8 --perturb launch=1:0.5 --json
+expect_code 0
+expect_json 0 costs_left_out

@@ -116,14 +116,12 @@ for rank in 1 2 0; do
     else
         expect_no_out 'what its ranks were doing'
     fi
-    expect_that "it took $took s" [ $took -le 5 ]
     expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 done
 # of replicas that share their weights: complete steps are kept, rank and replica are named
 end_rank 4 KILL --replicas 2 --shard weights --gather microbatch
 expect_code 5
 expect_err 'rank 4 of replica 1: process [0-9]+ on .* has ended, killed or crashed'
-expect_that "it took $took s" [ $took -le 8 ]
 expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 # rank 0 is killed while ranks wait for each other: the cycle is named all the same
 rm -f circle.stagewright
@@ -146,7 +144,6 @@ expect_same "$(ls -d "$TMPDIR"/stagewright-flight-* 2>/dev/null)" ''
 end_rank 1 STOP --timeout 2
 expect_code 5
 expect_err 'no progress for 2 s.*rank 1 \(process [0-9]+ on .* gives no sign of life\) hangs'
-expect_that "it took $took s" [ $took -le 8 ]
 expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 end_rank 0 TERM
 expect_code 130
@@ -158,7 +155,6 @@ process_of() { echo "$job"; }
 for signal in TERM INT; do
     end_rank starter $signal
     expect_code 130
-    expect_that "it took $took s" [ $took -le 5 ]
     expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 done
 expect_gone 'killed\.stagewright'

@@ -83,7 +83,7 @@ struct Rig {
     }
     void draw(int step, int microbatch)
     {
-        corpus->sample(seed, step, microbatch, batch, model.sequence, tokens, targets);
+        corpus->sample(seed, step, std::int64_t{microbatch} * batch, batch, model.sequence, tokens, targets);
         for (auto* bytes : {&tokens, &targets})
             for (std::uint8_t& byte : *bytes)
                 byte = static_cast<std::uint8_t>(byte % model.vocabulary);

@@ -155,6 +155,13 @@ private slots:
         corpus->sample(1, 4, 3, 3, 50, again, unused);
         distinct.emplace(again.begin(), again.end());
         QCOMPARE(distinct.size(), std::size_t{4});
+        // Samples are the same however they are cut into microbatches.
+        std::vector<std::uint8_t> one(50), next(50);
+        for (std::size_t row = 0; row < 3; ++row) {
+            corpus->sample(1, 4, 2 + static_cast<std::int64_t>(row), 1, 50, one, next);
+            QVERIFY(std::equal(one.begin(), one.end(), tokens.begin() + static_cast<std::ptrdiff_t>(row * 50)));
+            QVERIFY(std::equal(next.begin(), next.end(), targets.begin() + static_cast<std::ptrdiff_t>(row * 50)));
+        }
         // A text shorter than the sample is read again and again.
         const auto tiny = Corpus::fromBytes({'a', 'b', 'c'}, "tiny");
         tiny->sample(1, 0, 0, 3, 50, tokens, targets);

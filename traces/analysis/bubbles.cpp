@@ -72,7 +72,8 @@ private:
     std::map<int, Bytes> m_bytesOfStage;
 };
 
-// The step replayed with median durations on ranks of equal speed, and with the mean over stages: the remaining part of a wait.
+// The step replayed with microbatches that are alike, with median durations on ranks of equal speed, and with the mean over stages: the remaining
+// part of a wait.
 class Replays {
 public:
     Replays(const Timeline& timeline, const StepOps& ops) : m_timeline(timeline), m_graph(timeline, ops)
@@ -80,6 +81,10 @@ public:
         StepScenario scenario = m_graph.asItWas();
         m_levels = m_graph.levels();
         if (m_levels.even == scenario.duration && m_levels.mean == m_levels.even) return;
+        if (!m_levels.longer.empty()) {
+            scenario.duration = m_levels.alike;
+            m_atAlike = m_graph.run(scenario);
+        }
         scenario.duration = m_levels.even;
         m_atEven = m_graph.run(scenario);
         scenario.duration = m_levels.mean;
@@ -90,7 +95,24 @@ public:
     const StepInputs& inputs() const { return m_graph.stepInputs(); }
     const std::vector<RankSlowness>& slowness() const { return m_levels.ranks; }
 
+    const StepLevels& levels() const { return m_levels; }
+    // By rank: what its ops of long microbatches take beyond the others.
+    std::vector<Nanos> longerBy(int ranks) const
+    {
+        std::vector<Nanos> out(static_cast<std::size_t>(ranks), 0);
+        for (SlotId id = 0; id < m_graph.size() && !m_levels.longer.empty(); ++id)
+            if (const int rank = m_graph.slot(id).rank; rank < ranks) out[static_cast<std::size_t>(rank)] += m_graph.asItWas().duration[id] - m_levels.alike[id];
+        return out;
+    }
+
+    enum class Excess : std::uint8_t {
+        Imbalance,
+        Straggler,
+        Microbatch,
+    };
+
     struct Split {
+        Nanos microbatch = 0;
         Nanos straggler = 0;
         Nanos imbalance = 0;
     };
@@ -101,19 +123,25 @@ public:
         const SlotId slot = m_graph.slotOf(next);
         if (!m_differ || slot == noSlot || m_graph.before(slot) == noSlot) return split;
         const Nanos even = waitAt(slot, m_atEven->end);
-        split.straggler = std::clamp<Nanos>(waitAsItWas(slot) - even, 0, length);
-        split.imbalance = std::clamp<Nanos>(even - waitAt(slot, m_atMean->end), 0, length - split.straggler);
+        const Nanos asItWas = waitAsItWas(slot);
+        const Nanos alike = m_atAlike ? waitAt(slot, m_atAlike->end) : asItWas;
+        split.microbatch = std::clamp<Nanos>(asItWas - alike, 0, length);
+        split.straggler = std::clamp<Nanos>(alike - even, 0, length - split.microbatch);
+        split.imbalance = std::clamp<Nanos>(even - waitAt(slot, m_atMean->end), 0, length - split.microbatch - split.straggler);
         return split;
     }
 
     // Upstream of the span along what released each op: the op that takes longest beyond its median on a rank as fast as others
-    // (straggler), or where that is most above the mean (imbalance). The span itself where none does.
-    SpanId culprit(SpanId producer, bool straggler) const
+    // (straggler), of its kind for a long microbatch, or where that median is most above the mean (imbalance). The span itself where none does.
+    SpanId culprit(SpanId producer, Excess excess) const
     {
         const SlotId slot = m_graph.slotOf(producer);
         if (slot == noSlot) return producer;
-        const Worst worst = worstUpstream(slot, straggler);
-        return worst.excess > 0 ? m_graph.slot(worst.slot).first : producer;
+        const Worst worst = worstUpstream(slot, excess);
+        if (worst.excess <= 0) return producer;
+        const Slot& found = m_graph.slot(worst.slot);
+        const bool second = excess == Excess::Microbatch && found.second != noSpan && m_levels.longerOf(m_timeline.spans()[found.first].op.microbatch) <= 1;
+        return second ? found.second : found.first;
     }
 
     // For a straggler op: the factor of its rank, if that explains more of its length than the time beyond its own median; else 0.
@@ -132,9 +160,9 @@ private:
         bool seen = false;
     };
     // Of the slot and what released it, and so on. Kept for every slot on the way, so that all of them together take O(slots).
-    Worst worstUpstream(SlotId slot, bool straggler) const
+    Worst worstUpstream(SlotId slot, Excess kind) const
     {
-        auto& known = m_worst[straggler ? 1 : 0];
+        auto& known = m_worst[static_cast<std::size_t>(kind)];
         if (known.empty()) known.resize(m_graph.size());
         std::vector<SlotId> way;
         for (SlotId at = slot; at != noSlot && !known[at].seen; at = m_graph.releasedBy(at)) {
@@ -145,7 +173,9 @@ private:
         const SlotId behind = m_graph.releasedBy(way.back());
         Worst worst = behind == noSlot ? Worst{noSlot, 0, true} : known[behind];
         for (auto at = way.rbegin(); at != way.rend(); ++at) {
-            const Nanos excess = straggler ? m_graph.asItWas().duration[*at] - m_levels.even[*at] : m_levels.even[*at] - m_levels.mean[*at];
+            const Nanos excess = kind == Excess::Microbatch  ? m_graph.asItWas().duration[*at] - m_levels.alike[*at]
+                                 : kind == Excess::Straggler ? m_levels.alike[*at] - m_levels.even[*at]
+                                                             : m_levels.even[*at] - m_levels.mean[*at];
             if (m_graph.slot(*at).busy && excess > 0 && excess >= worst.excess) worst = {*at, excess, true};
             known[*at] = worst;
         }
@@ -171,9 +201,10 @@ private:
     const Timeline& m_timeline;
     StepGraph m_graph;
     StepLevels m_levels;
+    std::optional<StepReplay> m_atAlike; // where there are long microbatches
     std::optional<StepReplay> m_atEven;
     std::optional<StepReplay> m_atMean;
-    mutable std::array<std::vector<Worst>, 2> m_worst; // by slot, of imbalance and of stragglers
+    mutable std::array<std::vector<Worst>, 3> m_worst; // by slot, of each Excess
     bool m_differ = false;
 };
 
@@ -469,14 +500,20 @@ private:
     {
         if (start >= end) return;
         const Replays::Split split = m_replays.splitOf(next, end - start);
-        const Nanos straggler = end - split.straggler;
+        const Nanos microbatch = end - split.microbatch;
+        const Nanos straggler = microbatch - split.straggler;
         const Nanos imbalance = straggler - split.imbalance;
         add(gaps, start, imbalance, IdleCause::Dependency, next, producer);
         if (split.imbalance > 0)
-            add(gaps, imbalance, straggler, IdleCause::Imbalance, next, m_replays.culprit(producer, false));
-        if (split.straggler == 0) return;
-        const SpanId culprit = m_replays.culprit(producer, true);
-        add(gaps, straggler, end, IdleCause::Straggler, next, culprit, noSpan, noSpan, m_replays.rankFactor(culprit));
+            add(gaps, imbalance, straggler, IdleCause::Imbalance, next, m_replays.culprit(producer, Replays::Excess::Imbalance));
+        if (split.straggler > 0) {
+            const SpanId culprit = m_replays.culprit(producer, Replays::Excess::Straggler);
+            add(gaps, straggler, microbatch, IdleCause::Straggler, next, culprit, noSpan, noSpan, m_replays.rankFactor(culprit));
+        }
+        if (split.microbatch == 0) return;
+        const SpanId culprit = m_replays.culprit(producer, Replays::Excess::Microbatch);
+        add(gaps, microbatch, end, IdleCause::Microbatch, next, culprit);
+        gaps.back().microbatchFactor = m_replays.levels().longerOf(m_spans[culprit].op.microbatch);
     }
 
     void addReady(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, const Candidate& freeing,
@@ -565,6 +602,8 @@ Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const Bu
     report.noArrivals = whyNoArrivals(timeline);
     const Replays replays(timeline, ops);
     report.slowness = replays.slowness();
+    report.longer = replays.levels().longer;
+    report.longerBy = replays.longerBy(ops.ranks());
     Nanos ideal = 0;
     for (int rank = 0; rank < ops.ranks(); ++rank) {
         RankBubbles& bubbles = report.ranks[static_cast<std::size_t>(rank)];
@@ -609,6 +648,23 @@ Longest busyLongest(const BubbleReport& report)
     return out;
 }
 
+// "microbatch 2 takes 4.00× as long as the others"
+std::string longMicrobatchesText(const BubbleReport& report)
+{
+    std::string out;
+    for (std::size_t microbatch = 0; microbatch < report.longer.size(); ++microbatch)
+        if (report.longer[microbatch] > 1) out += fmt::format("{}microbatch {} takes {:.2f}×", out.empty() ? "" : ", ", microbatch, report.longer[microbatch]);
+    return out + " as long as the others on every stage";
+}
+
+// Whether the rank is busy longest only because long microbatches run on it.
+bool byMicrobatches(const BubbleReport& report, const Longest& longest)
+{
+    const auto rank = static_cast<std::size_t>(longest.rank);
+    const Nanos more = rank < report.longerBy.size() ? report.longerBy[rank] : 0;
+    return more > 0 && static_cast<double>(longest.busy - more) <= slowRank * static_cast<double>(longest.median);
+}
+
 } // namespace
 
 std::optional<int> stragglerRank(const BubbleReport& report)
@@ -616,6 +672,7 @@ std::optional<int> stragglerRank(const BubbleReport& report)
     if (report.ranks.size() < 2) return std::nullopt;
     const Longest longest = busyLongest(report);
     if (static_cast<double>(longest.busy) <= slowRank * static_cast<double>(longest.median)) return std::nullopt;
+    if (byMicrobatches(report, longest)) return std::nullopt;
     const auto rank = static_cast<std::size_t>(longest.rank);
     if (rank < report.slowness.size() && report.slowness[rank].known && report.slowness[rank].factor <= slowRank) return std::nullopt;
     return longest.rank;
@@ -624,8 +681,11 @@ std::optional<int> stragglerRank(const BubbleReport& report)
 std::string stragglerSentence(const BubbleReport& report, Nanos timeUnit)
 {
     const std::optional<int> rank = stragglerRank(report);
-    if (!rank) return {};
     const Longest longest = busyLongest(report);
+    if (!rank) {
+        const bool any = std::any_of(report.longer.begin(), report.longer.end(), [](double factor) { return factor > 1; });
+        return any ? longMicrobatchesText(report) + ": the microbatch is long, no rank is slow" : std::string();
+    }
     std::string text = fmt::format("rank {} is busy {}", *rank, formatDuration(longest.busy, timeUnit));
     if (longest.median > 0)
         text += fmt::format(", {} longer than the median rank", formatPercent(static_cast<double>(longest.busy) / static_cast<double>(longest.median) - 1));

@@ -64,6 +64,10 @@ public:
                                    length, next, rankOf(m_gap.blamed), m_gap.rankFactor, name(m_gap.blamed));
             return fmt::format("{} waits {} before {} because {} on rank {} took {}, longer than the median of its kind", who, length,
                                next, name(m_gap.blamed), rankOf(m_gap.blamed), span(m_timeline.spans()[m_gap.blamed].duration()));
+        case IdleCause::Microbatch:
+            if (m_gap.blamed == noSpan) break;
+            return fmt::format("{} waits {} before {} because microbatch {} takes {:.2f}× as long as the others on every stage, as in {} on rank {}", who, length, next,
+                               m_timeline.spans()[m_gap.blamed].op.microbatch, m_gap.microbatchFactor, name(m_gap.blamed), rankOf(m_gap.blamed));
         case IdleCause::PeerWait:
         case IdleCause::HeadOfLine:
             if (m_gap.blamed == noSpan) break;

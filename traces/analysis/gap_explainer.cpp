@@ -105,6 +105,10 @@ GapChain GapExplainer::chainOf(const Gap& gap) const
                                                    : std::string("; it takes longer than the median of its kind");
             break;
         }
+        if (culprit && gap.cause == IdleCause::Microbatch) {
+            chain.back().why += "; its microbatch takes longer than the others on every stage";
+            break;
+        }
         if (culprit && gap.cause == IdleCause::Imbalance) {
             chain.back().why += "; its stage costs more than the average stage";
             break;
@@ -178,6 +182,15 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
         for (SlotId id = 0; id < m_graph.size(); ++id)
             if (m_graph.slot(id).busy && spans[m_graph.slot(id).first].op.stage == stage) scenario.duration[id] = m_levels.mean[id];
         change = fmt::format("if stage {} cost as much as the average stage", stage);
+        break;
+    }
+    case IdleCause::Microbatch: {
+        if (gap.blamed == noSpan) return std::nullopt;
+        const int microbatch = spans[gap.blamed].op.microbatch;
+        for (SlotId id = 0; id < m_graph.size(); ++id)
+            if (spans[m_graph.slot(id).first].op.microbatch == microbatch || (m_graph.slot(id).second != noSpan && spans[m_graph.slot(id).second].op.microbatch == microbatch))
+                scenario.duration[id] = m_levels.alike[id];
+        change = fmt::format("if microbatch {} took as long as the others", microbatch);
         break;
     }
     case IdleCause::PeerWait:

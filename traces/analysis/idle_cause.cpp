@@ -26,6 +26,7 @@ constexpr std::array<Words, idleCauseCount> words{{
     {"recompute_wait", "Delayed recompute", "a recomputation waited for the gradient although its input was there"},
     {"reload_wait", "Waiting for reload", "offloaded activations were still being reloaded"},
     {"launch", "Launch", "everything was ready, but the op had not started: runtime overhead"},
+    {"microbatch", "Long microbatch", "an input came late because a microbatch takes longer than the others on every stage"},
     {"collective", "Waiting for a collective", "weights were still being gathered, or gradients reduced, beside compute"},
 }};
 

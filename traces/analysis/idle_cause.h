@@ -23,9 +23,10 @@ enum class IdleCause : std::uint8_t {
     RecomputeWait, // a recomputation was delayed until the gradient came, although its input was there
     ReloadWait,    // offloaded activations were still being reloaded
     Launch,        // everything was ready, but the op had not started: runtime overhead
+    Microbatch,    // the producer came late because its microbatch takes longer than the others on every stage
     Collective,    // weights were still being gathered, or gradients reduced, beside compute
 };
-inline constexpr std::size_t idleCauseCount = 14;
+inline constexpr std::size_t idleCauseCount = 15;
 std::string_view toText(IdleCause cause);    // "warmup", "drain" … the JSON keys
 std::string_view titleOf(IdleCause cause);   // "Warm-up", "Waiting for input"
 std::string_view meaningOf(IdleCause cause); // one sentence

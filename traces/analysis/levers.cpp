@@ -86,7 +86,7 @@ public:
             return std::move(m_table);
         }
         m_table.simulated = base->makespan;
-        for (const auto part : {&Levers::ranks, &Levers::stages, &Levers::links, &Levers::collectives, &Levers::reductions, &Levers::buckets, &Levers::launch, &Levers::jitter, &Levers::transients, &Levers::channels,
+        for (const auto part : {&Levers::ranks, &Levers::stages, &Levers::links, &Levers::collectives, &Levers::reductions, &Levers::buckets, &Levers::launch, &Levers::jitter, &Levers::transients, &Levers::microbatches, &Levers::channels,
                                 &Levers::recompute, &Levers::order, &Levers::cap})
             if (!m_stop.stop_requested()) (this->*part)();
         std::stable_sort(m_table.levers.begin(), m_table.levers.end(), [&](const Lever& a, const Lever& b) {
@@ -383,6 +383,14 @@ private:
         addCosts(LeverKind::Jitter, "jitter", "no jitter: every op takes its usual time", costs);
     }
 
+    void microbatches()
+    {
+        if (!m_subject.costs.hasMicrobatchDurations()) return;
+        CostModel costs = m_subject.costs;
+        costs.clearMicrobatchDurations();
+        addCosts(LeverKind::Microbatches, "microbatches", "microbatches that all take as long as most of their stage", costs);
+    }
+
     void transients()
     {
         for (const SlowStep& slow : m_subject.slowSteps) {
@@ -480,6 +488,9 @@ private:
             if (rank < 0 || whole <= 0) continue;
             request.costs.setDuration(OpKind::InputGrad, stage, rank, whole);
             request.costs.setDuration(OpKind::WeightGrad, stage, rank, 0);
+            const auto wholes = request.costs.microbatchDurations(OpKind::Backward, stage);
+            for (const auto& [kind, own] : {std::pair(OpKind::InputGrad, std::vector<Nanos>(wholes.begin(), wholes.end())), std::pair(OpKind::WeightGrad, std::vector<Nanos>(wholes.size(), 0))})
+                for (std::size_t j = 0; j < own.size(); ++j) request.costs.setMicrobatchDuration(kind, stage, static_cast<int>(j), own[j]);
             if (stage < request.costs.stages()) {
                 StageMemory& memory = request.costs.memory[static_cast<std::size_t>(stage)];
                 memory.freedAtInput = memory.activation;
@@ -521,6 +532,7 @@ std::vector<LeverKind> leversAbout(IdleCause cause)
     case IdleCause::Order: return {LeverKind::Order};
     case IdleCause::Imbalance: return {LeverKind::Stages, LeverKind::Rank, LeverKind::Replica};
     case IdleCause::Straggler: return {LeverKind::Rank, LeverKind::Replica, LeverKind::Transient, LeverKind::Jitter};
+    case IdleCause::Microbatch: return {LeverKind::Microbatches};
     case IdleCause::RecomputeWait: return {LeverKind::Recompute};
     case IdleCause::Collective: return {LeverKind::Collectives, LeverKind::Reductions, LeverKind::Buckets};
     case IdleCause::Launch: return {LeverKind::Launch, LeverKind::LaunchRank};

@@ -45,11 +45,12 @@ struct LeverSubject {
 };
 
 enum class LeverKind : std::uint8_t {
-    Transient,  // a rank's slowness in one step
-    Replica,    // of every rank of a pipeline
-    Rank,       // a rank's slowness
-    Link,       // a slow link
-    LaunchRank, // a rank's launch delay
+    Transient,    // a rank's slowness in one step
+    Microbatches, // that take longer or shorter than the others
+    Replica,      // of every rank of a pipeline
+    Rank,         // a rank's slowness
+    Link,         // a slow link
+    LaunchRank,   // a rank's launch delay
     Launch,
     Links,
     Collectives, // beside compute

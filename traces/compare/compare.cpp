@@ -210,6 +210,8 @@ std::vector<RunDifference> differencesOf(const Run& a, const Run& b)
     const std::vector<RunFact> factsB = factsOf(b);
     for (std::size_t i = 0; i < factsA.size(); ++i)
         if (factsA[i].value != factsB[i].value) differences.push_back({factsA[i].key, factsA[i].title, factsA[i].value, factsB[i].value});
+    for (RunDifference& one : differences)
+        if (one.key == "samples") one.title += " (the data differ)";
     // a fact missing in one run does not count as a difference, except for the model and the batch
     std::erase_if(differences, [](const RunDifference& one) {
         if (one.key == "channels" && (one.a.empty() || one.b.empty()) && (one.a == "shared" || one.b == "shared")) return true; // no limit there either

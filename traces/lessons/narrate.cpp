@@ -216,6 +216,7 @@ private:
         case IdleCause::Order: return fmt::format("{} is ready, but the schedule orders it later", gap.hasReadyOp ? stagewright::toText(gap.readyOp) : "an op");
         case IdleCause::Dependency:
         case IdleCause::Straggler:
+        case IdleCause::Microbatch:
         case IdleCause::Imbalance: return fmt::format("it needs {}", name(gap.blamed));
         default: return std::string(meaningOf(gap.cause));
         }

@@ -190,6 +190,23 @@ void addSharing(const Run& run, std::vector<RunFact>& facts)
     add("speed", "speeds", none);
 }
 
+// "8 of seed 1": what a step of a training is of; "" where it is not known.
+std::string samplesText(const Run& run)
+{
+    const auto size = wholesOf(configured(run, "microbatch_size"));
+    const std::string seed = configured(run, "seed");
+    if (!size || size->size() != 1 || seed.empty() || run.info.microbatches <= 0) return {};
+    std::int64_t samples = std::int64_t{size->front()} * run.info.microbatches;
+    const auto ofReplicas = wholesOf(configured(run, "replica_samples"));
+    if (ofReplicas && run.schedule && static_cast<int>(ofReplicas->size()) == run.schedule->replicas) {
+        samples = 0;
+        for (int j = 0; j < run.schedule->microbatches; ++j)
+            samples += (*ofReplicas)[static_cast<std::size_t>(run.schedule->replicaOf(run.schedule->placement.rankOf(0, j)))];
+    }
+    const bool bySample = configured(run, "sampling") == "by sample"; // else each microbatch has samples of its own
+    return fmt::format("{} of seed {}{}", samples, seed, bySample ? "" : fmt::format(", drawn {} at a time", size->front()));
+}
+
 } // namespace
 
 std::vector<RunFact> factsOf(const Run& run)
@@ -220,6 +237,7 @@ std::vector<RunFact> factsOf(const Run& run)
     add("lowering", "lowering");
     orElse("channels", "channels", "no limit");
     add("data", "data");
+    facts.push_back({"samples", "samples of a step", samplesText(run)});
     add("stage_layers", "layers by stage");
     addSharing(run, facts);
     orElse("perturb", "disturbance", "none");

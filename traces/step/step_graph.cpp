@@ -285,10 +285,45 @@ std::vector<RankSlowness> StepGraph::slowness(const std::vector<Nanos>& medians)
     return slownessOf(work, static_cast<int>(m_scenario.order.size()));
 }
 
+// Of two stages at least: on one alone a long op may be due to its rank. A factor is the least of its stages'.
+std::vector<double> StepGraph::longMicrobatches(const std::vector<Nanos>& medians) const
+{
+    struct Work {
+        double own = 0;
+        double usual = 0;
+    };
+    std::map<int, std::map<int, Work>> work; // by microbatch and stage
+    for (SlotId id = 0; id < m_slots.size(); ++id) {
+        if (!m_slots[id].busy || m_slots[id].second != noSpan) continue;
+        const Op& op = m_timeline.spans()[m_slots[id].first].op;
+        if (op.microbatch < 0 || op.count != 1) continue;
+        Work& of = work[op.microbatch][op.stage];
+        of.own += static_cast<double>(m_scenario.duration[id]);
+        of.usual += static_cast<double>(medians[id]);
+    }
+    std::vector<double> out;
+    for (const auto& [microbatch, stages] : work) {
+        if (stages.size() < 2) continue;
+        double least = std::numeric_limits<double>::max();
+        for (const auto& [stage, of] : stages) least = std::min(least, of.usual > 0 ? of.own / of.usual : 1.0);
+        if (least <= slowRank) continue;
+        out.resize(std::max(out.size(), static_cast<std::size_t>(microbatch) + 1), 1);
+        out[static_cast<std::size_t>(microbatch)] = least;
+    }
+    return out;
+}
+
 StepLevels StepGraph::levels() const
 {
     StepLevels out;
     out.median = medianDurations();
+    out.longer = longMicrobatches(out.median);
+    out.alike = m_scenario.duration;
+    for (SlotId id = 0; id < m_slots.size() && !out.longer.empty(); ++id) {
+        if (!m_slots[id].busy) continue;
+        const auto isLong = [&](SpanId span) { return span != noSpan && out.longerOf(m_timeline.spans()[span].op.microbatch) > 1; };
+        if (isLong(m_slots[id].first) || isLong(m_slots[id].second)) out.alike[id] = std::min(out.alike[id], out.median[id]);
+    }
     out.ranks = slowness(out.median);
     out.even = out.median;
     for (SlotId id = 0; id < m_slots.size(); ++id)

@@ -47,6 +47,8 @@ struct StepReplay {
 
 struct StepLevels {
     std::vector<Nanos> median;       // of slots of the same ops on the same stages and rank
+    std::vector<Nanos> alike;        // as recorded, but ops of long microbatches with their median
+    std::vector<double> longer;      // by microbatch: it takes this many times as long as the others on every stage; 1: as they do, or unknown
     std::vector<Nanos> even;         // the medians with every rank as fast as the others (slow_ranks.h), if known
     std::vector<Nanos> mean;         // of those over stages and ranks
     std::vector<RankSlowness> ranks; // by rank
@@ -55,6 +57,7 @@ struct StepLevels {
         const RankSlowness& of = ranks[static_cast<std::size_t>(rank)];
         return of.known && of.factor > slowRank;
     }
+    double longerOf(int microbatch) const { return microbatch >= 0 && static_cast<std::size_t>(microbatch) < longer.size() ? longer[static_cast<std::size_t>(microbatch)] : 1; }
 };
 
 class StepGraph {
@@ -89,6 +92,7 @@ private:
     std::vector<Nanos> medianDurations() const;
     std::vector<Nanos> meanDurations(const std::vector<Nanos>& medians) const;
     std::vector<RankSlowness> slowness(const std::vector<Nanos>& medians) const;
+    std::vector<double> longMicrobatches(const std::vector<Nanos>& medians) const;
     std::vector<SlotId> topologicalOrder(const std::vector<std::vector<SlotId>>& order) const; // empty: a cycle
 
     const Timeline& m_timeline;

@@ -118,6 +118,7 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
         if (!own) return tl::unexpected(std::move(own.error()).with(origin));
         costs = std::move(*own);
         costs.origin = "fitted from " + origin;
+        if (costs.sizes.size() != static_cast<std::size_t>(schedule.replicas)) costs.sizes.clear(); // of its own replicas
         const auto model = configuredModel(stored->run.configuration);
         if (auto fits = fitStages(schedule, options, model, costs); !fits) return tl::unexpected(std::move(fits.error()).with(origin));
         if (schedule.splitsBackward()) {
@@ -128,12 +129,15 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
             completeSplit(costs, schedule.ranks, *sources, givenShare(options));
         }
     } else {
-        auto text = readFile(options.costs);
+        auto text = options.document.empty() ? readFile(options.costs) : Result<std::string>(options.document);
         if (!text) return tl::unexpected(std::move(text.error()).with("--costs"));
         auto read = readCostsJson(*text);
         if (!read) return tl::unexpected(std::move(read.error()).with(options.costs));
         costs = std::move(*read);
         origin = options.costs;
+        if (!costs.sizes.empty() && costs.sizes.size() != static_cast<std::size_t>(schedule.replicas))
+            return fail(ErrorCode::Usage, fmt::format("the costs of {} have microbatch_sizes of {} replicas, but {} has {}", origin, costs.sizes.size(), schedule.name, schedule.replicas),
+                        "remove the key; --replica-batch gives each replica microbatches of its own size");
         if (auto fits = fitStages(schedule, options, std::nullopt, costs); !fits) return tl::unexpected(std::move(fits.error()).with(origin));
         if (schedule.splitsBackward()) completeSplit(costs, schedule.ranks, {}, givenShare(options));
     }
@@ -189,9 +193,9 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
     if (!options.link.empty()) {
         auto link = parseLink(options.link);
         if (!link) return tl::unexpected(std::move(link.error()).with("--link"));
-        costs->links = Links{*link, {}, CollectiveLane::Compute};
+        costs->links = Links{*link, {}, costs->links.collectives};
     } else if (options.comm >= 0) {
-        costs->links = Links{};
+        costs->links = Links{{}, {}, costs->links.collectives};
         costs->links.all.latency = std::llround(options.comm * static_cast<double>(forwardUnit(schedule, *costs)));
     }
     return costs;

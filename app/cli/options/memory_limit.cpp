@@ -33,7 +33,7 @@ Bytes everythingHeld(const Schedule& schedule, const CostModel& costs)
         Bytes held = 0;
         for (const Op& op : row)
             if (op.kind == OpKind::Forward && static_cast<std::size_t>(op.stage) < costs.memory.size())
-                held += costs.memory[static_cast<std::size_t>(op.stage)].activation * op.count;
+                for (int k = 0; k < op.count; ++k) held += costs.memoryOf(schedule, op.stage, op.microbatch + k).activation;
         most = std::max(most, held);
     }
     return most;
@@ -63,6 +63,7 @@ bool isPlainNumber(const std::string& text)
 Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const CostModel& costs)
 {
     if (text.empty()) return std::optional<Bytes>();
+    if (!costs.knowsActivations()) return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs have no sizes of activations", text), "add stage_bytes to the costs, or use costs of a run that recorded memory");
     if (isPlainNumber(text)) {
         if (costs.memoryUnit == 1)
             return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs count bytes", text), "write a size such as 64MB");

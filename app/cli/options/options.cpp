@@ -130,6 +130,13 @@ void tellUnused(const std::string& path, const ShapeOptions& shape, bool block, 
     if (!names.empty()) session.note(fmt::format("{} has its own shape: {} not used", path, names));
 }
 
+Schedule overlapping(Schedule schedule, const ShapeOptions& shape, Session& session)
+{
+    if (shape.overlap != "serial") return schedule;
+    if (std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& row) { return row.empty(); })) session.note(fmt::format("--overlap is not used: {} has no overlapped pairs", schedule.name));
+    return serialised(std::move(schedule));
+}
+
 Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& shape, Session& session)
 {
     tellUnused(path, shape, path.ends_with(".block"), session);
@@ -149,7 +156,7 @@ Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& s
     if (const std::string idle = withoutEffect(*schedule); !idle.empty()) session.note(fmt::format("{}: {}", path, idle));
     if (const std::string known = recognise(*schedule); !known.empty())
         session.note(fmt::format("{} is {} for {} ranks and {} microbatches", path, known, schedule->ranks, schedule->microbatches));
-    return shape.overlap == "serial" ? serialised(std::move(*schedule)) : schedule;
+    return overlapping(std::move(*schedule), shape, session);
 }
 
 } // namespace
@@ -170,7 +177,7 @@ Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions&
     Shape full{shape.ranks, shape.microbatches, chunks};
     full.costs = shape.costs;
     auto made = makeSchedule(nameOrFile, full);
-    return made && shape.overlap == "serial" ? serialised(std::move(*made)) : made;
+    return made ? overlapping(std::move(*made), shape, session) : made;
 }
 
 Result<std::shared_ptr<const CheckedSchedule>> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session)

@@ -36,6 +36,7 @@ void addScheduleOptions(OptionSet& verb, ScheduleOptions& options, const std::st
 
 struct CostOptions {
     std::string costs;     // "F=1,I=1,W=1" or FILE.json
+    std::string document;  // read in place of that file's, where it is not empty
     std::string costsFrom; // F#RUN
     double comm = -1;      // < 0: not given
     std::string link;      // "LATENCY,BANDWIDTH"

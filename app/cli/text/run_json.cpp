@@ -176,7 +176,7 @@ Json runJson(const Run& run, const RunReport& figures)
     object["gradient_error"] = nullptr;
     const Metric* deviation = run.metric("deviation");
     object["deviation"] = deviation && !deviation->values.empty() ? Json(deviation->values.back()) : Json(nullptr);
-    object["straggler_sentence"] = straggler ? Json(stragglerSentence(bubbles, units.time)) : Json(nullptr);
+    object["straggler_sentence"] = textOrNull(stragglerSentence(bubbles, units.time));
     object["slow_replicas"] = figures.slowReplicas.empty() ? Json(nullptr) : Json(figures.slowReplicas);
     object.update(madeUnderJson(run));
     object["memory_cap"] = figures.memoryCap ? memoryJson(*figures.memoryCap, units) : Json(nullptr);

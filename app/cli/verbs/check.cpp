@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include <fmt/core.h>
 
@@ -48,6 +49,8 @@ struct CheckChoice {
     std::vector<std::string> perturb;
     std::string backend;
     std::string model = "layers=8,hidden=32,heads=2,seq=16";
+    bool modelGiven = false;
+    std::vector<int> stageLayers; // of named schedules and those with as many stages
     int steps = 2;
     int microbatchSize = 2;
     std::int64_t seed = 1;
@@ -75,7 +78,7 @@ std::array<std::string, 3> sharingWords(const ReplicaSharing& sharing)
 bool checksStateGrid(const CheckChoice& options)
 {
     const bool plainMessages = options.channels.sends == "buffered" && !limitsMessages(options.channels) && options.channels.lower.empty() && options.memoryLimit.empty() && options.rankMemory.empty();
-    return options.schedule.schedules.empty() && !options.replicas.any() && plainMessages && options.perturb.empty() && options.link.empty() && options.comm < 0;
+    return options.schedule.schedules.empty() && !options.replicas.any() && plainMessages && options.perturb.empty() && options.link.empty() && options.comm < 0 && options.stageLayers.empty();
 }
 
 // Of the last step, by rank, as the transport counts what a rank receives.
@@ -133,6 +136,13 @@ ModelConfig modelFor(const Schedule& schedule, ModelConfig model)
 {
     model.layers = std::max(model.layers, schedule.stages);
     return model;
+}
+
+// Why a schedule can't be split by --stage-layers; empty: it can.
+std::string whyNotSplit(const std::vector<int>& stageLayers, const Schedule& schedule)
+{
+    if (stageLayers.empty() || static_cast<int>(stageLayers.size()) == schedule.stages) return {};
+    return fmt::format("--stage-layers has {} numbers, {} has {} stages", stageLayers.size(), schedule.name, schedule.stages);
 }
 
 // The reference is the CPU in fp32.
@@ -285,6 +295,7 @@ Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Check
     TrainingOptions plain = training;
     const Checked& first = schedules.front();
     plain.model = modelFor(first.schedule->compute(), training.model);
+    plain.stageLayers = options.stageLayers;
     plain.sharding = first.sharing.sharding;
     plain.replicaSamples = first.sharing.samples;
     plain.cuts = first.sharing.cuts;
@@ -302,6 +313,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     TrainingOptions training;
     auto model = parseModelConfig(options.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
+    if (!options.modelGiven && !options.stageLayers.empty()) model->layers = std::accumulate(options.stageLayers.begin(), options.stageLayers.end(), 0);
     training.model = *model;
     training.microbatchSize = options.microbatchSize;
     training.seed = static_cast<std::uint64_t>(options.seed);
@@ -314,7 +326,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         auto with = recomputed(one, options.recompute, session);
         if (!with) return tl::unexpected(std::move(with.error()));
         ReplicaOptions replicated = replicas;
-        replicated.layersOf = [&](int stages) { return layersOfStages(modelFor(*with, *model), stages, {}); };
+        replicated.layersOf = [&](int stages) { return layersOfStages(modelFor(*with, *model), stages, options.stageLayers); };
         return trainedReplicas(*with, replicated, options.microbatchSize, [&](int microbatches) {
             ShapeOptions shape = wanted;
             shape.microbatches = microbatches;
@@ -362,6 +374,11 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     }
     for (Asked& one : asked) {
         const Schedule& schedule = one.trained.schedule;
+        if (const std::string other = whyNotSplit(options.stageLayers, schedule); !other.empty()) {
+            if (!options.schedule.schedules.empty()) return fail(ErrorCode::Usage, other, "give one for each stage");
+            leftOut.push_back("skipped: " + other);
+            continue;
+        }
         if (job && schedule.ranks % job->count() != 0) {
             std::string what = fmt::format("{} has {} ranks, not to be spread evenly over {} processes", schedule.name, schedule.ranks, job->count());
             if (!options.schedule.schedules.empty()) return fail(ErrorCode::Usage, std::move(what), "choose another -p or --processes");
@@ -417,6 +434,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     const std::stop_token stop = session.stop();
     for (const std::string& backend : backends) {
         training.backend = backend;
+        training.stageLayers.clear(); // of schedules only
         training.device = traitsOf(backend).hasDevices || !options.backend.empty() ? devices : DeviceOptions{};
         if (speaks && isCompared(training)) {
             auto each = compareEachKernel(training, session, kernelTable, kernels);
@@ -445,6 +463,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             training.perturbation = runPerturbation(*perturbation, schedule.ranks, unit, training.seed);
             session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
             training.model = modelFor(schedule, *model);
+            training.stageLayers = inGrid ? std::vector<int>() : options.stageLayers;
             if (auto held = checkMemoryLimit(options.memoryLimit, schedule, training); !held) return tl::unexpected(std::move(held.error()));
             auto limits = readRankMemory(options.rankMemory, schedule);
             if (!limits) return tl::unexpected(std::move(limits.error()));
@@ -523,7 +542,8 @@ Command command_check()
                 addScheduleOptions(verb, options->schedule, "Schedules to check [all, with every variant]");
                 verb.value("--backend", &options->backend, "Only this backend [all]").form("NAME");
                 verb.value("--steps", &options->steps, "Training steps [2]").form("N").check(wholeNumber(1, 10'000));
-                verb.value("--model", &options->model, "The model [layers=8,hidden=32,heads=2,seq=16]").form("KEY=N,…");
+                verb.value("--model", &options->model, "The model [layers=8,hidden=32,heads=2,seq=16]").form("KEY=N,…").given(options->modelGiven);
+                verb.value("--stage-layers", &options->stageLayers, "Layers of each stage, such as 0,3,3,0: only the embedding or only the loss on a stage [balanced by cost]").form("N,N…").commas().each().check(wholeNumber(0, 65'536));
                 verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [2]").form("B").check(wholeNumber(1, 4096));
                 addRecomputeOptions(verb, options->recompute);
                 addReplicaOptions(verb, options->replicas);

@@ -8,11 +8,13 @@
 #include "app/cli/options/options.h"
 #include "app/cli/options/replica_options.h"
 #include "app/cli/options/run_access.h"
+#include "app/cli/options/unused_costs.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/table.h"
+#include "schedules/base/hashing.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/plan/plan.h"
@@ -40,7 +42,9 @@ struct PlanChoice {
     std::string output;
 };
 
-Result<PlanRequest> readRequest(const PlanChoice& options)
+Result<std::uint64_t> outcomeOf(const Schedule& shape, const CostModel& costs);
+
+Result<PlanRequest> readRequest(const PlanChoice& options, Session& session)
 {
     PlanRequest request;
     request.ranks = options.ranks;
@@ -56,8 +60,13 @@ Result<PlanRequest> readRequest(const PlanChoice& options)
     auto costs = chooseCosts(*shape, options.costs);
     if (!costs) return tl::unexpected(std::move(costs.error()));
     request.costs = std::move(*costs);
-    request.costs.jitter = 0; // an order is proven for usual times
-    request.costs.clearMicrobatchDurations();
+    tellUnusedCosts(
+        options.costs,
+        [&](const CostOptions& other) -> Result<std::uint64_t> {
+            const auto tried = chooseCosts(*shape, other);
+            return tried ? outcomeOf(*shape, *tried) : Result<std::uint64_t>(tl::unexpected(tried.error()));
+        },
+        shape->opCount(), shape->name, session);
     for (const std::string& text : options.memoryLimits) {
         auto limit = readMemoryLimit(text, request.costs);
         if (!limit) return tl::unexpected(std::move(limit.error()));
@@ -70,10 +79,35 @@ Result<PlanRequest> readRequest(const PlanChoice& options)
     return request;
 }
 
+// What a plan is made from, as one number: an order with I and W, and what full backwards take.
+Result<std::uint64_t> outcomeOf(const Schedule& shape, const CostModel& costs)
+{
+    auto out = simulatedOutcome(shape, costs);
+    for (int stage = 0; out && stage < shape.stages; ++stage)
+        for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch)
+            *out = mixBits(*out + static_cast<std::uint64_t>(costs.duration(makeOp(OpKind::Backward, stage, microbatch), shape.placement.rankOf(stage, microbatch))));
+    return out;
+}
+
 Json unitArray(const std::vector<Bytes>& values, const Units& units)
 {
     Json out = Json::array();
     for (Bytes value : values) out.push_back(units.memoryValue(value));
+    return out;
+}
+
+Json leftOutJson(const std::vector<CostLeftOut>& leftOut)
+{
+    Json out = Json::array();
+    for (const CostLeftOut& one : leftOut) out.push_back({{"what", one.what}, {"reason", one.reason}});
+    return out;
+}
+
+// "left out of the costs: jitter (an order is planned for usual times)"; "" where nothing is.
+std::string leftOutText(const std::vector<CostLeftOut>& leftOut)
+{
+    std::string out;
+    for (const CostLeftOut& one : leftOut) out += fmt::format("{}{} ({})", out.empty() ? "left out of the costs: " : ", ", one.what, one.reason);
     return out;
 }
 
@@ -97,6 +131,7 @@ Json planJson(const PlanRequest& request, const Plan& plan, const Units& units)
                 {"gap", plan.gap},
                 {"optimal", plan.optimal},
                 {"proven_by", plan.provenBy},
+                {"costs_left_out", leftOutJson(plan.leftOut)},
                 {"bound_limit", plan.limit.empty() ? Json(nullptr) : Json(plan.limit)},
                 {"found_by", plan.foundBy},
                 {"orders_timed", plan.tries},
@@ -115,8 +150,8 @@ Json planJson(const PlanRequest& request, const Plan& plan, const Units& units)
 std::string proofText(const Plan& plan, const Units& units)
 {
     if (plan.optimal) return fmt::format("optimal: no order within the caps is shorter ({})", plan.provenBy);
-    return fmt::format("no order within the caps is shorter than {} ({}): at most {} away from the best", units.timeText(plan.bound), plan.provenBy,
-                       formatPercent(plan.gap));
+    return fmt::format("no order within the caps is shorter than {} ({}){}: at most {} away from the best", units.timeText(plan.bound), plan.provenBy,
+                       plan.leftOut.empty() ? "" : " without what is left out of the costs", formatPercent(plan.gap));
 }
 
 // The plan in every replica, with the ops of the shared state where the rules put them. The order was planned without them.
@@ -249,14 +284,15 @@ Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Ses
         session.note(fmt::format("not compared: {}: {}", name, reason));
     }
     if (session.json)
-        session.answer({{"objective", options.objective}, {"time_unit", units.timeName()}, {"interrupted", found->interrupted}, {"curve", std::move(points)}, {"library", std::move(others)}, {"left_out", std::move(leftOut)}});
+        session.answer({{"objective", options.objective}, {"time_unit", units.timeName()}, {"interrupted", found->interrupted}, {"curve", std::move(points)}, {"library", std::move(others)}, {"left_out", std::move(leftOut)}, {"costs_left_out", leftOutJson(leftOutOf(request))}});
     session.out(curve.text(session.colourOut()) + "\n" + library.text(session.colourOut()));
+    if (const std::string costs = leftOutText(leftOutOf(request)); !costs.empty()) session.out("\n" + costs + "\n");
     return found->interrupted ? ExitInterrupted : ExitDone;
 }
 
 Result<int> runPlan(const PlanChoice& options, Session& session)
 {
-    auto request = readRequest(options);
+    auto request = readRequest(options, session);
     if (!request) return tl::unexpected(std::move(request.error()));
     if (options.points > 0) {
         if (!request->costs.knowsActivations())
@@ -270,8 +306,13 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
     if (!planned) return tl::unexpected(std::move(planned.error()));
     session.progress().clear();
     const Units units{request->costs.timeUnit, request->costs.memoryUnit};
+    request->costs.jitter = 0; // shown and stored for usual times, as planned
     auto shared = sharePlan(options, *request, *planned);
     if (!shared) return tl::unexpected(std::move(shared.error()));
+    if (shared->choice.shared) {
+        planned->leftOut.push_back({"replicas", "the order is planned for one pipeline, without gathers, reductions and the optimizer"});
+        planned->optimal = false;
+    }
     if (session.json) {
         Json object = planJson(*request, *planned, units);
         object["shared"] = shared->choice.shared ? sharedJson(*shared, units) : Json(nullptr);
@@ -284,6 +325,7 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
                             plural(request->chunks, "stage"), request->costs.origin));
     session.out(fmt::format("time {}, span {}, peak activation {}\n", units.timeText(planned->makespan), units.timeText(planned->span), peaks));
     session.out(proofText(*planned, units) + "\n");
+    if (!planned->leftOut.empty()) session.out(leftOutText(planned->leftOut) + "\n");
     session.out(fmt::format("found by {}\n", planned->foundBy));
     session.out((shared->choice.shared ? sharedText(*shared, units) : std::string()) + "\n");
     session.out(drawTimeline(*shared->timeline, 0, session.columns(), session.colourOut()));

@@ -13,6 +13,7 @@
 #include "app/cli/options/options.h"
 #include "app/cli/options/replica_options.h"
 #include "app/cli/options/run_access.h"
+#include "app/cli/options/unused_costs.h"
 #include "app/cli/session.h"
 #include "app/cli/text/lever_text.h"
 #include "app/cli/text/predictions.h"
@@ -108,7 +109,6 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     auto schedule = readSchedule(name, shape, session);
     if (schedule) schedule = recomputed(*schedule, options.recompute, session);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
-    if (options.costs.keep > 0 && options.recompute.stages == "none") session.note("--keep is not used: no stage recomputes; --recompute names them");
     const auto ofMicrobatches = [&](int microbatches) -> Result<Schedule> {
         ShapeOptions other = shape;
         other.microbatches = microbatches;
@@ -136,6 +136,15 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     auto costs = chooseCosts(*schedule, options.costs);
     if (!costs) return tl::unexpected(std::move(costs.error()));
     shareCosts(*costs, *replicas);
+    tellUnusedCosts(
+        options.costs,
+        [&](const CostOptions& other) -> Result<std::uint64_t> {
+            auto tried = chooseCosts(*schedule, other);
+            if (!tried) return tl::unexpected(std::move(tried.error()));
+            shareCosts(*tried, *replicas);
+            return simulatedOutcome(*schedule, *tried, chosen->channels);
+        },
+        schedule->opCount(), schedule->name, session);
     if (replicas->shared && replicas->sharding.level != ShardLevel::None && collectivesAreFree(*costs))
         session.warn("these costs have no weights: gathers and reductions move nothing and take no time; give --costs analytic:MODEL@GPU, UNSHARD=2,REDUCE_GRAD=1 in units, or a cost file with weights");
     const auto limits = readLimits(options.memoryLimit, *costs, *schedule);

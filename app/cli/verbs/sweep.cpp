@@ -8,10 +8,12 @@
 #include "app/cli/options/files.h"
 #include "app/cli/options/options.h"
 #include "app/cli/options/replica_options.h"
+#include "app/cli/options/unused_costs.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
+#include "schedules/base/hashing.h"
 #include "schedules/base/text.h"
 #include "schedules/check/without_effect.h"
 #include "schedules/heuristic/block_schedule.h"
@@ -198,6 +200,34 @@ Result<Grid> gridOf(const SweepChoice& options)
     return grid;
 }
 
+CostOptions costOptionsOf(const SweepChoice& options, const SweepPoint& point)
+{
+    CostOptions given;
+    if (options.costsFrom.empty()) given.costs = point.costs;
+    given.costsFrom = options.costsFrom;
+    given.comm = point.comm;
+    given.link = options.link;
+    given.perturb = options.perturb;
+    given.seed = options.seed;
+    return given;
+}
+
+Result<CostModel> costsOf(const SweepChoice& options, const Schedule& schedule, const CostOptions& given)
+{
+    auto costs = chooseCosts(schedule, given);
+    if (!costs || !options.replicas.any()) return costs;
+    ReplicaOptions again = options.replicas; // of lists that have their ops
+    if (schedule.replicas > 1) {
+        again.replicas = 1;
+        again.batch.clear();
+        again.cut.clear();
+    }
+    const auto shared = chooseReplicas(schedule, again, [&](int) -> Result<Schedule> { return schedule; });
+    if (!shared) return tl::unexpected(shared.error());
+    shareCosts(*costs, *shared);
+    return costs;
+}
+
 SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
 {
     SweepSources sources;
@@ -228,27 +258,47 @@ SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
         return std::move(shared->schedule);
     };
     sources.costs = [&options](const Schedule& schedule, const SweepPoint& point) -> Result<CostModel> {
-        CostOptions given;
-        if (options.costsFrom.empty()) given.costs = point.costs;
-        given.costsFrom = options.costsFrom;
-        given.comm = point.comm;
-        given.link = options.link;
-        given.perturb = options.perturb;
-        given.seed = options.seed;
-        auto costs = chooseCosts(schedule, given);
-        if (!costs || !options.replicas.any()) return costs;
-        ReplicaOptions again = options.replicas; // of lists that have their ops
-        if (schedule.replicas > 1) {
-            again.replicas = 1;
-            again.batch.clear();
-            again.cut.clear();
-        }
-        const auto shared = chooseReplicas(schedule, again, [&](int) -> Result<Schedule> { return schedule; });
-        if (!shared) return tl::unexpected(shared.error());
-        shareCosts(*costs, *shared);
-        return costs;
+        return costsOf(options, schedule, costOptionsOf(options, point));
     };
     return sources;
+}
+
+// What of each costs changes no row.
+void tellUnused(const SweepChoice& options, const SweepSources& sources, const std::vector<SweepRow>& rows, Session& session)
+{
+    std::vector<std::string> costs = options.costs;
+    if (costs.empty() && !rows.empty()) costs.push_back(rows.front().point.costs);
+    for (const std::string& one : costs) {
+        std::vector<std::pair<Schedule, const SweepPoint*>> points;
+        std::size_t ops = 0;
+        for (const SweepRow& row : rows) {
+            if (!row.done || !row.good() || row.point.costs != one) continue;
+            auto schedule = sources.schedule(row.point);
+            if (!schedule) continue;
+            ops += schedule->opCount();
+            if (ops > mostTriedOps) return;
+            points.emplace_back(std::move(*schedule), &row.point);
+        }
+        if (points.empty()) continue;
+        CostOptions given = costOptionsOf(options, *points.front().second);
+        if (options.costs.empty()) given.costs.clear(); // nobody wrote them
+        given.comm = -1;                                // of each point
+        tellUnusedCosts(
+            given,
+            [&](CostOptions other) -> Result<std::uint64_t> {
+                std::uint64_t all = 0;
+                for (const auto& [schedule, point] : points) {
+                    other.comm = point->comm;
+                    const auto tried = costsOf(options, schedule, other);
+                    if (!tried) return tl::unexpected(tried.error());
+                    const auto outcome = simulatedOutcome(schedule, *tried);
+                    if (!outcome) return outcome;
+                    all = mixBits(all + *outcome);
+                }
+                return all;
+            },
+            ops, options.costs.size() > 1 ? "what is swept with " + one : "what is swept", session);
+    }
 }
 
 Json jsonOf(const std::vector<SweepRow>& rows, bool interrupted)
@@ -285,7 +335,8 @@ Result<int> runSweep(const SweepChoice& options, Session& session)
     auto grid = gridOf(options);
     if (!grid) return tl::unexpected(std::move(grid.error()));
     for (const std::string& note : grid->notes) session.note(note);
-    const std::vector<SweepRow> rows = sweep(grid->points, sourcesOf(options, *grid), session.reporter("points"));
+    const SweepSources sources = sourcesOf(options, *grid);
+    const std::vector<SweepRow> rows = sweep(grid->points, sources, session.reporter("points"));
     session.progress().clear();
     const auto count = [&rows](auto wanted) { return std::count_if(rows.begin(), rows.end(), wanted); };
     const auto done = count([](const SweepRow& row) { return row.done; });
@@ -294,6 +345,7 @@ Result<int> runSweep(const SweepChoice& options, Session& session)
     if (!interrupted && failed == done)
         return fail(ErrorCode::Usage, fmt::format("none of {} can be simulated; the first: {}", plural(static_cast<long long>(rows.size()), "point"),
                                                   rows.front().error));
+    if (!interrupted) tellUnused(options, sources, rows, session);
     if (session.json) session.answer(jsonOf(rows, interrupted));
     const std::string csv = sweepCsv(rows);
     if (options.output.empty()) {
