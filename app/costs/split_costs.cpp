@@ -74,7 +74,8 @@ void completeMicrobatches(CostModel& costs, int stage)
         const Nanos whole = ownOf(OpKind::Backward, j);
         if (whole >= 0 && input < 0 && apart > 0) set(OpKind::InputGrad, j, weight >= 0 ? static_cast<double>(whole - weight) : static_cast<double>(whole) * usual(OpKind::InputGrad) / apart);
         if (whole >= 0 && weight < 0 && apart > 0) set(OpKind::WeightGrad, j, static_cast<double>(whole - ownOf(OpKind::InputGrad, j)));
-        if (whole < 0 && (input >= 0 || weight >= 0))
+        const bool both = (input >= 0 || usual(OpKind::InputGrad) > 0) && (weight >= 0 || usual(OpKind::WeightGrad) > 0);
+        if (whole < 0 && both && (input >= 0 || weight >= 0))
             set(OpKind::Backward, j, (input >= 0 ? static_cast<double>(input) : usual(OpKind::InputGrad)) + (weight >= 0 ? static_cast<double>(weight) : usual(OpKind::WeightGrad)));
         if (forward >= 0 && ownOf(OpKind::Recompute, j) < 0)
             set(OpKind::Recompute, j, usual(OpKind::Recompute) > 0 && usual(OpKind::Forward) > 0 ? static_cast<double>(forward) * usual(OpKind::Recompute) / usual(OpKind::Forward) : static_cast<double>(forward));

@@ -35,8 +35,9 @@ bool saysAnything(const Document& value)
     return !value.is_number_float() || value.get<double>() != 0;
 }
 
-void changeNumbers(Document& value)
+void changeNumbers(Document& value) // that say anything
 {
+    if (!saysAnything(value)) return;
     if (value.is_number_integer())
         value = value.get<std::int64_t>() < (std::int64_t{1} << 60) ? 2 * value.get<std::int64_t>() + 1 : value.get<std::int64_t>() / 2;
     else if (value.is_number_float())

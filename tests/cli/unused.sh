@@ -1,7 +1,7 @@
 # An option or a key of a cost file that changes nothing is refused or said. Each is tried where it can't matter; the lists are complete.
 # shellcheck shell=bash
 costs=$SOURCE/../data/costs
-stagewright simulate -s 1f1b -p 2 -m 4 -o stored.stagewright >/dev/null 2>&1
+stagewright simulate -s 1f1b -p 2 -m 4 --costs F=2,I=1,W=1 -o stored.stagewright >/dev/null 2>&1
 
 # tried OPTION WORDS…: with the words it answers something else, or says or refuses by name
 tried() {
@@ -29,12 +29,13 @@ tried --ranks -p 3
 tried --microbatches -m 5
 tried --chunks --chunks 3
 tried --overlap --overlap serial
-tried --costs --costs F=1,I=1,W=1,OPT=2
+tried OPT --costs F=1,I=1,W=1,OPT=2
+tried --costs --costs F=1,I=1,W=2
 tried --costs-from --costs-from stored.stagewright#1
 tried --input-share --input-share 0.3
 tried --free-at-input --free-at-input 0.5
 tried --keep --keep 0.125
-tried --stage-layers --stage-layers 2,2
+tried --stage-layers --stage-layers 3,1
 tried --perturb --perturb rank=1:2
 tried --seed --seed 3
 tried --recompute --recompute all
@@ -160,7 +161,7 @@ expect_err 'these costs have no sizes of activations'
 run stagewright simulate -s "$costs/recomputed.csv" --keep 0.125 --json
 expect_code 0
 expect_json 34.0 makespan
-expect_json 3 peak_activation 0
-expect_json 2 peak_activation 1
-expect_json 1 peak_activation 2
+expect_json 3.0 peak_activation 0
+expect_json 2.0 peak_activation 1
+expect_json 1.0 peak_activation 2
 expect_that 'keep is used' eval '! grep -q "not used" err.txt'

@@ -96,7 +96,8 @@ void makeUneven(PlanRequest& request, unsigned seed)
 
 void checkPlan(const PlanRequest& request, const Plan& found)
 {
-    QVERIFY(validate(found.schedule).valid());
+    const auto valid = validate(found.schedule).toResult();
+    QVERIFY2(valid, valid ? "" : qPrintable(QString::fromStdString(valid.error().message + " by " + found.foundBy)));
     const auto result = simulate(found.schedule, request.costs);
     QVERIFY(result.has_value());
     QCOMPARE(result->makespan, found.makespan);

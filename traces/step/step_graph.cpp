@@ -285,7 +285,8 @@ std::vector<RankSlowness> StepGraph::slowness(const std::vector<Nanos>& medians)
     return slownessOf(work, static_cast<int>(m_scenario.order.size()));
 }
 
-// Of two stages at least: on one alone a long op may be due to its rank. A factor is the least of its stages'.
+// Of two stages at least: on one alone a long op may be due to its rank. A factor is the least of its stages', and counts beyond twice what stages
+// usually disagree by.
 std::vector<double> StepGraph::longMicrobatches(const std::vector<Nanos>& medians) const
 {
     struct Work {
@@ -301,12 +302,24 @@ std::vector<double> StepGraph::longMicrobatches(const std::vector<Nanos>& median
         of.own += static_cast<double>(m_scenario.duration[id]);
         of.usual += static_cast<double>(medians[id]);
     }
-    std::vector<double> out;
+    std::vector<double> apart; // half of the way between a microbatch's stages
+    std::map<int, double> leastOf;
     for (const auto& [microbatch, stages] : work) {
         if (stages.size() < 2) continue;
         double least = std::numeric_limits<double>::max();
-        for (const auto& [stage, of] : stages) least = std::min(least, of.usual > 0 ? of.own / of.usual : 1.0);
-        if (least <= slowRank) continue;
+        double most = 0;
+        for (const auto& [stage, of] : stages) {
+            const double factor = of.usual > 0 ? of.own / of.usual : 1.0;
+            least = std::min(least, factor);
+            most = std::max(most, factor);
+        }
+        leastOf[microbatch] = least;
+        apart.push_back((most - least) / 2);
+    }
+    const double noise = apart.empty() ? 0 : lowerMedian(std::move(apart));
+    std::vector<double> out;
+    for (const auto& [microbatch, least] : leastOf) {
+        if (least <= slowRank || least - 1 <= 2 * noise) continue;
         out.resize(std::max(out.size(), static_cast<std::size_t>(microbatch) + 1), 1);
         out[static_cast<std::size_t>(microbatch)] = least;
     }

@@ -278,6 +278,13 @@ void addSpeeds(Perturbation& perturbation, const std::vector<double>& speeds)
         if (speeds[rank] < fastest) perturbation.ranks.emplace_back(static_cast<int>(rank), fastest / speeds[rank]);
 }
 
+bool collectivesAreFree(const CostModel& costs)
+{
+    for (int stage = 0; stage < costs.stages(); ++stage)
+        if (costs.memory[static_cast<std::size_t>(stage)].weight > 0 || costs.duration(OpKind::Unshard, stage, -1) > 0 || costs.duration(OpKind::ReduceGrad, stage, -1) > 0) return false;
+    return true;
+}
+
 void addReplicaFacts(TextPairs& configuration, const ReplicaChoice& choice)
 {
     if (!choice.shared) return;

@@ -55,6 +55,10 @@ struct ReplicaChoice {
 Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOptions& options,
                                      const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches);
 
+// Gathers and reductions that move nothing and take no time; and what to say of them.
+bool collectivesAreFree(const CostModel& costs);
+inline constexpr const char* freeCollectives = "these costs have no weights: gathers and reductions move nothing and take no time; give --costs analytic:MODEL@GPU, UNSHARD=2,REDUCE_GRAD=1 in units, or a cost file with weights";
+
 // For what is trained: every replica's lists, or --replica-batch's, with the ops of shared state. Without --shard, --gather and --reduce they have
 // reductions at their ends, unless weights are stale or the lists have optimizer steps of their own; what can't be trained yet is refused by name.
 struct ReplicaSharing {

@@ -30,13 +30,6 @@ namespace stagewright {
 
 namespace {
 
-bool collectivesAreFree(const CostModel& costs)
-{
-    for (int stage = 0; stage < costs.stages(); ++stage)
-        if (costs.memory[static_cast<std::size_t>(stage)].weight > 0 || costs.duration(OpKind::Unshard, stage, -1) > 0 || costs.duration(OpKind::ReduceGrad, stage, -1) > 0) return false;
-    return true;
-}
-
 // By rank; empty: none. Given once, or for each rank of a pipeline.
 Result<std::vector<Bytes>> readLimits(const std::string& text, const CostModel& costs, const Schedule& schedule)
 {
@@ -146,7 +139,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
         },
         schedule->opCount(), schedule->name, session);
     if (replicas->shared && replicas->sharding.level != ShardLevel::None && collectivesAreFree(*costs))
-        session.warn("these costs have no weights: gathers and reductions move nothing and take no time; give --costs analytic:MODEL@GPU, UNSHARD=2,REDUCE_GRAD=1 in units, or a cost file with weights");
+        session.warn(freeCollectives);
     const auto limits = readLimits(options.memoryLimit, *costs, *schedule);
     if (!limits) return tl::unexpected(limits.error());
     const bool one = !limits->empty() && std::all_of(limits->begin(), limits->end(), [&](Bytes limit) { return limit == limits->front(); });

@@ -263,9 +263,23 @@ SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
     return sources;
 }
 
-// What of each costs changes no row.
+// What of each costs changes no row, and replicas whose gathers and reductions are free in all.
 void tellUnused(const SweepChoice& options, const SweepSources& sources, const std::vector<SweepRow>& rows, Session& session)
 {
+    if (options.replicas.any()) {
+        const bool free = std::all_of(rows.begin(), rows.end(), [&](const SweepRow& row) {
+            if (!row.done || !row.good()) return true;
+            const auto schedule = sources.schedule(row.point);
+            const auto costs = schedule ? sources.costs(*schedule, row.point) : Result<CostModel>(tl::unexpected(schedule.error()));
+            return costs && collectivesAreFree(*costs);
+        });
+        const ReplicaOptions& given = options.replicas;
+        std::string names;
+        for (const auto& [name, is] : {std::pair("--replicas", given.replicas > 1), std::pair("--shard", given.shard != "none"), std::pair("--gather", !given.gather.empty()),
+                                       std::pair("--reduce", !given.reduce.empty()), std::pair("--collectives", !given.collectives.empty())})
+            if (is) names += (names.empty() ? "" : ", ") + std::string(name);
+        if (free && !names.empty()) session.warn(fmt::format("{}: {}", names, freeCollectives));
+    }
     std::vector<std::string> costs = options.costs;
     if (costs.empty() && !rows.empty()) costs.push_back(rows.front().point.costs);
     for (const std::string& one : costs) {
