@@ -98,7 +98,7 @@ Found improve(const Pipeline& pipeline, const Found& start, const ImproveLimits&
             current = next;
             rule = tryRule;
             Found found{{}, timing.objective, timing.makespan};
-            if (found.betterThan(best)) {
+            if (timing.feasible && found.betterThan(best)) {
                 found.words = runner.filled();
                 best = std::move(found);
                 if (best.objective <= limits.enough) break;
