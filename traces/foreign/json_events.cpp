@@ -150,7 +150,7 @@ bool JsonEvents::scanValue(std::size_t most, bool here)
     bool word = false; // a number or a word, over windows too: to the comma or bracket
     while (true) {
         const char* data = m_buffer.data();
-        const char* end = data + m_end;
+        const char* end = data + std::min(m_end, m_at + most + 2); // no further than what decides that it is too long
         const char* at = data + m_scan;
         while (at < end) {
 #if defined(__SSE2__)
@@ -288,7 +288,7 @@ bool JsonEvents::isClosed() const
 
 bool JsonEvents::maySearchFar() const
 {
-    constexpr std::int64_t least = std::int64_t{64} << 20, times = 32;
+    constexpr std::int64_t least = std::int64_t{8} << 20, times = 32;
     return m_searched < least + times * bytes();
 }
 
