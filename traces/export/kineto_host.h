@@ -43,7 +43,7 @@ public:
 
     const HostOp& opOf(SpanId compute) const { return m_ops.at(compute); } // of a span of lane Compute
     const std::vector<HostLaunch>& launches() const { return m_launches; } // by time
-    SpanId graphOf(SpanId work) const; // HostLaunch::graph of its launch
+    SpanId graphOf(SpanId work) const;                                     // HostLaunch::graph of its launch
     bool isLaunchedGraph(SpanId range) const { return m_graphs.contains(range); }
     // Thread and name of a track with ranges (lane Other); empty: its ranges are times on the device ("… on the device"), which follow from the rest.
     struct Thread {

@@ -55,15 +55,15 @@ struct FormatInfo {
     std::string_view writes = {};                // what is written, likewise: "trace events for chrome://tracing"
     std::vector<std::string_view> suffixes = {}; // of its files, the usual one first: ".json"
     std::vector<FormatOption> options = {};
-    std::string_view recordMemory = {}; // how its profiler records memory events, which a trace read may lack: "record with --cuda-memory-usage=true"; empty: unknown
+    std::string_view recordMemory = {};  // how its profiler records memory events, which a trace read may lack: "record with --cuda-memory-usage=true"; empty: unknown
     std::string_view recordKernels = {}; // how its profiler records kernels, which a trace read may lack: "trace with nsys profile --trace=cuda,nvtx"; empty: unknown
-    bool folder = false;                // written as a folder, which has no suffix
-    bool oneStep = false;               // written of one step that can be chosen
-    bool compares = false;              // may be written of two runs
-    bool order = false;                 // holds the order alone: ExportRequest::order
-    bool drawn = false;                 // written by stagewright-ui alone, which takes the options as they are; `write` is null
-    bool bySuffix = false;              // a file of its suffix is of this format though sniff() does not take it: the reader says what is wrong
-    bool hostExports = false;           // a file read holds what ran on a host, of any number of jobs (import/export_groups.h)
+    bool folder = false;                 // written as a folder, which has no suffix
+    bool oneStep = false;                // written of one step that can be chosen
+    bool compares = false;               // may be written of two runs
+    bool order = false;                  // holds the order alone: ExportRequest::order
+    bool drawn = false;                  // written by stagewright-ui alone, which takes the options as they are; `write` is null
+    bool bySuffix = false;               // a file of its suffix is of this format though sniff() does not take it: the reader says what is wrong
+    bool hostExports = false;            // a file read holds what ran on a host, of any number of jobs (import/export_groups.h)
     // To a temporary name, then renamed. Null if it is not written, or drawn.
     Result<WrittenFile> (*write)(const ExportRequest& request) = nullptr;
     // Whether the format can express what is requested; path is not looked at. Null: always.
