@@ -40,16 +40,16 @@ struct RecordedMessage {
     std::size_t fromOp = 0; // index into ops[fromRank]
     std::size_t toOp = 0;
     Bytes bytes = 0;
-    Nanos sendPosted = -1;    // rendezvous: the sender waited at it from here to sent
-    Nanos receivePosted = -1; // rendezvous
-    Nanos sent = -1;          // handed over
-    Nanos available = -1;     // may be taken from now on: sent + the link's delay
-    Nanos waitBegin = -1;     // the receiver had to wait from here …
-    Nanos takeBegin = -1;     // … to here, and copied it …
-    Nanos takeEnd = -1;       // … until here: the sender's buffer is free
-    Bytes released = 0;       // what the sender's buffer held …
+    Nanos sendPosted = -1;           // rendezvous: the sender waited at it from here to sent
+    Nanos receivePosted = -1;        // rendezvous
+    Nanos sent = -1;                 // handed over
+    Nanos available = -1;            // may be taken from now on: sent + the link's delay
+    Nanos waitBegin = -1;            // the receiver had to wait from here …
+    Nanos takeBegin = -1;            // … to here, and copied it …
+    Nanos takeEnd = -1;              // … until here: the sender's buffer is free
+    Bytes released = 0;              // what the sender's buffer held …
     std::int64_t releasedAfter = -1; // … until behind this op of its rank; −1: none
-    Nanos arrival = -1;       // when the input was there for the consumer: a message waited for arrives with its copy
+    Nanos arrival = -1;              // when the input was there for the consumer: a message waited for arrives with its copy
 };
 
 struct MemoryChange {

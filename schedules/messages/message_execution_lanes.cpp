@@ -95,7 +95,7 @@ void MessageExecution::runInTime()
                 }
                 tellWaiting(now.rank);
             }
-            if (m_head[r] > at) expect(now.rank); // else it waits in a message, and is told
+            if (m_head[r] > at) expect(now.rank); // else it waits in a message, and is woken
         }
         lookAgain();
         if (met.empty() || (!moments.empty() && moments.top().time == now.time && moments.top().what == What::Comes)) continue;

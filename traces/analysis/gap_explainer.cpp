@@ -210,9 +210,9 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
             scenario.delay[at] -= gap.end - gap.start;
         }
         change = gap.blamed != noSpan && isCollective(spans[gap.blamed].op.kind) && m_timeline.trackOf(gap.blamed).rank == gap.rank ? "if the other ranks had come to it in time"
-                 : gap.cause == IdleCause::PeerWait   ? "if the peer had been ready, or sends were buffered,"
-                 : gap.cause == IdleCause::HeadOfLine ? "if the message had not been queued behind others"
-                                                      : "if it continued at once, as with buffered sends,";
+                 : gap.cause == IdleCause::PeerWait                                                                                 ? "if the peer had been ready, or sends were buffered,"
+                 : gap.cause == IdleCause::HeadOfLine                                                                               ? "if the message had not been queued behind others"
+                                                                                                                                    : "if it continued at once, as with buffered sends,";
         break;
     }
     case IdleCause::Transfer: {

@@ -62,8 +62,8 @@ static QString leverText(const Lever& lever)
     case LeverKind::Launch: return SidePanel::tr("No launch delay");
     case LeverKind::Links: return SidePanel::tr("Free links");
     case LeverKind::Collectives: return SidePanel::tr("Free gathers and reductions");
-    case LeverKind::Reductions: return SidePanel::tr("Reductions without delay");
-    case LeverKind::Buckets: return SidePanel::tr("One bucket a reduction");
+    case LeverKind::Reductions: return SidePanel::tr("Earlier reductions");
+    case LeverKind::Buckets: return SidePanel::tr("Reductions without buckets");
     case LeverKind::Jitter: return SidePanel::tr("No jitter");
     case LeverKind::Microbatches: return SidePanel::tr("Microbatches alike");
     case LeverKind::Sends: return SidePanel::tr("Buffered sends");
