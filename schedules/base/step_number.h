@@ -6,6 +6,8 @@
 
 namespace stagewright {
 
+inline constexpr int outsideSteps = -1; // the index of work that is in no step, or in one that is not known
+
 template <std::integral Index>
 constexpr Index stepNumber(Index step)
 {

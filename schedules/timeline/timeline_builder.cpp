@@ -203,7 +203,7 @@ Result<void> TimelineBuilder::Pending::check() const
         if (trackOf[i] >= tracks.size())
             return fail(ErrorCode::Invalid,
                         fmt::format("timeline: a span on track {} of {}", trackOf[i], tracks.size()));
-        if (span.end < span.start || span.step < 0 || span.label >= labels.size())
+        if (span.end < span.start || span.step < outsideSteps || span.label >= labels.size())
             return fail(ErrorCode::Invalid,
                         fmt::format("timeline: '{}', span {} ({}) goes from {} to {} ns in step {}",
                                     tracks[trackOf[i]].name, i, toText(span.op), span.start, span.end, stepNumber(span.step)));
@@ -315,22 +315,23 @@ Result<void> TimelineBuilder::Pending::checkOverlaps() const
 
 void TimelineBuilder::Pending::deriveSteps()
 {
-    std::map<std::pair<int, int>, StepMark> marks; // by (step, rank)
+    std::map<std::pair<int, int>, StepMark> marks, ranges; // by (step, rank): of work, and of named ranges, which count where there is no work
     bool first = true;
     for (std::size_t t = 0; t < timeline.m_tracks.size(); ++t) {
         const Track& track = timeline.m_tracks[t];
-        std::map<int, Timeline::StepRange> ranges;
+        std::map<int, Timeline::StepRange> found;
         Timeline::StepRange* range = nullptr;
         StepMark* mark = nullptr;
         for (SpanId id = track.begin; id < track.end; ++id) {
             const Span& span = timeline.m_spans[id];
             if (range == nullptr || range->step != span.step) {
                 range =
-                    &ranges
+                    &found
                          .try_emplace(span.step, Timeline::StepRange{static_cast<std::uint32_t>(t), span.step, id, id})
                          .first->second;
                 mark =
-                    &marks.try_emplace({span.step, track.rank}, StepMark{track.rank, span.step, span.start, span.end})
+                    &(track.lane == Lane::Other ? ranges : marks)
+                         .try_emplace({span.step, track.rank}, StepMark{track.rank, span.step, span.start, span.end})
                          .first->second;
                 timeline.m_steps = std::max(timeline.m_steps, span.step + 1);
             }
@@ -338,15 +339,18 @@ void TimelineBuilder::Pending::deriveSteps()
             mark->begin = std::min(mark->begin, span.start);
             mark->end = std::max(mark->end, span.end);
         }
-        for (const auto& [step, found] : ranges)
-            timeline.m_stepRanges.push_back(found);
+        for (const auto& [step, range] : found)
+            timeline.m_stepRanges.push_back(range);
     }
-    for (const auto& [key, mark] : marks) {
-        timeline.m_begin = first ? mark.begin : std::min(timeline.m_begin, mark.begin);
-        timeline.m_end = first ? mark.end : std::max(timeline.m_end, mark.end);
-        first = false;
-        timeline.m_stepMarks.push_back(mark);
-    }
+    for (const auto* part : {&marks, &ranges})
+        for (const auto& [key, mark] : *part) {
+            timeline.m_begin = first ? mark.begin : std::min(timeline.m_begin, mark.begin);
+            timeline.m_end = first ? mark.end : std::max(timeline.m_end, mark.end);
+            first = false;
+        }
+    marks.merge(ranges);
+    for (const auto& [key, mark] : marks)
+        if (mark.step != outsideSteps) timeline.m_stepMarks.push_back(mark);
 }
 
 Result<void> TimelineBuilder::Pending::arrangeEdges()

@@ -106,17 +106,23 @@ bool isGraphLaunch(std::string_view name)
 
 std::vector<RankDeviceIdle> analyseDeviceIdle(const Timeline& timeline, int step)
 {
-    const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
-    std::vector<RankDeviceIdle> out(ranks);
-    std::vector<RankWork> works(ranks);
+    const Devices devices(timeline);
+    std::vector<RankDeviceIdle> out(devices.size());
+    std::vector<RankWork> works(devices.size());
+    for (std::size_t d = 0; d < out.size(); ++d) {
+        out[d].rank = devices.all()[d].rank;
+        out[d].gpu = devices.all()[d].gpu;
+    }
     KernelClasses classes;
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Other) continue;
         for (const Span& span : timeline.spansOf(track)) // calls may begin in another step
-            if (isSynchronisingCall(timeline.labelOf(span))) works[static_cast<std::size_t>(track.rank)].syncs.add(span.start, span.end);
+            if (isSynchronisingCall(timeline.labelOf(span)))
+                for (std::size_t d = 0; d < works.size(); ++d)
+                    if (devices.all()[d].rank == track.rank) works[d].syncs.add(span.start, span.end);
     }
     eachDeviceSpan(timeline, step, [&](const Track& track, SpanId id, const Span& span) {
-        RankWork& work = works[static_cast<std::size_t>(track.rank)];
+        RankWork& work = works[devices.of(track)];
         work.items.push_back({span.start, span.end, id});
         work.all.add(span.start, span.end);
         if (track.lane == Lane::Copy) return;
@@ -125,7 +131,7 @@ std::vector<RankDeviceIdle> analyseDeviceIdle(const Timeline& timeline, int step
         if (of != KernelClass::SendReceive) work.withCollectives.add(span.start, span.end);
         if (!isCommunication(of)) work.computing.add(span.start, span.end);
     });
-    for (std::size_t r = 0; r < ranks; ++r)
+    for (std::size_t r = 0; r < works.size(); ++r)
         if (!works[r].items.empty()) addGaps(timeline, works[r], out[r]);
     return out;
 }
@@ -158,6 +164,7 @@ namespace {
 std::vector<AnalysisColumn> deviceIdleColumns()
 {
     std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole},
+                                        {"gpu", "GPU", ColumnKind::Whole, "Of a rank with several GPUs: each has figures of its own."},
                                         {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy to the end of the last; the other columns add up to it."}};
     for (const StateName& name : names)
         columns.push_back({fmt::format("{}_ns", name.text), std::string(name.title), ColumnKind::Time, std::string(name.meaning)});
@@ -171,7 +178,7 @@ Result<AnalysisRows> deviceIdleRows(const Run& run, int step)
     const auto ranks = analyseDeviceIdle(*run.timeline, step);
     AnalysisRows out;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-        std::vector<AnalysisCell> row{static_cast<std::int64_t>(r), ranks[r].window};
+        std::vector<AnalysisCell> row{std::int64_t{ranks[r].rank}, ranks[r].gpu < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{ranks[r].gpu}), ranks[r].window};
         for (const Nanos time : ranks[r].time) row.emplace_back(time);
         row.emplace_back(ranks[r].lateLaunches);
         row.emplace_back(ranks[r].longestGap);

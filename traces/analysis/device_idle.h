@@ -29,6 +29,8 @@ std::string_view titleOf(DeviceState state); // "Send, receive"
 inline constexpr Nanos betweenKernels = 30;  // HolisticTraceAnalysis' default
 
 struct RankDeviceIdle {
+    int rank = 0;
+    int gpu = -1;                               // where the rank has several; −1: the only one
     std::array<Nanos, deviceStateCount> time{}; // by DeviceState
     Nanos window = 0;                           // the sum of `time`
     std::int64_t lateLaunches = 0;              // gaps of cause Launch or Sync
@@ -38,7 +40,7 @@ struct RankDeviceIdle {
     Nanos of(DeviceState state) const { return time[static_cast<std::size_t>(state)]; }
 };
 
-// By rank; a rank without kernels and copies in the step has window 0. O(kernels of the step × log).
+// By rank, and by GPU where a rank has several; one without kernels and copies in the step has window 0. O(kernels of the step × log).
 std::vector<RankDeviceIdle> analyseDeviceIdle(const Timeline& timeline, int step);
 // "devices compute 12.0 % of their time; 40.1 % they wait for launches by the host, 30.2 % for collectives": causes of 1 % and more, largest first.
 // Empty where nothing ran.

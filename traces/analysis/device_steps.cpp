@@ -24,7 +24,7 @@ std::vector<AnalysisColumn> stepColumns()
 {
     return {{"step_number", "Step", ColumnKind::Whole, "From 1, over all steps of the run."},
             {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy on any rank to the end of the last."},
-            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs whose class is not communication; mean over the ranks, as the following."},
+            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs whose class is not communication; mean over the devices, as the following."},
             {"exposed_ns", "Exposed", ColumnKind::Time, "Communicating while nothing computes."},
             {"copying_ns", "Copying", ColumnKind::Time, "A copy or a fill runs."},
             {"idle_ns", "Idle", ColumnKind::Time, "Nothing runs."},

@@ -69,18 +69,22 @@ void addOverlaps(const Timeline& timeline, const Track& track, int step, Overlap
 
 std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step)
 {
-    const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
-    std::vector<RankDeviceTime> out(ranks);
+    const Devices devices(timeline);
+    std::vector<RankDeviceTime> out(devices.size());
+    for (std::size_t d = 0; d < out.size(); ++d) {
+        out[d].rank = devices.all()[d].rank;
+        out[d].gpu = devices.all()[d].gpu;
+    }
     struct Covered {
         std::array<Coverage, 3> of; // by Part
         Coverage kernels;
         Coverage graphs;
         Coverage all;
     };
-    std::vector<Covered> covered(ranks);
+    std::vector<Covered> covered(out.size());
     KernelClasses classes;
     eachDeviceSpan(timeline, step, [&](const Track& track, SpanId, const Span& span) {
-        const auto r = static_cast<std::size_t>(track.rank);
+        const std::size_t r = devices.of(track);
         const Part of = track.lane == Lane::Copy ? Copying : isCommunication(classes.of(timeline, track, span)) ? Communicating
                                                                                                                 : Computing;
         covered[r].of[of].add(span.start, span.end);
@@ -92,7 +96,7 @@ std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step
         rank.last = rank.calls == 0 ? span.end : std::max(rank.last, span.end);
         ++rank.calls;
     });
-    for (std::size_t r = 0; r < ranks; ++r) {
+    for (std::size_t r = 0; r < out.size(); ++r) {
         out[r].computing = covered[r].of[Computing].total();
         out[r].communicating = covered[r].of[Communicating].total();
         out[r].copying = covered[r].of[Copying].total();
@@ -161,6 +165,7 @@ namespace {
 std::vector<AnalysisColumn> deviceTimeColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
+            {"gpu", "GPU", ColumnKind::Whole, "Of a rank with several GPUs: each has figures of its own."},
             {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy to the end of the last."},
             {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs whose class is not communication."},
             {"communicating_ns", "Communicating", ColumnKind::Time, "A kernel runs whose class is collective or send, receive."},
@@ -178,7 +183,8 @@ Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         const RankDeviceTime& rank = ranks[r];
         const auto known = [&rank](Nanos time) { return rank.graphs > 0 ? AnalysisCell() : AnalysisCell(time); };
-        out.rows.push_back({static_cast<std::int64_t>(r), rank.window(), known(rank.computing), known(rank.communicating), rank.copying, known(rank.hidden), known(rank.exposed()), rank.idle(), rank.calls});
+        out.rows.push_back({std::int64_t{rank.rank}, rank.gpu < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{rank.gpu}), rank.window(), known(rank.computing), known(rank.communicating), rank.copying,
+                            known(rank.hidden), known(rank.exposed()), rank.idle(), rank.calls});
     }
     out.sentence = deviceTimeSentence(ranks);
     for (const std::string& doubt : deviceDoubts(*run.timeline, step, false)) out.sentence += ". " + doubt;

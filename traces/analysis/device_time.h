@@ -10,6 +10,8 @@
 namespace stagewright {
 
 struct RankDeviceTime {
+    int rank = 0;
+    int gpu = -1;            // where the rank has several; −1: the only one
     Nanos first = 0;         // start of the step's first kernel or copy
     Nanos last = 0;          // end of the last
     Nanos computing = 0;     // time in which a kernel runs whose class is not communication
@@ -25,7 +27,7 @@ struct RankDeviceTime {
     Nanos exposed() const { return communicating - hidden; }
 };
 
-// By rank; a rank without kernels and copies in the step has calls 0. O(kernels of the step × log).
+// By rank, and by GPU where a rank has several; one without kernels and copies in the step has calls 0. O(kernels of the step × log).
 std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step);
 // "devices compute 41.2 %, communicate 8.1 % (5.0 % exposed), are idle 45.3 % of 812.3 ms"; empty where nothing ran.
 std::string deviceTimeSentence(const std::vector<RankDeviceTime>& ranks);

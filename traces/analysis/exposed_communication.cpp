@@ -9,6 +9,7 @@
 #include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
+#include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/work_bytes.h"
 
@@ -16,8 +17,8 @@ namespace stagewright {
 
 std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& timeline, int step)
 {
-    const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
-    std::vector<Coverage> computing(ranks);
+    const Devices devices(timeline);
+    std::vector<Coverage> computing(devices.size());
     std::vector<SpanId> communication;
     KernelClasses classes;
     for (const Track& track : timeline.tracks()) {
@@ -29,7 +30,7 @@ std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& ti
             if (isCommunication(classes.of(timeline, track, span)))
                 communication.push_back(id);
             else
-                computing[static_cast<std::size_t>(track.rank)].add(span.start, span.end);
+                computing[devices.of(track)].add(span.start, span.end);
         }
     }
     const WorkBytes sizes(timeline);
@@ -44,7 +45,7 @@ std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& ti
         ExposedCommunication& row = byName[{operation.empty() ? briefKernelName(name) : operation, least}];
         row.least = least;
         row.bytes += bytes.value_or(0);
-        const Nanos hidden = computing[static_cast<std::size_t>(timeline.trackOf(id).rank)].within(span.start, span.end);
+        const Nanos hidden = computing[devices.of(timeline.trackOf(id))].within(span.start, span.end);
         ++row.calls;
         row.total += span.duration();
         row.hidden += hidden;

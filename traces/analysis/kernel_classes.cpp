@@ -15,7 +15,8 @@ namespace stagewright {
 std::vector<ClassTime> analyseKernelClasses(const Timeline& timeline, int step)
 {
     const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
-    std::vector<std::vector<Coverage>> running(kernelClassCount, std::vector<Coverage>(ranks));
+    const Devices devices(timeline);
+    std::vector<std::vector<Coverage>> running(kernelClassCount, std::vector<Coverage>(devices.size()));
     std::vector<ClassTime> times(kernelClassCount);
     std::vector<Nanos> longest(kernelClassCount, -1);
     KernelClasses classes;
@@ -23,16 +24,18 @@ std::vector<ClassTime> analyseKernelClasses(const Timeline& timeline, int step)
         const auto of = static_cast<std::size_t>(classes.of(timeline, track, span));
         ++times[of].calls;
         times[of].total += span.duration();
-        running[of][static_cast<std::size_t>(track.rank)].add(span.start, span.end);
+        running[of][devices.of(track)].add(span.start, span.end);
         if (span.duration() <= longest[of]) return;
         longest[of] = span.duration();
         times[of].longestSpan = id;
     });
     for (std::size_t of = 0; of < kernelClassCount; ++of) {
         times[of].of = static_cast<KernelClass>(of);
-        for (Coverage& rank : running[of]) {
-            times[of].byRank.push_back(rank.total());
-            times[of].running += times[of].byRank.back();
+        times[of].byRank.assign(ranks, 0);
+        for (std::size_t d = 0; d < devices.size(); ++d) { // of a rank with several GPUs their sum
+            const Nanos time = running[of][d].total();
+            times[of].byRank[static_cast<std::size_t>(devices.all()[d].rank)] += time;
+            times[of].running += time;
         }
     }
     std::erase_if(times, [](const ClassTime& time) { return time.calls == 0; });

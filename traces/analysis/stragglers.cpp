@@ -67,7 +67,15 @@ AnalysisCell placeCell(const RankPlace& place, ParallelDimension dimension)
 Result<AnalysisRows> stragglerRows(const Run& run, int step)
 {
     const auto late = lateRanks(*run.timeline, step);
-    const auto times = analyseDeviceTime(*run.timeline, step);
+    std::vector<RankDeviceTime> times(late.size()); // of a rank with several GPUs their sum
+    for (const RankDeviceTime& device : analyseDeviceTime(*run.timeline, step)) {
+        if (static_cast<std::size_t>(device.rank) >= times.size()) continue;
+        RankDeviceTime& rank = times[static_cast<std::size_t>(device.rank)];
+        rank.computing += device.computing;
+        rank.communicating += device.communicating;
+        rank.hidden += device.hidden;
+        rank.calls += device.calls;
+    }
     auto places = placesOf(run);
     places.resize(late.size());
     std::vector<std::size_t> order(late.size());
@@ -77,7 +85,7 @@ Result<AnalysisRows> stragglerRows(const Run& run, int step)
     Nanos total = 0;
     std::map<std::string, Nanos> byHost;
     for (const std::size_t r : order) {
-        const bool ran = r < times.size() && times[r].calls > 0;
+        const bool ran = times[r].calls > 0;
         out.rows.push_back({static_cast<std::int64_t>(r), places[r].host.empty() ? AnalysisCell() : AnalysisCell(places[r].host), placeCell(places[r], ParallelDimension::Pipeline), placeCell(places[r], ParallelDimension::Data),
                             placeCell(places[r], ParallelDimension::Tensor), placeCell(places[r], ParallelDimension::Expert), placeCell(places[r], ParallelDimension::Context), late[r].waitedFor, late[r].last,
                             ran ? AnalysisCell(times[r].computing) : AnalysisCell(), ran ? AnalysisCell(times[r].exposed()) : AnalysisCell()});

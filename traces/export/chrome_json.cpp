@@ -57,8 +57,8 @@ public:
         const int thread = threadOf(item.row);
         const std::string_view kind = ruleOf(span.op.kind).text;
         event(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{},"step_number":{})", jsonText(m_timeline.nameOf(span)),
-              span.label == 0 ? kind : toText(item.track->lane), at(span.start), microseconds(span.duration()), process, thread, span.step,
-              stepNumber(span.step));
+              span.label == 0 ? kind : toText(item.track->lane), at(span.start), microseconds(span.duration()), process, thread,
+              span.step == outsideSteps ? "null" : std::to_string(span.step), span.step == outsideSteps ? "null" : std::to_string(stepNumber(span.step)));
         if (span.label == 0) {
             m_buffer += fmt::format(",\"kind\":\"{}\",\"stage\":{}", kind, span.op.stage);
             if (span.op.microbatch >= 0) m_buffer += fmt::format(",\"microbatch\":{}", span.op.microbatch);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/foreign/label_rules.h"
 
@@ -120,10 +121,10 @@ std::pair<int, int> KinetoHost::streamOf(const Track& track) const
     return found == m_streams.end() ? std::pair(0, 7) : found->second;
 }
 
-int KinetoHost::firstStreamFrom(SpanId range) const
+std::pair<int, int> KinetoHost::firstStreamFrom(SpanId range) const
 {
     const auto found = m_firstFrom.find(range);
-    return found == m_firstFrom.end() ? 7 : streamOf(m_timeline.trackOf(found->second)).second;
+    return found == m_firstFrom.end() ? std::pair(0, 7) : streamOf(m_timeline.trackOf(found->second));
 }
 
 void KinetoHost::findSteps()
@@ -138,7 +139,7 @@ void KinetoHost::findSteps()
             if (!label.starts_with(mark)) continue;
             m_marksSteps = true;
             if (const auto thread = onDevice(track) ? m_threads.find(hostOf(track)) : m_threads.end(); track.rank == m_rank && thread != m_threads.end()) m_stepThread = thread->second.number;
-            if (const int number = numberAfter(label, mark); number >= 0) m_stepNumbers.try_emplace(span.step, number);
+            if (const int number = numberAfter(label, mark); number >= 0 && span.step != outsideSteps) m_stepNumbers.try_emplace(span.step, number);
         }
     }
     for (const auto& [step, number] : m_stepNumbers) numbers.insert(number);

@@ -126,15 +126,20 @@ private:
         end = std::max(end, until);
     }
 
-    // Without ops a step reaches from its first span to the next step, as importing assigns them.
+    // Without ops a step reaches from its first call or range on the host to the next step's, because importing takes the step of a launch. A step
+    // without either reaches over its spans.
     Bounds boundsOfSpans() const
     {
-        Bounds bounds;
+        Bounds bounds, others;
+        for (const HostLaunch& launch : m_host.launches())
+            if (const int step = m_timeline.spans()[launch.work].step; step != outsideSteps) hold(bounds, step, launch.time, launch.time + 1);
         for (const Track& track : m_timeline.tracks()) {
             if (track.rank != m_rank) continue;
-            for (const Span& span : m_timeline.spansOf(track)) hold(bounds, span.step, span.start, span.end);
+            const bool device = track.lane == Lane::Kernel || track.lane == Lane::Copy || m_host.onDevice(track);
+            for (const Span& span : m_timeline.spansOf(track))
+                if (span.step != outsideSteps) hold(device ? others : bounds, span.step, span.start, device ? span.end : span.start + 1);
         }
-        if (!bounds.empty() && !m_host.launches().empty()) bounds.begin()->second.first = std::min(bounds.begin()->second.first, m_host.launches().front().time);
+        bounds.merge(others);
         for (auto at = bounds.begin(); at != bounds.end(); ++at)
             if (const auto next = std::next(at); next != bounds.end()) at->second.second = std::max(at->second.first, std::min(at->second.second, next->second.first));
         return bounds;
@@ -189,7 +194,7 @@ private:
 
     std::string rest(SpanId id, const Span& span) const
     {
-        std::string more = fmt::format(",\"step\":{},\"step_number\":{}", span.step, stepNumber(span.step));
+        std::string more = span.step == outsideSteps ? std::string() : fmt::format(",\"step\":{},\"step_number\":{}", span.step, stepNumber(span.step));
         if (m_timeline.hasCpuTime() && m_timeline.cpuTime(id) >= 0) more += fmt::format(",\"cpu_us\":{}", microseconds(m_timeline.cpuTime(id)));
         if ((span.flags & SpanDiscarded) != 0) more += ",\"discarded\":true";
         return more;
@@ -290,8 +295,9 @@ private:
         for (SpanId id = track.begin; id < track.end && m_good; ++id) {
             const Span& span = m_timeline.spans()[id];
             ++m_counts.spans;
-            event(R"({{"ph":"X","cat":"gpu_user_annotation","name":{},"pid":0,"tid":{},"ts":{},"dur":{},"args":{{"step":{}}}}})", jsonText(m_timeline.nameOf(span)), m_host.firstStreamFrom(id),
-                  at(span.start), microseconds(span.duration()), span.step);
+            const auto [gpu, stream] = m_host.firstStreamFrom(id);
+            event(R"({{"ph":"X","cat":"gpu_user_annotation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})", jsonText(m_timeline.nameOf(span)), gpu, stream,
+                  at(span.start), microseconds(span.duration()), span.step == outsideSteps ? std::string() : fmt::format("\"step\":{}", span.step));
         }
     }
 

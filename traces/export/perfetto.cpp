@@ -172,9 +172,11 @@ public:
         event.number(pf::Event::type, pf::sliceBegin);
         event.number(pf::Event::track, uuid);
         event.bytes(what);
-        event.note(iidOf(Note::Step), pf::Annotation::signedInt, static_cast<std::uint64_t>(std::int64_t{span.step}));
-        event.note(iidOf(Note::StepNumber), pf::Annotation::signedInt, static_cast<std::uint64_t>(std::int64_t{stepNumber(span.step)}));
-        if (span.label == 0 && span.op.microbatch >= 0)
+        if (span.step != outsideSteps) {
+            event.note(iidOf(Note::Step), pf::Annotation::signedInt, static_cast<std::uint64_t>(std::int64_t{span.step}));
+            event.note(iidOf(Note::StepNumber), pf::Annotation::signedInt, static_cast<std::uint64_t>(std::int64_t{stepNumber(span.step)}));
+        }
+        if (span.label == 0 && span.op.microbatch >= 0 && span.step != outsideSteps)
             event.number(pf::Event::correlation, static_cast<std::uint64_t>(span.step) * m_microbatches + static_cast<std::uint64_t>(span.op.microbatch));
         if (m_timeline.hasCpuTime() && m_timeline.cpuTime(item.id) >= 0)
             event.note(iidOf(Note::CpuTime), pf::Annotation::signedInt, static_cast<std::uint64_t>(m_timeline.cpuTime(item.id)));

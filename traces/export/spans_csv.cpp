@@ -27,12 +27,12 @@ Result<WrittenFile> writeSpans(const ExportRequest& request)
             for (SpanId id = track.begin; id < track.end; ++id, ++count) {
                 const Span& span = timeline.spans()[id];
                 const bool foreign = span.label != 0;
-                text += csvLine({std::to_string(span.step), std::to_string(track.rank), std::string(toText(track.lane)),
+                text += csvLine({span.step == outsideSteps ? std::string() : std::to_string(span.step), std::to_string(track.rank), std::string(toText(track.lane)),
                                  foreign ? "" : std::to_string(span.op.stage), foreign ? "" : std::string(ruleOf(span.op.kind).text),
                                  foreign || span.op.microbatch < 0 ? "" : std::to_string(span.op.microbatch), std::to_string(span.start),
                                  std::to_string(span.end),
                                  timeline.hasCpuTime() && timeline.cpuTime(id) >= 0 ? std::to_string(timeline.cpuTime(id)) : "",
-                                 timeline.nameOf(span), std::to_string(stepNumber(span.step))});
+                                 timeline.nameOf(span), span.step == outsideSteps ? std::string() : std::to_string(stepNumber(span.step))});
                 if (text.size() < block) continue;
                 request.progress.tell("writing spans", count, static_cast<std::int64_t>(timeline.spans().size()));
                 if (request.progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");

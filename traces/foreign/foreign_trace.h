@@ -82,10 +82,11 @@ struct ForeignMessage {
     std::int64_t sequence = -1; // −1: by order
     std::int64_t tag = 0;
     std::int64_t correlation = -1;
-    std::int64_t work = -1;  // its span: in ForeignRank::device or, for the host's messages, in annotations; −1: none
-    std::int64_t bytes = -1; // −1: unknown
-    bool device = false;     // times are the device's
-    bool inGroup = false;    // from and to are places in the group, known or not
+    std::int64_t work = -1;          // its span: in ForeignRank::device or, for the host's messages, in annotations; −1: none
+    std::int64_t bytes = -1;         // −1: unknown
+    std::uint32_t thread = noThread; // of the host's messages, where the reader knows it
+    bool device = false;             // times are the device's
+    bool inGroup = false;            // from and to are places in the group, known or not
 };
 
 struct MemoryChangeSeen { // of the allocator, on the host
@@ -99,6 +100,7 @@ struct MemoryChangeSeen { // of the allocator, on the host
     std::optional<MemoryCategory> category = {};
     std::uint16_t stage = 0;
     std::int32_t microbatch = -1;
+    int gpu = -1; // of the device's memory; −1: unknown
 };
 
 struct CounterSeen {
@@ -109,6 +111,7 @@ struct CounterSeen {
 struct ForeignThread {
     std::string name; // "thread 59811", "stream 7"
     bool device = false;
+    int gpu = -1; // of a stream: the device's number; −1: unknown
 };
 
 struct ForeignRank {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/quantity.h"
+#include "schedules/base/text.h"
 #include "schedules/base/time_limits.h"
 #include "traces/analysis/device_time.h"
 #include "traces/fit/fit_costs.h"
@@ -24,6 +25,8 @@
 namespace stagewright {
 
 namespace {
+
+constexpr std::string_view waiting[] = {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"};
 
 template <typename Change>
 void eachTime(ForeignRank& rank, Change&& change)
@@ -94,6 +97,17 @@ void numberRanks(std::vector<ForeignRank>& ranks, std::vector<std::string>& note
     if (world > static_cast<int>(ranks.size())) notes.push_back(fmt::format("only {} of the job's {} ranks {} imported", ranks.size(), world, ranks.size() == 1 ? "was" : "were"));
 }
 
+// Nobody leaves it before everybody has entered. A library's range on the host is one only where the call waits: NCCL's puts work in a queue.
+bool waitsForAll(const ForeignRank& rank, const ForeignMessage& message)
+{
+    const std::string& name = rank.names[message.name];
+    if (!message.device && (name.starts_with("nccl:") || name.starts_with("rccl:"))) return false;
+    std::string plain;
+    for (const char c : lowered(name))
+        if (c >= 'a' && c <= 'z') plain += c;
+    return std::any_of(std::begin(waiting), std::end(waiting), [&plain](std::string_view one) { return plain.find(one) != std::string::npos; });
+}
+
 void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, ImportedRun& out)
 {
     if (ranks.size() < 2) {
@@ -106,7 +120,9 @@ void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, Import
         bounds.add(static_cast<int>(pair.send.rank), at(pair.send).start, static_cast<int>(pair.receive.rank), at(pair.receive).end);
     for (const auto& ends : messages.collectives) {
         const MessageEnd& first = ends.front();
+        if (!waitsForAll(ranks[first.rank], at(first))) continue;
         for (std::size_t i = 1; i < ends.size(); ++i) {
+            bounds.addSame(static_cast<int>(first.rank), at(first).end, static_cast<int>(ends[i].rank), at(ends[i]).end);
             bounds.add(static_cast<int>(first.rank), at(first).start, static_cast<int>(ends[i].rank), at(ends[i]).end);
             bounds.add(static_cast<int>(ends[i].rank), at(ends[i]).start, static_cast<int>(first.rank), at(first).end);
         }
@@ -118,8 +134,9 @@ void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, Import
     } else {
         Nanos most = 0;
         for (const Nanos by : found.correction) most = std::max(most, std::abs(by));
+        const char* least = found.least ? ", the least that puts sends before their receives" : "";
         out.clocks = found.corrected == 0 ? fmt::format("agree, ± {}", formatDuration(found.error))
-                                          : fmt::format("{} of {} ranks shifted, by at most {}, ± {}", found.corrected, ranks.size(), formatDuration(most), formatDuration(found.error));
+                                          : fmt::format("{} of {} ranks shifted, by at most {}{}, ± {}", found.corrected, ranks.size(), formatDuration(most), least, formatDuration(found.error));
     }
     if (found.contradiction > 0) out.notes.push_back(fmt::format("messages contradict each other by {}: a clock drifted", formatDuration(found.contradiction)));
     for (std::size_t r = 0; r < ranks.size(); ++r)
@@ -344,6 +361,8 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
         if (!timeline) return tl::unexpected(std::move(timeline.error()));
         one.run.timeline = std::move(*timeline);
         if (one.run.timeline->empty()) return tl::unexpected(nothingIn(one));
+        if (one.launchedOutside > 0) one.notes.push_back(fmt::format("{} of {} kernels and copies are in no step: they were launched before, after or between the marked steps", one.launchedOutside, one.kernels));
+        if (one.stepUnknown > 0) one.notes.push_back(fmt::format("{} of {} kernels and copies are in no step: the trace lacks their launch, and no step's range on the device holds them", one.stepUnknown, one.kernels));
         for (std::string& doubt : deviceDoubts(*one.run.timeline)) one.notes.push_back(std::move(doubt));
         if (!one.notRebuilt.empty() && one.ops > 0) one.notes.push_back(fmt::format("no schedule was rebuilt: {}", one.notRebuilt));
         progress.tell("fitting costs", static_cast<std::int64_t>(p), static_cast<std::int64_t>(pipelines.size()));

@@ -29,6 +29,8 @@ struct ImportedRun {
     std::int64_t kernels = 0; // device spans
     std::int64_t kernelsUnderOps = 0;
     std::int64_t kernelsUnderRanges = 0; // launched within a named range, an op or another
+    std::int64_t launchedOutside = 0;    // launched before the first, after the last or between marked steps: in no step
+    std::int64_t stepUnknown = 0;        // of an unknown step: neither a launch nor a step's range on the device says it
     std::int64_t messages = 0;           // sends with their receive
     std::int64_t unpaired = 0;
     std::int64_t collectives = 0;      // of two ranks or more

@@ -327,18 +327,6 @@ void splitWindows(std::vector<std::vector<std::size_t>>& groups, const std::vect
     groups = std::move(out);
 }
 
-// Runs of one name are numbered in the order of their times.
-void nameApart(std::vector<ImportedRun>& runs)
-{
-    std::map<std::string, std::vector<ImportedRun*>> byName;
-    for (ImportedRun& run : runs) byName[run.run.info.name].push_back(&run);
-    for (auto& [name, of] : byName) {
-        if (of.size() < 2) continue;
-        std::stable_sort(of.begin(), of.end(), [](const ImportedRun* a, const ImportedRun* b) { return a->run.info.createdUnixMs < b->run.info.createdUnixMs; });
-        for (std::size_t i = 0; i < of.size(); ++i) of[i]->run.info.name = fmt::format("{} ({})", name, i + 1);
-    }
-}
-
 // All files with times are one job, in the natural order of their names.
 void joinJobs(const std::vector<std::string>& files, const std::vector<ReadFile>& read, std::vector<std::pair<std::size_t, std::vector<std::size_t>>>& jobs)
 {
@@ -419,6 +407,25 @@ std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& f
     }
     std::sort(out.begin(), out.end());
     return out;
+}
+
+void tellApart(std::vector<ImportedRun>& runs)
+{
+    std::map<std::string, std::vector<ImportedRun*>> byName;
+    for (ImportedRun& run : runs) byName[run.run.info.name].push_back(&run);
+    for (auto& [name, of] : byName) {
+        if (of.size() < 2) continue;
+        std::set<std::string> folders;
+        const auto folderOf = [](const ImportedRun& run) { return run.files.empty() ? std::string() : fs::path(run.files.front()).parent_path().filename().string(); };
+        for (const ImportedRun* run : of) folders.insert(folderOf(*run));
+        if (folders.size() == of.size()) {
+            for (ImportedRun* run : of)
+                if (const std::string folder = folderOf(*run); !folder.empty()) run->run.info.name = fmt::format("{}/{}", folder, name);
+            continue;
+        }
+        std::stable_sort(of.begin(), of.end(), [](const ImportedRun* a, const ImportedRun* b) { return std::pair(a->run.info.createdUnixMs, a->files) < std::pair(b->run.info.createdUnixMs, b->files); });
+        for (std::size_t i = 0; i < of.size(); ++i) of[i]->run.info.name = fmt::format("{} ({})", name, i + 1);
+    }
 }
 
 Result<ImportResult> importTraces(const std::vector<std::string>& words, const ImportOptions& options, const Progress& progress)
@@ -519,7 +526,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         }
         for (ImportedRun& run : *runs) out.runs.push_back(std::move(run));
     }
-    nameApart(out.runs);
+    tellApart(out.runs);
     if (out.runs.empty()) return tl::unexpected(out.refused.empty() ? Error{ErrorCode::Unreadable, "nothing to import", {}} : out.refused.front().error);
     return out;
 }

@@ -32,4 +32,7 @@ std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& f
 // are refused with the reason, and the others are imported; an Error if no run is left, and Cancelled.
 Result<ImportResult> importTraces(const std::vector<std::string>& words, const ImportOptions& options, const Progress& progress = {});
 
+// Runs of one import with the same name: by the folders of their files where these differ ("first/job"), else counted in order of time ("job 1 of 2").
+void tellApart(std::vector<ImportedRun>& runs);
+
 } // namespace stagewright

@@ -21,6 +21,7 @@ struct StepRange {
     Nanos start;
     Nanos end;
     std::int64_t number; // −1: not said
+    std::uint32_t thread;
 };
 
 class Reader {
@@ -100,10 +101,28 @@ private:
 
     void collectSteps(std::size_t r)
     {
-        std::vector<StepRange> steps;
-        for (const ForeignSpan& span : m_ranks[r].annotations)
-            if (const auto& meaning = m_meanings[r][span.name]; meaning && meaning->what == LabelMeaning::What::Step)
-                steps.push_back({span.start, span.end, meaning->step});
+        const auto marksIn = [&](const std::vector<ForeignSpan>& spans) {
+            std::vector<StepRange> found;
+            for (const ForeignSpan& span : spans)
+                if (const auto& meaning = m_meanings[r][span.name]; meaning && meaning->what == LabelMeaning::What::Step)
+                    found.push_back({span.start, span.end, meaning->step, span.thread});
+            return found;
+        };
+        m_deviceSteps.push_back(marksIn(m_ranks[r].deviceAnnotations));
+        std::vector<StepRange> steps = marksIn(m_ranks[r].annotations);
+        if (steps.empty()) { // on streams alone: from the first stream's start to the last one's end
+            std::map<std::int64_t, StepRange> whole;
+            for (const StepRange& step : m_deviceSteps.back()) {
+                if (step.number < 0) continue;
+                StepRange& all = whole.try_emplace(step.number, step).first->second;
+                all.start = std::min(all.start, step.start);
+                all.end = std::max(all.end, step.end);
+            }
+            for (const auto& [number, step] : whole) steps.push_back(step);
+            m_onDevice.push_back(!steps.empty());
+        } else {
+            m_onDevice.push_back(false);
+        }
         if (std::any_of(steps.begin(), steps.end(), [](const StepRange& step) { return step.number >= 0; }))
             std::erase_if(steps, [](const StepRange& step) { return step.number < 0; });
         std::sort(steps.begin(), steps.end(), [](const StepRange& a, const StepRange& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); });
@@ -170,7 +189,12 @@ private:
         out.markedSteps = true;
         for (std::size_t r = 0; r < out.ranks.size(); ++r) {
             auto& rank = out.ranks[r];
-            for (const StepRange& step : m_steps[r]) rank.stepBegins.emplace_back(step.start, index[step.number]);
+            rank.markedSteps = true;
+            rank.stepsOnDevice = m_onDevice[r];
+            for (const StepRange& step : m_steps[r]) rank.steps.push_back({step.start, step.end, index[step.number]});
+            for (const StepRange& step : m_deviceSteps[r])
+                if (const auto found = index.find(step.number); found != index.end()) rank.deviceSteps.push_back({step.start, step.end, found->second, step.thread});
+            std::sort(rank.deviceSteps.begin(), rank.deviceSteps.end(), [](const StepTimes& a, const StepTimes& b) { return std::tie(a.thread, a.begin) < std::tie(b.thread, b.begin); });
             for (OpRange& range : rank.ops)
                 if (range.step >= 0) range.step = index[m_steps[r][static_cast<std::size_t>(range.step)].number];
             for (const OpRange& range : rank.ops) out.outside += range.step < 0 && !isMessage(range.op.kind) ? 1 : 0;
@@ -230,8 +254,13 @@ private:
 
     static void markStepBegins(RankOps& rank)
     {
-        for (const OpRange& range : rank.ops)
-            if (rank.stepBegins.empty() || range.step > rank.stepBegins.back().second) rank.stepBegins.emplace_back(range.start, range.step);
+        constexpr Nanos always = std::numeric_limits<Nanos>::max() / 2;
+        for (const OpRange& range : rank.ops) {
+            if (!rank.steps.empty() && range.step <= rank.steps.back().step) continue;
+            if (!rank.steps.empty()) rank.steps.back().end = range.start - 1;
+            rank.steps.push_back({rank.steps.empty() ? -always : range.start, always, range.step});
+        }
+        rank.stepsOnDevice = !rank.ops.empty() && rank.ops.front().device;
     }
 
     // Names without the microbatch don't repeat: a step ends with its optimizer. False: microbatches are named, or nothing is an optimizer.
@@ -280,6 +309,8 @@ private:
     const std::vector<ForeignRank>& m_ranks;
     std::vector<std::vector<std::optional<LabelMeaning>>> m_meanings; // by rank and name
     std::vector<std::vector<StepRange>> m_steps;
+    std::vector<std::vector<StepRange>> m_deviceSteps;            // by rank: marks on its streams
+    std::vector<bool> m_onDevice;                                 // by rank: m_steps are those of streams
     std::set<std::pair<std::size_t, std::size_t>> m_fullBackward; // rank, place while collecting
     std::vector<std::set<std::size_t>> m_full;                    // by rank: ops written BW
     bool m_oldLetters = false;

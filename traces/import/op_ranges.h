@@ -26,9 +26,19 @@ struct OpRange {
     int chunk = -1;
 };
 
+struct StepTimes {
+    Nanos begin = 0;
+    Nanos end = 0;
+    int step = 0;
+    std::uint32_t thread = noThread; // the stream, of a range on the device
+};
+
 struct RankOps {
-    std::vector<OpRange> ops;                      // by start; every step is one of 0 … steps − 1
-    std::vector<std::pair<Nanos, int>> stepBegins; // by time: the start of each present step
+    std::vector<OpRange> ops;           // by start; every step is one of 0 … steps − 1
+    std::vector<StepTimes> steps;       // by begin, on the host: as ranges mark them; cut by ops, one reaches to the next and the first and last have no limit
+    std::vector<StepTimes> deviceSteps; // by stream and begin: as the trace marks them on streams
+    bool markedSteps = false;           // as OpReading's
+    bool stepsOnDevice = false;         // marked on streams alone, or cut by ops that are ranges on the device: a start time says the step, not a launch
 };
 
 struct OpReading {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "schedules/base/release_items.h"
+#include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/kernel_class.h"
 #include "traces/analysis/kernels.h"
@@ -254,7 +255,7 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
         if (stopsAt(i, stop)) return {};
         const DeviceSpan& span = device[i];
         tracks[trackOf[slotOf(span)]].work.push_back(
-            {span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i], static_cast<std::uint32_t>(i), span.launchedFrom != noThread ? std::min(span.launched, span.start) : span.start});
+            {span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i], static_cast<std::uint32_t>(i), span.launchedFrom != noThread ? std::min(span.launched, span.start) : notLaunched});
         constexpr std::size_t atOnce = 1 << 16;
         if ((i + 1) % atOnce != 0) continue;
         releaseItems(device, i + 1 - atOnce, i + 1); // most of the kept data of a large trace
@@ -270,11 +271,55 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
     return tracks;
 }
 
+namespace {
+
+// The last step of [begin, end) that began at `time` or before, if it holds the time.
+using Steps = std::vector<StepTimes>::const_iterator;
+Steps stepHolding(Steps begin, Steps end, Nanos time)
+{
+    const auto after = std::upper_bound(begin, end, time, [](Nanos at, const StepTimes& step) { return at < step.begin; });
+    return after == begin || (after - 1)->end < time ? end : after - 1;
+}
+
+} // namespace
+
 int stepAt(const RankOps& ops, Nanos time)
 {
-    auto after = std::upper_bound(ops.stepBegins.begin(), ops.stepBegins.end(), time, [](Nanos at, const auto& step) { return at < step.first; });
-    if (after == ops.stepBegins.begin()) return ops.stepBegins.empty() ? 0 : after->second;
-    return (after - 1)->second;
+    if (ops.steps.empty() && !ops.markedSteps) return 0;
+    const auto step = stepHolding(ops.steps.begin(), ops.steps.end(), time);
+    return step == ops.steps.end() ? outsideSteps : step->step;
+}
+
+int stepOf(const RankOps& ops, const ForeignRank& rank, const ForeignSpan& work, Nanos launched)
+{
+    if (!ops.stepsOnDevice && launched != notLaunched) return stepAt(ops, launched);
+    if (ops.stepsOnDevice && !ops.markedSteps) return stepAt(ops, work.start);
+    if (!ops.markedSteps) return ops.steps.empty() ? 0 : ops.steps.size() == 1 ? ops.steps.front().step
+                                                                               : outsideSteps;
+    const auto gpuOf = [&rank](std::uint32_t thread) { return thread < rank.threads.size() ? rank.threads[thread].gpu : -1; };
+    int found = outsideSteps;
+    for (auto begin = ops.deviceSteps.begin(); begin != ops.deviceSteps.end();) { // stream by stream
+        const std::uint32_t thread = begin->thread;
+        const auto end = std::upper_bound(begin, ops.deviceSteps.end(), thread, [](std::uint32_t at, const StepTimes& step) { return at < step.thread; });
+        const auto step = stepHolding(begin, end, work.start);
+        begin = end;
+        if (step == end || gpuOf(thread) != gpuOf(work.thread)) continue;
+        if (thread == work.thread) return step->step;
+        if (found != outsideSteps && found != step->step) found = -2; // they don't agree
+        if (found == outsideSteps) found = step->step;
+    }
+    return found < 0 ? outsideSteps : found;
+}
+
+int stepOf(const RankOps& ops, const ForeignRank& rank, const DeviceSpan& work)
+{
+    return stepOf(ops, rank, work, work.launchedFrom == noThread ? notLaunched : work.launched);
+}
+
+int stepOf(const RankOps& ops, const ForeignRank& rank, const ForeignMessage& message)
+{
+    const bool known = message.device && message.work >= 0 && static_cast<std::size_t>(message.work) < rank.device.size();
+    return known ? stepOf(ops, rank, rank.device[static_cast<std::size_t>(message.work)]) : stepAt(ops, message.start);
 }
 
 std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops, int rankNumber, const std::stop_token& stop)
@@ -292,12 +337,17 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
         const std::uint32_t op = holders.on(change.thread, change.time);
         return op != noOpRange ? op : holders.backward(change.time);
     };
+    const auto stepNear = [&](Nanos time) { // the last that began, else the first: memory is held from step to step
+        const auto after = std::upper_bound(ops.steps.begin(), ops.steps.end(), time, [](Nanos at, const StepTimes& step) { return at < step.begin; });
+        return ops.steps.empty() ? 0 : after == ops.steps.begin() ? after->step
+                                                                  : (after - 1)->step;
+    };
     const auto eventOf = [&](const MemoryChangeSeen& change, std::uint32_t op) {
         MemoryEvent event;
         event.time = change.time;
         event.delta = change.delta;
         event.rank = static_cast<std::uint16_t>(rankNumber);
-        event.step = op == noOpRange ? stepAt(ops, change.time) : hostOps[op].step;
+        event.step = op == noOpRange ? stepNear(change.time) : hostOps[op].step;
         event.stage = op == noOpRange ? 0 : hostOps[op].op.stage;
         event.category = MemoryCategory::Workspace;
         return event;
@@ -318,13 +368,18 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
         return later || byOptimizer || (freer == noOpRange && freed >= passesEnd[made.step]) ? MemoryCategory::Gradients : MemoryCategory::Workspace;
     };
     const Nanos firstOp = hostOps.empty() ? 0 : hostOps.front().start;
-    if (changes.front().total > changes.front().delta) {
+    Bytes inUse = 0; // before the first change of each GPU
+    std::set<int> gpus;
+    for (const MemoryChangeSeen& change : changes)
+        if (gpus.insert(change.gpu).second && change.total > change.delta) inUse += change.total - change.delta;
+    if (inUse > 0) {
         MemoryEvent before = eventOf(changes.front(), noOpRange);
-        before.delta = changes.front().total - changes.front().delta;
+        before.delta = inUse;
         before.category = MemoryCategory::Weights;
         out.push_back(before);
     }
-    std::unordered_map<std::uint64_t, std::pair<std::size_t, std::uint32_t>> held; // by address: its event, its op
+    const auto keyOf = [](const MemoryChangeSeen& change) { return change.address ^ (static_cast<std::uint64_t>(change.gpu + 1) << 56); };
+    std::unordered_map<std::uint64_t, std::pair<std::size_t, std::uint32_t>> held; // by GPU and address: its event, its op
     for (std::size_t i = 0; i < changes.size(); ++i) {
         if (stopsAt(i, stop)) return out;
         const MemoryChangeSeen& change = changes[i];
@@ -338,8 +393,8 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
             continue;
         }
         if (change.delta > 0) {
-            held[change.address] = {out.size(), op};
-        } else if (const auto found = held.find(change.address); found != held.end()) {
+            held[keyOf(change)] = {out.size(), op};
+        } else if (const auto found = held.find(keyOf(change)); found != held.end()) {
             auto& [index, maker] = found->second;
             MemoryEvent& made = out[index];
             made.category = categoryOf(maker, op, event.step, change.time);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop);
 // range around the launch.
 void nameOperations(ForeignRank& rank, const DeviceRanges& ranges);
 
+inline constexpr Nanos notLaunched = std::numeric_limits<Nanos>::max(); // no launch is known
+
 struct ForeignWork {
     Nanos start = 0;
     Nanos end = 0;
@@ -53,7 +56,7 @@ struct ForeignWork {
     std::uint32_t op = noOpRange;    // of RankOps::ops
     std::uint32_t range = noOpRange; // of ForeignRank::annotations
     std::uint32_t item = 0;          // its index in ForeignRank::device
-    Nanos launched = 0;              // of the call on the host; its start if unknown
+    Nanos launched = notLaunched;    // of the call on the host
 };
 // A stream's kernels, or its copies, in order of time.
 struct DeviceTrack {
@@ -65,8 +68,13 @@ struct DeviceTrack {
 // way. Tracks by name, kernels first.
 std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop);
 
-// The step of something at `time` that belongs to no op.
+// Of what belongs to no op: the step at a time of the host; outsideSteps (step_number.h) before, after and between marked ones.
 int stepAt(const RankOps& ops, Nanos time);
+// Of work on a device: that of its launch; without one the step whose range on the device holds its start, on its own stream or on the others
+// of its GPU if they agree; else outsideSteps. One step in all has everything, unless it is marked.
+int stepOf(const RankOps& ops, const ForeignRank& rank, const ForeignSpan& work, Nanos launched);
+int stepOf(const RankOps& ops, const ForeignRank& rank, const DeviceSpan& work);
+int stepOf(const RankOps& ops, const ForeignRank& rank, const ForeignMessage& message); // of its kernel, else at its start on the host
 
 // Memory by category from the allocator's events, as the trace names it, else by who allocates and who frees it: what a forward leaves allocated are
 // activations of its microbatch; what a backward leaves until the optimizer, the next step or the end are gradients, in every step; what the

@@ -1,6 +1,7 @@
 #include "traces/import/run_timeline.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 
 #include "schedules/base/quantity.h"
 #include "schedules/base/release_items.h"
+#include "schedules/base/step_number.h"
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
@@ -230,7 +232,7 @@ private:
             const MessageOp& carried = m_carried[i];
             if (carried.rank < 0) {
                 span.label = m_builder.intern(fmt::format("message {} → {}", pairs[i].send.rank, pairs[i].receive.rank)) & 0xffffffu;
-                span.step = stepAt(ops(r), span.start);
+                span.step = stepOf(ops(r), rank(r), send ? from : to);
                 return span;
             }
             span.step = carried.step;
@@ -280,7 +282,7 @@ private:
             Span span;
             span.start = message.start;
             span.end = message.end;
-            span.step = stepAt(ops(r), message.start);
+            span.step = stepOf(ops(r), from, message);
             span.label = labelOf(r, message.name);
             (*lane == Lane::Gather ? gathers : reductions).push_back({span, 0});
         }
@@ -337,6 +339,7 @@ private:
         ForeignRank& from = rank(r);
         m_ranges = placeRanges(from, m_progress.stop);
         nameOperations(from, m_ranges);
+        findStepsOfUnlaunched(r);
         std::vector<SpanId> spanOf(from.messages.empty() ? 0 : from.device.size(), noSpan);
         auto tracks = takeDevice(from, m_work[static_cast<std::size_t>(r)], m_ranges, m_progress.stop);
         giveBack(from.launches);
@@ -359,13 +362,13 @@ private:
                 span.start = seen.start;
                 span.end = seen.end;
                 span.label = labelOf(r, seen.name) & 0xffffffu;
-                span.step = seen.op == noOpRange ? stepAt(ops(r), seen.start) : ops(r).ops[seen.op].step;
+                span.step = seen.op == noOpRange ? stepOfWork(r, seen) : ops(r).ops[seen.op].step;
                 if (seen.op != noOpRange) span.op = ops(r).ops[seen.op].op;
                 const SpanId id = m_builder.addSpan(track, span);
                 if (!spanOf.empty()) spanOf[seen.item] = id;
                 if (const auto size = std::lower_bound(bytes.begin(), bytes.end(), std::pair(seen.item, Bytes{0})); size != bytes.end() && size->first == seen.item) moved.add(seen.start, size->second);
                 if (seen.op != noOpRange && m_spanOfOp[seen.op] != noSpan)
-                    m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, seen.launched);
+                    m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, std::min(seen.launched, seen.start));
                 else if (seen.range != noOpRange || (seen.launched < seen.start && !m_launchedIn.empty())) // edges in order of kernels need no sorting
                     m_launchedIn.push_back({seen.range, id, seen.launched});
                 else if (seen.launched < seen.start)
@@ -380,6 +383,28 @@ private:
             if (from.messages[i].kind == MessageKind::Collective && from.messages[i].device && from.messages[i].work >= 0)
                 collectiveSpan(r, i) = {spanOf[static_cast<std::size_t>(from.messages[i].work)], from.messages[i].start, from.messages[i].end};
         return true;
+    }
+
+    // Steps of device work whose launch is not known, and what the work in no step is.
+    void findStepsOfUnlaunched(int r)
+    {
+        const ForeignRank& from = rank(r);
+        const std::vector<std::uint32_t>& opOf = m_work[static_cast<std::size_t>(r)].opOfDevice;
+        m_unlaunched.clear();
+        for (std::uint32_t i = 0; i < from.device.size(); ++i) {
+            if (opOf[i] != noOpRange) continue;
+            const DeviceSpan& span = from.device[i];
+            const bool launched = span.launchedFrom != noThread;
+            const int step = stepOf(ops(r), from, span);
+            if (step == outsideSteps) ++(launched ? m_out.launchedOutside : m_out.stepUnknown);
+            if (!launched || ops(r).stepsOnDevice) m_unlaunched.emplace_back(i, step);
+        }
+    }
+    int stepOfWork(int r, const ForeignWork& work) const
+    {
+        const auto found = std::lower_bound(m_unlaunched.begin(), m_unlaunched.end(), std::pair(work.item, std::numeric_limits<int>::min()));
+        if (found != m_unlaunched.end() && found->first == work.item) return found->second;
+        return stepAt(m_parts.ops.ranks[static_cast<std::size_t>(r)], work.launched);
     }
 
     // Bytes of copies, and of the messages and collectives that a kernel carries, by index of the device work.
@@ -427,7 +452,7 @@ private:
         for (std::uint32_t i = 0; i < from.messages.size(); ++i)
             if (from.messages[i].kind == MessageKind::Collective && !from.messages[i].device && from.messages[i].work >= 0) messageOf[static_cast<std::uint32_t>(from.messages[i].work)] = i;
         RangeRows tracks;
-        const auto add = [&](const ForeignSpan& seen, std::uint32_t index) { addRow(tracks, r, seen, seen.start, seen.end, false, index); };
+        const auto add = [&](const ForeignSpan& seen, std::uint32_t index) { addRow(tracks, r, seen, {seen.start, seen.end}, stepAt(ops(r), seen.start), false, index); };
         for (std::uint32_t i = 0; i < from.annotations.size(); ++i) {
             if (!goesOn(i)) return false;
             const ForeignSpan& seen = from.annotations[i];
@@ -468,13 +493,12 @@ private:
         std::map<std::pair<std::string, bool>, std::vector<Row>> byName;
         std::map<std::pair<std::uint32_t, bool>, std::vector<Row>*> ofThread;
     };
-    void addRow(RangeRows& tracks, int r, const ForeignSpan& seen, Nanos start, Nanos end, bool device, std::uint32_t index)
+    void addRow(RangeRows& tracks, int r, const ForeignSpan& seen, std::pair<Nanos, Nanos> times, int step, bool device, std::uint32_t index)
     {
         Span span;
-        span.start = start;
-        span.end = end;
+        std::tie(span.start, span.end) = times;
         span.label = labelOf(r, seen.name) & 0xffffffu;
-        span.step = stepAt(ops(r), start);
+        span.step = step;
         std::vector<Row>*& rows = tracks.ofThread[{seen.thread, device}];
         if (rows == nullptr) rows = &tracks.byName[{fmt::format("rank {} {}{}", r, rank(r).threads[seen.thread].name, device ? " on the device" : ""), device}];
         rows->push_back({span, index});
@@ -487,15 +511,16 @@ private:
         bool any = false;
         for (std::uint32_t i = 0; i < from.annotations.size(); ++i)
             if (const auto& [begin, end] = m_ranges.extent[i]; end >= begin) {
-                addRow(tracks, r, from.annotations[i], begin, end, true, i);
+                addRow(tracks, r, from.annotations[i], {begin, end}, stepAt(ops(r), from.annotations[i].start), true, i);
                 any = true;
             }
         if (any) return;
-        for (const ForeignSpan& seen : from.deviceAnnotations) addRow(tracks, r, seen, seen.start, seen.end, true, noSpan);
+        for (const ForeignSpan& seen : from.deviceAnnotations) addRow(tracks, r, seen, {seen.start, seen.end}, stepOf(ops(r), from, seen, notLaunched), true, noSpan);
     }
 
     bool addMemory(int r)
     {
+        addMemoryByGpu(r);
         auto events = memoryOf(rank(r), m_hostOps[static_cast<std::size_t>(r)], ops(r), r, m_progress.stop);
         for (std::size_t i = 0; i < events.size(); ++i) {
             m_builder.addMemory(events[i]);
@@ -503,6 +528,26 @@ private:
         }
         giveBack(m_hostOps[static_cast<std::size_t>(r)]);
         return !m_progress.cancelled();
+    }
+
+    // Where a rank has several GPUs, the memory in use on each: figures by category are the rank's.
+    void addMemoryByGpu(int r)
+    {
+        std::map<int, std::vector<const MemoryChangeSeen*>> byGpu;
+        for (const MemoryChangeSeen& seen : rank(r).memory)
+            if (seen.device && seen.gpu >= 0) byGpu[seen.gpu].push_back(&seen);
+        if (byGpu.size() < 2) return;
+        for (auto& [gpu, changes] : byGpu) {
+            std::stable_sort(changes.begin(), changes.end(), [](const auto* a, const auto* b) { return a->time < b->time; });
+            const int counter = m_builder.addCounter(r, fmt::format("rank {} GPU {} memory in use", r, gpu), "bytes");
+            Bytes used = 0, most = 0;
+            for (const MemoryChangeSeen* change : changes) {
+                used = change->total >= 0 ? change->total : used + change->delta;
+                most = std::max(most, used);
+                m_builder.addSample(counter, change->time, static_cast<double>(used));
+            }
+            m_out.notes.push_back(fmt::format("rank {} has {} GPUs: GPU {} holds {} at most; figures of memory by rank are the sum", r, byGpu.size(), gpu, formatBytes(most)));
+        }
     }
 
     bool addMessageEdges()
@@ -587,9 +632,10 @@ private:
         SpanId kernel;
         Nanos launched;
     };
-    DeviceRanges m_ranges;                // of the rank that is being added
-    std::vector<LaunchedIn> m_launchedIn; // its device spans under no op, from the first that is under a range
-    std::vector<SpanId> m_spanOfOp;       // of the rank that is being added
+    DeviceRanges m_ranges;                                   // of the rank that is being added
+    std::vector<LaunchedIn> m_launchedIn;                    // its device spans under no op, from the first that is under a range
+    std::vector<SpanId> m_spanOfOp;                          // of the rank that is being added
+    std::vector<std::pair<std::uint32_t, int>> m_unlaunched; // of its device work without a launch: its step, by index
     std::vector<std::uint32_t> m_labels;
     int m_labelsOf = -1;
     static constexpr std::size_t mostShapes = 1 << 16; // texts of labels; memory stays that of the kernels

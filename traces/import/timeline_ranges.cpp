@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace stagewright {
 
@@ -56,7 +57,18 @@ TimelineRanges rangesOf(const Timeline& timeline)
         }
     }
     if (timeline.steps() < 2) return out;
-    for (const StepMark& mark : timeline.stepMarks()) { // as the trace marked them
+    std::map<std::pair<int, int>, std::pair<Nanos, Nanos>> bounds; // by rank and step: of the host's ranges, which a device may follow later
+    for (const Track& track : timeline.tracks()) {
+        if (!isRangeTrack(track)) continue;
+        for (const Span& span : timeline.spansOf(track)) {
+            auto& [begin, end] = bounds.try_emplace({track.rank, span.step}, span.start, span.end).first->second;
+            begin = std::min(begin, span.start);
+            end = std::max(end, span.end);
+        }
+    }
+    for (const StepMark& whole : timeline.stepMarks()) { // as the trace marked them
+        StepMark mark = whole;
+        if (const auto found = bounds.find({mark.rank, mark.step}); found != bounds.end()) std::tie(mark.begin, mark.end) = found->second;
         ForeignRank& rank = out.ranks[static_cast<std::size_t>(mark.rank)];
         if (rank.threads.empty() || rank.threads.back().name != "steps") rank.threads.push_back({"steps", false});
         rank.annotations.push_back({mark.begin, mark.end, rank.names.idOf("ProfilerStep#" + std::to_string(mark.step)), static_cast<std::uint32_t>(rank.threads.size() - 1)});

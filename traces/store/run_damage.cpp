@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "schedules/base/step_number.h"
 #include "traces/store/blocks.h"
 #include "traces/store/rows.h"
 #include "traces/store/run_reader.h"
@@ -65,7 +66,7 @@ private:
         std::vector<StoredSpan> block;
         return each("SELECT track, step, count, first, data, begin_ns, end_ns FROM span_block WHERE run=?", [&](const Statement& row) {
             const std::int64_t step = row.integer(1), count = row.integer(2), first = row.integer(3);
-            const bool placed = m_tracks.contains(row.integer(0)) && step >= 0 && step < mostSteps && count > 0 && isCount(count) && first >= 0 && first < std::numeric_limits<std::uint32_t>::max();
+            const bool placed = m_tracks.contains(row.integer(0)) && step >= outsideSteps && step < mostSteps && count > 0 && isCount(count) && first >= 0 && first < std::numeric_limits<std::uint32_t>::max();
             if (!placed || !decodeSpans(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(step), block)) return false;
             Nanos end = block.front().span.end;
             for (const StoredSpan& stored : block) end = std::max(end, stored.span.end);

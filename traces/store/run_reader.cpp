@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "schedules/base/step_number.h"
 #include "schedules/text/cost_json.h"
 #include "traces/store/blocks.h"
 #include "traces/store/range_numbers.h"
@@ -371,7 +372,7 @@ private:
                 const std::int64_t before = segment == m_ids.end() ? 0 : static_cast<std::int64_t>(segment->second.size());
                 const bool placed = first >= 0 && first < most && count > 0 && count <= static_cast<std::int64_t>(blockRows) &&
                                     (m_steps.times || numbered + std::max<std::int64_t>(0, first + count - before) <= most); // of all segments together
-                const bool known = track != m_tracks.end() && step >= 0 && step < mostSteps && isNear(step);
+                const bool known = track != m_tracks.end() && step >= outsideSteps && step < mostSteps && isNear(step);
                 if (!placed || !known ||
                     !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), block) || !hasRoomFor(count)) {
                     ++m_damaged;

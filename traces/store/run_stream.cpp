@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "schedules/base/time_limits.h"
 #include "traces/store/blocks.h"
 #include "traces/store/rows.h"
@@ -117,7 +118,7 @@ Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::
     std::vector<RunFile::BlockBounds> blocks;
     auto done = eachBoundInParts(store, "rowid, segment, step, begin_ns, end_ns, count", "", id, [&](const Statement& row) -> Result<void> {
         const std::int64_t step = row.integer(2), spans = row.integer(5);
-        if (step >= 0 && step < mostSteps && spans > 0 && spans <= static_cast<std::int64_t>(blockRows)) blocks.push_back({row.integer(0), row.integer(1), static_cast<int>(step), row.integer(3), row.integer(4), spans});
+        if (step >= outsideSteps && step < mostSteps && spans > 0 && spans <= static_cast<std::int64_t>(blockRows)) blocks.push_back({row.integer(0), row.integer(1), static_cast<int>(step), row.integer(3), row.integer(4), spans});
         return {};
     });
     if (!done) return tl::unexpected(std::move(done.error()).with("file " + store.path));
@@ -127,8 +128,17 @@ Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::
 Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::int64_t id)
 {
     if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
+    const auto tracks = readTracks(*store.database, id, std::numeric_limits<int>::max());
+    if (!tracks) return tl::unexpected(tracks.error());
+    std::string ranges; // tracks of named ranges, which bound a step where it has no work (TimelineBuilder)
+    for (const NumberedTrack& track : *tracks)
+        if (track.track.lane == Lane::Other) ranges += fmt::format("{}{}", ranges.empty() ? "" : ",", track.number);
+    const std::string columns = ranges.empty() ? "step, min(begin_ns), max(end_ns), sum(count)"
+                                               : fmt::format("step, ifnull(min(CASE WHEN track NOT IN ({0}) THEN begin_ns END), min(begin_ns)), "
+                                                             "ifnull(max(CASE WHEN track NOT IN ({0}) THEN end_ns END), max(end_ns)), sum(count)",
+                                                             ranges);
     std::vector<RunFile::StepBounds> steps;
-    auto done = eachBoundInParts(store, "step, min(begin_ns), max(end_ns), sum(count)", " GROUP BY step ORDER BY step", id, [&](const Statement& row) -> Result<void> {
+    auto done = eachBoundInParts(store, columns, " GROUP BY step ORDER BY step", id, [&](const Statement& row) -> Result<void> {
         const std::int64_t step = row.integer(0);
         if (step >= 0 && step < mostSteps) steps.push_back({static_cast<int>(step), row.integer(1), row.integer(2), row.integer(3)});
         return {};
@@ -224,7 +234,7 @@ Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile
                 const auto place = places.find(row.integer(1));
                 const std::int64_t step = row.integer(3), count = row.integer(4);
                 if (step >= info->steps && info->state == RunState::Recording) return {}; // recorded since
-                if (place == places.end() || step < 0 || step >= mostSteps || count <= 0 || count > static_cast<std::int64_t>(blockRows) ||
+                if (place == places.end() || step < outsideSteps || step >= mostSteps || count <= 0 || count > static_cast<std::int64_t>(blockRows) ||
                     !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), stored) || count > room) {
                     ++damaged;
                     return {};

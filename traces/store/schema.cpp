@@ -110,7 +110,7 @@ constexpr std::string_view queryViews = R"sql(
 CREATE TEMP VIEW runs AS SELECT id AS run, name, schedule_name AS schedule, note, created_unix_ms, state, provenance, clock, ranks,
     nullif(stages, 0) AS stages, nullif(microbatches, 0) AS microbatches, steps, warmup_steps, span_count, begin_ns, end_ns FROM run;
 CREATE TEMP VIEW steps AS SELECT run, step, min(begin_ns) AS begin_ns, max(end_ns) AS end_ns,
-    max(end_ns) - min(begin_ns) AS duration_ns, sum(count) AS spans, step + 1 AS step_number FROM span_block GROUP BY run, step;
+    max(end_ns) - min(begin_ns) AS duration_ns, sum(count) AS spans, step + 1 AS step_number FROM span_block WHERE step>=0 GROUP BY run, step;
 CREATE TEMP VIEW metrics AS SELECT v.run AS run, m.name AS name, v.step AS step, v.value AS value, m.unit AS unit, v.step + 1 AS step_number
     FROM metric_value AS v JOIN metric AS m ON m.run = v.run AND m.metric = v.metric;
 )sql";

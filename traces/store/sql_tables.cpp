@@ -76,7 +76,7 @@ public:
         const bool named = span.label != 0 && span.op == Op{}; // foreign work of no op: it has a name alone
         switch (column) {
         case 0: return sqlite3_result_int64(context, m_run);
-        case 1: return sqlite3_result_int64(context, m_step);
+        case 1: return m_step == outsideSteps ? sqlite3_result_null(context) : sqlite3_result_int64(context, m_step);
         case 2: return sqlite3_result_int64(context, m_rank);
         case 3: return resultText(context, m_lane);
         case 4: return named ? sqlite3_result_null(context) : sqlite3_result_int(context, span.op.stage);
@@ -90,7 +90,7 @@ public:
         case 12: return sqlite3_result_int64(context, m_firstSpan + static_cast<std::int64_t>(row));
         case 14: return sqlite3_result_int64(context, m_rank / m_shape.pipelineRanks);
         case 15: return sqlite3_result_int64(context, m_rank % m_shape.pipelineRanks);
-        default: return sqlite3_result_int64(context, stepNumber(m_step));
+        default: return m_step == outsideSteps ? sqlite3_result_null(context) : sqlite3_result_int64(context, stepNumber(m_step));
         }
     }
 

@@ -4,6 +4,7 @@
 
 #include <QCoreApplication>
 
+#include "schedules/base/step_number.h"
 #include "traces/analysis/collective_uses.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/kernels.h"
@@ -151,7 +152,7 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     if (look.isOp) add(SpanCardWords::tr("Op"), named(timeline.nameOf(s)) + SpanCardWords::tr(", stage %1").arg(s.op.stage));
     if (look.of) add(SpanCardWords::tr("Class"), QString::fromUtf8(titleOf(*look.of).data(), static_cast<qsizetype>(titleOf(*look.of).size())));
     if (const QString title = laneTitle(track); !look.isOp && !title.isEmpty()) add(track.lane == Lane::Other ? SpanCardWords::tr("On") : SpanCardWords::tr("Stream"), title);
-    if (timeline.steps() > 1) add(SpanCardWords::tr("Step"), QString::number(s.step + 1));
+    if (timeline.steps() > 1) add(SpanCardWords::tr("Step"), s.step == outsideSteps ? SpanCardWords::tr("none") : QString::number(s.step + 1));
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
     add(SpanCardWords::tr("Start"), momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
     add(SpanCardWords::tr("Duration"), durationText(s.duration(), panel.units));

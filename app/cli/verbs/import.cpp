@@ -191,11 +191,14 @@ Result<int> runImport(const ImportChoice& options, Session& session)
     if (!result) return tl::unexpected(std::move(result.error()));
     warnOfRefused(result->refused, session);
     if (!options.suggested.empty()) return suggest(options, *result, session);
+    if (!options.name.empty()) {
+        for (ImportedRun& imported : result->runs) imported.run.info.name = options.name;
+        tellApart(result->runs);
+    }
     if (!options.output.empty()) {
         std::vector<const Run*> runs;
         for (ImportedRun& imported : result->runs) {
             Run& one = imported.run;
-            if (!options.name.empty()) one.info.name = options.name;
             if (one.info.createdUnixMs == 0)
                 one.info.createdUnixMs = unixMilliseconds();
             runs.push_back(&one);

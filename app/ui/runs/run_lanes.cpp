@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "schedules/base/step_number.h"
 #include "traces/report/range_report.h"
 #include "traces/run/rank_places.h"
 #include "widgets/timeline/run_panel.h"
@@ -111,19 +112,14 @@ Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref)
     if (!content) return tl::unexpected(content.error());
     auto blocks = (*file)->blocks(ref.id);
     if (!blocks) return tl::unexpected(blocks.error());
-    std::map<int, RunFile::StepBounds> steps;
-    for (const RunFile::BlockBounds& block : *blocks) {
-        RunFile::StepBounds& step = steps.try_emplace(block.step, RunFile::StepBounds{block.step, block.begin, block.end, 0}).first->second;
-        step.begin = std::min(step.begin, block.begin);
-        step.end = std::max(step.end, block.end);
-        step.spans += block.spans;
-    }
-    if (steps.empty())
+    auto steps = (*file)->steps(ref.id);
+    if (!steps) return tl::unexpected(steps.error());
+    if (steps->empty())
         return fail(ErrorCode::Invalid, "run " + content->info.name + " has no complete step", "record it again, or choose another run");
     auto large = std::make_shared<LargeRun>();
     large->ref = ref;
     large->content = std::move(*content);
-    for (const auto& [number, step] : steps) large->steps.push_back(step);
+    large->steps = std::move(*steps);
     std::vector<std::pair<Nanos, Nanos>> bounds(static_cast<std::size_t>(large->steps.back().step) + 1, {0, -1});
     for (const RunFile::StepBounds& step : large->steps) {
         bounds[static_cast<std::size_t>(step.step)] = {step.begin, step.end};
@@ -218,7 +214,7 @@ Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, co
     const Timeline& timeline = *run->timeline;
     std::map<int, qint64> spans; // in view, by step
     for (const Span& span : timeline.spans())
-        if (span.start < end && span.end > begin) ++spans[span.step];
+        if (span.start < end && span.end > begin) ++spans[std::max(0, span.step)]; // what is in no step is shown with the first one's figures
     if (spans.empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
     view->ref = large.ref;
     view->step = std::max_element(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
@@ -260,6 +256,7 @@ Result<int> findStep(const LargeRun& large, const OpQuery& query, int from, bool
     const auto streamed = (*file)->streamSpans(
         large.ref.id,
         [&](const RunFile::SpanBlock& block) {
+            if (block.step == outsideSteps) return true;
             const bool beyond = backward ? block.step < from : block.step > from;
             int& best = beyond ? nearest : around;
             const bool better = best < 0 || (backward ? block.step > best : block.step < best);

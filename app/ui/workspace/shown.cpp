@@ -10,6 +10,7 @@
 #include "app/ui/runs/run_lanes.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/base/step_number.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/runs/runs_panel.h"
@@ -339,7 +340,7 @@ void Shown::chooseOp(SpanId span)
 {
     if (m_mode != Mode::Run || !m_view || span >= m_view->run->timeline->spans().size()) return;
     const int step = m_view->run->timeline->spans()[span].step;
-    if (step != m_view->step) {
+    if (step != outsideSteps && step != m_view->step) {
         m_selectLater = span;
         showRun(m_view->ref, step);
         return;

@@ -102,6 +102,8 @@ void readArg(const char* key, od::value value, KinetoArgs& args)
             readNumber(value, args.targetRank);
         else if (isKey(key, "Device Type"))
             readNumber(value, args.deviceType);
+        else if (isKey(key, "Device Id"))
+            readNumber(value, args.deviceId);
         break;
     case 'b':
         if (isKey(key, "bytes"))

@@ -24,6 +24,7 @@ struct KinetoArgs {
     std::int64_t bytes = 0;
     std::int64_t total = -1; // "Total Allocated"
     std::int64_t deviceType = -1;
+    std::int64_t deviceId = -1; // of memory
     std::uint64_t address = 0;
     std::int64_t peer = -1; // third and fourth of "Concrete Inputs"
     std::int64_t tag = 0;

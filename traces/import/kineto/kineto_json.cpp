@@ -22,6 +22,7 @@
 #include "traces/import/kineto/kineto_event.h"
 #include "traces/import/kineto/kineto_job.h"
 #include "traces/import/kineto/kineto_launches.h"
+#include "traces/import/kineto/process_ranks.h"
 #include "traces/import/kineto/trace_threads.h"
 
 namespace stagewright {
@@ -142,6 +143,7 @@ public:
         else if (events.cutOff())
             m_rank.notes.push_back(fmt::format("the file is cut off after {} events", m_rank.events));
         joinHostMessages();
+        forgetSharedIds();
         nameByInputs();
         if (auto tied = tieWithoutLaunches(source, m_external, m_threads, m_rank, m_progress); !tied) return tl::unexpected(std::move(tied.error()));
         return finish();
@@ -254,23 +256,23 @@ private:
         case Category::Copy: {
             span.name = category == Category::Kernel ? m_rank.names.idOf(m_event.name, launchShape(args.grid, args.block)) : m_rank.names.idOf(m_event.name);
             span.thread = threadOf(true);
-            DeviceSpan work{span, args.correlation, category == Category::Copy, false};
+            DeviceSpan work{span, idOf(args.correlation), category == Category::Copy, false};
             if (category == Category::Kernel) takeCollective(work);
             if (work.copy && args.copied >= 0) m_rank.copyBytes.emplace_back(static_cast<std::uint32_t>(m_rank.device.size()), args.copied);
             m_rank.device.push_back(work);
-            m_external.push_back(args.external);
+            m_external.push_back(idOf(args.external));
             break;
         }
         case Category::Launch:
             if (isSynchronisingCall(m_event.name) || isGraphLaunch(m_event.name)) m_rank.hostOps.push_back({start, start + duration, m_rank.names.idOf(m_event.name), threadOf(false)});
-            if (args.correlation >= 0)
-                m_rank.launches.push_back({args.correlation, start, threadOf(false)});
+            if (const std::int64_t correlation = idOf(args.correlation); correlation >= 0)
+                m_rank.launches.push_back({correlation, start, threadOf(false)});
             else
                 ++m_rank.leftOut["runtime calls"];
             break;
         case Category::HostOp:
             ++m_operatorsSeen;
-            if (args.external >= 0 && args.inputs.size() > 2) m_inputs.emplace_back(args.external, m_inputTexts.idOf(args.inputs));
+            if (const std::int64_t external = idOf(args.external); external >= 0 && args.inputs.size() > 2) m_inputs.emplace_back(external, m_inputTexts.idOf(args.inputs));
             if (isHostMessage(m_event.name))
                 takeHostMessage(span);
             else if (isRecord(m_event.name))
@@ -357,7 +359,8 @@ private:
     void takeRecord(const ForeignSpan& span)
     {
         if (m_deviceMessages || m_event.args.collective.empty()) return;
-        const ForeignMessage message = messageOf(span, lowered(m_event.args.collective));
+        ForeignMessage message = messageOf(span, lowered(m_event.args.collective));
+        message.thread = threadOf(false);
         if (message.kind != MessageKind::Collective) m_records.push_back(message);
     }
 
@@ -376,9 +379,16 @@ private:
         message.sequence = args.sequence;
         message.bytes = collectiveBytes(args);
         if (args.group.empty()) return message;
-        if (!m_rank.groups.contains(args.group))
-            if (auto ranks = ranksInText(args.groupRanks); !ranks.empty()) m_rank.groups.emplace(args.group, std::move(ranks));
-        if (!args.groupPurpose.empty() && !m_rank.groupPurpose.contains(args.group)) m_rank.groupPurpose.emplace(args.group, args.groupPurpose);
+        const auto keep = [&args](auto& groups, auto& purposes) {
+            if (!groups.contains(args.group))
+                if (auto ranks = ranksInText(args.groupRanks); !ranks.empty()) groups.emplace(args.group, std::move(ranks));
+            if (!args.groupPurpose.empty() && !purposes.contains(args.group)) purposes.emplace(args.group, args.groupPurpose);
+        };
+        keep(m_rank.groups, m_rank.groupPurpose);
+        if (const std::string_view tag = processTag(m_event.pid); !tag.empty()) {
+            auto& own = m_groupsOfTag[std::string(tag)];
+            keep(own.first, own.second);
+        }
         return message;
     }
 
@@ -394,7 +404,8 @@ private:
         const int peer = static_cast<int>(std::clamp<std::int64_t>(m_event.args.peer, -1, 1'000'000));
         (message.kind == MessageKind::Send ? message.to : message.from) = peer;
         message.tag = m_event.args.tag;
-        m_hostMessages.emplace_back(threadOf(false), message);
+        message.thread = threadOf(false);
+        m_hostMessages.emplace_back(message.thread, message);
     }
 
     bool takeAsync()
@@ -439,7 +450,7 @@ private:
             return true;
         }
         const KinetoArgs& args = m_event.args;
-        MemoryChangeSeen seen{*m_event.time, args.bytes, args.address, args.total, threadOf(false), args.deviceType > 0, std::nullopt, 0, -1};
+        MemoryChangeSeen seen{*m_event.time, args.bytes, args.address, args.total, threadOf(false), args.deviceType > 0, std::nullopt, 0, -1, args.deviceId >= 0 && args.deviceId < 1'000'000 ? static_cast<int>(args.deviceId) : -1};
         for (std::size_t k = 0; k < memoryCategoryCount; ++k) { // as exported here: the address encodes category, stage and microbatch
             if (args.category != toText(static_cast<MemoryCategory>(k)) || args.address >> 48 != k + 1) continue;
             seen.category = static_cast<MemoryCategory>(k);
@@ -457,6 +468,26 @@ private:
         else if (m_event.name == "thread_name")
             m_threads.nameThread(m_event.pid, m_event.tid, m_event.args.name);
         return true;
+    }
+
+    // 0 is none, and so is what is below. Ids of merged ranks (process_ranks.h) are told apart by their processes' tags.
+    std::int64_t idOf(std::int64_t id)
+    {
+        constexpr int tagBits = 40;
+        if (id <= 0) return -1;
+        if (m_event.pid == m_tagged) return id + m_idOffset;
+        m_tagged = m_event.pid;
+        const std::string_view tag = processTag(m_event.pid);
+        m_idOffset = tag.empty() ? 0 : static_cast<std::int64_t>(m_tags.try_emplace(std::string(tag), m_tags.size() + 1).first->second) << tagBits;
+        return id + m_idOffset;
+    }
+
+    // Several processes without a tag number their operators alike.
+    void forgetSharedIds()
+    {
+        const auto& processes = m_threads.processes();
+        const bool shared = std::any_of(m_rank.launches.begin(), m_rank.launches.end(), [&](const Launch& launch) { return processes[launch.thread] != processes[m_rank.launches.front().thread]; });
+        if (shared && m_tags.empty()) m_inputs.clear();
     }
 
     void joinHostMessages()
@@ -528,7 +559,9 @@ private:
         noteAbsurdLabels();
         m_rank.format = m_kineto ? "kineto" : "chrome";
         ForeignFile file;
-        if (m_kineto || m_threads.oneProcess() || !ranks)
+        if (m_kineto)
+            file.ranks = ranksOfKineto(m_threads, std::move(m_groupsOfTag), std::move(m_rank));
+        else if (m_threads.oneProcess() || !ranks)
             file.ranks.push_back(std::move(m_rank));
         else
             file.ranks = m_threads.byProcess(std::move(m_rank));
@@ -554,6 +587,10 @@ private:
     std::vector<std::pair<std::string, Category>> m_categories; // the first few of the file
     std::int64_t m_flows = 0, m_operators = 0;                  // left out
     TraceThreads m_threads;
+    std::map<std::string, GroupsOfTag, std::less<>> m_groupsOfTag;
+    std::map<std::string, std::size_t, std::less<>> m_tags;       // of processes, numbered from 1 (idOf())
+    std::string m_tagged;                                         // the process that had an id last
+    std::int64_t m_idOffset = 0;                                  // its ids'
     std::vector<std::int64_t> m_external;                         // by ForeignRank::device
     std::vector<std::pair<std::int64_t, std::uint32_t>> m_inputs; // of operators: "External id" → of m_inputTexts
     NameTable m_inputTexts;

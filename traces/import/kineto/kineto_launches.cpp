@@ -109,7 +109,7 @@ private:
         }
         if (m_flowsInto.empty() || (event.phase != 's' && event.phase != 'f') || event.category == "fwdbwd" || event.category == "forward_backward") return;
         const auto id = wholeNumberOf(event.id);
-        if (!id) return;
+        if (!id || *id <= 0) return; // 0 is of none
         if (event.phase == 's') {
             m_flowsFrom.try_emplace(*id, HostPlace{*event.time, m_threads.of(event.pid, event.tid, false, m_rank)});
         } else if (const auto into = m_flowsInto.find({m_threads.of(event.pid, event.tid, true, m_rank), *event.time}); into != m_flowsInto.end()) {

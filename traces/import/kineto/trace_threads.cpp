@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -37,7 +38,9 @@ std::uint32_t TraceThreads::of(std::string_view process, std::string_view thread
     if (last.known && process == last.process && thread == last.thread) return last.number;
     const auto [entry, added] = m_numbers.try_emplace(fmt::format("{}\x1f{}\x1f{}", process, thread, device), static_cast<std::uint32_t>(rank.threads.size()));
     if (added) {
-        rank.threads.push_back({fmt::format("{} {}", device ? "stream" : "thread", thread), device});
+        const std::size_t digits = process.find_last_not_of("0123456789"); // Kineto's process of a device is its number
+        const auto gpu = device ? wholeNumberOf(process.substr(digits == std::string_view::npos ? 0 : digits + 1)) : std::nullopt;
+        rank.threads.push_back({fmt::format("{} {}", device ? "stream" : "thread", thread), device, gpu && *gpu >= 0 && *gpu < 1'000'000 ? static_cast<int>(*gpu) : -1});
         m_processes.emplace_back(process);
     }
     last = {true, std::string(process), std::string(thread), entry->second};
@@ -133,6 +136,16 @@ std::vector<ForeignRank> TraceThreads::byProcess(ForeignRank whole) const
     if (std::any_of(out.begin(), out.end(), [](const ForeignRank& rank) { return rank.rank < 0; }))
         for (std::size_t i = 0; i < out.size(); ++i) out[i].rank = static_cast<int>(i);
     return out;
+}
+
+void nameStreamsByGpu(ForeignRank& rank)
+{
+    std::set<int> gpus;
+    for (const ForeignThread& thread : rank.threads)
+        if (thread.device) gpus.insert(thread.gpu);
+    if (gpus.size() < 2) return;
+    for (ForeignThread& thread : rank.threads)
+        if (thread.device && thread.gpu >= 0) thread.name = fmt::format("GPU {} {}", thread.gpu, thread.name);
 }
 
 } // namespace stagewright

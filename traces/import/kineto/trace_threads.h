@@ -28,6 +28,7 @@ public:
     // Every process is a rank: by the number in its name, else in order of their numbers. One without a number where others have one belongs
     // to the first rank. Counters, counts and notes are the first one's.
     std::vector<ForeignRank> byProcess(ForeignRank rank) const;
+    const std::vector<std::string>& processes() const { return m_processes; } // by thread
 
 private:
     std::string laneOf(const std::string& process, const std::string& threadName, const std::string& otherwise) const;
@@ -43,5 +44,8 @@ private:
     };
     std::array<Last, 2> m_last;
 };
+
+// Streams of a rank with several GPUs have the GPU in their name: "GPU 1 stream 7".
+void nameStreamsByGpu(ForeignRank& rank);
 
 } // namespace stagewright

@@ -304,13 +304,13 @@ ForeignRank rankOf(const Snapshot& snapshot, int device, const std::vector<Event
         switch (event.action) {
         case Action::Alloc:
             total += event.size;
-            rank.memory.push_back({time, event.size, static_cast<std::uint64_t>(event.address), total, 0, true, std::nullopt, 0, -1});
+            rank.memory.push_back({time, event.size, static_cast<std::uint64_t>(event.address), total, 0, true, std::nullopt, 0, -1, -1});
             break;
         case Action::FreeRequested:
         case Action::FreeCompleted:
             if ((event.action == Action::FreeCompleted) != completed) break;
             total -= event.size;
-            rank.memory.push_back({time, -event.size, static_cast<std::uint64_t>(event.address), std::max<std::int64_t>(0, total), 0, true, std::nullopt, 0, -1});
+            rank.memory.push_back({time, -event.size, static_cast<std::uint64_t>(event.address), std::max<std::int64_t>(0, total), 0, true, std::nullopt, 0, -1, -1});
             break;
         case Action::SegmentAlloc:
         case Action::SegmentFree:

@@ -220,7 +220,8 @@ private:
             span.end = end;
             span.name = rank->names.idOf(name, launchShape({row.integer(9), row.integer(10), row.integer(11)}, {row.integer(12), row.integer(13), row.integer(14)}));
             span.thread = threadOf(*rank, (row.integer(2) << 32) ^ row.integer(3), fmt::format("GPU {} stream {}", row.integer(2), row.integer(3)), true);
-            span.correlation = row.isNull(4) ? -1 : row.integer(4);
+            rank->threads[span.thread].gpu = static_cast<int>(std::clamp<std::int64_t>(row.integer(2), -1, 1'000'000));
+            span.correlation = row.isNull(4) || row.integer(4) <= 0 ? -1 : row.integer(4);
             span.copy = copy;
             auto& first = m_firstDevice[static_cast<std::size_t>(rank - m_file.ranks.data())];
             first = std::min(first, row.integer(2));
@@ -366,14 +367,14 @@ private:
     {
         const Columns has = columnsOf("CUDA_GPU_MEMORY_USAGE_EVENTS");
         if (!has.contains("start") || !has.contains("bytes") || !has.contains("memoryOperationType")) return;
-        each("CUDA_GPU_MEMORY_USAGE_EVENTS", has, {"start", "globalPid", "globalTid", "bytes", "memoryOperationType", "address"}, [&](Statement& row) {
+        each("CUDA_GPU_MEMORY_USAGE_EVENTS", has, {"start", "globalPid", "globalTid", "bytes", "memoryOperationType", "address", "deviceId"}, [&](Statement& row) {
             const std::int64_t id = row.isNull(1) ? row.integer(2) : row.integer(1);
             ForeignRank* rank = rankOf(id >> 24);
             const std::int64_t operation = row.integer(4);
             const Bytes bytes = row.integer(3);
             if (rank == nullptr || operation < 0 || operation > 1 || bytes <= 0 || badTimes(row.integer(0), row.integer(0))) return;
             ++rank->events;
-            rank->memory.push_back({row.integer(0), operation == 0 ? bytes : -bytes, static_cast<std::uint64_t>(row.integer(5)), -1, 0, true});
+            rank->memory.push_back({row.integer(0), operation == 0 ? bytes : -bytes, static_cast<std::uint64_t>(row.integer(5)), -1, 0, true, std::nullopt, 0, -1, row.isNull(6) ? -1 : static_cast<int>(std::clamp<std::int64_t>(row.integer(6), -1, 1'000'000))});
         });
     }
 
