@@ -128,7 +128,7 @@ SpanId worstOnTheWay(const StepGraph& graph, const StepLevels& levels, SpanId pr
     Nanos largest = 0;
     std::size_t seen = 0;
     for (SlotId at = graph.slotOf(producer); at != noSlot && (most == 0 || seen < most); at = graph.releasedBy(at), ++seen) {
-        const Nanos excess = straggler ? graph.asItWas().duration[at] - levels.even[at] : levels.even[at] - levels.mean[at];
+        const Nanos excess = straggler ? levels.alike[at] - levels.even[at] : levels.even[at] - levels.mean[at];
         if (graph.slot(at).busy && excess > largest) largest = excess, worst = graph.slot(at).first;
     }
     return worst;
@@ -162,7 +162,7 @@ BlameSeen checkBlame(const Timeline& timeline, int step, const BubbleReport& rep
         if (worst == worstNear) continue;
         const auto excess = [&](SpanId span) {
             const SlotId at = graph.slotOf(span);
-            return straggler ? graph.asItWas().duration[at] - levels.even[at] : levels.even[at] - levels.mean[at];
+            return straggler ? levels.alike[at] - levels.even[at] : levels.even[at] - levels.mean[at];
         };
         if (excess(worst) <= excess(worstNear)) qFatal("%s does not exceed more than %s", nameOf(timeline, worst).c_str(), nameOf(timeline, worstNear).c_str());
         ++seen.further;
