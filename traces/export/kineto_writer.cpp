@@ -268,7 +268,7 @@ private:
             if (span.label == 0 && isMessage(span.op.kind) && track.lane != Lane::Wait)
                 message(id, span, thread);
             else
-                host(span.label == 0 && isCollective(span.op.kind) ? "user_annotation" : "cpu_op", track.lane == Lane::Wait ? "wait " + m_timeline.nameOf(span) : m_timeline.nameOf(span), span.start, span.end, thread, rest(id, span));
+                host("cpu_op", track.lane == Lane::Wait ? "wait " + m_timeline.nameOf(span) : m_timeline.nameOf(span), span.start, span.end, thread, rest(id, span));
         }
     }
 

@@ -7,7 +7,6 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -261,18 +260,8 @@ private:
         const auto& purposes = from.groupPurpose;
         const bool named = std::any_of(purposes.begin(), purposes.end(), [](const auto& group) { return dimensionOf(group.second).has_value(); });
         std::vector<Row> gathers, reductions;
-        for (const std::uint32_t i : m_work[static_cast<std::size_t>(r)].beside) {
-            const OpRange& range = ops(r).ops[i];
-            Span span;
-            span.start = range.start;
-            span.end = range.end;
-            span.op = range.op;
-            span.step = range.step;
-            (range.op.kind == OpKind::ReduceGrad ? reductions : gathers).push_back({span, i});
-        }
-        const bool own = !gathers.empty() || !reductions.empty();
         for (const ForeignMessage& message : from.messages) {
-            if (own || message.kind != MessageKind::Collective || message.end <= message.start || m_ranks < 2) continue;
+            if (message.kind != MessageKind::Collective || message.end <= message.start || m_ranks < 2) continue;
             if (named) {
                 const auto purpose = purposes.find(from.names[message.group]);
                 if (purpose == purposes.end() || dimensionOf(purpose->second) != ParallelDimension::Data) continue;
@@ -286,33 +275,8 @@ private:
             span.label = labelOf(r, message.name);
             (*lane == Lane::Gather ? gathers : reductions).push_back({span, 0});
         }
-        CollectiveEnds gathered, reduced;
-        addTrack(r, Lane::Gather, {}, gathers, [&](const Row& row, SpanId id) {
-            if (own && row.span.op.kind == OpKind::Unshard) gathered[{row.span.step, row.span.op.stage}].emplace_back(id, row.span.end);
-        });
-        addTrack(r, Lane::Reduce, {}, reductions, [&](const Row& row, SpanId id) {
-            if (own) reduced[{row.span.step, row.span.op.stage}].emplace_back(id, row.span.end);
-        });
-        if (own) tieCollectives(r, gathered, reduced);
-    }
-
-    // From a gather to the first op that needs the weights, from a stage's reductions to its optimizer, as a recorder does.
-    using CollectiveEnds = std::map<std::pair<int, int>, std::vector<std::pair<SpanId, Nanos>>>; // by step and stage, by start
-    void tieCollectives(int r, const CollectiveEnds& gathered, const CollectiveEnds& reduced)
-    {
-        std::map<SpanId, bool> tied;
-        for (const std::uint32_t i : m_work[static_cast<std::size_t>(r)].compute) {
-            const OpRange& range = ops(r).ops[i];
-            const bool steps = range.op.kind == OpKind::Optimizer;
-            if (!steps && !ruleOf(range.op.kind).needsWeights) continue;
-            const CollectiveEnds& of = steps ? reduced : gathered;
-            const auto found = of.find({range.step, range.op.stage});
-            if (found == of.end()) continue;
-            for (const auto& [id, end] : found->second) {
-                if (end > range.start || std::exchange(tied[id], true)) continue;
-                m_builder.addEdge(id, m_spanOfOp[i], EdgeKind::Order, end);
-            }
-        }
+        addTrack(r, Lane::Gather, {}, gathers, [](const Row&, SpanId) {});
+        addTrack(r, Lane::Reduce, {}, reductions, [](const Row&, SpanId) {});
     }
 
     std::uint32_t labelOf(int r, std::uint32_t name)
