@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,9 +13,14 @@
 #include <thread>
 
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "recorded_runs.h"
 #include "traces/import/import.h"
+#include "traces/store/blocks.h"
+#include "traces/store/database.h"
 #include "traces/store/run_file.h"
 #include "traces/store/trust.h"
 
@@ -63,6 +69,71 @@ std::string contentOf(const std::string& path)
     return whole ? out : std::string();
 }
 
+std::string contentOfFile(const std::string& path)
+{
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string bigEndian(std::uint32_t value)
+{
+    std::string bytes;
+    for (int i = 3; i >= 0; --i) bytes += static_cast<char>(value >> 8 * i);
+    return bytes;
+}
+
+const std::string journalMagicBytes = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
+
+// That SQLite would roll back: with a page of the file that was changed, and with `victim` as a file to be deleted, unless it is empty.
+std::string journalOf(const std::string& database, const std::string& victim, int seed)
+{
+    const auto page = static_cast<std::uint32_t>(static_cast<unsigned char>(database[16]) << 8 | static_cast<unsigned char>(database[17]));
+    const auto nonce = static_cast<std::uint32_t>(seed * 77);
+    std::string journal = journalMagicBytes + bigEndian(1) + bigEndian(nonce) + bigEndian(static_cast<std::uint32_t>(database.size() / page)) + bigEndian(512) + bigEndian(page);
+    journal.resize(512);
+    if (seed % 3 == 1) journal.replace(28, 8, "SWj1" + bigEndian(0)); // of a file without marks
+    if (seed % 3 == 2) journal.replace(28, 8, "SWj1" + bigEndian(nonce + 1));
+    const auto number = static_cast<std::uint32_t>(2 + seed % 7);
+    std::string data = database.substr(page * (number - 1), page);
+    data[100] = static_cast<char>(data[100] + 1);
+    std::uint32_t sum = nonce;
+    for (std::int64_t i = std::int64_t{page} - 200; i > 0; i -= 200) sum += static_cast<unsigned char>(data[static_cast<std::size_t>(i)]);
+    journal += bigEndian(number) + data + bigEndian(sum);
+    if (victim.empty()) return journal;
+    std::uint32_t letters = 0;
+    for (const char letter : victim) letters += static_cast<unsigned char>(letter);
+    return journal + bigEndian(0x40000000 / page + 1) + victim + bigEndian(static_cast<std::uint32_t>(victim.size())) + bigEndian(letters) + journalMagicBytes;
+}
+
+// A log with one changed page; in some the sums or the salts of the page are wrong.
+std::string logOf(const std::string& database, int seed)
+{
+    const auto page = static_cast<std::uint32_t>(static_cast<unsigned char>(database[16]) << 8 | static_cast<unsigned char>(database[17]));
+    std::uint32_t a = 0, b = 0;
+    const auto sums = [&](const std::string& bytes) {
+        const auto word = [&](std::size_t at) {
+            std::uint32_t value = 0;
+            for (std::size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
+            return value;
+        };
+        for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+            a += word(at) + b;
+            b += word(at + 4) + a;
+        }
+        return bigEndian(a) + bigEndian(b);
+    };
+    const std::string salts = bigEndian(static_cast<std::uint32_t>(seed + 1)) + bigEndian(0x1234u);
+    std::string log = bigEndian(0x377f0683) + bigEndian(3007000) + bigEndian(page) + bigEndian(0) + salts;
+    log += sums(log);
+    const auto number = static_cast<std::uint32_t>(1 + seed % 7);
+    std::string data = database.substr(page * (number - 1), page);
+    data[100] = static_cast<char>(data[100] + 1);
+    const std::string head = bigEndian(number) + bigEndian(static_cast<std::uint32_t>(database.size() / page));
+    (void)sums(head);
+    const std::string last = sums(data);
+    return log + head + salts + (seed % 4 == 3 ? bigEndian(0) + bigEndian(0) : last) + data;
+}
+
 // Fifteen inner pages of the table or index with the most become levels, on each of which every cell leads to the same page: what has few
 // megabytes would be read for years. false: there are too few.
 bool leadInCircles(std::string& content, std::size_t page)
@@ -103,7 +174,7 @@ class TestHostileFile : public QObject {
 private:
     QTemporaryDir m_folder;
     int m_files = 0;
-    std::string m_good, m_killed;
+    std::string m_good, m_killed, m_marked;
 
     std::string freshPath() { return m_folder.filePath(QStringLiteral("file%1.stagewright").arg(++m_files)).toStdString(); }
 
@@ -134,6 +205,9 @@ private slots:
         QVERIFY(execute(m_killed, "PRAGMA wal_checkpoint(TRUNCATE)")); // its log is in the file
         QVERIFY(!fs::exists(m_killed + "-wal"));
         QVERIFY(file->rename(2, "other").has_value());
+        m_marked = freshPath(); // by a recording that was killed, without its log
+        QVERIFY(samples::recordAndDie(m_marked + "-killed", {2, 4, 200, "1f1b"}));
+        fs::copy_file(m_marked + "-killed", m_marked);
         for (const std::int64_t run : {1, 2}) QCOMPARE(file->intact(run).value(), std::optional<bool>(true));
         QVERIFY(file->checkPages().has_value());
     }
@@ -176,6 +250,191 @@ private slots:
         QVERIFY(file->ignored().find("mine") != std::string::npos);
         QVERIFY(file->ignored().find('\x1b') == std::string::npos);
         QVERIFY(file->read(1).has_value());
+    }
+
+    // A row's text runs whatever the row says, and names of SQLite don't tell large letters from small ones.
+    void rowsOfTheSchemaThatHide_data()
+    {
+        QTest::addColumn<QString>("row");
+        const QStringList made{QStringLiteral("CREATE VIEW spans AS SELECT 1 AS run"), QStringLiteral("CREATE VIEW memory AS SELECT 'x' AS category"), QStringLiteral("CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM run; END"),
+                               QStringLiteral("CREATE VIRTUAL TABLE v USING fts5(x)"), QStringLiteral("create table if not exists harmless(a)"), QStringLiteral("CREATE TABLE other(a)"), QStringLiteral("CREATE VIEW run AS SELECT 1")};
+        const QStringList types{QStringLiteral("table"), QStringLiteral("index"), QStringLiteral("view"), QStringLiteral("trigger"), QStringLiteral("TABLE"), QString()};
+        const QStringList names{QStringLiteral("harmless"), QStringLiteral("sqlite_spans"), QStringLiteral("sqlite_autoindex_run_1"), QStringLiteral("sqlite_stat1")};
+        for (const QString& type : types)
+            for (const QString& name : names)
+                for (const QString& sql : made)
+                    QTest::newRow(qPrintable(type + QLatin1Char(' ') + name + QLatin1Char(' ') + sql.left(20))) << QStringLiteral("'%1','%2','%2',0,'%3'").arg(type, name, QString(sql).replace(QLatin1Char('\''), QLatin1String("''")));
+    }
+    void rowsOfTheSchemaThatHide()
+    {
+        QFETCH(QString, row);
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "PRAGMA writable_schema=1; INSERT INTO sqlite_schema VALUES(" + row.toStdString() + ")"));
+        const auto file = RunFile::open(path, OpenMode::Read);
+        QVERIFY(!file.has_value());
+        QCOMPARE(file.error().code, ErrorCode::Unreadable);
+    }
+
+    void namesInOtherLetters()
+    {
+        for (const char* sql : {"CREATE TABLE Spans(x)", "CREATE TABLE MEMORY(x)", "CREATE TABLE Report_Bubbles(x)"}) {
+            const std::string path = freshPath();
+            fs::copy_file(m_good, path);
+            QVERIFY(execute(path, sql));
+            const auto file = RunFile::open(path, OpenMode::Read);
+            QVERIFY2(!file.has_value() && file.error().message.find("hides one of stagewright") != std::string::npos, sql);
+        }
+    }
+
+    // A journal that names another file, which SQLite deletes when it opens this one; and journals and logs of every other kind. None is used, changed or removed.
+    void whatIsBesideAFile_data()
+    {
+        QTest::addColumn<QString>("suffix");
+        QTest::addColumn<int>("form");
+        for (const char* suffix : {"-journal", "-wal"})
+            for (int form = 0; form < 50; ++form) QTest::newRow(qPrintable(QStringLiteral("%1 %2").arg(QLatin1String(suffix)).arg(form))) << QString::fromLatin1(suffix) << form;
+    }
+    void whatIsBesideAFile()
+    {
+        QFETCH(QString, suffix);
+        QFETCH(int, form);
+        const bool journal = suffix == QLatin1String("-journal");
+        const std::string path = freshPath(), victim = freshPath(), beside = path + suffix.toStdString();
+        fs::copy_file(form % 2 == 0 ? m_good : m_marked, path);
+        std::ofstream(victim) << "precious";
+        const std::string content = contentOfFile(path);
+        const std::string left = journal ? journalOf(content, form % 5 == 4 ? std::string() : victim, form) : logOf(content, form);
+        if (form % 10 == 9)
+            fs::create_symlink(victim, beside);
+        else if (form % 10 == 8)
+            fs::create_directory(beside);
+        else
+            std::ofstream(beside, std::ios::binary) << left;
+        {
+            const auto file = RunFile::open(path, OpenMode::Read);
+            QVERIFY2(file.has_value(), file ? "" : file.error().message.c_str());
+            QVERIFY2((*file)->missing().find(suffix.toStdString() + " beside it is not") != std::string::npos, (*file)->missing().c_str());
+            QVERIFY((*file)->read(1).has_value());
+            QVERIFY((*file)->checkPages().has_value());
+        }
+        {
+            const auto file = RunFile::open(path, OpenMode::Write);
+            QVERIFY(!file.has_value());
+            QCOMPARE(file.error().code, ErrorCode::Unavailable);
+        }
+        const std::string target = freshPath();
+        QVERIFY(RunFile::open(target, OpenMode::Create).value()->merge(path).has_value());
+        QVERIFY(contentOfFile(path) == content);
+        QVERIFY(contentOfFile(victim) == "precious");
+        if (form % 10 < 8) QVERIFY(contentOfFile(beside) == left);
+    }
+
+    // A good copy put over a killed recording whose log is still there, from wherever it comes.
+    void aRestoredCopyStaysWhole()
+    {
+        const std::string killed = freshPath(), other = freshPath();
+        QVERIFY(samples::recordAndDie(killed, {2, 4, 60, "1f1b"}));
+        QVERIFY(fs::file_size(killed + "-wal") > 0);
+        QVERIFY(samples::recordAndDie(other, {2, 4, 30, "1f1b"}));
+        { // its own log is used
+            const std::string path = freshPath();
+            fs::copy_file(killed, path);
+            fs::copy_file(killed + "-wal", path + "-wal");
+            QCOMPARE(RunFile::open(path, OpenMode::Read).value()->runs().value().at(0).steps, 60);
+            QCOMPARE(RunFile::open(path, OpenMode::Write).value()->runs().value().at(0).steps, 60);
+            QVERIFY(!fs::exists(path + "-wal"));
+        }
+        for (const std::string& copy : {m_good, other}) {
+            const std::string path = freshPath();
+            fs::copy_file(copy, path);
+            fs::copy_file(killed + "-wal", path + "-wal");
+            const std::string content = contentOfFile(path);
+            const auto file = RunFile::open(path, OpenMode::Write);
+            QVERIFY(!file.has_value());
+            QCOMPARE(file.error().code, ErrorCode::Unavailable);
+            QVERIFY(RunFile::open(path, OpenMode::Read).value()->missing().find("-wal beside it is not the log of this file") != std::string::npos);
+            QVERIFY(contentOfFile(path) == content);
+            fs::remove(path + "-wal");
+            QVERIFY(RunFile::open(path, OpenMode::Write).value()->checkPages().has_value());
+        }
+    }
+
+    // A change that was killed half-way is taken back; its journal does not touch a copy of an earlier state.
+    void aKilledChangeIsTakenBack()
+    {
+        const std::string path = freshPath(), copy = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(RunFile::open(path, OpenMode::Write).value()->annotate(1, "first").has_value());
+        fs::copy_file(path, copy);
+        QVERIFY(RunFile::open(path, OpenMode::Write).value()->annotate(1, "second").has_value());
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const auto database = Database::open(path, SQLITE_OPEN_READWRITE).value();
+            (void)database->execute("PRAGMA cache_size=1; BEGIN; UPDATE run SET note='third'; UPDATE span_block SET data=randomblob(length(data)); UPDATE pyramid SET data=randomblob(length(data))");
+            ::kill(::getpid(), SIGKILL);
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        QVERIFY(WIFSIGNALED(status) && fs::file_size(path + "-journal") > 0);
+        fs::copy_file(path + "-journal", copy + "-journal");
+        const auto file = RunFile::open(path, OpenMode::Read);
+        QVERIFY2(file.has_value(), file ? "" : file.error().message.c_str());
+        QCOMPARE((*file)->runs().value().at(0).note, std::string("second"));
+        QVERIFY((*file)->checkPages().has_value() && *(*file)->intact(1) == true);
+        QCOMPARE(RunFile::open(copy, OpenMode::Read).value()->runs().value().at(0).note, std::string("first"));
+        QVERIFY(!RunFile::open(copy, OpenMode::Write).has_value());
+        QVERIFY(fs::exists(copy + "-journal"));
+    }
+
+    void locksOfOtherKinds()
+    {
+        for (int kind = 0; kind < 4; ++kind) {
+            const std::string path = freshPath(), lock = path + "-lock", target = freshPath();
+            fs::copy_file(m_good, path);
+            if (kind == 0) QCOMPARE(::mkfifo(lock.c_str(), 0600), 0);
+            if (kind == 1) fs::create_symlink(target, lock);
+            if (kind == 2) fs::create_directory(lock);
+            if (kind == 3) std::ofstream(lock) << "somebody's";
+            QVERIFY(RunFile::open(path, OpenMode::Read).value()->read(1).has_value());
+            const auto done = RunFile::open(path, OpenMode::Write).value()->rename(1, "x");
+            QCOMPARE(done.has_value(), kind == 3);
+            if (kind < 3) QCOMPARE(done.error().code, ErrorCode::Unavailable);
+            QVERIFY(fs::exists(fs::symlink_status(lock)));
+            QVERIFY(!fs::exists(target));
+        }
+    }
+
+    // SQLite says that the disk is full.
+    void noNumberIsLeft()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "UPDATE sqlite_sequence SET seq=9223372036854775807 WHERE name='run'"));
+        const auto file = RunFile::open(path, OpenMode::Write).value();
+        const auto added = file->add(samples::simulatedRun("1f1b", 2, 4, 0.1)), merged = file->merge(m_good).transform([] { return std::int64_t{0}; });
+        for (const auto& one : {added, merged}) QVERIFY(!one.has_value() && one.error().message.find("the highest number") != std::string::npos);
+    }
+
+    // Many rows of one value take few bytes, and would take gigabytes of memory.
+    void blocksOfOneValue()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        BlockEncoder encoder;
+        const std::vector<MemoryEvent> events(blockRows, MemoryEvent{5, 1, 0, 0, 0, 0, MemoryCategory::Activations});
+        const auto block = encodeMemory(encoder, events);
+        QVERIFY(block.size() < 100);
+        std::string hex;
+        for (const std::byte byte : block) hex += QByteArray(1, static_cast<char>(byte)).toHex().toStdString();
+        QVERIFY(execute(path, "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<2000) INSERT INTO memory_block SELECT 1, 1000, 0, i, 4096, x'" + hex + "' FROM n"));
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        const Run run = file->read(1).value();
+        QVERIFY(run.info.damagedBlocks > 1000);
+        QVERIFY(run.timeline->memory().size() < 3'000'000);
+        std::size_t streamed = 0;
+        QVERIFY(file->streamMemory(1, [&](std::span<const MemoryEvent> part) { return (streamed += part.size()) > 0; }).value() > 1000);
+        QVERIFY(streamed < 3'000'000);
     }
 
     // What asked for 147 GB: each row is small, and each says that it is far away.

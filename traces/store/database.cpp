@@ -141,14 +141,9 @@ std::span<const std::byte> Statement::blob(int column) const
     return {static_cast<const std::byte*>(data), static_cast<std::size_t>(sqlite3_column_bytes(m_statement, column))};
 }
 
-Result<std::unique_ptr<Database>> Database::open(const std::string& path, int flags)
+std::string Database::uriOf(const std::string& path, std::string_view how)
 {
-    return openAs(path, path, flags);
-}
-
-Result<std::unique_ptr<Database>> Database::openAlone(const std::string& path)
-{
-    std::string name = "file:";
+    std::string name = path.starts_with('/') ? "file://" : "file:";
     for (const char letter : path) {
         constexpr std::string_view digits = "0123456789abcdef";
         const auto byte = static_cast<unsigned char>(letter);
@@ -157,7 +152,17 @@ Result<std::unique_ptr<Database>> Database::openAlone(const std::string& path)
         else
             name += letter;
     }
-    return openAs(name + "?immutable=1", path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    return name.append("?").append(how);
+}
+
+Result<std::unique_ptr<Database>> Database::open(const std::string& path, int flags)
+{
+    return path == ":memory:" ? openAs(path, path, flags) : openAs(uriOf(path, {}), path, flags | SQLITE_OPEN_URI);
+}
+
+Result<std::unique_ptr<Database>> Database::openAlone(const std::string& path)
+{
+    return openAs(uriOf(path, "immutable=1"), path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 }
 
 Result<std::unique_ptr<Database>> Database::openInMemory(const std::string& path)

@@ -63,6 +63,8 @@ public:
     // flags as sqlite3_open_v2. Extended result codes, that patience, no triggers; only journals and logs of its own (guarded_files.h). Nothing is put into the file
     // when it is closed, unless closingCheckpoints().
     static Result<std::unique_ptr<Database>> open(const std::string& path, int flags);
+    // As which ATTACH takes it, with "mode=ro" or the like.
+    static std::string uriOf(const std::string& path, std::string_view how);
     // The file alone, as it is: no lock, no log beside it. For folders where nothing can be written.
     static Result<std::unique_ptr<Database>> openAlone(const std::string& path);
     // What a link to a file in memory leads to, which SQLite doesn't follow. Without a log beside it.

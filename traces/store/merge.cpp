@@ -61,6 +61,21 @@ Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs, const
     return transaction->commit();
 }
 
+// Only to be read: else SQLite would begin a change of it, too, and make a journal of both. Alone where what is beside it is not its own.
+Result<void> attachOther(Database& database, const std::string& path)
+{
+    Result<void> done;
+    for (const char* how : {"mode=ro", "immutable=1"}) {
+        auto attach = database.prepare("ATTACH ? AS other");
+        if (!attach) return tl::unexpected(attach.error());
+        const std::string name = Database::uriOf(path, how);
+        attach->bind(std::string_view(name));
+        done = database.run(*attach);
+        if (done || (sqlite3_errcode(database.handle()) & 0xff) != SQLITE_CANTOPEN) break;
+    }
+    return done;
+}
+
 } // namespace
 
 Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Progress& progress)
@@ -82,10 +97,7 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
             return fail(ErrorCode::Unavailable, fmt::format("file {}: run {} is being recorded", otherPath, run.id),
                         "merge it after the recording has ended");
     Database& database = *store.database;
-    auto attach = database.prepare("ATTACH ? AS other");
-    if (!attach) return tl::unexpected(attach.error());
-    attach->bind(std::string_view(otherPath));
-    if (auto done = database.run(*attach); !done) return tl::unexpected(std::move(done.error()).with("merge " + otherPath));
+    if (auto attached = attachOther(database, otherPath); !attached) return tl::unexpected(std::move(attached.error()).with("merge " + otherPath));
     auto copied = [&] {
         const Watch watch(database, [&] { return progress.cancelled(); });
         return copyAll(database, runs, progress);
