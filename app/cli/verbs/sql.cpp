@@ -81,7 +81,9 @@ Result<int> runSql(const SqlChoice& options, Session& session)
         for (auto& row : table->rows) text.add(std::move(row));
         session.out(text.text(session.colourOut()));
     }
-    if (table->rows.size() == static_cast<std::size_t>(options.maxRows))
+    if (table->truncated && table->rows.size() < static_cast<std::size_t>(options.maxRows))
+        session.warn(fmt::format("stopped after {} rows, which have more than 256 MiB; ask for less of each", table->rows.size()));
+    else if (table->rows.size() == static_cast<std::size_t>(options.maxRows))
         session.warn(fmt::format("stopped after {} rows; --max-rows takes more", options.maxRows));
     return ExitDone;
 }
