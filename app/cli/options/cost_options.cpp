@@ -145,12 +145,6 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
     return costs;
 }
 
-} // namespace
-
-}
-
-namespace {
-
 Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& options)
 {
     constexpr std::string_view analytic = "analytic:";
