@@ -81,19 +81,24 @@ void putMark(unsigned char* bytes, std::uint32_t value)
 }
 
 struct Header {
+    int problem = SQLITE_OK;
+    bool blank = false; // the power was lost while its first pages were written
     bool there = false; // the file is not empty
     bool wal = false;
     std::array<std::uint32_t, 2> journals{}; // marks of the last one and the one before
     std::array<std::uint32_t, 2> logs{};
 };
 
-// `with` a main file or one that is being closed no more.
 Header headerOf(sqlite3_file* real)
 {
     std::array<unsigned char, databaseHeader> bytes{};
     Header header;
-    if (real->pMethods->xRead(real, bytes.data(), databaseHeader, 0) != SQLITE_OK) return header;
+    if (const int code = real->pMethods->xRead(real, bytes.data(), databaseHeader, 0); code != SQLITE_OK) {
+        header.problem = code == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : code;
+        return header;
+    }
     header.there = true;
+    header.blank = std::all_of(bytes.begin(), bytes.begin() + 16, [](unsigned char byte) { return byte == 0; });
     header.wal = bytes[18] == 2;
     for (std::size_t i = 0; i < 2; ++i) {
         header.journals[i] = numberIn(&bytes[marksAt + 4 * i]);
@@ -153,6 +158,13 @@ public:
     std::int64_t size() const { return m_about.st_size; }
     bool read(std::span<unsigned char> bytes, std::int64_t at) const { return ::pread(m_descriptor, bytes.data(), bytes.size(), at) == static_cast<ssize_t>(bytes.size()); }
 
+    bool beginsWith(std::span<const unsigned char> magic) const // or with as much of it as is there
+    {
+        std::array<unsigned char, 8> bytes{};
+        const auto count = static_cast<std::size_t>(std::min<std::int64_t>(size(), static_cast<std::int64_t>(magic.size())));
+        return read(std::span(bytes).first(count), 0) && std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count), magic.begin());
+    }
+
 private:
     struct stat m_about {};
     int m_descriptor = -1;
@@ -172,14 +184,19 @@ Leftover journalAt(const char* path, GuardedFile& main)
     if (!journal.there()) return Leftover::None;
     if (journal.cannotOpenMore()) return Leftover::Ours; // SQLite says why
     if (!journal.canBeSeen()) return Leftover::Foreign;
+    constexpr std::int64_t journalHead = 512; // without a page
     std::array<unsigned char, tagAt + 8> head{};
     std::array<unsigned char, 8> tail{};
-    const bool whole = journal.read(head, 0) && journal.read(tail, journal.size() - static_cast<std::int64_t>(tail.size()));
+    const bool begins = journal.read(head, 0);
+    const bool whole = begins && journal.read(tail, journal.size() - static_cast<std::int64_t>(tail.size()));
     const auto blank = [](unsigned char byte) { return byte == 0; };
-    if (whole && std::all_of(head.begin(), head.begin() + tagAt, blank)) return Leftover::None; // as SQLite ends one that it keeps
+    if (begins && std::all_of(head.begin(), head.begin() + tagAt, blank)) return Leftover::None;  // as SQLite ends one that it keeps
+    if (journal.size() <= journalHead && journal.beginsWith(journalMagic)) return Leftover::None; // its writer came no further
+    constexpr std::size_t unsynced = 12;                                                          // SQLite writes these bytes last: before them it has put nothing into the file
+    if (begins && std::all_of(head.begin(), head.begin() + unsynced, blank) && std::equal(tagMagic.begin(), tagMagic.end(), head.begin() + tagAt)) return Leftover::None;
     const Header header = headerOf(main.real);
     const bool ours = whole && std::equal(journalMagic.begin(), journalMagic.end(), head.begin()) && tail != journalMagic && // one of several files ends so
-                      std::equal(tagMagic.begin(), tagMagic.end(), head.begin() + tagAt) && (!header.there || isOneOf(numberIn(&head[tagAt + 4]), header.journals));
+                      std::equal(tagMagic.begin(), tagMagic.end(), head.begin() + tagAt) && (!header.there || (header.blank && numberIn(&head[16]) == 0) || isOneOf(numberIn(&head[tagAt + 4]), header.journals));
     return ours || isBeingWritten(main.real) ? Leftover::Ours : Leftover::Foreign;
 }
 
@@ -257,6 +274,7 @@ int writeChanged(sqlite3_file* real, const void* bytes, int count, Change change
 int writeFirstPage(GuardedFile& main, const void* bytes, int count)
 {
     Header header = headerOf(main.real);
+    if (header.problem != SQLITE_OK) return header.problem;
     if (!header.there) header.journals[0] = main.stamp;
     return writeChanged(main.real, bytes, count, [&](unsigned char* copy) {
         for (std::size_t i = 0; i < 2; ++i) {
@@ -272,6 +290,7 @@ int writeJournalHead(GuardedFile& journal, const void* bytes, int count)
     const std::uint32_t mark = randomMark();
     GuardedFile& main = *journal.main;
     Header header = headerOf(main.real);
+    if (header.problem != SQLITE_OK) return header.problem;
     main.stamp = mark;
     if (header.there) {
         header.journals = {mark, header.journals[0]};
@@ -289,6 +308,7 @@ int writeLogHead(GuardedFile& log, const void* bytes, int count)
     if (const int code = log.real->pMethods->xWrite(log.real, bytes, count, 0); code != SQLITE_OK) return code;
     Header header = headerOf(log.main->real);
     const std::uint32_t mark = markOfLog(static_cast<const unsigned char*>(bytes) + 16);
+    if (header.problem != SQLITE_OK) return header.problem;
     if (!header.there || header.logs[0] == mark) return SQLITE_OK;
     header.logs = {mark, header.logs[0]};
     return putMarks(*log.main, header);
@@ -409,7 +429,10 @@ int deleteFile(sqlite3_vfs* files, const char* path, int syncFolder)
 int accessFile(sqlite3_vfs* files, const char* path, int flags, int* result)
 {
     bool hidden = false;
-    if (flags == SQLITE_ACCESS_EXISTS) besideMainFile(path, [&](GuardedFile& main, FileKind kind) { hidden = leftoverAt(path, main, kind) == Leftover::Foreign; });
+    if (flags == SQLITE_ACCESS_EXISTS) besideMainFile(path, [&](GuardedFile& main, FileKind kind) {
+        const Leftover there = leftoverAt(path, main, kind);
+        hidden = there == Leftover::Foreign || there == Leftover::None; // SQLite would delete one without a page, too
+    });
     if (!hidden) return realFiles(files)->xAccess(realFiles(files), path, flags, result);
     *result = 0;
     return SQLITE_OK;
