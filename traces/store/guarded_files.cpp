@@ -190,13 +190,13 @@ Leftover journalAt(const char* path, GuardedFile& main)
     const bool begins = journal.read(head, 0);
     const bool whole = begins && journal.read(tail, journal.size() - static_cast<std::int64_t>(tail.size()));
     const auto blank = [](unsigned char byte) { return byte == 0; };
-    if (begins && std::all_of(head.begin(), head.begin() + tagAt, blank)) return Leftover::None;  // as SQLite ends one that it keeps
-    if (journal.size() <= journalHead && journal.beginsWith(journalMagic)) return Leftover::None; // its writer came no further
-    constexpr std::size_t unsynced = 12;                                                          // SQLite writes these bytes last: before them it has put nothing into the file
+    if (begins && std::all_of(head.begin(), head.begin() + tagAt, blank)) return Leftover::None; // as SQLite ends one that it keeps
+    constexpr std::size_t unsynced = 12;                                                         // SQLite writes these bytes last: before them it has put nothing into the file
     if (begins && std::all_of(head.begin(), head.begin() + unsynced, blank) && std::equal(tagMagic.begin(), tagMagic.end(), head.begin() + tagAt)) return Leftover::None;
     const Header header = headerOf(main.real);
     const bool ours = whole && std::equal(journalMagic.begin(), journalMagic.end(), head.begin()) && tail != journalMagic && // one of several files ends so
                       std::equal(tagMagic.begin(), tagMagic.end(), head.begin() + tagAt) && (!header.there || (header.blank && numberIn(&head[16]) == 0) || isOneOf(numberIn(&head[tagAt + 4]), header.journals));
+    if (!ours && journal.size() <= journalHead && journal.beginsWith(journalMagic)) return Leftover::None; // its writer came no further
     return ours || isBeingWritten(main.real) ? Leftover::Ours : Leftover::Foreign;
 }
 
