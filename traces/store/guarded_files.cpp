@@ -295,6 +295,9 @@ int writeJournalHead(GuardedFile& journal, const void* bytes, int count)
     if (header.there) {
         header.journals = {mark, header.journals[0]};
         if (const int code = putMarks(main, header); code != SQLITE_OK) return code;
+        // after a loss of power there may be more of the journal on the disk than was synced, but no journal whose mark the file lacks
+        if (const int code = main.real->pMethods->xSync(main.real, SQLITE_SYNC_NORMAL); code != SQLITE_OK) return code;
+        main.unsynced = false;
     }
     return writeChanged(journal.real, bytes, count, [&](unsigned char* copy) {
         std::copy(tagMagic.begin(), tagMagic.end(), copy + tagAt);
