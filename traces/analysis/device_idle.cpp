@@ -1,6 +1,8 @@
 #include "traces/analysis/device_idle.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -44,13 +46,14 @@ struct RankWork {
     Coverage syncs; // calls of the host
 };
 
-void addGaps(const Timeline& timeline, RankWork& work, RankDeviceIdle& out)
+// begin, end: the window, which the GPUs of a rank share.
+void addGaps(const Timeline& timeline, RankWork& work, Nanos begin, Nanos end, RankDeviceIdle& out)
 {
     std::stable_sort(work.items.begin(), work.items.end(), [](const RankWork::Item& a, const RankWork::Item& b) { return std::pair(a.start, a.id) < std::pair(b.start, b.id); });
     const auto add = [&out](DeviceState state, Nanos time) { out.time[static_cast<std::size_t>(state)] += time; };
-    Nanos until = work.items.front().start;
+    Nanos until = begin;
     for (std::size_t i = 0; i < work.items.size(); ++i) {
-        const auto& [start, end, id] = work.items[i];
+        const auto& [start, over, id] = work.items[i];
         const Nanos gap = start - until;
         if (gap > 0) {
             std::optional<Nanos> launched;
@@ -71,11 +74,12 @@ void addGaps(const Timeline& timeline, RankWork& work, RankDeviceIdle& out)
                 out.longestGapBefore = id;
             }
         }
-        until = std::max(until, end);
+        until = std::max(until, over);
     }
+    if (end > until) add(DeviceState::Launch, end - until); // nothing more was launched for it
     const Nanos computing = work.computing.total(), kernels = work.kernels.total(), all = work.all.total();
     const Nanos withCollectives = work.withCollectives.total();
-    out.window = until - work.items.front().start;
+    out.window = end - begin;
     add(DeviceState::Computing, computing);
     add(DeviceState::Collective, withCollectives - computing);
     add(DeviceState::SendReceive, kernels - withCollectives);
@@ -129,10 +133,23 @@ std::vector<RankDeviceIdle> analyseDeviceIdle(const Timeline& timeline, int step
         const KernelClass of = classes.of(timeline, track, span);
         work.kernels.add(span.start, span.end);
         if (of != KernelClass::SendReceive) work.withCollectives.add(span.start, span.end);
-        if (!isCommunication(of)) work.computing.add(span.start, span.end);
+        if (isCommunication(of)) return;
+        work.computing.add(span.start, span.end);
+        out[devices.of(track)].wholeGraphs = out[devices.of(track)].wholeGraphs || timeline.labelOf(span) == wholeGraph;
     });
-    for (std::size_t r = 0; r < works.size(); ++r)
-        if (!works[r].items.empty()) addGaps(timeline, works[r], out[r]);
+    std::map<int, std::pair<Nanos, Nanos>> windows; // by rank
+    for (std::size_t d = 0; d < works.size(); ++d)
+        for (const RankWork::Item& item : works[d].items) {
+            const auto [entry, added] = windows.try_emplace(out[d].rank, item.start, item.end);
+            auto& [begin, end] = entry->second;
+            begin = std::min(begin, item.start);
+            end = std::max(end, item.end);
+        }
+    for (std::size_t d = 0; d < works.size(); ++d) {
+        if (works[d].items.empty()) continue;
+        const auto [begin, end] = windows.at(out[d].rank);
+        addGaps(timeline, works[d], begin, end, out[d]);
+    }
     return out;
 }
 
@@ -141,6 +158,7 @@ std::string deviceIdleSentence(const std::vector<RankDeviceIdle>& ranks)
     RankDeviceIdle sum;
     for (const RankDeviceIdle& rank : ranks) {
         sum.window += rank.window;
+        sum.wholeGraphs = sum.wholeGraphs || rank.wholeGraphs;
         for (std::size_t s = 0; s < deviceStateCount; ++s) sum.time[s] += rank.time[s];
     }
     if (sum.window <= 0) return {};
@@ -150,7 +168,9 @@ std::string deviceIdleSentence(const std::vector<RankDeviceIdle>& ranks)
         if (share(s) >= 0.01) waits.push_back(s);
     std::stable_sort(waits.begin(), waits.end(), [&](std::size_t a, std::size_t b) { return sum.time[a] > sum.time[b]; });
     const bool one = std::count_if(ranks.begin(), ranks.end(), [](const RankDeviceIdle& rank) { return rank.window > 0; }) == 1;
-    std::string text = fmt::format("{} {} of {} time", one ? "the device computes" : "devices compute", formatPercent(share(0)), one ? "its" : "their");
+    const std::string_view runs = sum.wholeGraphs ? (one ? "the device runs kernels and CUDA graphs" : "devices run kernels and CUDA graphs") : one ? "the device computes"
+                                                                                                                                                    : "devices compute";
+    std::string text = fmt::format("{} {} of {} time", runs, formatPercent(share(0)), one ? "its" : "their");
     for (std::size_t i = 0; i < waits.size(); ++i) text += fmt::format("{}{} {}", i > 0 ? ", " : one ? "; it waits "
                                                                                                      : "; they wait ",
                                                                        formatPercent(share(waits[i])), names[waits[i]].waits);

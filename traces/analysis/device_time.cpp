@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -96,6 +99,14 @@ std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step
         rank.last = rank.calls == 0 ? span.end : std::max(rank.last, span.end);
         ++rank.calls;
     });
+    std::map<int, std::pair<Nanos, Nanos>> windows; // by rank, whose GPUs share it
+    for (const RankDeviceTime& device : out) {
+        if (device.calls == 0) continue;
+        const auto [entry, added] = windows.try_emplace(device.rank, device.first, device.last);
+        entry->second = {std::min(entry->second.first, device.first), std::max(entry->second.second, device.last)};
+    }
+    for (RankDeviceTime& device : out)
+        if (device.calls > 0) std::tie(device.first, device.last) = windows.at(device.rank);
     for (std::size_t r = 0; r < out.size(); ++r) {
         out[r].computing = covered[r].of[Computing].total();
         out[r].communicating = covered[r].of[Communicating].total();
@@ -187,7 +198,7 @@ Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
                             known(rank.hidden), known(rank.exposed()), rank.idle(), rank.calls});
     }
     out.sentence = deviceTimeSentence(ranks);
-    for (const std::string& doubt : deviceDoubts(*run.timeline, step, false)) out.sentence += ". " + doubt;
+    for (const std::string& doubt : deviceDoubts(*run.timeline, step, false)) out.sentence += "; " + doubt;
     return out;
 }
 

@@ -12,7 +12,7 @@ namespace stagewright {
 struct RankDeviceTime {
     int rank = 0;
     int gpu = -1;            // where the rank has several; −1: the only one
-    Nanos first = 0;         // start of the step's first kernel or copy
+    Nanos first = 0;         // start of the step's first kernel or copy, on any GPU of the rank
     Nanos last = 0;          // end of the last
     Nanos computing = 0;     // time in which a kernel runs whose class is not communication
     Nanos communicating = 0; // time in which a kernel runs whose class is collective or send, receive
