@@ -52,7 +52,7 @@ struct Span {
     Nanos start = 0;
     Nanos end = 0;
     Op op;                        // what it executed; foreign work keeps a label instead
-    std::int32_t step = 0;        // 0-based
+    std::int32_t step = 0;        // 0-based; outsideSteps (step_number.h): in none, or in one that is not known
     std::uint32_t label : 24 = 0; // index into Timeline::labels(), 0: none, the op's text is its name
     std::uint32_t flags : 8 = 0;
 
@@ -119,7 +119,8 @@ struct Counter {
     std::vector<CounterSample> samples; // sorted by time
 };
 
-// Bounds of a step on a rank: from the start of its first to the end of its last span.
+// Bounds of a step on a rank: from the start of its first to the end of its last span. Named ranges (Lane::Other) count where the step has nothing else:
+// a host runs ahead of its device. Work outside steps has no mark.
 struct StepMark {
     int rank = 0;
     int step = 0;

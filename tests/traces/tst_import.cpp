@@ -122,9 +122,19 @@ private slots:
         bounds.add(0, 100, 1, 1300);
         bounds.add(1, 2000, 0, 1030);
         const ClockAlignment ahead = bounds.align(3);
-        QCOMPARE(ahead.correction, (std::vector<Nanos>{0, -990, 0}));
-        QCOMPARE(ahead.error, Nanos{20});
+        QCOMPARE(ahead.correction, (std::vector<Nanos>{0, -970, 0})); // by what they require: the middle of their limits is nobody's measurement
+        QVERIFY(ahead.least);
+        QCOMPARE(ahead.error, Nanos{40});
         QCOMPARE(ahead.corrected, 1);
+        ClockBounds pinned; // by what ends together, not by the wide limits around it
+        pinned.add(0, 0, 1, 10'000'000);
+        pinned.add(1, 0, 0, -250'000);
+        for (const Nanos noise : {-2'000, 0, 1'000, 3'000}) pinned.addSame(0, 5'000'000, 1, 5'300'000 + noise);
+        QCOMPARE(pinned.align(2).correction, (std::vector<Nanos>{0, -301'000}));
+        QCOMPARE(pinned.align(2).error, Nanos{3'000});
+        ClockBounds within; // less than its band is not claimed
+        for (const Nanos noise : {-40'000, 0, 30'000, 50'000}) within.addSame(1, 0, 0, 20'000 + noise);
+        QCOMPARE(within.align(2).correction, (std::vector<Nanos>{0, 0}));
         ClockBounds agree;
         agree.add(0, 0, 1, 15);
         agree.add(1, 20, 0, 30);

@@ -211,12 +211,14 @@ private slots:
             VERIFY_RESULT(one);
             std::size_t spans = 0;
             Nanos begin = step.end, end = step.begin;
-            for (const Span& span : whole->timeline->spans()) {
-                if (span.step != step.step) continue;
-                ++spans;
-                begin = std::min(begin, span.start);
-                end = std::max(end, span.end);
-            }
+            for (const Track& track : whole->timeline->tracks())
+                for (const Span& span : whole->timeline->spansOf(track)) {
+                    if (span.step != step.step) continue;
+                    ++spans;
+                    if (track.lane == Lane::Other) continue; // a host runs ahead: its ranges don't bound a step that has work
+                    begin = std::min(begin, span.start);
+                    end = std::max(end, span.end);
+                }
             QCOMPARE(one->timeline->spans().size(), spans);
             QCOMPARE(static_cast<std::size_t>(step.spans), spans);
             QCOMPARE(step.begin, begin);

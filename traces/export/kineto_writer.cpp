@@ -145,7 +145,7 @@ private:
         return bounds;
     }
 
-    // A step reaches from the first to the last of its compute spans on this rank, and further where its messages do: not into the
+    // A step reaches from the first to the last of its compute spans on this rank, and further where its messages and launches do: not into the
     // compute spans of others.
     Bounds boundsOfSteps() const
     {
@@ -158,6 +158,8 @@ private:
                 else if ((track.lane == Lane::Send || track.lane == Lane::Receive) && span.label == 0)
                     hold(messages, span.step, span.start, span.end);
         }
+        for (const HostLaunch& launch : m_host.launches()) // importing takes the step of a launch
+            if (const int step = m_timeline.spans()[launch.work].step; step != outsideSteps) hold(messages, step, launch.time, launch.time + 1);
         Nanos before = std::numeric_limits<Nanos>::min(); // the end of the previous step
         for (auto at = bounds.begin(); at != bounds.end(); ++at) {
             auto& [begin, end] = at->second;
@@ -289,12 +291,29 @@ private:
         }
     }
 
+    // Whether work in no step, or in an unknown one, starts in [begin, end]: a step's range around it would say that it is the step's.
+    bool holdsWorkOfNoStep(Nanos begin, Nanos end)
+    {
+        if (!m_ofNoStep) {
+            m_ofNoStep.emplace();
+            for (const Track& track : m_timeline.tracks()) {
+                if (track.rank != m_rank || (track.lane != Lane::Kernel && track.lane != Lane::Copy)) continue;
+                for (const Span& span : m_timeline.spansOf(track))
+                    if (span.step == outsideSteps) m_ofNoStep->push_back(span.start);
+            }
+            std::sort(m_ofNoStep->begin(), m_ofNoStep->end());
+        }
+        const auto first = std::lower_bound(m_ofNoStep->begin(), m_ofNoStep->end(), begin);
+        return first != m_ofNoStep->end() && *first <= end;
+    }
+
     // When the work of ranges ran, as PyTorch adds it; readers take it from the launches.
     void deviceRanges(const Track& track)
     {
         for (SpanId id = track.begin; id < track.end && m_good; ++id) {
             const Span& span = m_timeline.spans()[id];
             ++m_counts.spans;
+            if (m_timeline.labelOf(span).starts_with("ProfilerStep#") && holdsWorkOfNoStep(span.start, span.end)) continue;
             const auto [gpu, stream] = m_host.firstStreamFrom(id);
             event(R"({{"ph":"X","cat":"gpu_user_annotation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})", jsonText(m_timeline.nameOf(span)), gpu, stream,
                   at(span.start), microseconds(span.duration()), span.step == outsideSteps ? std::string() : fmt::format("\"step\":{}", span.step));
@@ -463,6 +482,7 @@ private:
     WorkBytes m_bytes;
     std::string m_buffer;
     std::string m_ranks;
+    std::optional<std::vector<Nanos>> m_ofNoStep; // starts of this rank's device work in no step; nothing: not looked for yet
     bool m_first = true;
     bool m_good = true;
     std::int64_t m_nextId = 1;

@@ -19,7 +19,7 @@ struct Pinned {
     Nanos band = 0;  // ±
 };
 
-// The median, and how far the middle four fifths are from it.
+// The median, and how far the middle 80 % are from it.
 Pinned pinnedBy(std::vector<Nanos> seen)
 {
     constexpr Nanos hop = 1'000;          // ends differ by a hop between devices, however many are seen

@@ -470,7 +470,7 @@ private:
         return true;
     }
 
-    // 0 is none, and so is what is below. Ids of merged ranks (process_ranks.h) are told apart by their processes' tags.
+    // 0 is none, and so is what is below. Ids of merged ranks (process_ranks.h) differ by their processes' tags.
     std::int64_t idOf(std::int64_t id)
     {
         constexpr int tagBits = 40;

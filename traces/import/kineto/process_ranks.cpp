@@ -212,7 +212,7 @@ std::vector<ForeignRank> byLaunches(const TraceThreads& threads, ForeignRank who
         if (most->second * 10 >= all * 9) ofDevice[process] = most->first;
     }
     for (const auto& [process, host] : ofDevice) taken.insert(host);
-    // As many devices as processes and nothing that tells them apart: in the order of both.
+    // As many devices as processes, and no call says whose they are: in the order of both.
     if (certain.empty() && likely.size() == hosts.size() && taken.size() != hosts.size()) {
         std::vector<std::string> devices;
         for (const auto& [process, votes] : likely) devices.push_back(process);
