@@ -30,15 +30,13 @@ inline constexpr Nanos betweenKernels = 30;  // HolisticTraceAnalysis' default
 
 struct RankDeviceIdle {
     int rank = 0;
-    int gpu = -1; // where the rank has several; −1: the only one
-    std::array<Nanos, deviceStateCount> time
-    {
-        bool wholeGraphs = false;     // among what computes: CUDA graphs traced as a whole, of which nobody knows what communicates
-    };                                // by DeviceState
-    Nanos window = 0;                 // the sum of `time`
-    std::int64_t lateLaunches = 0;    // gaps of cause Launch or Sync
-    SpanId longestGapBefore = noSpan; // what ran after the longest gap
+    int gpu = -1;                               // where the rank has several; −1: the only one
+    std::array<Nanos, deviceStateCount> time{}; // by DeviceState
+    Nanos window = 0;                           // the sum of `time`
+    std::int64_t lateLaunches = 0;              // gaps of cause Launch or Sync
+    SpanId longestGapBefore = noSpan;           // what ran after the longest gap
     Nanos longestGap = 0;
+    bool wholeGraphs = false; // among what computes: CUDA graphs traced as a whole, of which nobody knows what communicates
 
     Nanos of(DeviceState state) const { return time[static_cast<std::size_t>(state)]; }
 };

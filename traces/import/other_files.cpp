@@ -26,6 +26,24 @@ bool has(std::string_view text, std::string_view what)
     return text.find(what) != std::string_view::npos;
 }
 
+// Whether every bracket outside texts is closed: '{"traceEvents":[{"ph":"X"}' is not.
+bool isWhole(std::string_view json)
+{
+    int open = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < json.size(); ++i) {
+        const char c = json[i];
+        if (c == '\\' && quoted)
+            ++i;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            open += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1
+                                                                    : 0;
+    }
+    return open == 0 && !quoted;
+}
+
 // An object a line, from the first: the first is whole and another follows.
 std::string_view firstOfLines(std::string_view text)
 {
@@ -33,7 +51,7 @@ std::string_view firstOfLines(std::string_view text)
     if (end == std::string_view::npos) return {};
     std::string_view first = trimmed(text.substr(0, end));
     if (first.ends_with(',')) first = trimmed(first.substr(0, first.size() - 1));
-    return first.starts_with('{') && first.ends_with('}') && trimmed(text.substr(end)).starts_with('{') ? first : std::string_view();
+    return first.starts_with('{') && first.ends_with('}') && isWhole(first) && trimmed(text.substr(end)).starts_with('{') ? first : std::string_view();
 }
 
 // "[[1759300000000, 0, 512, 0], …": lists of numbers.

@@ -13,12 +13,13 @@ namespace stagewright {
 
 namespace {
 
-// "rank 3", "job, worker 1", "GPU 0", "process 2": the number; −1: the process is not a rank by its name. A number alone may count anything: "layer_3".
+// "rank 3", "job, worker 1", "GPU 0", "/device:GPU:0", "process 2": the number; −1: the process is not a rank by its name. A number alone may count anything: "layer_3".
 int rankOfProcess(std::string_view name)
 {
     std::string text = lowered(name);
     for (char& c : text)
         if (c == ' ' || c == ':') c = '_';
+    if (text.starts_with("/device_")) text.erase(0, 8); // XLA's "/device:GPU:0"
     const RankInName found = rankInName(text);
     if (found.said) return found.rank;
     for (const std::string_view word : {"gpu", "process", "proc"}) {
