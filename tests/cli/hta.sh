@@ -20,6 +20,22 @@ else # two ranks: products, a reduction that one of them hides in part, copies
         } >"traces/rank$rank.json"
     done
 fi
+# HolisticTraceAnalysis counts work whose launch the trace lacks; here it is in no step. Both get traces without it.
+cat >launched.py <<'PYTHON'
+import glob, gzip, json, os
+
+for path in glob.glob("traces/*"):
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
+        trace = json.load(file)
+    events = trace["traceEvents"]
+    launched = {e["args"]["correlation"] for e in events if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e.get("args", {})}
+    if launched:
+        trace["traceEvents"] = [e for e in events if e.get("cat") not in ("kernel", "gpu_memcpy", "gpu_memset") or e["args"].get("correlation") in launched]
+    os.remove(path)
+    with gzip.open(path.removesuffix(".gz") + ".gz", "wt") as file:
+        json.dump(trace, file)
+PYTHON
+python3 launched.py
 run stagewright import traces -o job.stagewright
 expect_code 0
 run stagewright report job.stagewright --json

@@ -184,7 +184,7 @@ expect_code 2
 expect_err 'spans are not planned for microbatches that differ in time'
 run stagewright plan -p 4 -m 8 --costs "$SOURCE/../data/costs/varlen_p4.json" --memory-limit 3B
 expect_code 1
-expect_err 'a cap of 3 is below the 4 that one microbatch needs'
+expect_err 'a cap of 3 B is below the 4 B that one microbatch needs'
 # a plan says what it leaves out, and then nothing is called optimal
 run stagewright plan -p 4 -m 8 --costs F=1,I=1,W=1,OPT=2 --perturb jitter=0.1 --json
 expect_code 0

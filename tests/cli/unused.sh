@@ -111,6 +111,7 @@ tried --collectives --collectives tree
 tried --replica-batch --replica-batch 4,4
 tried --speed --speed 1,0.5
 tried --cut --cut 0,1
+tried --link --link 5us,1GB/s
 complete sweep
 
 # keys of cost files where they can't matter: none of them is left unsaid

@@ -166,7 +166,7 @@ private slots:
             for (const Span& span : timeline.spansOf(track)) {
                 Bytes delta = 0;
                 for (const MemoryEvent& event : timeline.memoryOf(rank)) {
-                    if (event.category == MemoryCategory::Activations && event.time == span.end) delta += event.delta;
+                    if (event.category == MemoryCategory::Activations && event.microbatch == span.op.microbatch && event.time == span.end) delta += event.delta; // what an op holds inside it is of none
                 }
                 if (!isBusy(span.op.kind)) continue;
                 const auto known = deltas.emplace(std::pair(span.op.kind, span.op.stage), delta).first;

@@ -127,7 +127,7 @@ private slots:
         const auto found = explainDeadlock(s, strict());
         QStringList ways;
         for (const std::string& way : found->otherWays) ways += QString::fromStdString(way).section(' ', 0, 5);
-        for (const char* rule : {"grouped", "rank-parity", "pytorch", "batched"})
+        for (const char* rule : {"grouped", "pytorch", "batched"})
             QVERIFY2(ways.contains(QString("its messages where --lower %1 puts").arg(rule)) || QString::fromStdString(found->fixRule).contains(rule), rule);
         QVERIFY(found->worksIfBuffered);
     }

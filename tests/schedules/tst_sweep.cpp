@@ -39,7 +39,7 @@ private slots:
         };
         const SweepRow row = simulatePoint(point, sources);
         QVERIFY(row.good() && row.peaks.empty());
-        QVERIFY2(sweepCsv({row}).ends_with(",,\n"), sweepCsv({row}).c_str()); // no peak, no error
+        QVERIFY2(QRegularExpression(",,[0-9]+,\n$").match(QString::fromStdString(sweepCsv({row}))).hasMatch(), sweepCsv({row}).c_str()); // no peak, no error
     }
 
     void everyPointIsWhatSimulateSays()
@@ -121,7 +121,7 @@ private slots:
     {
         const auto rows = sweep({unitPoint("1f1b", Shape(4, 8), {}), unitPoint("interleaved-1f1b", Shape(4, 6, 2), {})});
         const auto lines = QString::fromStdString(sweepCsv(rows)).split(QLatin1Char('\n'));
-        QCOMPARE(lines[1], QString("1f1b,4,8,auto,4,\"F=1,I=1,W=1\",0,rank_share,33,33,0.272727,0.272727,4,"));
+        QCOMPARE(lines[1], QString("1f1b,4,8,auto,4,\"F=1,I=1,W=1\",0,rank_share,33,33,0.272727,0.272727,4,33,"));
         QVERIFY(lines[2].startsWith("interleaved-1f1b,4,6,2,"));
     }
 };

@@ -155,7 +155,7 @@ private slots:
         QTest::newRow("overlap") << 2 << "'rank 0': 0B0 from 9 to 20 ns overlaps 0F0 from 0 to 10 ns";
         QTest::newRow("edge") << 3 << "an edge from span 0 to 5, but there are 1";
         QTest::newRow("memory") << 4 << "a memory event of rank 1";
-        QTest::newRow("step") << 5 << "in step 0";
+        QTest::newRow("step") << 5 << "in step -1";
     }
     void refusals()
     {
@@ -163,7 +163,7 @@ private slots:
         QFETCH(QString, says);
         TimelineBuilder builder(Provenance::Measured, "wall", 1);
         const int track = builder.addTrack(which == 1 ? 2 : 0, Lane::Compute);
-        builder.addSpan(track, which == 0 ? spanOf(10, 5, "0F0") : spanOf(0, 10, "0F0", which == 5 ? -1 : 0));
+        builder.addSpan(track, which == 0 ? spanOf(10, 5, "0F0") : spanOf(0, 10, "0F0", which == 5 ? -2 : 0));
         if (which == 2) builder.addSpan(track, spanOf(9, 20, "0B0"));
         if (which == 3) builder.addEdge(0, 5, EdgeKind::Data, 0);
         if (which == 4) builder.addMemory({0, 1, -1, 0, 1, 0, MemoryCategory::Weights});

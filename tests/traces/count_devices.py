@@ -15,7 +15,7 @@ def kineto(path):
         events = json.load(file)["traceEvents"]
     ns = lambda us: round(us * 1000)
     work, launches, syncs = [], {}, []
-    copied = [0]
+    sizes, steps = [], []  # of copies, beside their correlations
     threads, library = {}, []  # of launches, by correlation; ranges of NCCL's
     for e in events:
         cat = e.get("cat")
@@ -24,7 +24,7 @@ def kineto(path):
         if cat in ("kernel", "gpu_memcpy", "gpu_memset"):
             work.append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), "copy" if cat != "kernel" else e["name"], e["args"].get("correlation")))
             if cat != "kernel":
-                copied[0] += e["args"].get("bytes", 0)
+                sizes.append((e["args"].get("correlation"), e["args"].get("bytes", 0)))
         elif cat in ("cuda_runtime", "cuda_driver"):
             if "correlation" in e.get("args", {}):
                 launches.setdefault(e["args"]["correlation"], ns(e["ts"]))
@@ -33,6 +33,12 @@ def kineto(path):
                 syncs.append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])))
         elif cat == "user_annotation" and e["name"].startswith("nccl:"):
             library.append((e["tid"], ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e["name"]))
+        elif cat == "user_annotation" and e["name"].startswith("ProfilerStep#"):
+            steps.append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])))
+    # What was launched outside the steps, or before the trace, is in none.
+    inside = lambda correlation: not steps or any(a <= launches.get(correlation, a - 1) <= b for a, b in steps)
+    work = [one for one in work if inside(one[3])]
+    copied = [sum(size for correlation, size in sizes if inside(correlation))]
     return [(named(work, launches, threads, library), launches, syncs, copied)]
 
 

@@ -214,8 +214,8 @@ private slots:
             std::ofstream(folder.filePath(QString::fromLatin1(name)).toStdString()) << traceOf(eventOf("kernel", "gemm", "0", 7, 1000, 10, correlated(1)), "'distributedInfo':{'rank':0,'world_size':1},");
         const ImportResult result = imported({folder.path().toStdString()});
         QCOMPARE(result.runs.size(), std::size_t{2});
-        QCOMPARE(result.runs[0].run.info.name, std::string("node7 1 of 2"));
-        QCOMPARE(result.runs[1].run.info.name, std::string("node7 2 of 2"));
+        QCOMPARE(result.runs[0].run.info.name, std::string("node7 (1)"));
+        QCOMPARE(result.runs[1].run.info.name, std::string("node7 (2)"));
     }
 };
 

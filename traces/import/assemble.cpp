@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/quantity.h"
+#include "schedules/base/step_number.h"
 #include "schedules/base/text.h"
 #include "schedules/base/time_limits.h"
 #include "traces/analysis/device_time.h"
@@ -304,6 +305,21 @@ JobParts partsOf(std::vector<ForeignRank>& ranks, OpReading& reading, const Mess
 
 } // namespace
 
+// Whether the marked steps, where there are some, hold work or a range other than their own.
+static bool anythingInSteps(const JobParts& parts)
+{
+    for (std::size_t r = 0; r < parts.ranks.size(); ++r) {
+        const RankOps& ops = parts.ops.ranks[r];
+        const ForeignRank& rank = parts.ranks[r];
+        if (!ops.markedSteps || !ops.ops.empty()) return true;
+        for (const DeviceSpan& work : rank.device)
+            if (stepOf(ops, rank, work) != outsideSteps) return true;
+        for (const ForeignSpan& range : rank.annotations)
+            if (stepAt(ops, range.start) != outsideSteps && !rank.names[range.name].starts_with("ProfilerStep#")) return true;
+    }
+    return false;
+}
+
 Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const std::string& name, const ImportOptions& options,
                                           const Progress& progress)
 {
@@ -347,6 +363,10 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
         ImportedRun one = job;
         one.run.info.name = pipelines.size() == 1 ? name : fmt::format("{} pipeline {}", name, p);
         JobParts parts = partsOf(ranks, reading, messages, pipelines[p]);
+        if (!anythingInSteps(parts)) {
+            for (RankOps& of : parts.ops.ranks) of = RankOps();
+            one.notes.emplace_back("nothing is in a marked step: the trace is one step");
+        }
         bool renumbered = false;
         for (std::size_t r = 0; r < parts.ranks.size(); ++r) renumbered = renumbered || parts.ranks[r].rank != static_cast<int>(r);
         if (renumbered) {

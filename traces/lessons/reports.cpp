@@ -68,6 +68,7 @@ Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
     out.emplace_back("ranks", timeline.ranks());
     out.emplace_back("makespan_ns", static_cast<double>(bubbles.makespan()));
     out.emplace_back("span_ns", static_cast<double>(bubbles.span));
+    out.emplace_back("whole_step_ns", static_cast<double>(bubbles.stepTime()));
     List ranks;
     for (std::size_t r = 0; r < bubbles.ranks.size(); ++r) {
         const RankBubbles& rank = bubbles.ranks[r];

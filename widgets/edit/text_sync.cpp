@@ -111,7 +111,7 @@ TypedOrder readTypedOrder(const QString& text, const Schedule& frame)
     auto refuse = [](std::string message, std::string remedy, TextSpan where) {
         return TypedOrder{Result<Schedule>(fail(ErrorCode::Invalid, std::move(message), std::move(remedy))), where};
     };
-    static const QRegularExpression blank(QStringLiteral("\\A[\\s,]*\\z"));
+    static const QRegularExpression blank(QStringLiteral("\\A(\\s*#[^\\n]*\\n)?[\\s,]*\\z"));
     Schedule out = frame;
     if (blank.match(text).hasMatch()) { // all ops were removed
         for (auto& row : out.order)

@@ -60,7 +60,7 @@ Result<void> change(const RunsChoice& options, RunFile& file, Session& session)
         session.note(fmt::format("run {} is deleted", *id));
     }
     for (const std::string& other : options.merge) {
-        if (auto done = file.merge(other); !done) return done;
+        if (auto done = file.merge(other, session.reporter("runs")); !done) return done;
         session.note(fmt::format("the runs of {} are added", other));
     }
     if (options.compact)

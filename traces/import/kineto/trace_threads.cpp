@@ -134,6 +134,12 @@ std::vector<ForeignRank> TraceThreads::byProcess(ForeignRank whole) const
     first.damaged = whole.damaged;
     first.repaired = whole.repaired;
     first.notes = std::move(whole.notes);
+    std::string apart;
+    for (const auto& [key, number] : others) {
+        const auto name = m_processNames.find(key.second);
+        apart += fmt::format("{}{}", apart.empty() ? "" : ", ", name == m_processNames.end() ? "process " + key.second : name->second);
+    }
+    if (!apart.empty()) first.notes.push_back(fmt::format("{} {} not named as a rank, so {} ranges are on the first rank", apart, others.size() == 1 ? "is" : "are", others.size() == 1 ? "its" : "their"));
     if (std::any_of(out.begin(), out.end(), [](const ForeignRank& rank) { return rank.rank < 0; }))
         for (std::size_t i = 0; i < out.size(); ++i) out[i].rank = static_cast<int>(i);
     return out;
