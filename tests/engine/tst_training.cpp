@@ -189,7 +189,7 @@ private slots:
             const Bytes workspace = (*training)->peak(MemoryCategory::Workspace)[r];
             QVERIFY(workspace > 0);
             if (stash > 0) QCOMPARE(workspace, Bytes(64 * 4));
-            QCOMPARE(peakOf(timeline, rank, MemoryCategory::Workspace), workspace);
+            QVERIFY(peakOf(timeline, rank, MemoryCategory::Workspace) >= workspace); // and what else was there only within an op
             QVERIFY((*training)->peak(MemoryCategory::Communication)[r] >= Bytes(16 * 4));
         }
     }
