@@ -1,7 +1,7 @@
 # Each cause of idle time provoked by its option, in a simulation and in a real training, and found again: of all causes it grows
 # most.
 # shellcheck shell=bash
-causes='warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler recompute_wait reload_wait launch'
+causes='warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler microbatch recompute_wait reload_wait launch'
 idle_times() { local each; for each in $causes; do printf '%s %s\n' "$each" "$(json "$@" idle_by_cause "$each")"; done; }
 # grown BEFORE AFTER: the cause that grew most, of two files of `idle_times`
 grown() { paste "$1" "$2" | awk '{ d = $4 - $2; if (NR == 1 || d > most) { most = d; name = $1 } } END { print name }'; }

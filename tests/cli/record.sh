@@ -28,7 +28,7 @@ expect_json 2 peak_activation_bytes
 expect_json 2 weight_bytes
 expect_that "the bubble is a share" number_between "$(json bubble_fraction)" 0 0.95
 sum=0
-for cause in warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler recompute_wait reload_wait launch; do
+for cause in warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler microbatch recompute_wait reload_wait launch; do
     sum=$((sum + $(json idle_by_cause $cause)))
 done
 expect_same "$sum" "$(json idle)"

@@ -33,7 +33,7 @@ expect_that 'nothing is said of weights' bash -c '! grep -q "no weights" err.txt
 # causes sum to idle
 run stagewright simulate -s zb-h1 -p 3 -m 6 --costs "$costs" --replicas 2 --shard weights --gather microbatch:prefetch=2 --reduce microbatch --json --log-level error
 idle=0
-for cause in warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler recompute_wait reload_wait launch collective; do
+for cause in warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler microbatch recompute_wait reload_wait launch collective; do
     idle=$(awk -v a="$idle" -v b="$(json idle_by_cause "$cause")" 'BEGIN { print a + b }')
 done
 expect_same "$(awk -v a="$idle" 'BEGIN { printf "%.4f", a }')" "$(json idle | awk '{ printf "%.4f", $1 }')"

@@ -4,7 +4,7 @@
 keys='schedule provenance clock ranks stages microbatches time_unit makespan span makespan_ns span_ns bubble_fraction
       bubble_rate_span peak_activation peak_activation_bytes idle_by_cause busy_by_cause overlap critical_path loss step_time_ns
       weight_bytes hung cycle victims straggler_rank gradient_error deviation'
-causes='warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler recompute_wait reload_wait launch collective'
+causes='warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler microbatch recompute_wait reload_wait launch collective'
 
 golden() { # golden SCHEDULE RANKS MICROBATCHES CHUNKS MAKESPAN SPAN PEAK0 PEAKLAST
     run stagewright simulate -s "$1" -p "$2" -m "$3" --chunks "$4" --json --log-level error

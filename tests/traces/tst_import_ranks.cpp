@@ -1,4 +1,4 @@
-// Which step, device and rank work of other tools' traces belongs to (traces that public threads report; issue 40 of this project).
+// Which step, device and rank work of other tools' traces belongs to (traces that public threads report).
 #include <QtTest/QtTest>
 
 #include <fstream>
@@ -61,6 +61,15 @@ class TestImportRanks : public QObject {
     Q_OBJECT
 
 private slots:
+    // A run whose steps hold nothing could be stored and not shown: then the trace is one step.
+    void stepsThatHoldNothing()
+    {
+        const ImportResult result = importedText(traceOf(eventOf("user_annotation", "ProfilerStep#5", "40", 40, 1000, 1000) + eventOf("kernel", "gemm", "0", 7, 5000, 100, correlated(1))));
+        QCOMPARE(result.runs.at(0).run.timeline->steps(), 1);
+        QVERIFY((kernelsByStep(*result.runs[0].run.timeline) == std::map<int, int>{{0, 1}}));
+        QVERIFY(notesSay(result.runs[0], "nothing is in a marked step: the trace is one step"));
+    }
+
     void kernelsAreInTheStepOfTheirLaunch()
     {
         const ImportResult with = importedText(hostAhead(true));
