@@ -448,7 +448,7 @@ private:
         return m_state.options.links.delay(m_rank, rank, static_cast<Bytes>(buffer.size() * sizeof(float)));
     }
 
-    // Of a message that is sent now: behind those before it on its link. What else holds it up is the transport's: its receive, or its turn.
+    // When a message that is sent now arrives: behind those before it on its link. The transport adds what else delays it, its receive or its turn.
     Nanos arrivalAt(int rank, const Buffer& buffer)
     {
         const Nanos now = monotonicNow();

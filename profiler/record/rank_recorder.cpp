@@ -70,7 +70,7 @@ void RankRecorder::writeMemory(EventKind kind)
 }
 
 // What the rank held at once within the op beyond its workspace and weights there: a backward's gradients come before its activations are gone.
-// Of activations only what is still there at the end, and of no microbatch: whose they are is read off there.
+// Activations count only as far as they are still there at the end, and without a microbatch: readers take whose they are from the end.
 template <typename One>
 void RankRecorder::writeRest(const One& one)
 {

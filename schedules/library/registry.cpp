@@ -224,7 +224,7 @@ Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, doubl
 
 namespace {
 
-// Of one replica's compute order.
+// Names one replica's compute order.
 std::string nameOf(const Schedule& schedule)
 {
     if (schedule.ranks < 1 || schedule.microbatches < 1 || schedule.stages % schedule.ranks != 0) return {};

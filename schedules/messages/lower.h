@@ -54,7 +54,7 @@ Schedule withoutCollectives(const Schedule& schedule);
 // The inverse of lowering with collectives: without sends, receives, UNSHARD and RESHARD. REDUCE_GRAD stays where stages have copies.
 // Lists whose ranks share state lose it with that: to lower others than the given ones, take withoutMessages().
 Schedule withoutCommunication(const Schedule& schedule);
-// Of synchronous lists with collectives only their compute ops: without OPT, too. By that a schedule of shared state is recognised.
+// Synchronous lists with collectives keep only their compute ops, without OPT, too: by these a schedule of shared state is recognised.
 Schedule computeOrder(const Schedule& schedule);
 
 } // namespace stagewright

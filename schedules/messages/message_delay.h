@@ -15,7 +15,7 @@ namespace stagewright {
 // Bytes of the messages above each stage; where microbatches differ in size, microbatch after microbatch.
 std::vector<Bytes> boundaryOf(const Schedule& schedule, const CostModel& costs);
 
-// Of the message that `op` of `rank` takes from `stage` (its own stage + offset), for copies, counts, slices and
+// The message that `op` of `rank` takes from `stage` (its own stage + offset), for copies, counts, slices and
 // halves too. slices: how many equal ones a microbatch has, where the schedule gives no lengths.
 Transit messageTransit(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op,
                        int stage, int offset, int rank, int slices = 1);

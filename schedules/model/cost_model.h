@@ -149,7 +149,7 @@ public:
     // By replica of the schedule: samples of its microbatches ÷ those that `memory` is of; its ranks' durations have it already. Empty: 1.
     std::vector<double> sizes;
     Bytes sized(Bytes bytes, int replica) const; // of a microbatch there, rounded once
-    // Of one microbatch, with activations and messages at its own size (sizes, relativeSize()).
+    // The memory of one microbatch, with activations and messages at its own size (sizes, relativeSize()).
     StageMemory memoryOf(const Schedule& schedule, int stage, int microbatch) const;
     std::vector<LayerCosts> layers; // in the model's order, PerOp first; empty: not known (schedules/model/layer_costs.h)
     // Where each sequence slice starts, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a slice

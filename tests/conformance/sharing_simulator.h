@@ -183,7 +183,7 @@ private:
         return any;
     }
 
-    // Of ops that are over now: behind the collectives that their rank's lane has by now, if the message takes any time.
+    // Messages of ops that are over now leave behind the collectives that their rank's lane has by now, if they take any time.
     bool tellDepartures()
     {
         bool any = false;
@@ -242,7 +242,7 @@ private:
         return any;
     }
 
-    // Of several that are whole at one moment: the one that comes first in a list.
+    // If several are whole at one moment, the one that comes first in a list goes first.
     std::tuple<std::size_t, int, int> keyOf(const Place& place)
     {
         std::size_t first = place.second;

@@ -120,7 +120,7 @@ private slots:
         QVERIFY(describeDeadlock(*found).find("it works if the messages of a rank don't share one stream\n") != std::string::npos);
         QVERIFY(!validate(s, stream).valid() && !simulate(s, CostModel::uniform(s), stream));
     }
-    // Of an order that hangs in every other way too, several ways out are named (pytorch's pull request 178815).
+    // Several ways out are named, not one order alone (pytorch's pull request 178815).
     void severalWaysOut()
     {
         const Schedule s = lowered("1f1b", 4, 8);

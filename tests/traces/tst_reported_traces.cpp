@@ -536,7 +536,7 @@ private slots:
         QVERIFY(result.error().message.starts_with("file " + path));
     }
 
-    // Of unnumbered collectives one that a rank lacks is alone, the others keep their counterparts.
+    // An unnumbered collective that a rank lacks is alone; the others keep their counterparts.
     void oneCollectiveMissing_data()
     {
         QTest::addColumn<QList<int>>("lacking"); // by rank 1

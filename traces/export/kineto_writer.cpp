@@ -244,7 +244,7 @@ private:
 
     bool isFill(SpanId copy) const { return classOfCopy(m_timeline.nameOf(m_timeline.spans()[copy])) == KernelClass::Fill; }
 
-    // Of a kernel or copy: that of the call that launched it, a number of its own or that of the graph's launch.
+    // A kernel or copy has the correlation of the call that launched it: a number of its own, or that of the graph's launch.
     std::uint64_t correlationOf(SpanId work) const
     {
         const SpanId graph = m_host.graphOf(work);

@@ -24,7 +24,7 @@ struct ExecutedRun {
 Result<ExecutedRun> executedRun(const Run& run);
 // The same with other costs, whose links stay.
 Result<ExecutedRun> executedRun(const Run& run, CostModel costs);
-// Of a usual step: without a fitted jitter, whose draws are not the run's.
+// A usual step has no fitted jitter, as its draws are not the run's.
 Result<ExecutedRun> usualRun(const Run& run);
 
 // The schedule as the device ran it. If the timeline has no two ops in one interval, it ran pairs one op after the other: the

@@ -11,7 +11,7 @@ namespace stagewright {
 
 // By how a file of JSON starts (uncompressed); nothing: it may be a trace. Without the file's name.
 std::optional<Error> otherJsonOf(std::string_view head);
-// Of a file that no format takes, with its name.
+// Says what a file is that no format takes, with its name.
 Error unknownFile(const std::string& path, std::string_view head);
 
 } // namespace stagewright

@@ -67,9 +67,9 @@ struct DeviceTrack {
 // way. Tracks by name, kernels first.
 std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop);
 
-// Of what belongs to no op: the step at a time of the host; outsideSteps (step_number.h) before, after and between marked ones.
+// The step of what belongs to no op, at a time of the host; outsideSteps (step_number.h) before, after and between marked ones.
 int stepAt(const RankOps& ops, Nanos time);
-// Of work on a device: that of its launch; without one the step whose range on the device holds its start, on its own stream or on the others
+// The step of work on a device: that of its launch; without one the step whose range on the device holds its start, on its own stream or on the others
 // of its GPU if they agree; else outsideSteps. One step in all has everything, unless it is marked.
 int stepOf(const RankOps& ops, const ForeignRank& rank, const ForeignSpan& work, Nanos launched);
 int stepOf(const RankOps& ops, const ForeignRank& rank, const DeviceSpan& work);

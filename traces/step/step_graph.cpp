@@ -285,7 +285,7 @@ std::vector<RankSlowness> StepGraph::slowness(const std::vector<Nanos>& medians)
     return slownessOf(work, static_cast<int>(m_scenario.order.size()));
 }
 
-// Of two stages at least: on one alone a long op may be due to its rank. A factor is the least of its stages', and counts beyond twice what stages
+// Only stages in twos or more show a long microbatch: on one alone a long op may be due to its rank. A factor is the least of its stages', and counts beyond twice what stages
 // usually disagree by.
 std::vector<double> StepGraph::longMicrobatches(const std::vector<Nanos>& medians) const
 {

@@ -92,7 +92,7 @@ public:
     // Of a run file that is written: digests of its tables (table_digests.h), which every commit renews. Else null.
     void keepDigests();
     TableDigests* digests() const { return m_digests.get(); }
-    // Of a file in WAL mode: every commit finds room in the file for all its pages, also those that are in the log only, so that they can be put into it on a full
+    // In WAL mode every commit finds room in the file for all its pages, also those that are in the log only, so that they can be put into it on a full
     // disk. 0: no more.
     void keepRoom(std::int64_t pageSize);
     Result<void> makeRoom();

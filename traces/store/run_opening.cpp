@@ -22,7 +22,7 @@ namespace {
 
 constexpr int firstPages = 8192; // bytes, of files that no recording has grown: blocks are read in few pieces
 
-// Of the runs whose writer was killed those with a measured step are interrupted; the others go.
+// Runs whose writer was killed become interrupted if they have a measured step; the others go.
 Result<void> settleRuns(Database& database)
 {
     std::vector<std::int64_t> unmeasured;

@@ -22,7 +22,7 @@ struct OptionVariation {
     CostOptions changed;
 };
 
-// Of unit costs another number for each kind that is written.
+// Tries another number for each kind that is written in unit costs.
 void addKinds(const CostOptions& options, std::vector<OptionVariation>& out)
 {
     const auto parts = split(options.costs, ",");

@@ -10,7 +10,7 @@ namespace stagewright {
 // Control characters become blanks, bytes that are not UTF-8 question marks.
 std::string repairedEvent(std::string_view json);
 
-// Of the text between a string's quotes: a path of Windows with single backslashes that happen to be escapes, "C:\temp\new.py(7): forward".
+// Whether the text between a string's quotes is a path of Windows with single backslashes that happen to be escapes, such as "C:\temp\new.py(7): forward".
 bool isPathOfEscapes(std::string_view raw);
 
 } // namespace stagewright
