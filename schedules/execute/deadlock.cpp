@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/check/validate.h"
 #include "schedules/messages/lower.h"
 #include "schedules/messages/message_execution.h"
@@ -231,11 +232,6 @@ void tryGrouping(const Schedule& schedule, const CellSpace& cells, const Channel
     if (onCircle) out.groupingWorks = Attempt(grouped, cells, channels).ended;
 }
 
-std::string countOf(std::size_t number, std::string_view what)
-{
-    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
-}
-
 // Beside the fix: fewer moves, other channels, the places that other rules give to the messages.
 void findOtherWays(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle, Deadlock& out)
 {
@@ -246,7 +242,7 @@ void findOtherWays(const Schedule& schedule, const CellSpace& cells, const Chann
         if (moved.fixed) {
             const OrderChange& first = moved.fix.front();
             std::string way = fmt::format("on rank {} move {} from op {} to op {}", first.rank, toText(first.op), first.from, first.to);
-            if (moved.fix.size() > 1) way += fmt::format(", and {}", countOf(moved.fix.size() - 1, "more move"));
+            if (moved.fix.size() > 1) way += fmt::format(", and {}", counted(static_cast<long long>(moved.fix.size()) - 1, "more move"));
             out.otherWays.push_back(std::move(way));
         }
     }
@@ -269,7 +265,7 @@ void findOtherWays(const Schedule& schedule, const CellSpace& cells, const Chann
                 i += size - 1;
             }
         std::string way = fmt::format("its messages where --lower {} puts them", toText(rule));
-        if (groups > 0) way += fmt::format(", in {} of up to {} messages", countOf(groups, "group"), largest);
+        if (groups > 0) way += fmt::format(", in {} of up to {} messages", counted(static_cast<long long>(groups), "group"), largest);
         out.otherWays.push_back(std::move(way));
     }
 }
