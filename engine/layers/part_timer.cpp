@@ -25,7 +25,7 @@ std::int64_t PartTimer::now() const
 void PartTimer::settle()
 {
     for (std::size_t part = 0; part < m_samples.size(); ++part)
-        for (std::size_t kind = 0; kind < opKindCount; ++kind) {
+        for (std::size_t kind = 0; kind < allKinds().size(); ++kind) {
             auto& settled = m_settled[part][kind];
             for (const auto& [from, to] : m_samples[part].kinds[kind])
                 if (settled.size() < 4 * mostSamples) settled.push_back(m_clock ? m_clock->timeOf(to) - m_clock->timeOf(from) : to - from);
@@ -33,11 +33,11 @@ void PartTimer::settle()
         }
 }
 
-std::vector<std::array<Nanos, opKindCount>> PartTimer::medians() const
+std::vector<std::array<Nanos, opKindRoom>> PartTimer::medians() const
 {
-    std::vector<std::array<Nanos, opKindCount>> out(m_settled.size());
+    std::vector<std::array<Nanos, opKindRoom>> out(m_settled.size());
     for (std::size_t part = 0; part < m_settled.size(); ++part)
-        for (std::size_t kind = 0; kind < opKindCount; ++kind)
+        for (std::size_t kind = 0; kind < allKinds().size(); ++kind)
             if (!m_settled[part][kind].empty()) out[part][kind] = lowerMedian(m_settled[part][kind]);
     return out;
 }

@@ -38,16 +38,16 @@ public:
     // Between ops, any thread, while nothing is under way and before a device forgets its stamps: once a step.
     void settle();
     // By part; 0: never timed. Any thread, settled.
-    std::vector<std::array<Nanos, opKindCount>> medians() const;
+    std::vector<std::array<Nanos, opKindRoom>> medians() const;
 
 private:
     std::int64_t now() const;
 
     struct Part {
-        std::array<std::vector<std::pair<std::int64_t, std::int64_t>>, opKindCount> kinds; // clock readings, not settled
+        std::array<std::vector<std::pair<std::int64_t, std::int64_t>>, opKindRoom> kinds; // clock readings, not settled
     };
     std::vector<Part> m_samples;
-    std::vector<std::array<std::vector<Nanos>, opKindCount>> m_settled;
+    std::vector<std::array<std::vector<Nanos>, opKindRoom>> m_settled;
     DeviceClock* m_clock = nullptr;
     std::int64_t m_last = 0;
     bool m_cpu = false;

@@ -53,7 +53,7 @@ private:
 // Of the receive's first microbatch.
 inline MessageKey messageOf(const Op& receive)
 {
-    return {receive.microbatch, receive.stage, receive.kind == OpKind::RecvB, receive.half, receive.slice};
+    return {receive.microbatch, receive.stage, carriesGradient(receive.kind), receive.half, receive.slice};
 }
 
 // The slice and half that a message between these two ops has; both must touch.
@@ -73,8 +73,8 @@ inline MessageKey messageBetween(const Op& producer, const Op& consumer, int mic
 template <typename Visit>
 void eachMessage(const Schedule& schedule, const OpIndex& index, const Op& op, Visit&& visit)
 {
-    const KindRule& rule = ruleOf(op.kind);
-    const bool moves = op.kind == OpKind::Forward || isReturn(op.kind);
+    const KindTraits& rule = ruleOf(op.kind);
+    const bool moves = isForward(op.kind) || isReturn(op.kind);
     for (std::size_t n = 0; moves && n < rule.needCount; ++n) {
         const Need& need = rule.needs[n];
         const int stage = op.stage + need.stageOffset;

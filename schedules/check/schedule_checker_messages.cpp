@@ -15,7 +15,7 @@ namespace {
 
 std::string cargo(const Op& message)
 {
-    const bool forward = message.kind == OpKind::SendF || message.kind == OpKind::RecvF;
+    const bool forward = carriesActivation(message.kind);
     return forward ? "activations" : "gradient";
 }
 
@@ -39,7 +39,7 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
 {
     const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
     const bool send = isSend(op.kind);
-    const bool forward = op.kind == OpKind::SendF || op.kind == OpKind::RecvF;
+    const bool forward = carriesActivation(op.kind);
     const int neighbour = op.stage + (send == forward ? 1 : -1);
     if (neighbour < 0 || neighbour >= schedule.stages)
         return add(FaultKind::BadOp, rank, position, op, fmt::format("there is no stage {} to {}", neighbour, send ? "send to" : "receive from"),
@@ -87,13 +87,13 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
 // A stage sends more than its neighbour receives, and another receives more than its neighbour sends: one skips the stages between.
 bool ScheduleChecker::isSkipped(const Op& message)
 {
-    const bool forward = message.kind == OpKind::SendF || message.kind == OpKind::RecvF;
+    const bool forward = carriesActivation(message.kind);
     if (!skipped) {
         std::map<std::pair<bool, int>, std::map<int, int>> left; // by the lower stage of a boundary: sends less receives
         for (const auto& ops : schedule.order)
             for (const Op& op : ops) {
                 if (!isMessage(op.kind)) continue;
-                const bool up = op.kind == OpKind::SendF || op.kind == OpKind::RecvF;
+                const bool up = carriesActivation(op.kind);
                 const int below = isSend(op.kind) == up ? op.stage : op.stage - 1;
                 left[{up, op.microbatch}][below] += isSend(op.kind) ? 1 : -1;
             }
@@ -111,7 +111,7 @@ void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pa
 {
     const CellSpace& cells = index.cells();
     const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
-    const KindRule& rule = ruleOf(op.kind);
+    const KindTraits& rule = ruleOf(op.kind);
     const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
     for (std::size_t n = 0; n < rule.needCount; ++n) {
         const int stage = op.stage + rule.needs[n].stageOffset;
@@ -127,7 +127,7 @@ void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pa
             const std::uint32_t message = pairs.bringing(product == Product::Gradient, own);
             if (message == noOp) {
                 Op receive = op;
-                receive.kind = op.kind == OpKind::Forward ? OpKind::RecvF : OpKind::RecvB;
+                receive.kind = receiveKind(!isForward(op.kind));
                 add(FaultKind::Count, rank, position, op,
                     fmt::format("no {} before it; rank {} makes its {} with {}", toText(receive), place.rank, cargo(receive),
                                 toText(producer)),

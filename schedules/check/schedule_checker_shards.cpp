@@ -37,9 +37,9 @@ void ScheduleChecker::checkShards()
         bool any = false;
         for (const Op& op : ops) { // as the step before left them
             Weights& now = stages[op.stage].now;
-            if (op.kind == OpKind::Optimizer && now == Weights::Gathered) now = Weights::Stepped;
-            if (op.kind != OpKind::Unshard && op.kind != OpKind::Reshard) continue;
-            now = op.kind == OpKind::Unshard ? Weights::Gathered : Weights::Sharded;
+            if (isOptimizer(op.kind) && now == Weights::Gathered) now = Weights::Stepped;
+            if (!isGather(op.kind) && !isRelease(op.kind)) continue;
+            now = isGather(op.kind) ? Weights::Gathered : Weights::Sharded;
             any = true;
         }
         if (!any) continue;
@@ -49,16 +49,16 @@ void ScheduleChecker::checkShards()
             if (stage.now == Weights::Whole) continue;
             const std::string_view title = ruleOf(op.kind).title;
             const auto become = [&](Weights now) { stage = {now, i, false}; };
-            const std::string gather = toText(makeOp(OpKind::Unshard, op.stage));
-            const std::string release = toText(makeOp(OpKind::Reshard, op.stage));
-            if (op.kind == OpKind::Unshard) {
+            const std::string gather = toText(makeGather(op.stage));
+            const std::string release = toText(makeRelease(op.stage));
+            if (isGather(op.kind)) {
                 if (stage.now == Weights::Gathered && stage.since) { // what the step before left gathered is gathered again
                     add(FaultKind::Duplicate, r, i, op, fmt::format("the weights are gathered already, at op {}", *stage.since),
                         fmt::format("remove it, or release the weights before it with {}", release));
                     addOther(r, *stage.since, ops[*stage.since]);
                 }
                 become(Weights::Gathered);
-            } else if (op.kind == OpKind::Reshard) {
+            } else if (isRelease(op.kind)) {
                 if (stage.now == Weights::Sharded) {
                     add(FaultKind::Duplicate, r, i, op,
                         stage.since ? fmt::format("the weights are released already, at op {}", *stage.since)
@@ -67,7 +67,7 @@ void ScheduleChecker::checkShards()
                     if (stage.since) addOther(r, *stage.since, ops[*stage.since]);
                 }
                 become(Weights::Sharded);
-            } else if (op.kind == OpKind::Optimizer) {
+            } else if (isOptimizer(op.kind)) {
                 if (stage.now == Weights::Gathered) become(Weights::Stepped);
             } else if (ruleOf(op.kind).needsWeights && stage.now != Weights::Gathered && !stage.reported) {
                 const bool stepped = stage.now == Weights::Stepped;
@@ -110,16 +110,16 @@ void ScheduleChecker::checkLeftOut()
             const Op& op = schedule.order[r][i];
             Uses& uses = ranks[r][op.stage];
             if (ruleOf(op.kind).needsWeights && uses.needs == nowhere) uses.needs = i;
-            if (op.kind == OpKind::Backward || op.kind == OpKind::WeightGrad) uses.gradient = i;
-            if (op.kind == OpKind::Optimizer) uses.step = i;
-            if (op.kind != OpKind::Optimizer && !isCollective(op.kind)) continue;
+            if (makesWeightGradient(op.kind)) uses.gradient = i;
+            if (isOptimizer(op.kind)) uses.step = i;
+            if (!isOptimizer(op.kind) && !isCollective(op.kind)) continue;
             Seen& alike = seen[several(op.stage)];
-            alike.stepped = alike.stepped || op.kind == OpKind::Optimizer;
-            uses.gathers = uses.gathers || op.kind == OpKind::Unshard;
-            uses.reduces = uses.reduces || op.kind == OpKind::ReduceGrad;
-            if (op.kind == OpKind::Unshard) alike.gathered = op.stage;
-            if (op.kind == OpKind::ReduceGrad) alike.reduced = op.stage;
-            alike.released = alike.released || op.kind == OpKind::Reshard;
+            alike.stepped = alike.stepped || isOptimizer(op.kind);
+            uses.gathers = uses.gathers || isGather(op.kind);
+            uses.reduces = uses.reduces || isReduction(op.kind);
+            if (isGather(op.kind)) alike.gathered = op.stage;
+            if (isReduction(op.kind)) alike.reduced = op.stage;
+            alike.released = alike.released || isRelease(op.kind);
         }
     if (std::all_of(std::begin(seen), std::end(seen), [](const Seen& one) { return one.gathered < 0 && one.reduced < 0; })) return;
     for (std::size_t r = 0; r < ranks.size(); ++r)
@@ -130,7 +130,7 @@ void ScheduleChecker::checkLeftOut()
             const int rank = static_cast<int>(r);
             const auto others = [s](int stage) { return stage == s ? std::string("on another rank they are") : fmt::format("those of stage {} are", stage); };
             if (alike.gathered >= 0 && !uses.gathers && uses.needs != nowhere) {
-                const std::string gather = toText(makeOp(OpKind::Unshard, s));
+                const std::string gather = toText(makeGather(s));
                 const bool behind = !alike.released && uses.step != nowhere;
                 const std::size_t at = behind ? uses.step : uses.needs;
                 add(FaultKind::Count, rank, at, schedule.order[r][at], fmt::format("the weights of stage {} are never gathered on rank {}, but {}", s, r, others(alike.gathered)),
@@ -139,7 +139,7 @@ void ScheduleChecker::checkLeftOut()
             if (alike.reduced >= 0 && !uses.reduces && uses.gradient != nowhere && (alike.stepped || several(s) == 0)) // else copies reduce at the step's end
                 add(FaultKind::Count, rank, uses.gradient, schedule.order[r][uses.gradient],
                     fmt::format("the gradients of stage {} are never reduced on rank {}, but {}", s, r, others(alike.reduced)),
-                    fmt::format("add {} after it", toText(makeOp(OpKind::ReduceGrad, s))));
+                    fmt::format("add {} after it", toText(makeReduction(s))));
         }
 }
 
@@ -156,16 +156,16 @@ void ScheduleChecker::checkReductions()
         std::map<int, std::size_t> wholes;            // by stage: a reduction of the whole batch
         std::map<int, std::size_t> parts;
         for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (ops[i].kind != OpKind::ReduceGrad) continue;
+            if (!isReduction(ops[i].kind)) continue;
             (hasMicrobatch(ops[i]) ? parts : wholes).try_emplace(ops[i].stage, i);
         }
         if (parts.empty()) continue;
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
             if (!parts.contains(op.stage)) continue;
-            if (op.kind == OpKind::Backward || op.kind == OpKind::WeightGrad)
+            if (makesWeightGradient(op.kind))
                 for (int k = 0; k < op.count; ++k) cells[{op.stage, op.microbatch + k}].gradient = i;
-            if (op.kind != OpKind::ReduceGrad || !hasMicrobatch(op)) continue;
+            if (!isReduction(op.kind) || !hasMicrobatch(op)) continue;
             if (const auto whole = wholes.find(op.stage); whole != wholes.end()) {
                 add(FaultKind::Duplicate, r, i, op, fmt::format("gradients reduced twice; {} at op {} reduces the whole batch", toText(ops[whole->second]), whole->second),
                     "remove one of the two");
@@ -190,7 +190,7 @@ void ScheduleChecker::checkReductions()
                 if (wholes.contains(key.first)) continue; // reported above
                 add(FaultKind::Count, r, cell.gradient, ops[cell.gradient],
                     fmt::format("its gradient is not reduced, but those of other microbatches are; {} is at op {}", toText(ops[parts.at(key.first)]), parts.at(key.first)),
-                    fmt::format("add {} after it", toText(makeOp(OpKind::ReduceGrad, key.first, key.second))));
+                    fmt::format("add {} after it", toText(makeReduction(key.first, key.second))));
                 addOther(r, parts.at(key.first), ops[parts.at(key.first)]);
             } else if (cell.reduction < cell.gradient) {
                 add(FaultKind::Order, r, cell.reduction, ops[cell.reduction],
@@ -210,7 +210,7 @@ void ScheduleChecker::checkMembers(OpKind kind)
     std::vector<char> seen(static_cast<std::size_t>(schedule.stages), 0);
     for (int r = 0; r < schedule.ranks; ++r)
         for (const Op& op : schedule.order[static_cast<std::size_t>(r)]) {
-            if (op.kind != kind || (kind == OpKind::ReduceGrad && !hasMicrobatch(op))) continue; // of a whole batch: else at the step's end
+            if (op.kind != kind || (isReduction(kind) && !hasMicrobatch(op))) continue; // of a whole batch: else at the step's end
             ++counts[{op.stage, r}];
             seen[op.stage] = 1;
         }
@@ -231,7 +231,7 @@ void ScheduleChecker::checkMembers(OpKind kind)
         fault.op = makeOp(kind, s);
         fault.message = fmt::format("stage {}: {} {} ops on rank {}, but {} on rank {}; all ranks of a stage take part in each", s, countOf(least),
                                     ruleOf(kind).text, least, countOf(most), most);
-        fault.remedy = kind == OpKind::Unshard ? "gather once a batch, or give each rank as many" : "reduce once a batch, or give each rank as many";
+        fault.remedy = isGather(kind) ? "gather once a batch, or give each rank as many" : "reduce once a batch, or give each rank as many";
         out.faults.push_back(std::move(fault));
     }
 }

@@ -37,7 +37,7 @@ void ScheduleChecker::checkStageOps()
         for (const int s : schedule.placement.stagesOf(r))
             stages[static_cast<std::size_t>(s)].held = true;
         for (std::size_t i = 0; i < ops.size(); ++i)
-            if (ops[i].kind == OpKind::Backward || ops[i].kind == OpKind::WeightGrad) stages[ops[i].stage].lastGradient = i;
+            if (makesWeightGradient(ops[i].kind)) stages[ops[i].stage].lastGradient = i;
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
             if (!isStageOp(op.kind) && !isCollective(op.kind)) continue;
@@ -50,7 +50,7 @@ void ScheduleChecker::checkStageOps()
                 continue;
             }
             if (!isStageOp(op.kind)) continue;
-            if (op.kind == OpKind::ReduceGrad && hasMicrobatch(op)) { // checkReductions()
+            if (isReduction(op.kind) && hasMicrobatch(op)) { // checkReductions()
                 if (synchronous && stage.optimizer != nowhere) {
                     add(FaultKind::Order, r, i, op,
                         fmt::format("{} after the stage's optimizer, which is at op {}", title, stage.optimizer), "move it before the optimizer");
@@ -58,7 +58,7 @@ void ScheduleChecker::checkStageOps()
                 }
                 continue;
             }
-            std::size_t& first = op.kind == OpKind::Optimizer ? stage.optimizer : stage.reduction;
+            std::size_t& first = isOptimizer(op.kind) ? stage.optimizer : stage.reduction;
             const std::size_t before = first;
             first = std::min(first, i);
             if (!synchronous) continue;
@@ -72,7 +72,7 @@ void ScheduleChecker::checkStageOps()
                                 stage.lastGradient),
                     fmt::format("move it after {}", toText(ops[stage.lastGradient])));
                 addOther(r, stage.lastGradient, ops[stage.lastGradient]);
-            } else if (op.kind == OpKind::ReduceGrad && stage.optimizer != nowhere) {
+            } else if (isReduction(op.kind) && stage.optimizer != nowhere) {
                 add(FaultKind::Order, r, i, op,
                     fmt::format("{} after the stage's optimizer, which is at op {}", title, stage.optimizer),
                     "move it before the optimizer");
@@ -90,7 +90,7 @@ void ScheduleChecker::checkStageOps()
         Fault fault;
         fault.kind = FaultKind::Count;
         fault.rank = without[i];
-        fault.op = makeOp(OpKind::Optimizer, without[i + 1]);
+        fault.op = makeOptimizer(without[i + 1]);
         fault.message = synchronous
                             ? fmt::format("stage {}: no optimizer op on rank {}, but stage {} has one", without[i + 1], without[i], with)
                             : fmt::format("stage {}: no optimizer op on rank {}, but the weights are {}", without[i + 1],
@@ -105,7 +105,7 @@ void ScheduleChecker::checkRecompute(const OpIndex& index)
     for (int r = 0; r < schedule.ranks; ++r) {
         const auto& ops = schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (ops[i].kind != OpKind::Recompute) continue;
+            if (!isRecompute(ops[i].kind)) continue;
             index.cells().each(ops[i], ops[i].stage, [&](std::size_t cell) {
                 const std::uint32_t id = index.producer(Product::Gradient, cell);
                 if (id == noOp) return true;

@@ -83,7 +83,7 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
             const Product product = productOf(op.kind);
-            if ((product == Product::None && op.kind != OpKind::Reload) || isMessage(op.kind)) continue;
+            if ((product == Product::None && !isReload(op.kind)) || isMessage(op.kind)) continue;
             for (int k = 0; k < op.count; ++k) {
                 const int home = schedule.placement.rankOf(op.stage, op.microbatch + k);
                 if (home == r) continue;
@@ -110,7 +110,7 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
             });
             index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) {
                 if (id == noOp) {
-                    if (op.kind == OpKind::Reload) // what else lacks its input is counted
+                    if (isReload(op.kind)) // what else lacks its input is counted
                         add(FaultKind::Count, r, i, op, "a reload without its offload", fmt::format("add {} before it, or remove it", toText(makeOp(OpKind::Offload, op.stage, op.microbatch))));
                     return;
                 }
@@ -167,7 +167,7 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
         added.message = std::move(message);
         added.remedy = std::move(remedy);
     };
-    const bool forwardOnly = !hasAny([](OpKind kind) { return isReturn(kind) || kind == OpKind::WeightGrad; });
+    const bool forwardOnly = !hasAny(isOfBackward);
     if (forwardOnly)
         fault(0, OpKind::Backward, 0, "forwards only: no stage has a backward",
               "inference and evaluation have no schedule here: in a training step every stage goes back for every microbatch");
@@ -182,7 +182,7 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
                 const std::size_t cell = cells.cell(s, j) + sub;
                 const std::uint32_t gradient = index.producer(Product::Gradient, cell);
                 const bool weight = index.producer(Product::WeightGradient, cell) != noOp;
-                const bool split = gradient != noOp && kindAt(gradient) == OpKind::InputGrad;
+                const bool split = gradient != noOp && isInputGrad(kindAt(gradient));
                 lacks[0] |= index.producer(Product::Activation, cell) == noOp;
                 lacks[1] |= gradient == noOp;
                 lacks[2] |= split && !weight;

@@ -47,7 +47,7 @@ Result<EditResult> removeDelay(const Schedule& schedule, int rank, std::size_t p
 {
     if (auto checked = checkPosition(schedule, rank, position); !checked) return tl::unexpected(checked.error());
     const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
-    if (op.kind != OpKind::Filler)
+    if (!isDelay(op.kind))
         return fail(ErrorCode::Usage,
                     fmt::format("rank {}, op {} ({}): only a delay can be removed", rank, position, toText(op)),
                     "every other op is needed; move it instead");

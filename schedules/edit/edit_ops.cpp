@@ -121,7 +121,7 @@ Result<Edited> moveToRank(const Schedule& schedule, OpPosition from, int toRank,
     Edited out{schedule, {}};
     EditRow source(schedule, from.rank), target(schedule, toRank);
     const auto at = static_cast<std::size_t>(std::clamp<long>(to, 0, static_cast<long>(target.entries.size())));
-    if (op.kind == OpKind::Filler) {
+    if (isDelay(op.kind)) {
         const std::vector<int> stages = schedule.placement.stagesOf(toRank);
         source.erase(static_cast<std::size_t>(from.position));
         target.insert(at, makeFiller(stages.empty() ? 0 : stages.front(), op.delay));
@@ -250,7 +250,7 @@ Result<Edited> splitBackward(const Schedule& schedule, const std::vector<OpPosit
         for (std::size_t i = 0; i < row.entries.size(); ++i) {
             EditRow::Entry entry = row.entries[i];
             const bool pairGoesOn = entry.pairId >= 0 && i + 1 < row.entries.size() && row.entries[i + 1].pairId == entry.pairId;
-            if (chosen[i] != 0 && entry.op.kind == OpKind::Backward) {
+            if (chosen[i] != 0 && isFullBackward(entry.op.kind)) {
                 entry.op.kind = OpKind::InputGrad;
                 made.push_back(static_cast<int>(after.size()));
                 Op weight = entry.op;
@@ -276,7 +276,7 @@ Schedule splitEveryBackward(const Schedule& schedule)
     for (int rank = 0; rank < static_cast<int>(schedule.order.size()); ++rank) {
         const auto& row = schedule.order[static_cast<std::size_t>(rank)];
         for (int i = 0; i < static_cast<int>(row.size()); ++i)
-            if (row[static_cast<std::size_t>(i)].kind == OpKind::Backward) positions.push_back({rank, i});
+            if (isFullBackward(row[static_cast<std::size_t>(i)].kind)) positions.push_back({rank, i});
     }
     auto split = splitBackward(schedule, positions);
     if (!split) return schedule;
@@ -290,16 +290,16 @@ Result<Edited> mergeBackward(const Schedule& schedule, const std::vector<OpPosit
         auto keyOf = [](const Op& op) { return Key(op.stage, op.microbatch, op.slice, op.half); };
         std::map<Key, std::size_t> inputs, weights;
         for (std::size_t i = 0; i < row.entries.size(); ++i) {
-            if (row.entries[i].op.kind == OpKind::InputGrad) inputs.emplace(keyOf(row.entries[i].op), i);
-            if (row.entries[i].op.kind == OpKind::WeightGrad) weights.emplace(keyOf(row.entries[i].op), i);
+            if (isInputGrad(row.entries[i].op.kind)) inputs.emplace(keyOf(row.entries[i].op), i);
+            if (isWeightGrad(row.entries[i].op.kind)) weights.emplace(keyOf(row.entries[i].op), i);
         }
         std::vector<char> becomes(row.entries.size(), 0), goes(row.entries.size(), 0);
         for (std::size_t i = 0; i < row.entries.size(); ++i) {
             const Op& op = row.entries[i].op;
-            if (chosen[i] == 0 || (op.kind != OpKind::InputGrad && op.kind != OpKind::WeightGrad)) continue;
+            if (chosen[i] == 0 || !isSplitBackward(op.kind)) continue;
             const auto input = inputs.find(keyOf(op)), weight = weights.find(keyOf(op));
             if (input == inputs.end() || weight == weights.end() || !sameCell(row.entries[input->second].op, row.entries[weight->second].op))
-                return fail(ErrorCode::Usage, fmt::format("{} can't be merged: its {} covers other microbatches, or is not on this rank", toText(op), op.kind == OpKind::InputGrad ? "W" : "I"),
+                return fail(ErrorCode::Usage, fmt::format("{} can't be merged: its {} covers other microbatches, or is not on this rank", toText(op), isInputGrad(op.kind) ? "W" : "I"),
                             "merge ops of one microbatch");
             becomes[input->second] = 1;
             goes[weight->second] = 1;
@@ -334,7 +334,7 @@ Result<Edited> insertRecompute(const Schedule& schedule, const std::vector<OpPos
         int fresh = static_cast<int>(row.entries.size()); // pair marks not used yet
         std::vector<Op> has;
         for (const EditRow::Entry& entry : row.entries)
-            if (entry.op.kind == OpKind::Recompute) has.push_back(entry.op);
+            if (isRecompute(entry.op.kind)) has.push_back(entry.op);
         for (std::size_t i = 0; i < row.entries.size(); ++i) {
             EditRow::Entry entry = row.entries[i];
             const bool second = i > 0 && entry.pairId >= 0 && row.entries[i - 1].pairId == entry.pairId;
@@ -399,10 +399,10 @@ std::vector<Op> unplacedOps(const Schedule& schedule)
     bool splits = false, whole = false;
     for (const auto& row : schedule.order)
         for (const Op& op : row) {
-            const char bit = op.kind == OpKind::Forward ? HasF : op.kind == OpKind::Backward ? HasB
-                                                             : op.kind == OpKind::InputGrad  ? HasI
-                                                             : op.kind == OpKind::WeightGrad ? HasW
-                                                                                             : 0;
+            const char bit = isForward(op.kind) ? HasF : isFullBackward(op.kind) ? HasB
+                                                     : isInputGrad(op.kind)      ? HasI
+                                                     : isWeightGrad(op.kind)     ? HasW
+                                                                                 : 0;
             splits = splits || bit == HasI || bit == HasW;
             whole = whole || bit == HasB;
             if (bit == 0 || op.stage >= schedule.stages || op.microbatch < 0) continue;
@@ -430,7 +430,7 @@ std::vector<Op> unplacedOps(const Schedule& schedule)
 
 std::optional<Op> unplacedInput(const Schedule& schedule, const Op& op)
 {
-    const KindRule& rule = ruleOf(op.kind);
+    const KindTraits& rule = ruleOf(op.kind);
     const std::vector<Op> unplaced = unplacedOps(schedule);
     for (std::size_t n = 0; n < rule.needCount; ++n)
         for (const Op& other : unplaced) {

@@ -21,9 +21,9 @@ bool replaces(const Op& fresh, const Op& there)
 {
     if (fresh.stage != there.stage || fresh.microbatch != there.microbatch || fresh.slice != there.slice) return false;
     if (fresh.kind == there.kind) return fresh.half == there.half || fresh.half == 0 || there.half == 0;
-    const bool freshSplit = fresh.kind == OpKind::InputGrad || fresh.kind == OpKind::WeightGrad;
-    const bool thereSplit = there.kind == OpKind::InputGrad || there.kind == OpKind::WeightGrad;
-    return (freshSplit && there.kind == OpKind::Backward) || (fresh.kind == OpKind::Backward && thereSplit);
+    const bool freshSplit = isSplitBackward(fresh.kind);
+    const bool thereSplit = isSplitBackward(there.kind);
+    return (freshSplit && isFullBackward(there.kind)) || (isFullBackward(fresh.kind) && thereSplit);
 }
 
 } // namespace
@@ -37,7 +37,7 @@ Result<OpPattern> copyPattern(const Schedule& schedule, const CostModel& costs, 
     for (const OpPosition at : positions) {
         const Op* op = opAt(schedule, at);
         if (op == nullptr) return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", at.rank, at.position));
-        if (!takesMicrobatch(*op) && op->kind != OpKind::Filler) continue;
+        if (!takesMicrobatch(*op) && !isDelay(op->kind)) continue;
         if (takesMicrobatch(*op)) {
             least = least < 0 ? op->microbatch : std::min(least, op->microbatch);
             most = std::max(most, op->microbatch + op->count - 1);

@@ -82,7 +82,7 @@ Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const S
         int best = -1;
         int missed = -1;
         for (std::size_t i = static_cast<std::size_t>(gap.before); i < row.size(); ++i) {
-            if (row[i].kind != OpKind::WeightGrad || taken[i] != 0) continue;
+            if (!isWeightGrad(row[i].kind) || taken[i] != 0) continue;
             if (arrivals[first + i] <= at && durations[first + i] <= gap.end - at) {
                 if (best < 0 || durations[first + i] > durations[first + static_cast<std::size_t>(best)]) best = static_cast<int>(i);
             } else if (missed < 0) {

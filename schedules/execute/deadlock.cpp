@@ -32,8 +32,8 @@ const Op& opAt(const Schedule& schedule, const OpPlace& place)
 std::string cargoOf(const Op& message)
 {
     Op op = isSend(message.kind) ? message : sendOf(message);
-    op.kind = op.kind == OpKind::SendF ? OpKind::Forward : OpKind::Backward;
-    return fmt::format("the {} of {}", op.kind == OpKind::Forward ? "activations" : "gradient", toText(op));
+    op.kind = ruleOf(op.kind).needs[0].kind;
+    return fmt::format("the {} of {}", isForward(op.kind) ? "activations" : "gradient", toText(op));
 }
 
 std::string sentenceOf(const BlockedRank& blocked)

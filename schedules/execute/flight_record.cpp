@@ -62,7 +62,7 @@ BlockedRank blockedAt(std::span<const RankRecord> records, int rank, const Fligh
     out.op = open.op;
     if (!isMessage(open.op.kind)) {
         out.sentence = fmt::format("rank {} is in {} and waits for {}", rank, toText(open.op),
-                                   open.op.kind == OpKind::ReduceGrad ? "the other copies of the stage" : "no message");
+                                   isReduction(open.op.kind) ? "the other copies of the stage" : "no message");
         return out;
     }
     out.onRank = open.peer;

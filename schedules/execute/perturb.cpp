@@ -201,7 +201,7 @@ CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Pert
         const double factor = run.factorOf(rank, 0, Op());
         if (factor == 1.0) continue;
         for (const int stage : schedule.placement.stagesOf(rank))
-            for (std::size_t k = 0; k < opKindCount; ++k)
+            for (std::size_t k = 0; k < allKinds().size(); ++k)
                 if (const auto kind = static_cast<OpKind>(k); isCompute(kind)) out.scaleOnRank(kind, stage, rank, schedule.placement, factor);
     }
     if (!given.empty()) out.origin += (out.origin.empty() ? "" : ", ") + toText(given); // a secret stays one
@@ -224,7 +224,7 @@ Result<CostModel> withStageLayers(const Schedule& schedule, const CostModel& cos
     for (int stage = 0; stage < schedule.stages; ++stage) {
         const double factor = static_cast<double>(layers[static_cast<std::size_t>(stage)]) * schedule.stages / static_cast<double>(sum);
         text += fmt::format("{}{}", stage == 0 ? "" : ",", layers[static_cast<std::size_t>(stage)]);
-        for (std::size_t k = 0; k < opKindCount; ++k) {
+        for (std::size_t k = 0; k < allKinds().size(); ++k) {
             const auto kind = static_cast<OpKind>(k);
             if (!isCompute(kind)) continue;
             out.scale(kind, stage, factor);

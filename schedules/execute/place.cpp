@@ -52,7 +52,7 @@ struct Execution {
     bool relaxed = false;
     SimResult out{};
 
-    std::array<KindPlan, opKindCount> plans{};
+    std::array<KindPlan, opKindRoom> plans{};
     std::array<std::vector<Nanos>, productCount> ready{}; // end of the producer by cell, or < 0
     std::array<std::vector<Nanos>, 2> delays{};           // by stage of the consumer; [0] from below, [1] from above
     // Where messages share their links (of plain lists, whose stages are on one rank each): what a stage sends, [0] up and [1] down, and
@@ -105,7 +105,7 @@ struct Execution {
 
 void Execution::prepare()
 {
-    std::array<bool, opKindCount> present{};
+    std::array<bool, opKindRoom> present{};
     out.offsets.push_back(0);
     for (const auto& ops : schedule.order) {
         for (const Op& op : ops)
@@ -113,8 +113,10 @@ void Execution::prepare()
         out.offsets.push_back(out.offsets.back() + ops.size());
     }
     std::array<bool, productCount> needed{};
-    for (std::size_t k = 0; k < opKindCount; ++k) {
-        const KindRule& rule = ruleOf(static_cast<OpKind>(k));
+    bool collectives = false;
+    for (const KindTraits& rule : allKinds()) {
+        const auto k = static_cast<std::size_t>(rule.kind);
+        collectives = collectives || (present[k] && isCollective(rule.kind) && !isRelease(rule.kind));
         plans[k].product = static_cast<std::int8_t>(productOf(rule.kind));
         plans[k].needCount = rule.needCount;
         for (std::size_t n = 0; n < rule.needCount; ++n) {
@@ -131,7 +133,6 @@ void Execution::prepare()
     for (KindPlan& plan : plans)
         if (plan.product >= 0 && !needed[static_cast<std::size_t>(plan.product)]) plan.product = -1;
 
-    const bool collectives = present[static_cast<std::size_t>(OpKind::Unshard)] || present[static_cast<std::size_t>(OpKind::ReduceGrad)];
     if (collectives && links.collectives != CollectiveLane::Compute) {
         const auto stages = static_cast<std::size_t>(schedule.stages);
         const std::vector<Nanos> never(stages, 0);
@@ -139,8 +140,8 @@ void Execution::prepare()
         for (std::size_t rank = 0; rank < beside.size() && !gradientBuckets.empty(); ++rank) {
             bool stepped = false;
             for (const Op& op : schedule.order[rank]) {
-                if (stepped && op.kind != OpKind::Optimizer && op.kind != OpKind::Unshard && op.kind != OpKind::Reshard) beside[rank].steps = true;
-                stepped = stepped || op.kind == OpKind::Optimizer;
+                if (stepped && !settles(op.kind)) beside[rank].steps = true;
+                stepped = stepped || isOptimizer(op.kind);
             }
         }
         if (links.collectives == CollectiveLane::Shared)
@@ -286,7 +287,7 @@ void Execution::waitForCollectives(const Op& op, int rank, Nanos duration, Nanos
     const Beside& own = beside[static_cast<std::size_t>(rank)];
     if (op.stage >= own.gathered.size()) return;
     if (ruleOf(op.kind).needsWeights) begin = std::max(begin, own.gathered[op.stage]);
-    if (op.kind != OpKind::Optimizer) return;
+    if (!isOptimizer(op.kind)) return;
     const int buckets = bucketsOf(op, rank);
     begin = std::max({begin, own.bucket[op.stage], own.reduced[op.stage] - allButOnePart(duration, buckets)});
 }
@@ -296,11 +297,11 @@ void Execution::runBeside(const Op& op, int rank, Nanos now, std::size_t id)
 {
     Beside& own = beside[static_cast<std::size_t>(rank)];
     out.start[id] = out.end[id] = now;
-    if (op.kind == OpKind::Reshard || op.stage >= own.gathered.size()) return;
+    if (isRelease(op.kind) || op.stage >= own.gathered.size()) return;
     out.start[id] = std::max(now, own.lane);
     own.lane = out.end[id] = out.start[id] + durations[id];
-    (op.kind == OpKind::Unshard ? own.gathered : own.reduced)[op.stage] = own.lane;
-    if (op.kind == OpKind::ReduceGrad) own.bucket[op.stage] = own.lane - allButOnePart(durations[id], bucketsOf(op, rank));
+    (isGather(op.kind) ? own.gathered : own.reduced)[op.stage] = own.lane;
+    if (isReduction(op.kind)) own.bucket[op.stage] = own.lane - allButOnePart(durations[id], bucketsOf(op, rank));
 }
 
 template <bool Plain>
@@ -326,7 +327,7 @@ void Execution::runRank(int rank)
             waitForCollectives(ops[i], rank, durations[offset + i], begin);
             if (paired) waitForCollectives(ops[i + 1], rank, durations[offset + i + 1], begin);
         }
-        const bool serial = paired && ops[i].kind == OpKind::Recompute; // issued together, one after the other
+        const bool serial = paired && isRecompute(ops[i].kind); // issued together, one after the other
         const bool together = paired && !serial;
         if (serial) {
             out.start[offset + i] = begin;

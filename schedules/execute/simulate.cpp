@@ -23,7 +23,7 @@ void sharePairs(const Schedule& schedule, const CostModel& costs, std::vector<Na
         const auto& ops = schedule.order[r];
         if (r < schedule.paired.size())
             for (const std::uint32_t i : schedule.paired[r]) {
-                if (i + 1 >= ops.size() || ops[i].kind == OpKind::Recompute) continue;
+                if (i + 1 >= ops.size() || isRecompute(ops[i].kind)) continue;
                 const Nanos pair = costs.pairDuration(ops[i], ops[i + 1], static_cast<int>(r));
                 if (pair < 0) continue;
                 Nanos& first = durations[offset + i];
@@ -54,13 +54,13 @@ std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
     reserveLarge(out, schedule.opCount());
     const auto stages = static_cast<std::size_t>(std::max(schedule.stages, 0));
     const bool tabled = !costs.hasMicrobatchDurations();
-    std::vector<Nanos> table(opKindCount * stages, -1); // of one rank, filled on demand
+    std::vector<Nanos> table(opKindRoom * stages, -1); // of one rank, filled on demand
     std::vector<std::size_t> filled;
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         if (costs.hasRankDurations())
             for (; !filled.empty(); filled.pop_back()) table[filled.back()] = -1;
         for (const Op& op : schedule.order[r]) {
-            const bool whole = tabled && op.count == 1 && op.half == 0 && op.slice < 0 && op.kind != OpKind::Filler && op.stage < stages;
+            const bool whole = tabled && op.count == 1 && op.half == 0 && op.slice < 0 && !isDelay(op.kind) && op.stage < stages;
             if (!whole) {
                 out.push_back(costs.duration(op, static_cast<int>(r)));
                 continue;
@@ -128,7 +128,7 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
             if (!isBusy(ops[i].kind)) continue;
             const std::size_t id = result.offsets[r] + i;
             const bool second = i > 0 && schedule.isPaired(static_cast<int>(r), i - 1) &&
-                                ops[i - 1].kind != OpKind::Recompute; // its time is in the first's interval
+                                !isRecompute(ops[i - 1].kind); // its time is in the first's interval
             if (!second) busy += result.end[id] - result.start[id];
             if (first < 0) first = result.start[id];
             last = result.end[id];
@@ -146,7 +146,7 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
     for (std::size_t r = 0; r < schedule.order.size() && begin >= 0; ++r)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
             const OpKind kind = schedule.order[r][i].kind;
-            if (kind != OpKind::Optimizer && !isCollective(kind)) continue;
+            if (!isOptimizer(kind) && !isCollective(kind)) continue;
             const std::size_t id = result.offsets[r] + i;
             stepBegin = std::min(stepBegin, result.start[id]);
             stepEnd = std::max(stepEnd, result.end[id]);
@@ -156,7 +156,7 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
     for (std::size_t r = 0; r < schedule.order.size(); ++r)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
             const OpKind kind = schedule.order[r][i].kind;
-            if (isBusy(kind) || isMessage(kind) || kind == OpKind::Filler) continue;
+            if (isBusy(kind) || isMessage(kind) || isDelay(kind)) continue;
             if (result.collectivesBeside && isCollective(kind)) continue;
             const std::size_t id = result.offsets[r] + i;
             apart += std::max<Nanos>(0, std::min(result.end[id], end) - std::max(result.start[id], begin));

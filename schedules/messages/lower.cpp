@@ -247,9 +247,9 @@ Schedule withCollectives(const Schedule& schedule)
         std::vector<int> gradients(static_cast<std::size_t>(schedule.stages), 0);
         std::vector<int> expected(static_cast<std::size_t>(schedule.stages), 0);
         for (const Op& op : row)
-            if (op.kind == OpKind::Backward || op.kind == OpKind::WeightGrad)
+            if (makesWeightGradient(op.kind))
                 ++expected[op.stage];
-            else if (op.kind == OpKind::ReduceGrad)
+            else if (isReduction(op.kind))
                 expected[op.stage] = -1; // is there already
         std::vector<Op> reduced;
         std::vector<std::uint32_t> paired;
@@ -259,8 +259,8 @@ Schedule withCollectives(const Schedule& schedule)
             if (pair) paired.push_back(static_cast<std::uint32_t>(reduced.size()));
             reduced.push_back(row[i]);
             const OpKind kind = row[i].kind;
-            if ((kind == OpKind::Backward || kind == OpKind::WeightGrad) && ++gradients[row[i].stage] == expected[row[i].stage])
-                late.push_back(makeOp(OpKind::ReduceGrad, row[i].stage));
+            if (makesWeightGradient(kind) && ++gradients[row[i].stage] == expected[row[i].stage])
+                late.push_back(makeReduction(row[i].stage));
             if (pair) continue;
             reduced.insert(reduced.end(), late.begin(), late.end());
             late.clear();
@@ -382,14 +382,14 @@ Schedule computeOrder(const Schedule& schedule)
     for (const auto& ops : schedule.order)
         shares = shares || std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isCollective(op.kind); });
     const bool steps = shares && schedule.weights == WeightRule::Synchronous;
-    return without(schedule, [steps](OpKind kind) { return isMessage(kind) || isCollective(kind) || (steps && kind == OpKind::Optimizer); });
+    return without(schedule, [steps](OpKind kind) { return isMessage(kind) || isCollective(kind) || (steps && isOptimizer(kind)); });
 }
 
 Schedule withoutCommunication(const Schedule& schedule)
 {
     const bool copies = schedule.placement.hasCopies();
     return without(schedule, [copies](OpKind kind) {
-        return isMessage(kind) || kind == OpKind::Unshard || kind == OpKind::Reshard || (kind == OpKind::ReduceGrad && !copies);
+        return isMessage(kind) || isGather(kind) || isRelease(kind) || (isReduction(kind) && !copies);
     });
 }
 

@@ -17,7 +17,7 @@ bool hasGathers(const Schedule& schedule)
 {
     for (const auto& ops : schedule.order)
         for (const Op& op : ops)
-            if (op.kind == OpKind::Unshard) return true;
+            if (isGather(op.kind)) return true;
     return false;
 }
 
@@ -28,7 +28,7 @@ bool needsMessageExecution(const Schedule& schedule)
     const bool copies = schedule.placement.hasCopies();
     for (const auto& ops : schedule.order)
         for (const Op& op : ops)
-            if (isMessage(op.kind) || (copies && (op.kind == OpKind::ReduceGrad || op.kind == OpKind::Unshard))) return true;
+            if (isMessage(op.kind) || (copies && (isReduction(op.kind) || isGather(op.kind)))) return true;
     return false;
 }
 
@@ -85,7 +85,7 @@ void MessageExecution::prepareInputs()
                 auto& known = input.message ? messageFor : opFor;
                 if (std::exchange(known[std::min<std::size_t>(input.source, known.size() - 1)], self) != self) m_inputs.push_back(input);
             };
-            const KindRule& rule = ruleOf(op.kind);
+            const KindTraits& rule = ruleOf(op.kind);
             for (std::size_t n = 0; n < rule.needCount && !isReceive(op.kind); ++n) {
                 const int stage = op.stage + rule.needs[n].stageOffset;
                 if (stage < 0 || stage >= cells.stages) continue;
@@ -185,8 +185,8 @@ void MessageExecution::prepareReductions()
         std::unordered_map<std::uint64_t, std::uint32_t> seen;
         const auto& ops = m_schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (ops[i].kind != OpKind::ReduceGrad && (m_beside.empty() || ops[i].kind != OpKind::Unshard)) continue;
-            const std::uint64_t what = (static_cast<std::uint64_t>(ops[i].stage) << 1) | (ops[i].kind == OpKind::Unshard ? 1 : 0);
+            if (!isReduction(ops[i].kind) && (m_beside.empty() || !isGather(ops[i].kind))) continue;
+            const std::uint64_t what = (static_cast<std::uint64_t>(ops[i].stage) << 1) | (isGather(ops[i].kind) ? 1 : 0);
             const auto key = (what << 32) | seen[what]++;
             const auto [at, fresh] = known.try_emplace(key, static_cast<std::uint32_t>(m_meetings.size()));
             if (fresh) m_meetings.emplace_back();
@@ -261,12 +261,12 @@ bool MessageExecution::comeTo(std::uint32_t op, int rank, Nanos now)
 {
     const OpPlace own = m_index.placeOf(op);
     const Op& collective = m_schedule.order[static_cast<std::size_t>(own.rank)][own.position];
-    if (collective.kind == OpKind::Reshard) {
+    if (isRelease(collective.kind)) {
         m_out.start[op] = m_out.end[op] = now;
         return false;
     }
     Beside& lanes = m_beside[static_cast<std::size_t>(rank)];
-    (collective.kind == OpKind::Unshard ? lanes.gathered : lanes.reduced)[collective.stage] = op;
+    (isGather(collective.kind) ? lanes.gathered : lanes.reduced)[collective.stage] = op;
     m_met.try_emplace(op, now);
     const auto members = membersOf(op);
     return std::all_of(members.begin(), members.end(), [this](std::uint32_t member) { return m_met.contains(member); });
@@ -300,7 +300,7 @@ Nanos MessageExecution::runOps(std::uint32_t id, int rank, Nanos begin)
     const OpPlace place = m_index.placeOf(id);
     const std::size_t count = groupSize(m_schedule, rank, place.position);
     const auto duration = [this](std::uint32_t op) { return m_durations.empty() ? 0 : m_durations[op]; };
-    const bool serial = count == 2 && m_schedule.order[static_cast<std::size_t>(rank)][place.position].kind == OpKind::Recompute; // one after the other
+    const bool serial = count == 2 && isRecompute(m_schedule.order[static_cast<std::size_t>(rank)][place.position].kind); // one after the other
     const Nanos middle = begin + (serial ? duration(id) : 0);
     const Nanos end = begin + duration(id) + (count == 2 ? duration(id + 1) : 0);
     for (std::uint32_t k = id; k < id + count; ++k) {
@@ -329,7 +329,7 @@ void MessageExecution::eachCollectiveFor(const Op& op, int rank, Visit&& visit) 
     const Beside& lanes = m_beside[static_cast<std::size_t>(rank)];
     if (op.stage >= lanes.gathered.size()) return;
     if (ruleOf(op.kind).needsWeights && lanes.gathered[op.stage] != noOp) visit(lanes.gathered[op.stage]);
-    if (op.kind == OpKind::Optimizer && lanes.reduced[op.stage] != noOp) visit(lanes.reduced[op.stage]);
+    if (isOptimizer(op.kind) && lanes.reduced[op.stage] != noOp) visit(lanes.reduced[op.stage]);
 }
 
 void MessageExecution::stepInBuckets(std::span<const int> gradientBuckets)
@@ -339,8 +339,8 @@ void MessageExecution::stepInBuckets(std::span<const int> gradientBuckets)
     for (std::size_t rank = 0; rank < m_stepsOnArrival.size(); ++rank) {
         bool stepped = false;
         for (const Op& op : m_schedule.order[rank]) {
-            if (stepped && op.kind != OpKind::Optimizer && op.kind != OpKind::Unshard && op.kind != OpKind::Reshard) m_stepsOnArrival[rank] = 1;
-            stepped = stepped || op.kind == OpKind::Optimizer;
+            if (stepped && !settles(op.kind)) m_stepsOnArrival[rank] = 1;
+            stepped = stepped || isOptimizer(op.kind);
         }
     }
 }
@@ -349,7 +349,7 @@ void MessageExecution::stepInBuckets(std::span<const int> gradientBuckets)
 Nanos MessageExecution::availableAt(std::uint32_t collective, const Op& op, int rank, Nanos duration) const
 {
     const Nanos end = m_out.end[collective];
-    if (op.kind != OpKind::Optimizer || m_stepsOnArrival.empty() || m_stepsOnArrival[static_cast<std::size_t>(rank)] == 0 || op.stage >= m_gradientBuckets.size()) return end;
+    if (!isOptimizer(op.kind) || m_stepsOnArrival.empty() || m_stepsOnArrival[static_cast<std::size_t>(rank)] == 0 || op.stage >= m_gradientBuckets.size()) return end;
     const int buckets = std::max(1, m_gradientBuckets[op.stage]);
     return end - allButOnePart(std::min(end - m_out.start[collective], duration), buckets);
 }

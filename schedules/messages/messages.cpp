@@ -49,7 +49,7 @@ std::vector<Message> messagesOf(const Schedule& schedule, const OpIndex& index)
                 message.fromRank = place.rank;
                 message.toRank = r;
                 message.receive = commonPart(op, producer);
-                message.receive.kind = op.kind == OpKind::Forward ? OpKind::RecvF : OpKind::RecvB;
+                message.receive.kind = receiveKind(!isForward(op.kind));
                 message.send = sendOf(message.receive);
                 out.push_back(message);
             }
@@ -69,8 +69,8 @@ bool isLowered(const Schedule& schedule)
 Op receiveOf(const Op& send)
 {
     Op out = send;
-    const bool forward = send.kind == OpKind::SendF;
-    out.kind = forward ? OpKind::RecvF : OpKind::RecvB;
+    const bool forward = carriesActivation(send.kind);
+    out.kind = receiveKind(!forward);
     out.stage = static_cast<std::uint16_t>(send.stage + (forward ? 1 : -1));
     return out;
 }
@@ -78,8 +78,8 @@ Op receiveOf(const Op& send)
 Op sendOf(const Op& receive)
 {
     Op out = receive;
-    const bool forward = receive.kind == OpKind::RecvF;
-    out.kind = forward ? OpKind::SendF : OpKind::SendB;
+    const bool forward = carriesActivation(receive.kind);
+    out.kind = sendKind(!forward);
     out.stage = static_cast<std::uint16_t>(receive.stage + (forward ? -1 : 1));
     return out;
 }
@@ -100,7 +100,7 @@ public:
         const std::size_t cell = receive.stage * m_microbatches + static_cast<std::size_t>(receive.microbatch);
         const std::size_t at = m_plain ? cell : (cell * m_slices + static_cast<std::size_t>(receive.slice + 1)) * 3 + receive.half;
         if (receive.count != 1 || at >= m_size) return m_others.try_emplace(receive, noOp).first->second;
-        auto& table = m_tables[receive.kind == OpKind::RecvB ? 1 : 0];
+        auto& table = m_tables[carriesGradient(receive.kind) ? 1 : 0];
         if (table.empty()) table.assign(m_size, noOp);
         return table[at];
     }
@@ -134,7 +134,7 @@ MessageIndex::MessageIndex(const Schedule& schedule, const OpIndex& index) : m_m
                 if (side == noOp) side = id;
                 m_messageOfOp[id] = message;
                 if (!send) {
-                    auto& table = m_byCell[op.kind == OpKind::RecvB ? 1 : 0];
+                    auto& table = m_byCell[carriesGradient(op.kind) ? 1 : 0];
                     if (table.empty()) table.assign(index.cells().size(), noOp);
                     index.cells().each(op, op.stage, [&](std::size_t cell) {
                         if (table[cell] == noOp) table[cell] = message;

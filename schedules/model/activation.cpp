@@ -78,7 +78,7 @@ Bytes ActivationRule::part(Bytes whole, const Op& op) const
 
 Bytes ActivationRule::deltaOf(const Op& op, int k) const
 {
-    const KindRule& rule = ruleOf(op.kind);
+    const KindTraits& rule = ruleOf(op.kind);
     if (!rule.holdsActivation && !rule.freesInputPart && !rule.freesRemainder) return 0;
     if (op.stage >= m_costs.memory.size()) return 0;
     if (!m_leftOut.empty() && cellOf(op, k) < m_leftOut.size() && m_leftOut[cellOf(op, k)] != 0) return 0;

@@ -87,7 +87,7 @@ CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
 
 Nanos CostModel::duration(const Op& op, int rank) const
 {
-    if (op.kind == OpKind::Filler) return op.delay;
+    if (isDelay(op.kind)) return op.delay;
     Nanos whole = 0;
     if (const auto own = m_ofMicrobatch.find({op.kind, op.stage}); own != m_ofMicrobatch.end() && op.microbatch >= 0) {
         const Nanos usual = duration(op.kind, op.stage, rank);

@@ -82,8 +82,9 @@ struct LayerCosts {
         Head,
     };
     Part part = Part::Block;
-    std::array<Nanos, opKindCount> duration{}; // 0: the part has no such op, or none was measured
-    StageMemory memory;                        // boundary and workspace: of a stage that ends with the part
+    std::array<Nanos, opKindRoom> duration{}; // 0: the part has no such op, or none was measured
+    Nanos forward() const { return duration[static_cast<std::size_t>(OpKind::Forward)]; }
+    StageMemory memory; // boundary and workspace: of a stage that ends with the part
     bool operator==(const LayerCosts&) const = default;
 };
 
@@ -109,6 +110,12 @@ public:
     // slice takes its part by sliceStarts. Without jitter, and as if the op were in no pair (durationsOf has both).
     Nanos duration(const Op& op, int rank) const;
     Nanos duration(OpKind kind, int stage, int rank) const;
+    Nanos forward(int stage, int rank) const { return duration(OpKind::Forward, stage, rank); }
+    Nanos backward(int stage, int rank) const { return duration(OpKind::Backward, stage, rank); } // a full one
+    Nanos gather(int stage, int rank) const { return duration(OpKind::Unshard, stage, rank); }
+    Nanos reduction(int stage, int rank) const { return duration(OpKind::ReduceGrad, stage, rank); }
+    void setGather(int stage, Nanos nanos) { setDuration(OpKind::Unshard, stage, nanos); }
+    void setReduction(int stage, Nanos nanos) { setDuration(OpKind::ReduceGrad, stage, nanos); }
     void setDuration(OpKind kind, int stage, Nanos duration);           // on every rank
     void setDuration(OpKind kind, int stage, int rank, Nanos duration); // on one rank (stage copies, slow devices)
     bool hasRankDurations() const { return !m_onRank.empty(); }
@@ -166,7 +173,7 @@ private:
     friend std::string writeCostsJson(const CostModel& costs);
     friend Result<CostModel> readCostsJson(const std::string& text);
 
-    std::array<std::vector<Nanos>, opKindCount> m_byStage;
+    std::array<std::vector<Nanos>, opKindRoom> m_byStage;
     std::map<std::tuple<OpKind, int, int>, Nanos> m_onRank;
     std::map<std::pair<OpKind, int>, std::vector<Nanos>> m_ofMicrobatch; // by microbatch; −1: as the others
     struct PairKey {                                                     // a before b

@@ -1,11 +1,13 @@
 #include "schedules/model/kinds.h"
 
+#include <algorithm>
+#include <cassert>
+
 namespace stagewright {
 
 namespace {
 
 using K = OpKind;
-constexpr Need none{K::Forward, K::Forward, 0};
 constexpr Need forwardBefore{K::Forward, K::Forward, -1};
 constexpr Need ownForward{K::Forward, K::Forward, 0};
 constexpr Need gradientAfter{K::Backward, K::InputGrad, +1};
@@ -15,41 +17,234 @@ constexpr Need sentBefore{K::SendF, K::SendF, -1};
 constexpr Need sentAfter{K::SendB, K::SendB, +1};
 constexpr Need ownOffload{K::Offload, K::Offload, 0};
 
-// kind, text, title, microbatch, may name one, needs weights, busy, compute only, needs, count, holds, frees input part, frees remainder
-constexpr std::array<KindRule, opKindCount> rules{{
-    // clang-format off
-    {K::Forward, "F", "forward", true, false, true, true, true, {forwardBefore, none}, 1, true, false, false},
-    {K::Backward, "B", "full backward", true, false, true, true, true, {gradientAfter, ownForward}, 2, false, true, true},
-    {K::InputGrad, "I", "input gradient", true, false, true, true, true, {gradientAfter, ownForward}, 2, false, true, false},
-    {K::WeightGrad, "W", "weight gradient", true, false, false, true, true, {ownInputGrad, none}, 1, false, false, true},
-    {K::Recompute, "R", "recompute", true, false, true, true, true, {ownForward, none}, 1, true, false, false},
-    {K::Optimizer, "OPT", "optimizer", false, false, false, false, false, {none, none}, 0, false, false, false},
-    {K::ReduceGrad, "REDUCE_GRAD", "gradient reduction", false, true, false, false, false, {none, none}, 0, false, false, false},
-    {K::Unshard, "UNSHARD", "unshard", false, true, false, false, false, {none, none}, 0, false, false, false},
-    {K::Reshard, "RESHARD", "reshard", false, true, false, false, false, {none, none}, 0, false, false, false},
-    {K::SendF, "SEND_F", "send activation", true, false, false, false, false, {ownForward, none}, 1, false, false, false},
-    {K::RecvF, "RECV_F", "receive activation", true, false, false, false, false, {sentBefore, none}, 1, false, false, false},
-    {K::SendB, "SEND_B", "send gradient", true, false, false, false, false, {ownGradient, none}, 1, false, false, false},
-    {K::RecvB, "RECV_B", "receive gradient", true, false, false, false, false, {sentAfter, none}, 1, false, false, false},
-    {K::Offload, "OFFLOAD", "offload", true, false, false, false, false, {ownForward, none}, 1, false, false, false},
-    {K::Reload, "RELOAD", "reload", true, false, false, false, false, {ownOffload, none}, 1, false, false, false},
-    {K::Filler, "FILLER", "delay", false, false, false, false, true, {none, none}, 0, false, false, false},
-    // clang-format on
+constexpr std::array<KindTraits, opKindPlaces> rows{{
+    {.kind = K::Forward,
+     .text = "F",
+     .letter = "F",
+     .title = "forward",
+     .plural = "forwards",
+     .colour = ColourClass::Forward,
+     .makes = Product::Activation,
+     .takesMicrobatch = true,
+     .needsWeights = true,
+     .busy = true,
+     .computeOnly = true,
+     .holdsActivation = true,
+     .needs = {forwardBefore},
+     .needCount = 1},
+    {.kind = K::Backward,
+     .text = "B",
+     .letter = "B",
+     .title = "full backward",
+     .plural = "full backwards",
+     .colour = ColourClass::Backward,
+     .makes = Product::Gradient,
+     .takesMicrobatch = true,
+     .needsWeights = true,
+     .busy = true,
+     .computeOnly = true,
+     .makesWeightGradient = true,
+     .freesInputPart = true,
+     .freesRemainder = true,
+     .needs = {gradientAfter, ownForward},
+     .needCount = 2},
+    {.kind = K::InputGrad,
+     .text = "I",
+     .letter = "I",
+     .title = "input gradient",
+     .plural = "input gradients",
+     .colour = ColourClass::Backward,
+     .makes = Product::Gradient,
+     .takesMicrobatch = true,
+     .needsWeights = true,
+     .busy = true,
+     .computeOnly = true,
+     .freesInputPart = true,
+     .needs = {gradientAfter, ownForward},
+     .needCount = 2},
+    {.kind = K::WeightGrad,
+     .text = "W",
+     .letter = "W",
+     .title = "weight gradient",
+     .plural = "weight gradients",
+     .colour = ColourClass::Weight,
+     .makes = Product::WeightGradient,
+     .takesMicrobatch = true,
+     .busy = true,
+     .computeOnly = true,
+     .makesWeightGradient = true,
+     .freesRemainder = true,
+     .needs = {ownInputGrad},
+     .needCount = 1},
+    {.kind = K::Recompute,
+     .text = "R",
+     .letter = "R",
+     .title = "recompute",
+     .plural = "recomputations",
+     .colour = ColourClass::Forward,
+     .makes = Product::Recomputed,
+     .takesMicrobatch = true,
+     .needsWeights = true,
+     .busy = true,
+     .computeOnly = true,
+     .holdsActivation = true,
+     .needs = {ownForward},
+     .needCount = 1,
+     .notInPyTorch = "recompute"},
+    {.kind = K::Optimizer,
+     .text = "OPT",
+     .letter = "O",
+     .title = "optimizer",
+     .plural = "optimizer ops",
+     .colour = ColourClass::Optimizer,
+     .state = StateWork::Step,
+     .settles = true,
+     .notInPyTorch = "an optimizer op"},
+    {.kind = K::ReduceGrad,
+     .text = "REDUCE_GRAD",
+     .letter = "G",
+     .title = "gradient reduction",
+     .plural = "gradient reductions",
+     .colour = ColourClass::Communication,
+     .resource = Resource::Collective,
+     .state = StateWork::Reduce,
+     .mayTakeMicrobatch = true},
+    {.kind = K::Unshard,
+     .text = "UNSHARD",
+     .letter = "U",
+     .title = "unshard",
+     .plural = "unshards",
+     .colour = ColourClass::Communication,
+     .resource = Resource::Collective,
+     .state = StateWork::Gather,
+     .mayTakeMicrobatch = true,
+     .settles = true},
+    {.kind = K::Reshard,
+     .text = "RESHARD",
+     .letter = "S",
+     .title = "reshard",
+     .plural = "reshards",
+     .colour = ColourClass::Communication,
+     .resource = Resource::Collective,
+     .timedBy = TimedBy::Nothing,
+     .state = StateWork::Release,
+     .mayTakeMicrobatch = true,
+     .settles = true},
+    {.kind = K::SendF,
+     .text = "SEND_F",
+     .title = "send activation",
+     .plural = "sends of activations",
+     .colour = ColourClass::Communication,
+     .resource = Resource::Message,
+     .makes = Product::SentF,
+     .carries = Product::Activation,
+     .takesMicrobatch = true,
+     .needs = {ownForward},
+     .needCount = 1},
+    {.kind = K::RecvF,
+     .text = "RECV_F",
+     .title = "receive activation",
+     .plural = "receives of activations",
+     .colour = ColourClass::Communication,
+     .resource = Resource::Message,
+     .carries = Product::Activation,
+     .takesMicrobatch = true,
+     .needs = {sentBefore},
+     .needCount = 1},
+    {.kind = K::SendB,
+     .text = "SEND_B",
+     .title = "send gradient",
+     .plural = "sends of gradients",
+     .colour = ColourClass::Communication,
+     .resource = Resource::Message,
+     .makes = Product::SentB,
+     .carries = Product::Gradient,
+     .takesMicrobatch = true,
+     .needs = {ownGradient},
+     .needCount = 1},
+    {.kind = K::RecvB,
+     .text = "RECV_B",
+     .title = "receive gradient",
+     .plural = "receives of gradients",
+     .colour = ColourClass::Communication,
+     .resource = Resource::Message,
+     .carries = Product::Gradient,
+     .takesMicrobatch = true,
+     .needs = {sentAfter},
+     .needCount = 1},
+    {.kind = K::Offload,
+     .text = "OFFLOAD",
+     .title = "offload",
+     .plural = "offloads",
+     .colour = ColourClass::Communication,
+     .resource = Resource::CopyOut,
+     .makes = Product::Offloaded,
+     .takesMicrobatch = true,
+     .needs = {ownForward},
+     .needCount = 1,
+     .notInPyTorch = "offloading"},
+    {.kind = K::Reload,
+     .text = "RELOAD",
+     .title = "reload",
+     .plural = "reloads",
+     .colour = ColourClass::Communication,
+     .resource = Resource::CopyIn,
+     .takesMicrobatch = true,
+     .needs = {ownOffload},
+     .needCount = 1,
+     .notInPyTorch = "offloading"},
+    {.kind = K::Filler,
+     .text = "FILLER",
+     .title = "delay",
+     .plural = "delays",
+     .timedBy = TimedBy::Op,
+     .computeOnly = true,
+     .notInPyTorch = "a delay"},
 }};
 
 constexpr bool inKindOrder()
 {
-    for (std::size_t i = 0; i < rules.size(); ++i)
-        if (static_cast<std::size_t>(rules[i].kind) != i) return false;
+    for (std::size_t i = 0; i < opKindCount; ++i)
+        if (static_cast<std::size_t>(rows[i].kind) != i) return false;
     return true;
 }
-static_assert(inKindOrder(), "one rule per kind, in the order of OpKind");
+static_assert(inKindOrder(), "one row per kind, in the order of OpKind");
+
+std::size_t count = opKindCount; // one more while an ExtraKind lives
 
 } // namespace
 
-const KindRule& ruleOf(OpKind kind)
+namespace detail {
+constinit std::array<KindTraits, opKindPlaces> kindTable = rows;
+}
+
+std::span<const KindTraits> allKinds()
 {
-    return rules[static_cast<std::size_t>(kind)];
+    return {detail::kindTable.data(), count};
+}
+
+OpKind firstOf(ColourClass colour)
+{
+    return std::find_if(rows.begin(), rows.end(), [=](const KindTraits& row) { return row.colour == colour; })->kind;
+}
+
+ExtraKind::ExtraKind(KindTraits row)
+{
+    assert(count == opKindCount);
+    row.kind = static_cast<OpKind>(opKindCount);
+    detail::kindTable[opKindCount] = row;
+    ++count;
+}
+
+ExtraKind::~ExtraKind()
+{
+    detail::kindTable[opKindCount] = {};
+    --count;
+}
+
+OpKind ExtraKind::kind() const
+{
+    return static_cast<OpKind>(opKindCount);
 }
 
 } // namespace stagewright

@@ -1,58 +1,182 @@
-// The one table of kinds: text, title, dependency and memory rules. Simulator, validator, editor and engine all read it.
+// The one table of kinds: text, title, colour, resource, dependency, memory and state rules. Everything that differs
+// between kinds is a column here; simulator, validator, editor, engine, analyses and pictures ask the columns and list
+// no kinds.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "schedules/model/op.h"
 
 namespace stagewright {
 
+// What an op makes that others of its microbatch may need. Kinds that satisfy the same needs share a product: a
+// gradient arrives from a B or an I.
+enum class Product : std::int8_t {
+    None = -1,
+    Activation,
+    Gradient,
+    WeightGradient,
+    Recomputed,
+    SentF,
+    SentB,
+    Offloaded,
+};
+inline constexpr std::size_t productCount = 7;
+
+// What an op occupies while it runs.
+enum class Resource : std::uint8_t {
+    Compute,
+    Collective, // the rank's link to those that share its stages; costs say if it is beside compute (CollectiveLane)
+    CopyOut,    // from the device to the host
+    CopyIn,
+    Message, // the link between two ranks
+};
+
+// What an op does with its stage's weights, gradients and optimizer state.
+enum class StateWork : std::uint8_t {
+    None,
+    Gather,
+    Release, // of gathered weights; takes no time
+    Reduce,  // gradients, over the copies of the stage
+    Step,    // the optimizer
+};
+
+// Where the duration of an op comes from.
+enum class TimedBy : std::uint8_t {
+    Costs,   // the cost model, by kind, stage and rank
+    Op,      // it says its duration itself
+    Nothing, // takes no time
+};
+
+// Kinds that are painted alike.
+enum class ColourClass : std::uint8_t {
+    Forward,
+    Backward,
+    Weight,
+    Communication,
+    Optimizer,
+    Other,
+};
+inline constexpr std::size_t colourClassCount = 6;
+
 // How an op of a kind depends on other ops of the same microbatch (and slice). Where a need names two kinds, either
 // satisfies it (a gradient arrives from a B or an I).
 struct Need {
-    OpKind kind;
-    OpKind orKind;   // equal to kind where there is no alternative
-    int stageOffset; // −1: previous stage, 0: same stage, +1: next stage; a need beyond the first or last stage is void
+    OpKind kind = OpKind::Forward;
+    OpKind orKind = OpKind::Forward; // equal to kind where there is no alternative
+    int stageOffset = 0;             // −1: previous stage, 0: same stage, +1: next; void beyond the first or last one
 };
 
-struct KindRule {
-    OpKind kind;
-    std::string_view text;  // in op text: "F", "SEND_F", "OPT"
-    std::string_view title; // "forward", "input gradient" …
-    bool takesMicrobatch;
-    bool mayTakeMicrobatch; // of a stage as a whole, or of microbatches where the op names them: UNSHARD, RESHARD, REDUCE_GRAD
-    bool needsWeights;      // must have all weights of its stage: sharded ones are gathered before it
-    bool busy;              // counts as busy time: F, B, I, W, R
-    bool computeOnly;       // allowed in PyTorch's compute-only form (or ours: R and delays)
-    std::array<Need, 2> needs;
-    std::uint8_t needCount;
+struct KindTraits {
+    OpKind kind = OpKind::Forward;
+    std::string_view text = {};   // in op text: "F", "SEND_F", "OPT"
+    std::string_view letter = {}; // in a picture: "F", "O"; empty: none
+    std::string_view title = {};  // "forward", "input gradient" …
+    std::string_view plural = {}; // "forwards", "full backwards" …
+    ColourClass colour = ColourClass::Other;
+    Resource resource = Resource::Compute;
+    TimedBy timedBy = TimedBy::Costs;
+    Product makes = Product::None;
+    Product carries = Product::None; // what a message moves
+    StateWork state = StateWork::None;
+    bool takesMicrobatch = false;     // also slices, halves and several microbatches in one op
+    bool mayTakeMicrobatch = false;   // of a stage as a whole, or of the microbatches that it names: collectives
+    bool needsWeights = false;        // must have all weights of its stage: sharded ones are gathered before it
+    bool busy = false;                // counts as busy time: F, B, I, W, R
+    bool computeOnly = false;         // allowed in PyTorch's compute-only form (or ours: R and delays)
+    bool makesWeightGradient = false; // adds to the weight gradients of its stage: B, W
+    bool settles = false;             // may follow its step's optimizer without being of the next step
     // Activation memory, in shares of one (stage, microbatch): F +1 at its end; the part `freedAtInput` of the cost model
     // leaves at I, the rest at W; B frees all at its end.
-    bool holdsActivation; // F, R
-    bool freesInputPart;  // I, B
-    bool freesRemainder;  // W, B
+    bool holdsActivation = false; // F, R
+    bool freesInputPart = false;  // I, B
+    bool freesRemainder = false;  // W, B
+    std::array<Need, 2> needs{};
+    std::uint8_t needCount = 0;
+    std::string_view notInPyTorch = {}; // what PyTorch's schedules lack, as in "a delay"; empty: they have it
 };
 
-const KindRule& ruleOf(OpKind kind);
+// Stored kinds have up to five bits: what is beyond allKinds() is nothing and is painted as other work.
+inline constexpr std::size_t opKindPlaces = 32;
+namespace detail {
+extern std::array<KindTraits, opKindPlaces> kindTable;
+}
+
+inline const KindTraits& ruleOf(OpKind kind) { return detail::kindTable[static_cast<std::size_t>(kind)]; }
+// Every kind there is, in the order of OpKind.
+std::span<const KindTraits> allKinds();
+
+// One more kind for as long as this lives: tests show with it that nothing outside the table lists kinds. One at a time;
+// make it before other threads read the table, and end it after them. Its row's `kind` is set here.
+class ExtraKind {
+public:
+    explicit ExtraKind(KindTraits row);
+    ~ExtraKind();
+    ExtraKind(const ExtraKind&) = delete;
+    ExtraKind& operator=(const ExtraKind&) = delete;
+    OpKind kind() const;
+};
+
+inline Product productOf(OpKind kind) { return ruleOf(kind).makes; }
 inline bool isBusy(OpKind kind) { return ruleOf(kind).busy; }
 // F, B, I, W or R: a kind that the model's layers execute.
 inline bool isCompute(OpKind kind) { return isBusy(kind); }
-inline bool isReturn(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::InputGrad; } // gives the gradient that the stage before waits for
-inline bool isSend(OpKind kind) { return kind == OpKind::SendF || kind == OpKind::SendB; }
-inline bool isReceive(OpKind kind) { return kind == OpKind::RecvF || kind == OpKind::RecvB; }
+
+inline bool isForward(OpKind kind) { return productOf(kind) == Product::Activation; }
+inline bool isRecompute(OpKind kind) { return productOf(kind) == Product::Recomputed; }
+inline bool isReturn(OpKind kind) { return productOf(kind) == Product::Gradient; } // the stage before waits for it
+inline bool makesWeightGradient(OpKind kind) { return ruleOf(kind).makesWeightGradient; }
+inline bool isFullBackward(OpKind kind) { return isReturn(kind) && makesWeightGradient(kind); }
+inline bool isInputGrad(OpKind kind) { return isReturn(kind) && !makesWeightGradient(kind); }
+inline bool isWeightGrad(OpKind kind) { return productOf(kind) == Product::WeightGradient; }
+inline bool isSplitBackward(OpKind kind) { return isInputGrad(kind) || isWeightGrad(kind); } // half of a backward
+inline bool isOfBackward(OpKind kind) { return isReturn(kind) || isWeightGrad(kind); }       // a backward or half of one
+inline bool isDelay(OpKind kind) { return ruleOf(kind).timedBy == TimedBy::Op; }             // an intended one
 // A send or a receive: an op that only a lowered schedule has (schedules/messages/lower.h).
-inline bool isMessage(OpKind kind) { return isSend(kind) || isReceive(kind); }
+inline bool isMessage(OpKind kind) { return ruleOf(kind).resource == Resource::Message; }
+inline bool isSend(OpKind kind) { return isMessage(kind) && productOf(kind) != Product::None; } // a receive needs it
+inline bool isReceive(OpKind kind) { return isMessage(kind) && productOf(kind) == Product::None; }
+inline bool carriesActivation(OpKind kind) { return ruleOf(kind).carries == Product::Activation; } // to the next stage
+inline bool carriesGradient(OpKind kind) { return ruleOf(kind).carries == Product::Gradient; }     // to the stage before
+inline bool isOffload(OpKind kind) { return ruleOf(kind).resource == Resource::CopyOut; }
+inline bool isReload(OpKind kind) { return ruleOf(kind).resource == Resource::CopyIn; }
+inline bool isOptimizer(OpKind kind) { return ruleOf(kind).state == StateWork::Step; }
+inline bool isGather(OpKind kind) { return ruleOf(kind).state == StateWork::Gather; }
+inline bool isRelease(OpKind kind) { return ruleOf(kind).state == StateWork::Release; }
+inline bool isReduction(OpKind kind) { return ruleOf(kind).state == StateWork::Reduce; }
 // Gather or release of a stage's weights, reduction of its gradients: what ranks that share a stage do together.
-inline bool isCollective(OpKind kind) { return kind == OpKind::Unshard || kind == OpKind::Reshard || kind == OpKind::ReduceGrad; }
+inline bool isCollective(OpKind kind) { return ruleOf(kind).resource == Resource::Collective; }
+// Of a stage's weights, gradients or optimizer state: a collective or the optimizer.
+inline bool worksOnState(OpKind kind) { return ruleOf(kind).state != StateWork::None; }
+inline bool settles(OpKind kind) { return ruleOf(kind).settles; }
+// Reduction of a stage's gradients over its copies, or the optimizer: may be in any list.
+inline bool isStageOp(OpKind kind) { return isOptimizer(kind) || isReduction(kind); }
 // Whether this op names microbatches: of a collective only where it is of one, or of some.
 inline bool hasMicrobatch(const Op& op)
 {
-    const KindRule& rule = ruleOf(op.kind);
+    const KindTraits& rule = ruleOf(op.kind);
     return rule.takesMicrobatch || (rule.mayTakeMicrobatch && op.microbatch >= 0);
 }
-// Reduction of a stage's gradients over its copies, or the optimizer: may be in any list.
-inline bool isStageOp(OpKind kind) { return kind == OpKind::Optimizer || kind == OpKind::ReduceGrad; }
+// B for I and I for B: where one list splits its backwards and another doesn't, they stand for each other.
+inline OpKind otherReturn(OpKind kind) { return isFullBackward(kind) ? OpKind::InputGrad : OpKind::Backward; }
+// An op of another kind over the same cells.
+inline Op asKind(Op op, OpKind kind)
+{
+    op.kind = kind;
+    return op;
+}
+inline Op asForward(const Op& op) { return asKind(op, OpKind::Forward); }
+inline Op asBackward(const Op& op) { return asKind(op, OpKind::Backward); }
+inline Op asInputGrad(const Op& op) { return asKind(op, OpKind::InputGrad); }
+inline Op asWeightGrad(const Op& op) { return asKind(op, OpKind::WeightGrad); }
+inline Op asRecompute(const Op& op) { return asKind(op, OpKind::Recompute); }
+// The message that moves activations, or gradients.
+inline OpKind sendKind(bool gradient) { return gradient ? OpKind::SendB : OpKind::SendF; }
+inline OpKind receiveKind(bool gradient) { return gradient ? OpKind::RecvB : OpKind::RecvF; }
+// The first kind that is painted so, which stands for the class where kinds aren't known one by one.
+OpKind firstOf(ColourClass colour);
 
 } // namespace stagewright

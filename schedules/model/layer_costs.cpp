@@ -73,7 +73,7 @@ void setLayers(CostModel& costs, std::vector<LayerCosts> parts, std::span<const 
     LayerCosts perOp;
     perOp.part = Part::PerOp;
     const auto stages = partsByStage(parts, blocksByStage);
-    for (std::size_t k = 0; k < opKindCount; ++k) {
+    for (std::size_t k = 0; k < allKinds().size(); ++k) {
         if (!isCompute(static_cast<OpKind>(k))) continue;
         std::vector<Nanos> rest;
         for (std::size_t stage = 0; stage < stages.size(); ++stage) {
@@ -156,16 +156,16 @@ Result<CostModel> costsByLayer(const CostModel& measured, const Schedule& schedu
     const LayerCosts none;
     const LayerCosts& perOp = measured.layers.front().part == Part::PerOp ? measured.layers.front() : none;
     Bytes weights = 0;
-    std::array<Nanos, opKindCount> together{}; // of ops of a stage, over all of them
+    std::array<Nanos, opKindRoom> together{}; // of ops of a stage, over all of them
     for (int stage = 0; stage < measured.stages(); ++stage) {
         weights += measured.memory[static_cast<std::size_t>(stage)].weight;
-        for (std::size_t k = 0; k < opKindCount; ++k) together[k] += measured.duration(static_cast<OpKind>(k), stage, -1);
+        for (std::size_t k = 0; k < allKinds().size(); ++k) together[k] += measured.duration(static_cast<OpKind>(k), stage, -1);
     }
     for (int stage = 0; stage < schedule.stages; ++stage) {
         StageMemory& memory = out.memory[static_cast<std::size_t>(stage)];
         const auto& parts = stages[static_cast<std::size_t>(stage)];
         for (const LayerCosts* part : parts) addMemory(part->memory, memory);
-        for (std::size_t k = 0; k < opKindCount; ++k) {
+        for (std::size_t k = 0; k < allKinds().size(); ++k) {
             const auto kind = static_cast<OpKind>(k);
             if (!isCompute(kind)) {
                 if (together[k] > 0 && weights > 0)

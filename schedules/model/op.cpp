@@ -52,10 +52,8 @@ struct OpReader {
         while (!done() && ((text[at] >= 'A' && text[at] <= 'Z') || text[at] == '_'))
             ++at;
         const std::string_view word = text.substr(begin, at - begin);
-        for (std::size_t i = 0; i < opKindCount; ++i) {
-            const auto candidate = static_cast<OpKind>(i);
-            if (ruleOf(candidate).text == word) return candidate;
-        }
+        for (const KindTraits& rule : allKinds())
+            if (rule.text == word) return rule.kind;
         if (word.empty()) return tl::unexpected(error("a kind (F, B, I, W …)"));
         return tl::unexpected(Error{ErrorCode::Unreadable,
                                     fmt::format("op '{}': unknown kind '{}' at character {}", text, word, begin + 1),
@@ -67,9 +65,9 @@ struct OpReader {
 
 std::string toText(const Op& op)
 {
-    const KindRule& rule = ruleOf(op.kind);
+    const KindTraits& rule = ruleOf(op.kind);
     std::string out = fmt::format("{}{}", op.stage, rule.text);
-    if (op.kind == OpKind::Filler) {
+    if (isDelay(op.kind)) {
         out += std::to_string(op.delay);
         return out;
     }
@@ -91,7 +89,7 @@ Result<Op> parseOp(std::string_view text)
     const auto kind = in.kind();
     if (!kind) return tl::unexpected(kind.error());
     op.kind = *kind;
-    if (op.kind == OpKind::Filler) {
+    if (isDelay(op.kind)) {
         const auto delay = in.number("delay in ns", std::numeric_limits<std::uint32_t>::max());
         if (!delay) return tl::unexpected(delay.error());
         op.delay = static_cast<std::uint32_t>(*delay);

@@ -41,6 +41,8 @@ enum class OpKind : std::uint8_t {
     Filler,
 };
 inline constexpr std::size_t opKindCount = 16;
+// Places of a table by kind: one more, for the kind that a test adds (ExtraKind in kinds.h).
+inline constexpr std::size_t opKindRoom = opKindCount + 1;
 
 struct Op {
     std::int32_t microbatch = -1; // −1: the kind has none, or a collective is of the whole batch
@@ -69,6 +71,14 @@ inline Op makeFiller(int stage, std::uint32_t delay)
     op.delay = delay;
     return op;
 }
+
+inline Op makeForward(int stage, int microbatch) { return makeOp(OpKind::Forward, stage, microbatch); }
+inline Op makeBackward(int stage, int microbatch) { return makeOp(OpKind::Backward, stage, microbatch); }
+inline Op makeOptimizer(int stage) { return makeOp(OpKind::Optimizer, stage); }
+// Of the whole batch, or of one microbatch.
+inline Op makeGather(int stage, int microbatch = -1) { return makeOp(OpKind::Unshard, stage, microbatch); }
+inline Op makeRelease(int stage, int microbatch = -1) { return makeOp(OpKind::Reshard, stage, microbatch); }
+inline Op makeReduction(int stage, int microbatch = -1) { return makeOp(OpKind::ReduceGrad, stage, microbatch); }
 
 // Round trip: parseOp(toText(op)) == op for every op whose fields fit its kind.
 std::string toText(const Op& op);

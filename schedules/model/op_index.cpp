@@ -18,29 +18,6 @@ constexpr std::size_t cellsPerOp = 16;
 
 } // namespace
 
-Product productOf(OpKind kind)
-{
-    switch (kind) {
-    case OpKind::Forward:
-        return Product::Activation;
-    case OpKind::Backward:
-    case OpKind::InputGrad:
-        return Product::Gradient;
-    case OpKind::WeightGrad:
-        return Product::WeightGradient;
-    case OpKind::Recompute:
-        return Product::Recomputed;
-    case OpKind::SendF:
-        return Product::SentF;
-    case OpKind::SendB:
-        return Product::SentB;
-    case OpKind::Offload:
-        return Product::Offloaded;
-    default:
-        return Product::None;
-    }
-}
-
 std::string shapeFault(const Schedule& schedule)
 {
     if (schedule.ranks < 1 || schedule.stages < 1 || schedule.microbatches < 1)

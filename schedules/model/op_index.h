@@ -12,20 +12,6 @@
 
 namespace stagewright {
 
-// Kinds that satisfy the same needs share a product: a gradient arrives from a B or an I.
-enum class Product : std::int8_t {
-    None = -1,
-    Activation,
-    Gradient,
-    WeightGradient,
-    Recomputed,
-    SentF,
-    SentB,
-    Offloaded,
-};
-inline constexpr std::size_t productCount = 7;
-Product productOf(OpKind kind);
-
 struct CellSpace {
     int stages = 0;
     int microbatches = 0;
@@ -100,7 +86,7 @@ public:
     template <typename Visit>
     void eachInput(const Op& op, Visit&& visit) const
     {
-        const KindRule& rule = ruleOf(op.kind);
+        const KindTraits& rule = ruleOf(op.kind);
         for (std::size_t n = 0; n < rule.needCount; ++n) {
             const Need& need = rule.needs[n];
             const int stage = op.stage + need.stageOffset;

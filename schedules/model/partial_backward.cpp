@@ -9,15 +9,6 @@
 
 namespace stagewright {
 
-namespace {
-
-bool goesBack(OpKind kind)
-{
-    return isReturn(kind) || kind == OpKind::WeightGrad;
-}
-
-} // namespace
-
 Result<std::vector<int>> parseCuts(std::string_view text, int replicas, int layers)
 {
     std::vector<int> out;
@@ -55,7 +46,7 @@ std::vector<int> firstStagesBack(const Schedule& schedule)
         const auto replica = static_cast<std::size_t>(schedule.replicaOf(static_cast<int>(rank)));
         if (replica >= replicas) return all;
         for (const Op& op : schedule.order[rank])
-            if (goesBack(op.kind)) out[replica] = std::min(out[replica], static_cast<int>(op.stage));
+            if (isOfBackward(op.kind)) out[replica] = std::min(out[replica], static_cast<int>(op.stage));
     }
     const auto [lowest, highest] = std::minmax_element(out.begin(), out.end());
     return *lowest > 0 || *highest >= schedule.stages ? all : out;
@@ -84,7 +75,7 @@ Result<Schedule> withoutBackwardBelow(const Schedule& schedule, std::span<const 
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         const auto& ops = schedule.order[rank];
         const int first = firstStages[static_cast<std::size_t>(schedule.replicaOf(static_cast<int>(rank)))];
-        const auto dropped = [first](const Op& op) { return op.stage < first && (goesBack(op.kind) || op.kind == OpKind::Recompute); };
+        const auto dropped = [first](const Op& op) { return op.stage < first && (isOfBackward(op.kind) || op.kind == OpKind::Recompute); };
         out.order[rank].clear();
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (ops[i].kind == OpKind::Optimizer || ops[i].kind == OpKind::ReduceGrad)

@@ -24,11 +24,6 @@ bool readsWeights(const Op& op)
     return ruleOf(op.kind).needsWeights;
 }
 
-bool addsGradient(const Op& op)
-{
-    return op.kind == OpKind::Backward || op.kind == OpKind::WeightGrad;
-}
-
 Op collective(OpKind kind, const Op& of, bool ofMicrobatch)
 {
     Op op = makeOp(kind, of.stage);
@@ -165,7 +160,7 @@ std::vector<int> gradientOrder(const std::vector<Op>& ops)
 {
     std::vector<int> out;
     for (auto op = ops.rbegin(); op != ops.rend(); ++op)
-        if (addsGradient(*op) && std::find(out.begin(), out.end(), op->stage) == out.end()) out.push_back(op->stage);
+        if (makesWeightGradient(op->kind) && std::find(out.begin(), out.end(), op->stage) == out.end()) out.push_back(op->stage);
     std::reverse(out.begin(), out.end());
     return out;
 }
@@ -211,7 +206,7 @@ GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, 
     std::vector<std::size_t> last;                               // by stage: the op with its last gradient
     std::map<std::pair<int, int>, std::size_t> lastOfMicrobatch; // slices and halves make several of one
     for (std::size_t i = 0; i < in.ops.size(); ++i)
-        if (const Op& op = in.ops[i]; addsGradient(op)) {
+        if (const Op& op = in.ops[i]; makesWeightGradient(op.kind)) {
             if (op.stage >= last.size()) last.resize(op.stage + std::size_t{1}, in.ops.size());
             last[op.stage] = i;
             if (rule == ReduceRule::Microbatch)
@@ -233,7 +228,7 @@ GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, 
         for (; i < end; ++i) row.copy(i);
         for (std::size_t k = first; k < end; ++k) {
             const Op& op = in.ops[k];
-            if (!addsGradient(op)) continue;
+            if (!makesWeightGradient(op.kind)) continue;
             const bool done = last[op.stage] == k;
             if (done) takePart(op.stage);
             if (done) finished.push_back(op.stage);

@@ -110,7 +110,7 @@ bool canScale(OpKind kind, const WhatIfChange& change)
 Result<void> checkMatches(const Schedule& schedule, const WhatIfChange& change)
 {
     if (change.what != WhatIfChange::What::Ops) return {};
-    std::array<bool, opKindCount> there{};
+    std::array<bool, opKindRoom> there{};
     for (int rank = 0; rank < static_cast<int>(schedule.order.size()); ++rank)
         for (const Op& op : schedule.order[static_cast<std::size_t>(rank)]) {
             if (!canScale(op.kind, change) || (change.stage >= 0 && op.stage != change.stage) || (change.rank >= 0 && rank != change.rank)) continue;
@@ -118,7 +118,7 @@ Result<void> checkMatches(const Schedule& schedule, const WhatIfChange& change)
             if (isCompute(op.kind)) there[static_cast<std::size_t>(op.kind)] = true;
         }
     std::string kinds;
-    for (std::size_t k = 0; k < opKindCount; ++k)
+    for (std::size_t k = 0; k < allKinds().size(); ++k)
         if (there[k]) kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", ruleOf(static_cast<OpKind>(k)).text);
     return fail(ErrorCode::Usage, fmt::format("what if '{}': no op of the schedule matches", toText(change)),
                 kinds.empty() ? "there is no op at that place" : "its kinds there are " + kinds);
@@ -152,7 +152,7 @@ void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& cost
     case WhatIfChange::What::Ops:
         for (int stage = 0; stage < schedule.stages; ++stage) {
             if (change.stage >= 0 && stage != change.stage) continue;
-            for (std::size_t k = 0; k < opKindCount; ++k) {
+            for (std::size_t k = 0; k < allKinds().size(); ++k) {
                 const auto kind = static_cast<OpKind>(k);
                 if (!canScale(kind, change) || (change.kind >= 0 && change.kind != static_cast<int>(k))) continue;
                 const auto& copies = schedule.placement.copiesOf(stage);

@@ -133,11 +133,10 @@ struct CostReader {
     OpKind kind(const Json& json, const std::string& path)
     {
         if (json.is_string())
-            for (std::size_t k = 0; k < opKindCount; ++k)
-                if (ruleOf(static_cast<OpKind>(k)).text == json.get_ref<const std::string&>())
-                    return static_cast<OpKind>(k);
+            for (const KindTraits& rule : allKinds())
+                if (rule.text == json.get_ref<const std::string&>()) return rule.kind;
         wrong(path, "a kind such as \"F\" is expected");
-        return OpKind::Forward;
+        return {};
     }
 };
 
@@ -149,8 +148,8 @@ Json memoryJson(const StageMemory& memory)
 Json layerJson(const LayerCosts& layer)
 {
     Json durations = Json::object();
-    for (std::size_t k = 0; k < opKindCount; ++k)
-        if (layer.duration[k] != 0) durations[std::string(ruleOf(static_cast<OpKind>(k)).text)] = layer.duration[k];
+    for (const KindTraits& rule : allKinds())
+        if (const Nanos own = layer.duration[static_cast<std::size_t>(rule.kind)]; own != 0) durations[std::string(rule.text)] = own;
     return {{"part", partNames[static_cast<std::size_t>(layer.part)]}, {"duration_ns", durations}, {"bytes", memoryJson(layer.memory)}};
 }
 
@@ -174,9 +173,8 @@ std::string writeCostsJson(const CostModel& costs)
     out["time_unit_ns"] = costs.timeUnit;
     out["memory_unit_bytes"] = costs.memoryUnit;
     Json durations = Json::object();
-    for (std::size_t k = 0; k < opKindCount; ++k)
-        if (!costs.m_byStage[k].empty())
-            durations[std::string(ruleOf(static_cast<OpKind>(k)).text)] = costs.m_byStage[k];
+    for (const KindTraits& rule : allKinds())
+        if (const auto& own = costs.m_byStage[static_cast<std::size_t>(rule.kind)]; !own.empty()) durations[std::string(rule.text)] = own;
     out["duration_ns"] = durations;
     Json onRank = Json::array();
     for (const auto& [key, duration] : costs.m_onRank) {

@@ -193,21 +193,10 @@ Result<void> CsvReader::readSettings(std::string_view row)
 Result<void> CsvReader::checkPyTorch(const Op& op) const
 {
     if (!options.pytorch) return {};
-    std::string_view what;
-    if (op.kind == OpKind::Filler)
-        what = "a delay";
-    else if (op.kind == OpKind::Recompute)
-        what = "recompute";
-    else if (op.kind == OpKind::Optimizer)
-        what = "an optimizer op";
-    else if (op.kind == OpKind::Offload || op.kind == OpKind::Reload)
-        what = "offloading";
-    else if (op.count > 1)
-        what = "one op over several microbatches";
-    else if (op.slice >= 0)
-        what = "a sequence slice";
-    else if (op.half > 0)
-        what = "half an op";
+    std::string_view what = ruleOf(op.kind).notInPyTorch;
+    if (what.empty() && op.count > 1) what = "one op over several microbatches";
+    if (what.empty() && op.slice >= 0) what = "a sequence slice";
+    if (what.empty() && op.half > 0) what = "half an op";
     if (what.empty()) return {};
     return error(fmt::format("{} is unknown to PyTorch", what), "read or write it without the PyTorch restriction");
 }
@@ -222,7 +211,7 @@ Result<void> CsvReader::readOp(std::string_view word)
     if (old) replaced = fmt::format("{}B{}", word.substr(0, bw), word.substr(bw + 2));
     auto op = parseOp(old ? std::string_view(replaced) : word);
     if (!op) return error(op.error().message, op.error().remedy);
-    const KindRule& rule = ruleOf(op->kind);
+    const KindTraits& rule = ruleOf(op->kind);
     if (auto checked = checkPyTorch(*op); !checked) return checked;
     auto& ops = schedule.order.back();
     if (old) {
@@ -230,8 +219,8 @@ Result<void> CsvReader::readOp(std::string_view word)
         op->half |= oldFullMark;
     }
     if (!rule.computeOnly && !lowered) lowered = here();
-    if (op->kind == OpKind::InputGrad && !inputGrad) inputGrad = here();
-    if (op->kind == OpKind::WeightGrad && !weightGrad) weightGrad = here();
+    if (isInputGrad(op->kind) && !inputGrad) inputGrad = here();
+    if (isWeightGrad(op->kind) && !weightGrad) weightGrad = here();
     schedule.stages = std::max(schedule.stages, op->stage + 1);
     if (hasMicrobatch(*op)) schedule.microbatches = std::max(schedule.microbatches, op->microbatch + op->count);
     constexpr std::size_t large = std::size_t{1} << 20; // a row of millions grows by a quarter, not to its double
@@ -364,7 +353,7 @@ Result<void> CsvReader::applyDialect()
                      "write the whole file in one dialect");
     for (auto& ops : schedule.order)
         for (Op& op : ops) {
-            if (op.kind == OpKind::Backward && (op.half & oldFullMark) == 0) op.kind = OpKind::InputGrad;
+            if (isFullBackward(op.kind) && (op.half & oldFullMark) == 0) op.kind = otherReturn(op.kind);
             op.half &= static_cast<std::uint8_t>(~oldFullMark);
         }
     return {};
@@ -468,7 +457,7 @@ Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& op
                 if (auto checked = check.checkPyTorch(op); !checked) return tl::unexpected(checked.error());
                 if (!old || !isReturn(op.kind)) return plain;
                 const std::size_t letter = plain.find_first_of("BI");
-                return plain.substr(0, letter) + (op.kind == OpKind::Backward ? "BW" : "B") + plain.substr(letter + 1);
+                return plain.substr(0, letter) + (isFullBackward(op.kind) ? "BW" : "B") + plain.substr(letter + 1);
             };
             const auto first = cellText(ops[i]);
             if (!first) return tl::unexpected(first.error());

@@ -30,16 +30,14 @@ constexpr Colour darkLabel{0x14, 0x17, 0x1C};
 // The palette's dark column: legible on dark and light terminals, as every cell brings its own background.
 Ink inkOf(OpKind kind)
 {
-    switch (kind) {
-    case OpKind::Forward:
-    case OpKind::Recompute:
+    switch (ruleOf(kind).colour) {
+    case ColourClass::Forward:
         return {{0x48, 0x95, 0xEE}, darkLabel};
-    case OpKind::Backward:
-    case OpKind::InputGrad:
+    case ColourClass::Backward:
         return {{0xF7, 0xC0, 0x33}, darkLabel};
-    case OpKind::WeightGrad:
+    case ColourClass::Weight:
         return {{0x8A, 0xE2, 0xB8}, darkLabel};
-    case OpKind::Filler:
+    case ColourClass::Other:
         return {{0x3A, 0x41, 0x4D}, {0xE8, 0xEB, 0xF0}};
     default:
         return {{0xC9, 0xD0, 0xE0}, darkLabel};
@@ -209,7 +207,7 @@ std::string Picture::ruler() const
 // A label of an op in `room` columns: "F12", "F12 ──", "2" or a letter, always filled up to the room.
 std::string Picture::cellText(const Span& span, std::size_t room) const
 {
-    const std::string letter = span.op.kind == OpKind::Filler ? "~" : std::string(ruleOf(span.op.kind).text);
+    const std::string letter = isDelay(span.op.kind) ? "~" : std::string(ruleOf(span.op.kind).text);
     const std::string number = span.op.microbatch >= 0 ? std::to_string(span.op.microbatch) : std::string();
     const std::string name = span.label != 0 ? std::string(timeline.labelOf(span)) : letter + number;
     std::string text;
@@ -271,15 +269,14 @@ std::string Picture::rowText(std::size_t rank) const
 
 std::string Picture::legend() const
 {
-    std::array<bool, opKindCount> present{};
+    std::array<bool, opKindRoom> present{};
     for (const Row& row : rows)
         for (const Span* span : row.spans)
             present[static_cast<std::size_t>(span->op.kind)] = true;
     std::string out;
-    for (std::size_t k = 0; k < opKindCount; ++k) {
-        if (!present[k]) continue;
-        const KindRule& rule = ruleOf(static_cast<OpKind>(k));
-        const std::string letter = rule.kind == OpKind::Filler ? "~" : std::string(rule.text);
+    for (const KindTraits& rule : allKinds()) {
+        if (!present[static_cast<std::size_t>(rule.kind)]) continue;
+        const std::string letter = isDelay(rule.kind) ? "~" : std::string(rule.text);
         if (!out.empty()) out += "  ";
         if (colour) {
             const Ink ink = inkOf(rule.kind);

@@ -30,8 +30,7 @@ CsvOptions strict()
 // Ops that PyTorch does by other means, or not at all; the order remains valid without them.
 bool canBeLeftOut(OpKind kind)
 {
-    return kind == OpKind::Recompute || kind == OpKind::Optimizer || kind == OpKind::ReduceGrad || kind == OpKind::Offload || kind == OpKind::Reload ||
-           kind == OpKind::Filler;
+    return !ruleOf(kind).notInPyTorch.empty() || isReduction(kind);
 }
 
 Schedule withoutExtras(const Schedule& given, std::set<std::string_view>& dropped)
@@ -86,7 +85,7 @@ TorchVersion torchNeeded(const Schedule& schedule)
 {
     for (const auto& list : schedule.order)
         for (const Op& op : list)
-            if (op.kind == OpKind::ReduceGrad) return torchWithReduce;
+            if (isReduction(op.kind)) return torchWithReduce;
     for (const auto& pairs : schedule.paired)
         if (!pairs.empty()) return torchWithPairs;
     return oldestTorch;

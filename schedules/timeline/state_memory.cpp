@@ -46,16 +46,16 @@ private:
             const StageMemory& memory = m_costs.memory[op.stage];
             char& isGathered = gathered[op.stage];
             char& isWhole = whole[op.stage];
-            if (op.kind == OpKind::Unshard && shardedWeights && !isGathered) {
+            if (isGather(op.kind) && shardedWeights && !isGathered) {
                 add(rank, op.stage, m_result.start[id], MemoryCategory::Gathered, memory.weight);
                 isGathered = 1;
-            } else if (op.kind == OpKind::Reshard && isGathered) {
+            } else if (isRelease(op.kind) && isGathered) {
                 add(rank, op.stage, m_result.start[id], MemoryCategory::Gathered, -memory.weight);
                 isGathered = 0;
-            } else if ((op.kind == OpKind::Backward || op.kind == OpKind::WeightGrad) && shardedGradients && !isWhole) {
+            } else if (makesWeightGradient(op.kind) && shardedGradients && !isWhole) {
                 add(rank, op.stage, m_result.start[id], MemoryCategory::Gradients, memory.gradient);
                 isWhole = 1;
-            } else if (op.kind == OpKind::ReduceGrad) {
+            } else if (isReduction(op.kind)) {
                 const Bytes bucket = m_costs.sharding.bucket > 0 ? std::min(m_costs.sharding.bucket, memory.gradient) : memory.gradient;
                 add(rank, op.stage, m_result.start[id], MemoryCategory::Buckets, bucket);
                 add(rank, op.stage, m_result.end[id], MemoryCategory::Buckets, -bucket);

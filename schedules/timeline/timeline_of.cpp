@@ -26,7 +26,7 @@ namespace {
 Lane laneOf(const Op& op, const CostModel& costs)
 {
     if (!isCollective(op.kind) || costs.links.collectives == CollectiveLane::Compute) return Lane::Compute;
-    return op.kind == OpKind::ReduceGrad ? Lane::Reduce : Lane::Gather;
+    return isReduction(op.kind) ? Lane::Reduce : Lane::Gather;
 }
 
 // From a gather to the first op that needs the weights, from a reduction to the optimizer. spans: of the rank's ops.
@@ -43,11 +43,11 @@ void addCollectiveEdges(TimelineBuilder& builder, const std::vector<Op>& ops, co
         awaited.erase(found);
     };
     for (std::size_t i = 0; i < ops.size(); ++i) {
-        if (ops[i].kind == OpKind::Unshard)
+        if (isGather(ops[i].kind))
             gathers[ops[i].stage] = i;
-        else if (ops[i].kind == OpKind::ReduceGrad)
+        else if (isReduction(ops[i].kind))
             reductions[ops[i].stage] = i;
-        else if (ops[i].kind == OpKind::Optimizer)
+        else if (isOptimizer(ops[i].kind))
             tie(reductions, i);
         else if (ruleOf(ops[i].kind).needsWeights)
             tie(gathers, i);
@@ -103,7 +103,7 @@ struct LoweredMessages {
         const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
         std::vector<std::pair<std::uint32_t, Nanos>> producers;
         std::vector<std::uint32_t> messages;
-        const KindRule& rule = ruleOf(op.kind);
+        const KindTraits& rule = ruleOf(op.kind);
         for (std::size_t n = 0; n < rule.needCount; ++n) {
             const int stage = op.stage + rule.needs[n].stageOffset;
             if (stage < 0 || stage >= cells.stages) continue;
@@ -193,7 +193,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
             if (lowered) spans[id] = added;
             if (isCollective(list[i].kind)) continue;
             // The first op of an overlapped pair holds or frees its memory before the second frees its own.
-            const bool overlapped = schedule.isPaired(r, i) && list[i].kind != OpKind::Recompute;
+            const bool overlapped = schedule.isPaired(r, i) && !isRecompute(list[i].kind);
             const Nanos changed = overlapped ? span.start + (span.end - span.start) / 2 : span.end;
             for (int k = 0; k < list[i].count; ++k) {
                 MemoryEvent event;
@@ -232,7 +232,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
                 if (transfer.end <= transfer.start) return;
                 const OpPlace place = index.placeOf(from);
                 transfer.op = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
-                transfer.op.kind = need.stageOffset < 0 ? OpKind::SendF : OpKind::SendB;
+                transfer.op.kind = sendKind(need.stageOffset > 0);
                 builder.addSpan(builder.addTrack(place.rank, Lane::Send), transfer);
             });
         }
@@ -287,7 +287,7 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
             const bool kept = span.step == step && !(span.flags & SpanDiscarded) && span.label == 0 &&
-                              (isCompute(span.op.kind) || span.op.kind == OpKind::Filler ||
+                              (isCompute(span.op.kind) || isDelay(span.op.kind) ||
                                (stageOps && isStageOp(span.op.kind)));
             if (!kept) continue;
             auto& pairs = out.paired[r];

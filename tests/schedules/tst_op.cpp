@@ -127,7 +127,7 @@ private slots:
     {
         std::set<std::string_view> texts;
         for (std::size_t k = 0; k < opKindCount; ++k) {
-            const KindRule& rule = ruleOf(static_cast<OpKind>(k));
+            const KindTraits& rule = ruleOf(static_cast<OpKind>(k));
             QCOMPARE(static_cast<std::size_t>(rule.kind), k);
             QVERIFY(!rule.title.empty());
             QVERIFY(texts.insert(rule.text).second);

@@ -94,8 +94,8 @@ int messagesOf(const Schedule& schedule)
     int count = 0;
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
         for (const Op& op : schedule.order[rank]) {
-            if (!isCompute(op.kind) || op.kind == OpKind::Recompute) continue;
-            const KindRule& rule = ruleOf(op.kind);
+            if (!isCompute(op.kind) || isRecompute(op.kind)) continue;
+            const KindTraits& rule = ruleOf(op.kind);
             for (std::size_t i = 0; i < rule.needCount; ++i) {
                 const int from = op.stage + rule.needs[i].stageOffset;
                 if (from == op.stage || from < 0 || from >= schedule.stages) continue;
@@ -132,7 +132,7 @@ std::vector<int> warmupsOf(const Schedule& schedule)
         int forwards = 0;
         for (const Op& op : list) {
             if (isReturn(op.kind)) break;
-            if (op.kind == OpKind::Forward) ++forwards;
+            if (isForward(op.kind)) ++forwards;
         }
         out.push_back(forwards);
     }
@@ -161,10 +161,10 @@ WeightUse weightUseOf(const Schedule& schedule)
         std::map<int, int> version;                  // by stage
         std::map<std::pair<int, int>, int> inFlight; // version by (stage, microbatch)
         for (const Op& op : schedule.order[rank]) {
-            if (op.kind == OpKind::Forward) inFlight[{op.stage, op.microbatch}] = version[op.stage];
-            if (op.kind == OpKind::Optimizer) ++version[op.stage];
+            if (isForward(op.kind)) inFlight[{op.stage, op.microbatch}] = version[op.stage];
+            if (isOptimizer(op.kind)) ++version[op.stage];
             const auto started = inFlight.find({op.stage, op.microbatch});
-            if (op.kind == OpKind::Backward && started != inFlight.end()) {
+            if (isFullBackward(op.kind) && started != inFlight.end()) {
                 use.delays[rank] = std::max(use.delays[rank], version[op.stage] - started->second);
                 inFlight.erase(started);
             }
@@ -195,7 +195,7 @@ std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& 
             if (held > caps[rank])
                 return CapFault{static_cast<int>(rank), static_cast<int>(i), op, static_cast<double>(held) / static_cast<double>(costs.memoryUnit),
                                 std::move(holders)};
-            if (op.kind == OpKind::Forward) holders.push_back(op);
+            if (isForward(op.kind)) holders.push_back(op);
             if (ruleOf(op.kind).freesRemainder)
                 std::erase_if(holders, [&](const Op& held_) { return held_.stage == op.stage && held_.microbatch == op.microbatch; });
         }
@@ -328,7 +328,7 @@ Result<Value> SimulatedReport::figure(std::string_view key) const
     if (key == "stage_costs") {
         List out;
         for (int stage = 0; stage < m_schedule.stages; ++stage)
-            out.push_back(Value(static_cast<double>(m_costs.duration(OpKind::Forward, stage, m_schedule.placement.rankOf(stage, -1))) /
+            out.push_back(Value(static_cast<double>(m_costs.forward(stage, m_schedule.placement.rankOf(stage, -1))) /
                                 static_cast<double>(m_costs.timeUnit)));
         return Value(std::move(out));
     }
@@ -404,7 +404,7 @@ Result<Value> RecordedReport::figure(std::string_view key) const
         if (key == "messages") return Value(messagesOf(*run.schedule));
         if (key == "gathers") // of a step, by rank
             return listOf(run.schedule->order, [](const std::vector<Op>& ops) {
-                return Value(static_cast<double>(std::count_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Unshard; })));
+                return Value(static_cast<double>(std::count_if(ops.begin(), ops.end(), [](const Op& op) { return isGather(op.kind); })));
             });
     }
     std::call_once(m_once, [&] {

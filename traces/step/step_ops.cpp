@@ -40,11 +40,10 @@ StepOps::StepOps(const Timeline& timeline, int step) : m_timeline(timeline), m_s
     indexOps();
     for (const auto& busy : m_busy)
         for (std::size_t i = 0; i + 1 < busy.size(); ++i) {
-            Op backward = spans[busy[i + 1]].op;
-            if (spans[busy[i]].op.kind != OpKind::Recompute) continue;
-            if (backward.kind != OpKind::Backward && backward.kind != OpKind::InputGrad) continue;
-            backward.kind = OpKind::Recompute;
-            if (backward == spans[busy[i]].op) m_heldFor[busy[i]] = busy[i + 1];
+            const Op& backward = spans[busy[i + 1]].op;
+            if (!isRecompute(spans[busy[i]].op.kind)) continue;
+            if (!isReturn(backward.kind)) continue;
+            if (asRecompute(backward) == spans[busy[i]].op) m_heldFor[busy[i]] = busy[i + 1];
         }
     findPairs();
     if (timeline.schedule()) m_stages = std::max(m_stages, timeline.schedule()->stages);
@@ -198,7 +197,7 @@ void StepOps::appendOwn(SpanId id, std::vector<Input>& to, std::size_t first, st
 
 void StepOps::addNeeded(const Op& op, std::vector<Input>& inputs, std::size_t first) const
 {
-    const KindRule& rule = ruleOf(op.kind);
+    const KindTraits& rule = ruleOf(op.kind);
     for (std::size_t i = 0; i < rule.needCount; ++i) {
         const Need& need = rule.needs[i];
         const int stage = op.stage + need.stageOffset;
