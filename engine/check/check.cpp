@@ -41,7 +41,7 @@ bool weightsInMicrobatchOrder(const Schedule& schedule)
     std::vector<int> last(static_cast<std::size_t>(schedule.stages), -1);
     for (const std::vector<Op>& list : schedule.order) {
         for (const Op& op : list) {
-            if (op.kind != OpKind::WeightGrad && op.kind != OpKind::Backward) continue;
+            if (!makesWeightGradient(op.kind)) continue;
             if (op.microbatch < last[op.stage]) return false;
             last[op.stage] = op.microbatch;
         }
@@ -230,8 +230,8 @@ Schedule undividedSchedule(int microbatches)
     schedule.order.resize(1);
     schedule.paired.resize(1);
     for (int j = 0; j < microbatches; ++j) {
-        schedule.order[0].push_back(makeOp(OpKind::Forward, 0, j));
-        schedule.order[0].push_back(makeOp(OpKind::Backward, 0, j));
+        schedule.order[0].push_back(makeForward(0, j));
+        schedule.order[0].push_back(makeBackward(0, j));
     }
     return schedule;
 }

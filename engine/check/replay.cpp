@@ -74,7 +74,7 @@ bool Replay::hasInputs(const RankPlan& plan, const PlannedOp& planned) const
 
 void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std::vector<double>& losses)
 {
-    if (planned.op.kind == OpKind::ReduceGrad && hasMicrobatch(planned.op)) {
+    if (isReduction(planned.op.kind) && hasMicrobatch(planned.op)) {
         Copy& copy = copyOn(planned.op.stage, rank);
         copyGradients(*copy.model, copy.reduced.emplace_back(gradientCount(*copy.model)));
         copy.model->zeroGradients();
@@ -87,7 +87,7 @@ void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std
         [this](const PlannedMessage& message, Buffer buffer) {
             m_messages.insert_or_assign(message.key, std::move(buffer));
         });
-    if (planned.op.kind != OpKind::Forward || !model.slice().last) return;
+    if (!isForward(planned.op.kind) || !model.slice().last) return;
     for (const PlannedPart& part : m_plan.ranks[static_cast<std::size_t>(rank)].partsOf(planned))
         losses[static_cast<std::size_t>(part.part.microbatch)] += m_shapes.ofRank(rank).shareOf(part.part) * model.loss(part.part);
 }

@@ -118,7 +118,7 @@ Result<std::unique_ptr<StaleModel>> StaleModel::create(const Schedule& schedule,
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         std::vector<int> last(static_cast<std::size_t>(schedule.stages), -1);
         for (const Op& op : schedule.order[rank]) {
-            if (op.kind != OpKind::Backward && op.kind != OpKind::WeightGrad) continue;
+            if (!makesWeightGradient(op.kind)) continue;
             if (op.microbatch < last[op.stage]) {
                 return fail(ErrorCode::Usage, fmt::format("rank {}: {} comes after microbatch {} of the stage", rank, toText(op), last[op.stage]),
                             "run the backwards of an asynchronous schedule by rising microbatch");

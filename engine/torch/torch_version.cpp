@@ -42,7 +42,7 @@ Result<TorchSchedule> torchSchedule(const Schedule& schedule, const std::optiona
     }
     for (const auto& list : lists.order)
         for (const Op& op : list)
-            if (op.kind == OpKind::ReduceGrad && version < torchWithReduce)
+            if (isReduction(op.kind) && version < torchWithReduce)
                 return fail(ErrorCode::Invalid, fmt::format("{}: REDUCE_GRAD in a list (pytorch:collectives) needs PyTorch {}, and this one is {}", schedule.name, toText(torchWithReduce), toText(version)),
                             "--lower pytorch inserts sends and receives alone");
     CsvOptions strict;

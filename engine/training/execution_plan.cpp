@@ -21,7 +21,7 @@ Part partOf(const Op& op, int microbatch)
 
 bool movesData(OpKind kind)
 {
-    return kind == OpKind::Forward || isReturn(kind);
+    return isForward(kind) || isReturn(kind);
 }
 
 class Planner {
@@ -61,11 +61,11 @@ private:
                 const OpKind kind = list[i].kind;
                 m_plan.slices = m_plan.slices || list[i].slice >= 0;
                 m_plan.halves = m_plan.halves || list[i].half != 0;
-                m_plan.recomputes = m_plan.recomputes || kind == OpKind::Recompute;
-                m_plan.steps = m_plan.steps || kind == OpKind::Optimizer;
-                m_plan.reduces = m_plan.reduces || kind == OpKind::ReduceGrad;
-                if (isCompute(kind) || kind == OpKind::Filler || kind == OpKind::Optimizer ||
-                    kind == OpKind::ReduceGrad || (m_plan.shared && isCollective(kind)))
+                m_plan.recomputes = m_plan.recomputes || isRecompute(kind);
+                m_plan.steps = m_plan.steps || isOptimizer(kind);
+                m_plan.reduces = m_plan.reduces || isReduction(kind);
+                if (isCompute(kind) || isDelay(kind) || isOptimizer(kind) ||
+                    isReduction(kind) || (m_plan.shared && isCollective(kind)))
                     continue;
                 if (isCollective(kind))
                     return refusal(rank, i, "no ranks share this stage's state",
@@ -116,9 +116,9 @@ private:
             planned.inputCount = static_cast<std::uint32_t>(ranked.inputs.size()) - planned.firstInput;
             if (isCompute(planned.op.kind)) ranked.computeEnd = i + 1;
             const OpKind kind = planned.op.kind;
-            stepped = stepped || kind == OpKind::Optimizer;
-            ranked.stepsOnArrival = ranked.stepsOnArrival || (stepped && kind != OpKind::Optimizer && kind != OpKind::Unshard && kind != OpKind::Reshard);
-            m_plan.concatenates = m_plan.concatenates || (planned.op.kind == OpKind::WeightGrad && planned.partCount > 1);
+            stepped = stepped || isOptimizer(kind);
+            ranked.stepsOnArrival = ranked.stepsOnArrival || (stepped && !settles(kind));
+            m_plan.concatenates = m_plan.concatenates || (isWeightGrad(planned.op.kind) && planned.partCount > 1);
             ranked.ops.push_back(planned);
         }
         return ranked;
@@ -133,7 +133,7 @@ private:
             Op one = op;
             one.microbatch += k;
             one.count = 1;
-            if (op.kind != OpKind::Forward) {
+            if (!isForward(op.kind)) {
                 if (Result<void> fits = checkForwardOf(one, rank, position); !fits) return fits;
             } else {
                 planned.recomputed = planned.recomputed || hasRecompute(one);
@@ -195,7 +195,7 @@ private:
     // W takes the parts its input gradients had, R those its forwards had.
     Result<void> addFollowing(RankPlan& ranked, const Op& op, int rank, std::size_t position)
     {
-        const Product product = op.kind == OpKind::WeightGrad ? Product::Gradient : Product::Activation;
+        const Product product = isWeightGrad(op.kind) ? Product::Gradient : Product::Activation;
         std::string coarser;
         for (int k = 0; k < op.count; ++k) {
             Op one = op;

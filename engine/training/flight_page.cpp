@@ -15,6 +15,7 @@
 
 #include "profiler/record/clock.h"
 #include "schedules/base/folder.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 
@@ -48,7 +49,7 @@ bool isSound(const Page& page)
     if (page.mark != mark || page.ranks < 1 || page.ranks > mostRanks || page.rank < 0 || page.rank >= page.ranks || page.schedule.back() != 0) return false;
     const auto entries = std::min<std::uint64_t>(page.count, kept);
     return std::all_of(page.entries.begin(), page.entries.begin() + static_cast<std::ptrdiff_t>(entries), [&](const FlightEntry& entry) {
-        return static_cast<std::size_t>(entry.op.kind) < opKindCount && entry.peer >= -1 && entry.peer < page.ranks;
+        return static_cast<std::size_t>(entry.op.kind) < allKinds().size() && entry.peer >= -1 && entry.peer < page.ranks;
     });
 }
 

@@ -26,7 +26,7 @@ Result<Nanos> measureForwardUnit(const std::shared_ptr<const CheckedSchedule>& c
         if (!outcome) return tl::unexpected(std::move(outcome.error()).with("measuring the forward time"));
         if (step == 0) continue;
         for (const Span& span : outcome->timeline->spans()) {
-            if (span.op.kind == OpKind::Forward) durations[span.op.stage].push_back(span.duration() / span.op.count);
+            if (isForward(span.op.kind)) durations[span.op.stage].push_back(span.duration() / span.op.count);
         }
     }
     Nanos sum = 0; // of the median over microbatches, over stages

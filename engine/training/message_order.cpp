@@ -15,7 +15,7 @@ namespace {
 // More than nothing where an op may have an output: what it makes comes behind what it takes.
 std::int64_t unitsOf(const Op& op)
 {
-    return op.kind == OpKind::Backward ? std::int64_t{2} * op.count : std::max<std::int64_t>(1, op.count);
+    return isFullBackward(op.kind) ? std::int64_t{2} * op.count : std::max<std::int64_t>(1, op.count);
 }
 
 using TimedMessage = std::pair<std::int64_t, OrderedMessage>;

@@ -117,7 +117,7 @@ public:
     {
         const OpKind kind = planned.op.kind;
         const std::span<const PlannedPart> parts = m_plan.partsOf(planned);
-        if (kind == OpKind::WeightGrad && parts.size() > 1) {
+        if (isWeightGrad(kind) && parts.size() > 1) {
             m_parts.clear();
             for (const PlannedPart& part : parts)
                 m_parts.push_back(part.part);
@@ -127,15 +127,15 @@ public:
         for (const PlannedPart& planned1 : parts) {
             const Part& part = planned1.part;
             Buffer output;
-            if (kind == OpKind::Forward) {
+            if (isForward(kind)) {
                 output = forward(planned, model, part, gather(planned1, model, take));
             } else if (isReturn(kind)) {
                 output = model.inputGrad(part, gather(planned1, model, take));
-            } else if (kind == OpKind::Recompute) {
+            } else if (isRecompute(kind)) {
                 model.recompute(part);
             }
             if (output) scatter(planned1, model, std::move(output), put);
-            if (kind == OpKind::Backward || kind == OpKind::WeightGrad) model.weightGrad(part);
+            if (makesWeightGradient(kind)) model.weightGrad(part);
         }
     }
 

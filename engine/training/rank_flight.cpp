@@ -8,7 +8,7 @@ namespace {
 
 Op receiveOp(const MessageKey& key)
 {
-    Op op = makeOp(key.gradient ? OpKind::RecvB : OpKind::RecvF, key.stage, key.microbatch);
+    Op op = makeOp(receiveKind(key.gradient), key.stage, key.microbatch);
     op.slice = key.slice;
     op.half = key.half;
     return op;

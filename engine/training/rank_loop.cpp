@@ -157,7 +157,7 @@ private:
     // Of shared state: until the weights that the op needs, or is to release, have been gathered.
     bool weightsThere(const PlannedOp& planned)
     {
-        if (!m_state.plan.shared || !(ruleOf(planned.op.kind).needsWeights || planned.op.kind == OpKind::Reshard)) return true;
+        if (!m_state.plan.shared || !(ruleOf(planned.op.kind).needsWeights || isRelease(planned.op.kind))) return true;
         return m_exchange.awaitWeights(planned.op.stage);
     }
 
@@ -309,26 +309,24 @@ private:
 
     bool runAny(const PlannedOp& planned, int position)
     {
-        switch (planned.op.kind) {
-        case OpKind::Filler:
-            return runFiller(planned.op, position);
-        case OpKind::Unshard:
+        if (isDelay(planned.op.kind)) return runFiller(planned.op, position);
+        switch (ruleOf(planned.op.kind).state) {
+        case StateWork::Gather:
             if (!m_stepEnd.beforeGather(planned.op.stage)) return false;
             return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.gather(planned.op.stage, position); });
-        case OpKind::Reshard:
+        case StateWork::Release:
             return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.release(planned.op.stage); });
-        case OpKind::ReduceGrad:
+        case StateWork::Reduce:
             if (m_state.plan.shared)
                 return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.reduce(planned.op.stage, position); });
             return recorded(planned.op, position, RankPhase::Running, position,
                             [this](StageRun& run) { m_stepEnd.shareGradients(run); }) &&
                    meetCopies(planned.op, position);
-        case OpKind::Optimizer:
+        case StateWork::Step:
             return m_stepEnd.runOptimizer(planned.op, position);
-        default:
-            return recorded(planned.op, position, RankPhase::Running, position,
-                            [&](StageRun& run) { runCompute(planned, run); });
+        case StateWork::None: break;
         }
+        return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun& run) { runCompute(planned, run); });
     }
 
     bool meetCopies(const Op& op, int position)
@@ -388,7 +386,7 @@ private:
                 m_outputs.push_back({message, std::move(buffer)});
             });
         run.versions.after(planned, *run.model);
-        if (planned.op.kind != OpKind::Forward || !run.slice.last) return;
+        if (!isForward(planned.op.kind) || !run.slice.last) return;
         for (const PlannedPart& part : m_plan.partsOf(planned))
             m_losses.emplace_back(&run, part.part);
     }

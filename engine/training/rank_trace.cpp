@@ -17,7 +17,7 @@ RankTrace::Range RankTrace::op(const Op& op, int position)
     id.rank = m_rank;
     id.position = position;
     if (position >= 0) return {m_tracer, id, m_names[static_cast<std::size_t>(position)].c_str()};
-    id.role = op.kind == OpKind::ReduceGrad ? ExternalRole::Norm : ExternalRole::Optimizer;
+    id.role = isReduction(op.kind) ? ExternalRole::Norm : ExternalRole::Optimizer;
     id.position = besidePosition(op.stage, m_beside[{id.role, op.stage}]++);
     m_name = rangeName(op);
     return {m_tracer, id, m_name.c_str()};

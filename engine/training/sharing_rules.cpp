@@ -28,10 +28,10 @@ Uses usesOf(const RankPlan& ranked, int stage)
         const Op& op = planned.op;
         if (op.stage != stage) continue;
         out.needs = out.needs || ruleOf(op.kind).needsWeights;
-        out.stepped = out.stepped || op.kind == OpKind::Optimizer;
-        out.gathers = out.gathers || op.kind == OpKind::Unshard;
-        out.behindStep = out.behindStep || (op.kind == OpKind::Unshard && out.stepped);
-        if (op.kind != OpKind::ReduceGrad) continue;
+        out.stepped = out.stepped || isOptimizer(op.kind);
+        out.gathers = out.gathers || isGather(op.kind);
+        out.behindStep = out.behindStep || (isGather(op.kind) && out.stepped);
+        if (!isReduction(op.kind)) continue;
         ++out.reductions;
         out.ofMicrobatch = out.ofMicrobatch || hasMicrobatch(op);
     }
@@ -86,7 +86,7 @@ Result<void> checkSharing(const Schedule& schedule, const ExecutionPlan& plan, c
             const auto refused = [&](const std::string& what, const std::string& remedy) {
                 return fail(ErrorCode::Usage, fmt::format("rank {}, stage {}: {}", rank, stage, what), remedy);
             };
-            const std::string gather = toText(makeOp(OpKind::Unshard, stage));
+            const std::string gather = toText(makeGather(stage));
             if (sharding.level == ShardLevel::Weights && uses.needs && !uses.gathers)
                 return refused("its weights are sharded, but the list never gathers them", fmt::format("add {} before its first forward", gather));
             if ((sharding.level == ShardLevel::Optimizer || sharding.level == ShardLevel::Gradients) && !uses.behindStep)

@@ -35,7 +35,7 @@ void StepEnd::begin()
 // An op outside the list.
 bool StepEnd::extra(OpKind kind, RankPhase phase, int stage, const std::function<void(StageRun&)>& work)
 {
-    m_hooks.where(fmt::format("{} of stage {}", kind == OpKind::Optimizer ? "optimizer" : "gradient norm", stage));
+    m_hooks.where(fmt::format("{} of stage {}", isOptimizer(kind) ? "optimizer" : "gradient norm", stage));
     return m_hooks.record(makeOp(kind, stage), -1, phase, stage, work);
 }
 

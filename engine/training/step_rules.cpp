@@ -10,11 +10,6 @@ namespace stagewright {
 
 namespace {
 
-bool addsWeightGradient(OpKind kind)
-{
-    return kind == OpKind::Backward || kind == OpKind::WeightGrad;
-}
-
 class Rules {
 public:
     Rules(const Schedule& schedule, ExecutionPlan& plan) : m_schedule(schedule), m_plan(plan) {}
@@ -50,12 +45,12 @@ private:
         std::vector<int> since(left.size(), 0);                                // of these, since the last step
         std::vector<int> steps(left.size(), 0);
         for (const PlannedOp& planned : ranked.ops)
-            left[planned.op.stage] += addsWeightGradient(planned.op.kind) ? 1 : 0;
+            left[planned.op.stage] += makesWeightGradient(planned.op.kind) ? 1 : 0;
         const bool each = m_schedule.weights == WeightRule::Stashed || m_schedule.weights == WeightRule::Predicted;
         for (std::size_t i = 0; i < ranked.ops.size(); ++i) {
             const Op& op = ranked.ops[i].op;
             const std::size_t s = op.stage;
-            if (addsWeightGradient(op.kind)) {
+            if (makesWeightGradient(op.kind)) {
                 --left[s];
                 if (each && (op.count != 1 || op.slice >= 0 || op.half != 0 || since[s] > 0))
                     return refusal(rank, i, fmt::format("{} weights need an optimizer op after each microbatch", toText(m_schedule.weights)));
@@ -63,10 +58,10 @@ private:
             }
             if (m_plan.shared) {
                 if (Result<void> fits = checkShared(rank, i, left[s] == 0); !fits) return fits;
-            } else if (op.kind == OpKind::ReduceGrad && left[s] > 0)
+            } else if (isReduction(op.kind) && left[s] > 0)
                 return refusal(rank, i, fmt::format("{} of its weight gradients follow", left[s]),
                                "reduce after the last one");
-            if (op.kind != OpKind::Optimizer) continue;
+            if (!isOptimizer(op.kind)) continue;
             if (each ? since[s] == 0 : left[s] > 0 || steps[s] > 0)
                 return refusal(rank, i,
                                each          ? std::string("no weight gradient since the stage's last step")
@@ -95,14 +90,14 @@ private:
     {
         const std::vector<PlannedOp>& ops = m_plan.ranks[static_cast<std::size_t>(rank)].ops;
         const Op& op = ops[position].op;
-        if (op.kind == OpKind::ReduceGrad && !hasMicrobatch(op) && !last)
+        if (isReduction(op.kind) && !hasMicrobatch(op) && !last)
             return refusal(rank, position, "weight gradients of its stage follow", "reduce after the last one, or each microbatch's");
-        if (op.kind == OpKind::Optimizer || op.kind == OpKind::Unshard || op.kind == OpKind::Reshard) return {};
+        if (settles(op.kind)) return {};
         std::vector<char> stepped(static_cast<std::size_t>(m_schedule.stages), 0);
         for (std::size_t i = 0; i < position; ++i) {
             const Op& before = ops[i].op;
-            if (before.kind == OpKind::Optimizer) stepped[before.stage] = 1;
-            if (before.kind == OpKind::Unshard && stepped[before.stage] != 0)
+            if (isOptimizer(before.kind)) stepped[before.stage] = 1;
+            if (isGather(before.kind) && stepped[before.stage] != 0)
                 return refusal(rank, position, fmt::format("it follows {} at op {}, which gathers stepped weights; they are certain once all gradients are known", toText(before), i),
                                "move the gathers of stepped weights to the end of the list");
         }
@@ -115,10 +110,10 @@ private:
     {
         const RankPlan& ranked = m_plan.ranks[static_cast<std::size_t>(rank)];
         for (const int stage : ranked.stages) {
-            const auto reduces = [stage](const PlannedOp& planned) { return planned.op.kind == OpKind::ReduceGrad && planned.op.stage == stage; };
+            const auto reduces = [stage](const PlannedOp& planned) { return isReduction(planned.op.kind) && planned.op.stage == stage; };
             if (std::any_of(ranked.ops.begin(), ranked.ops.end(), reduces)) continue;
             return fail(ErrorCode::Usage, fmt::format("rank {}: the gradients of stage {} are not reduced over the ranks that hold it", rank, stage),
-                        fmt::format("add {} before its optimizer op", toText(makeOp(OpKind::ReduceGrad, stage))));
+                        fmt::format("add {} before its optimizer op", toText(makeReduction(stage))));
         }
         return {};
     }
@@ -128,7 +123,7 @@ private:
         if (m_schedule.weights != WeightRule::Predicted) return;
         const std::vector<std::vector<int>> between = updatesBetween(m_schedule);
         for (PlannedOp& planned : ranked.ops) {
-            if (planned.op.kind != OpKind::Forward) continue;
+            if (!isForward(planned.op.kind)) continue;
             const std::vector<int>& ofStage = between[planned.op.stage];
             planned.predictedUpdates = ofStage[static_cast<std::size_t>(planned.op.microbatch)];
             planned.predicts = std::any_of(ofStage.begin(), ofStage.end(), [](int updates) { return updates > 0; });
@@ -153,8 +148,8 @@ std::vector<std::vector<int>> updatesBetween(const Schedule& schedule)
     for (const std::vector<Op>& list : schedule.order) {
         std::vector<int> steps(static_cast<std::size_t>(schedule.stages), 0);
         for (const Op& op : list) {
-            if (op.kind == OpKind::Optimizer) ++steps[op.stage];
-            const bool forward = op.kind == OpKind::Forward;
+            if (isOptimizer(op.kind)) ++steps[op.stage];
+            const bool forward = isForward(op.kind);
             if (!forward && !isReturn(op.kind)) continue;
             for (int j = op.microbatch; j < op.microbatch + op.count; ++j) {
                 int& delay = between[op.stage][static_cast<std::size_t>(j)];

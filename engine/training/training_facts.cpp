@@ -173,7 +173,7 @@ std::vector<LayerCosts> RankTraining::layerCosts() const
     for (int stage = 0; stage < m_state->schedule->stages; ++stage) {
         const StageRun& run = m_state->firstCopy(stage);
         for (LayerCosts part : run.model ? run.model->partTimes() : run.partTimes) {
-            if (part.duration[static_cast<std::size_t>(OpKind::Forward)] <= 0) return {};
+            if (part.forward() <= 0) return {};
             part.memory = memoryOf(part.part);
             out.push_back(part);
         }

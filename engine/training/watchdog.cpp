@@ -73,7 +73,7 @@ Nanos longestPause(const TrainingState& state)
     for (std::size_t rank = 0; rank < state.plan.ranks.size(); ++rank) {
         const RankPlan& plan = state.plan.ranks[rank];
         for (const PlannedOp& planned : plan.ops) {
-            if (planned.op.kind == OpKind::Filler) delay = std::max<Nanos>(delay, planned.op.delay);
+            if (isDelay(planned.op.kind)) delay = std::max<Nanos>(delay, planned.op.delay);
             for (const PlannedMessage& input : plan.inputsOf(planned))
                 if (const Nanos own = options.links.delay(input.rank, static_cast<int>(rank), message); queue)
                     transfer = std::max(transfer, links[{input.rank, static_cast<int>(rank)}] += own);

@@ -9,11 +9,6 @@ namespace {
 constexpr int newest = -1;
 constexpr int predicted = 0x7fffffff; // a version of its own, there while F runs
 
-bool isLastOf(OpKind kind)
-{
-    return kind == OpKind::Backward || kind == OpKind::WeightGrad;
-}
-
 } // namespace
 
 void WeightVersions::select(StageModel& model, int version)
@@ -43,7 +38,7 @@ void WeightVersions::before(const PlannedOp& planned, StageModel& model)
     case WeightRule::Synchronous:
         return;
     case WeightRule::Stashed:
-        if (op.kind == OpKind::Forward) {
+        if (isForward(op.kind)) {
             m_inFlight[op.microbatch] = m_updates;
             select(model, newest);
         } else {
@@ -56,7 +51,7 @@ void WeightVersions::before(const PlannedOp& planned, StageModel& model)
         return;
     case WeightRule::Predicted:
         // Also if there is nothing to predict yet: the layers note the direction of updates from the first call on.
-        if (op.kind == OpKind::Forward && planned.predicts && (planned.predictedUpdates > 0 || m_updates == 0)) {
+        if (isForward(op.kind) && planned.predicts && (planned.predictedUpdates > 0 || m_updates == 0)) {
             model.keepPredicted(predicted, m_optimizer, m_updates, planned.predictedUpdates);
             select(model, predicted);
         }
@@ -71,7 +66,7 @@ void WeightVersions::after(const PlannedOp& planned, StageModel& model)
         select(model, newest);
         model.dropVersion(predicted);
     }
-    if (m_rule != WeightRule::Stashed || !isLastOf(op.kind)) return;
+    if (m_rule != WeightRule::Stashed || !makesWeightGradient(op.kind)) return;
     const int version = m_inFlight.at(op.microbatch);
     m_inFlight.erase(op.microbatch);
     const bool stillUsed =

@@ -67,7 +67,7 @@ public:
                 id.rank = static_cast<int>(rank);
                 id.position = op.position;
                 if (op.position < 0) {
-                    id.role = op.op.kind == OpKind::ReduceGrad ? ExternalRole::Norm : ExternalRole::Optimizer;
+                    id.role = isReduction(op.op.kind) ? ExternalRole::Norm : ExternalRole::Optimizer;
                     id.position = besidePosition(op.op.stage, beside[{id.role, op.op.stage}]++);
                 }
                 m_ops.emplace(pack(id), static_cast<std::int32_t>(m_rankOf.size()));

@@ -40,7 +40,7 @@ void RankRecorder::writeMemory(EventKind kind)
 {
     const auto one = [this](EventKind eventKind, const Net& net) {
         if (net.delta != 0) {
-            write(eventKind, OpKind::Forward, net.stage, net.microbatch, static_cast<std::int32_t>(net.category), 0,
+            write(eventKind, {}, net.stage, net.microbatch, static_cast<std::int32_t>(net.category), 0,
                   net.delta);
         }
     };

@@ -160,9 +160,9 @@ public:
     // part of the taking.
     void collectiveTaken(std::int32_t position, Nanos arrived, std::int64_t begin, Bytes bytes, Nanos cpu, Nanos link)
     {
-        write(EventKind::CollectiveArrived, OpKind::Unshard, 0, -1, position, arrived > 0 && !m_device ? arrived : begin, bytes);
-        write(EventKind::CollectiveBegin, OpKind::Unshard, 0, -1, position, begin, link);
-        write(EventKind::CollectiveEnd, OpKind::Unshard, 0, -1, position, collectiveBegin(), cpu);
+        write(EventKind::CollectiveArrived, {}, 0, -1, position, arrived > 0 && !m_device ? arrived : begin, bytes);
+        write(EventKind::CollectiveBegin, {}, 0, -1, position, begin, link);
+        write(EventKind::CollectiveEnd, {}, 0, -1, position, collectiveBegin(), cpu);
         m_cpuStale = true;
     }
 
@@ -205,7 +205,7 @@ private:
     void message(EventKind kind, const MessageKey& key, std::int64_t value, Nanos time)
     {
         if (m_next == m_chunkEnd) nextChunk();
-        *m_next++ = RecordedEvent{time, value, 0, key.microbatch, key.stage, key.gradient ? OpKind::SendB : OpKind::SendF,
+        *m_next++ = RecordedEvent{time, value, 0, key.microbatch, key.stage, sendKind(key.gradient),
                                   kind, key.slice, key.half};
     }
     void flushMemory(EventKind kind)

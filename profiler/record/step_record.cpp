@@ -14,7 +14,7 @@ namespace {
 
 std::string nameOf(const MessageKey& key)
 {
-    Op op = makeOp(key.gradient ? OpKind::Backward : OpKind::Forward, key.stage, key.microbatch);
+    Op op = key.gradient ? makeBackward(key.stage, key.microbatch) : makeForward(key.stage, key.microbatch);
     op.slice = key.slice;
     op.half = key.half;
     return fmt::format("{} for {}", key.gradient ? "gradient" : "activations", toText(op));
@@ -22,7 +22,7 @@ std::string nameOf(const MessageKey& key)
 
 MessageKey keyOf(const RecordedEvent& event)
 {
-    return {event.microbatch, event.stage, event.op == OpKind::SendB, event.half, event.slice};
+    return {event.microbatch, event.stage, carriesGradient(event.op), event.half, event.slice};
 }
 
 MemoryChange changeOf(const RecordedEvent& event, MemoryChange::When when, std::size_t op)

@@ -20,7 +20,7 @@ Nanos timeOf(const StepRecord& record, std::size_t rank, const MemoryChange& cha
     if (change.op >= ops.size()) return ops.back().end;
     const RecordedOp& op = ops[change.op];
     if (change.when == MemoryChange::When::OpBegin) return op.begin;
-    if (change.op + 1 < ops.size() && op.op.kind != OpKind::Recompute && op.end > op.begin) {
+    if (change.op + 1 < ops.size() && !isRecompute(op.op.kind) && op.end > op.begin) {
         // The first op of a pair in one interval holds or frees its memory before the second frees its own.
         const RecordedOp& other = ops[change.op + 1];
         if (other.begin == op.begin && other.end == op.end) return op.begin + (op.end - op.begin) / 2;
@@ -73,7 +73,7 @@ private:
     std::uint32_t labelOf(const RecordedOp& op)
     {
         if (op.position >= 0) return 0;
-        if (op.op.kind == OpKind::ReduceGrad) return m_builder.intern("gradient norm");
+        if (isReduction(op.op.kind)) return m_builder.intern("gradient norm");
         return m_listed ? m_builder.intern("optimizer") : 0;
     }
 
@@ -97,15 +97,15 @@ private:
     // From its op until the last piece was there and, where that was taken at once, until then.
     SpanId addCollective(int rank, const RecordedOp& op)
     {
-        const Lane lane = op.op.kind == OpKind::ReduceGrad ? Lane::Reduce : Lane::Gather;
+        const Lane lane = isReduction(op.op.kind) ? Lane::Reduce : Lane::Gather;
         const bool later = op.takeBegin > op.arrived;
         SpanId last = add(rank, lane, op.op, op.begin, std::max(op.end, later ? op.arrived : op.takeEnd), op.cpu);
         const SpanId id = last;
-        if (later) last = add(rank, lane, op.op, op.takeBegin, op.takeEnd, -1, m_builder.intern(op.op.kind == OpKind::ReduceGrad ? "additions" : "copies"));
+        if (later) last = add(rank, lane, op.op, op.takeBegin, op.takeEnd, -1, m_builder.intern(isReduction(op.op.kind) ? "additions" : "copies"));
         if (op.arrived >= 0) m_taken.emplace(id, last);
         if (op.bytes > 0) {
-            Bytes& sum = (op.op.kind == OpKind::ReduceGrad ? m_reduced : m_gathered)[rank];
-            const int counter = m_builder.addCounter(rank, op.op.kind == OpKind::ReduceGrad ? "gradients received" : "weights received", "bytes");
+            Bytes& sum = (isReduction(op.op.kind) ? m_reduced : m_gathered)[rank];
+            const int counter = m_builder.addCounter(rank, isReduction(op.op.kind) ? "gradients received" : "weights received", "bytes");
             m_builder.addSample(counter, op.takeEnd, static_cast<double>(sum += op.bytes));
         }
         return id;
@@ -126,11 +126,11 @@ private:
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (ops[i].position < 0) continue;
             const int stage = ops[i].op.stage;
-            if (ops[i].op.kind == OpKind::Unshard)
+            if (isGather(ops[i].op.kind))
                 gathers[stage].push_back(i);
-            else if (ops[i].op.kind == OpKind::ReduceGrad)
+            else if (isReduction(ops[i].op.kind))
                 reductions[stage].push_back(i);
-            else if (ops[i].op.kind == OpKind::Optimizer)
+            else if (isOptimizer(ops[i].op.kind))
                 tie(reductions[stage], i);
             else if (ruleOf(ops[i].op.kind).needsWeights)
                 tie(gathers[stage], i);
@@ -177,8 +177,8 @@ private:
                 op.half = message.key.half;
                 return op;
             };
-            const Op send = opOf(message.key.gradient ? OpKind::SendB : OpKind::SendF, producerStage(message.key));
-            const Op receive = opOf(message.key.gradient ? OpKind::RecvB : OpKind::RecvF, message.key.stage);
+            const Op send = opOf(sendKind(message.key.gradient), producerStage(message.key));
+            const Op receive = opOf(receiveKind(message.key.gradient), message.key.stage);
             const Nanos produced = m_record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
             if (message.sendPosted >= 0) {
                 addMet(message, send, receive);

@@ -21,8 +21,8 @@ namespace {
 // What an op takes on the virtual clock: at least 1 ns, so that ends on a rank stay distinct.
 Nanos durationOf(const RecordedOp& op)
 {
-    if (op.op.kind == OpKind::Filler) return op.op.delay;
-    if (op.op.kind == OpKind::Reshard) return 0;
+    if (isDelay(op.op.kind)) return op.op.delay;
+    if (ruleOf(op.op.kind).timedBy == TimedBy::Nothing) return 0;
     if (op.arrived >= 0) return std::max<Nanos>(1, std::max<Nanos>(0, op.cpu) + op.taken);
     return std::max<Nanos>(1, op.cpu >= 0 ? op.cpu : op.end - op.begin);
 }
@@ -50,7 +50,7 @@ void placeEnds(StepRecord& record)
     std::vector<std::size_t> first; // by rank: its first optimizer op
     Nanos met = record.begin;
     for (const std::vector<RecordedOp>& ops : record.ops) {
-        const auto at = std::find_if(ops.begin(), ops.end(), [](const RecordedOp& op) { return op.op.kind == OpKind::Optimizer; });
+        const auto at = std::find_if(ops.begin(), ops.end(), [](const RecordedOp& op) { return isOptimizer(op.op.kind); });
         first.push_back(static_cast<std::size_t>(at - ops.begin()));
         for (auto op = ops.begin(); op != at; ++op) met = std::max(met, op->end);
     }
@@ -61,8 +61,8 @@ void placeEnds(StepRecord& record)
         for (std::size_t i = first[rank]; i < record.ops[rank].size(); ++i) {
             RecordedOp& op = record.ops[rank][i];
             op.begin = now;
-            if (op.op.kind == OpKind::Optimizer) now += durationOf(op);
-            if (op.op.kind == OpKind::Unshard) begins[op.op.stage] = std::max(begins[op.op.stage], now);
+            if (isOptimizer(op.op.kind)) now += durationOf(op);
+            if (isGather(op.op.kind)) begins[op.op.stage] = std::max(begins[op.op.stage], now);
             op.end = now;
         }
     }
@@ -71,7 +71,7 @@ void placeEnds(StepRecord& record)
         const auto each = [&](const auto& visit) {
             for (std::size_t rank = 0; rank < record.ops.size(); ++rank)
                 for (std::size_t i = first[rank]; i < record.ops[rank].size(); ++i)
-                    if (RecordedOp& op = record.ops[rank][i]; op.op.kind == OpKind::Unshard && op.op.stage == stage) visit(op, lanes[rank]);
+                    if (RecordedOp& op = record.ops[rank][i]; isGather(op.op.kind) && op.op.stage == stage) visit(op, lanes[rank]);
         };
         each([&](const RecordedOp&, Nanos lane) { begin = std::max(begin, lane); });
         each([&](RecordedOp& op, Nanos& lane) {
@@ -114,7 +114,7 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
         for (RecordedOp& op : record.ops[rank]) {
             if (op.position < 0) continue;
             const std::size_t at = placed->indexOf(static_cast<int>(rank), static_cast<std::size_t>(op.position));
-            if (op.op.kind != OpKind::Filler && !(shared && isCollective(op.op.kind))) op.cpu = durationOf(op);
+            if (!isDelay(op.op.kind) && !(shared && isCollective(op.op.kind))) op.cpu = durationOf(op);
             op.begin = begin + placed->start[at];
             op.end = begin + placed->end[at];
         }
@@ -126,12 +126,12 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
             if (op.arrived >= 0) op.arrived = op.takeBegin = op.takeEnd = op.end;
             last = std::max(last, op.end);
         }
-    for (const OpKind phase : {OpKind::ReduceGrad, OpKind::Optimizer}) { // each behind a barrier
+    for (const StateWork phase : {StateWork::Reduce, StateWork::Step}) { // each behind a barrier
         const Nanos start = last;
         for (std::vector<RecordedOp>& ops : record.ops) {
             Nanos at = start;
             for (RecordedOp& op : ops) {
-                if (op.position >= 0 || op.op.kind != phase) continue;
+                if (op.position >= 0 || ruleOf(op.op.kind).state != phase) continue;
                 op.cpu = durationOf(op);
                 op.begin = at;
                 at = op.end = at + op.cpu;
