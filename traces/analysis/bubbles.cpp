@@ -243,10 +243,10 @@ private:
                 ++next;
             const Nanos start = std::max(span.start, cursor);
             const Nanos end = std::min(span.end, m_ops.windowEnd());
-            const bool apart = span.op.kind != OpKind::Filler && !m_ops.isBusySpan(all[i]);
+            const bool apart = !isDelay(span.op.kind) && !m_ops.isBusySpan(all[i]);
             if (start > cursor) m_idle.push_back({cursor, start, false, apart ? all[i] : noSpan});
             if (end > start) {
-                if (span.op.kind == OpKind::Filler)
+                if (isDelay(span.op.kind))
                     m_idle.push_back({start, end, true, noSpan});
                 else
                     share(i, next, end - start);
@@ -310,7 +310,7 @@ private:
     {
         Arrival out;
         for (const Input& input : inputs) {
-            if (m_spans[input.from].op.kind == OpKind::Reload) {
+            if (isReload(m_spans[input.from].op.kind)) {
                 if (out.reload == noSpan || input.arrival > m_spans[out.reload].end) out.reload = input.from;
             } else {
                 if (input.ready > out.produced.ready) out.produced = input;
@@ -345,7 +345,7 @@ private:
         if (m_ops.heldFor(next) != noSpan) {
             Nanos own = always;
             for (const Input& each : inputs)
-                if (m_spans[each.from].op.kind == OpKind::Forward) own = std::max(own, each.arrival);
+                if (isForward(m_spans[each.from].op.kind)) own = std::max(own, each.arrival);
             if (input.arrived.arrival > own) recompute = m_spans[next].duration();
         }
         std::size_t later = m_next + 1;

@@ -36,7 +36,7 @@ struct Gap {
 
 struct RankBubbles {
     Nanos busy = 0;
-    std::array<Nanos, opKindCount> busyByKind{};
+    std::array<Nanos, opKindRoom> busyByKind{};
     Nanos apart = 0; // optimizer, collectives inside the window
     Nanos idle = 0;
     Nanos contention = 0; // inside busy: wall time without CPU time, where CPU time is known

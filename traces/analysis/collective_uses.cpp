@@ -31,7 +31,7 @@ std::vector<std::vector<Interval>> running(const Timeline& timeline, int step)
         const auto [first, last] = timeline.stepRange(track, step);
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
-            if (span.op.kind == OpKind::Filler || span.end <= span.start) continue;
+            if (isDelay(span.op.kind) || span.end <= span.start) continue;
             own.push_back({span.start, span.end});
         }
     }
@@ -113,7 +113,7 @@ CollectiveUses collectiveUses(const Timeline& timeline, const BubbleReport& repo
         const auto [first, last] = timeline.stepRange(track, report.step);
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
-            if (span.step != report.step || span.op.kind == OpKind::Reshard) continue;
+            if (span.step != report.step || isRelease(span.op.kind)) continue;
             CollectiveUse use;
             use.span = id;
             use.hidden = span.duration();
@@ -156,9 +156,9 @@ std::vector<RankCollectives> rankCollectives(const Timeline& timeline, int step,
         const auto [first, last] = timeline.stepRange(track, step);
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
-            if (span.step != step || span.op.kind == OpKind::Reshard || (isBeside(track) ? isTakenLater(timeline, span) : span.label != 0)) continue;
-            rank.gathers += track.lane == Lane::Gather || (!isBeside(track) && span.op.kind == OpKind::Unshard) ? 1 : 0;
-            rank.reductions += track.lane == Lane::Reduce || (!isBeside(track) && span.op.kind == OpKind::ReduceGrad) ? 1 : 0;
+            if (span.step != step || isRelease(span.op.kind) || (isBeside(track) ? isTakenLater(timeline, span) : span.label != 0)) continue;
+            rank.gathers += track.lane == Lane::Gather || (!isBeside(track) && isGather(span.op.kind)) ? 1 : 0;
+            rank.reductions += track.lane == Lane::Reduce || (!isBeside(track) && isReduction(span.op.kind)) ? 1 : 0;
         }
         any = any || rank.gathers > 0 || rank.reductions > 0;
     }

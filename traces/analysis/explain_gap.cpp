@@ -45,7 +45,7 @@ public:
                                toText(m_gap.readyOp));
         case IdleCause::Collective:
             if (m_gap.blamed == noSpan) break;
-            return m_timeline.spans()[m_gap.blamed].op.kind == OpKind::Unshard
+            return isGather(m_timeline.spans()[m_gap.blamed].op.kind)
                        ? fmt::format("{} waits {} before {}: the weights of stage {} are still being gathered by {}", who, length, next,
                                      m_timeline.spans()[m_gap.blamed].op.stage, name(m_gap.blamed))
                        : fmt::format("{} waits {}: the gradients of stage {} are still being reduced by {}", who, length,
@@ -114,7 +114,7 @@ private:
     std::string message(SpanId id) const
     {
         const OpKind kind = m_timeline.spans()[id].op.kind;
-        return kind == OpKind::Backward || kind == OpKind::InputGrad ? "gradient" : "output";
+        return isReturn(kind) ? "gradient" : "output";
     }
 
     bool isInput(SpanId id) const

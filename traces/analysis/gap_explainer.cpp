@@ -17,11 +17,6 @@ namespace {
 constexpr std::size_t longestChain = 256;
 constexpr Nanos longAgo = std::numeric_limits<Nanos>::min() / 4; // a transfer that never holds anybody up
 
-bool sendsGradient(const Op& op)
-{
-    return op.kind == OpKind::Backward || op.kind == OpKind::InputGrad;
-}
-
 } // namespace
 
 GapExplainer::GapExplainer(const Timeline& timeline, int step)
@@ -84,7 +79,7 @@ GapChain GapExplainer::chainOf(const Gap& gap) const
     const auto spans = m_timeline.spans();
     SlotId at = waitedFor(gap);
     if (at == noSlot) return chain;
-    const auto messageOf = [&](SlotId slot) { return sendsGradient(spans[m_graph.slot(slot).first].op) ? "gradient" : "output"; };
+    const auto messageOf = [&](SlotId slot) { return isReturn(spans[m_graph.slot(slot).first].op.kind) ? "gradient" : "output"; };
     std::string why = gap.next == noSpan ? std::string("ends the step") : fmt::format("{1} waits for its {0}", messageOf(at), nameOf(gap.next));
     if (gap.wait != noSpan)
         why = m_graph.slotOf(gap.blamed) == at ? fmt::format("rank {1} waits for its {0}", messageOf(at), gap.rank)
@@ -234,7 +229,7 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
             if (place == row.begin()) return std::nullopt;
             for (const SlotId id : row) {
                 const Span& span = spans[m_graph.slot(id).first];
-                if (span.op.kind == OpKind::Filler && span.end > gap.start && span.start < gap.end) scenario.duration[id] = 0;
+                if (isDelay(span.op.kind) && span.end > gap.start && span.start < gap.end) scenario.duration[id] = 0;
             }
             change = "without the delay";
             break;

@@ -111,7 +111,7 @@ std::vector<Nanos> bucketingOf(const Run& run, const LeverSubject& subject)
     setCollectiveTimes(whole, subject.schedule, collectives);
     std::vector<Nanos> out;
     for (int stage = 0; stage < subject.costs.stages(); ++stage)
-        out.push_back(bucketed.duration(OpKind::ReduceGrad, stage, -1) - whole.duration(OpKind::ReduceGrad, stage, -1));
+        out.push_back(bucketed.reduction(stage, -1) - whole.reduction(stage, -1));
     return out;
 }
 

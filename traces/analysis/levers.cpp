@@ -31,7 +31,7 @@ constexpr std::int64_t mostPlannedOps = 4096; // ranks × microbatches of a plan
 std::vector<OpKind> computeKinds()
 {
     std::vector<OpKind> kinds;
-    for (std::size_t k = 0; k < opKindCount; ++k)
+    for (std::size_t k = 0; k < allKinds().size(); ++k)
         if (isCompute(static_cast<OpKind>(k))) kinds.push_back(static_cast<OpKind>(k));
     return kinds;
 }
@@ -42,14 +42,14 @@ std::string reasonOf(const Error& error)
 }
 
 // Takes all ops of a kind out; whether there were any.
-bool leaveOut(Schedule& schedule, OpKind kind)
+bool leaveOut(Schedule& schedule, bool (*of)(OpKind))
 {
     bool any = false;
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         std::vector<Op> ops;
         std::vector<std::uint32_t> paired;
         for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
-            if (schedule.order[rank][i].kind == kind) continue;
+            if (of(schedule.order[rank][i].kind)) continue;
             if (schedule.isPaired(static_cast<int>(rank), i)) paired.push_back(static_cast<std::uint32_t>(ops.size()));
             ops.push_back(schedule.order[rank][i]);
         }
@@ -65,7 +65,7 @@ bool leaveOutBehind(Schedule& schedule)
 {
     bool any = false;
     for (std::vector<Op>& ops : schedule.order)
-        while (!ops.empty() && ops.back().kind == OpKind::Unshard) {
+        while (!ops.empty() && isGather(ops.back().kind)) {
             ops.pop_back();
             any = true;
         }
@@ -164,7 +164,7 @@ private:
             const auto& [rank, stage, kind] = key;
             const auto share = static_cast<std::int64_t>(backwardShare(m_subject.schedule, back, rank, stage)); // like is compared with like
             if (const Nanos duration = m_subject.costs.duration(kind, stage, rank); duration > 0)
-                work.push_back({rank, stage, share * static_cast<std::int64_t>(opKindCount) + static_cast<std::int64_t>(kind), count, duration});
+                work.push_back({rank, stage, share * static_cast<std::int64_t>(opKindRoom) + static_cast<std::int64_t>(kind), count, duration});
         }
         return slownessOf(work, m_subject.schedule.ranks);
     }
@@ -282,7 +282,8 @@ private:
         if (m_subject.costs.links.collectives == CollectiveLane::Compute) return;
         CostModel free = m_subject.costs;
         for (int stage = 0; stage < free.stages(); ++stage)
-            for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) free.scale(kind, stage, 0);
+            for (const KindTraits& rule : allKinds())
+                if (isGather(rule.kind) || isReduction(rule.kind)) free.scale(rule.kind, stage, 0);
         if (free != m_subject.costs) addCosts(LeverKind::Collectives, "collectives", "gathers and reductions that take no time", free);
     }
 
@@ -291,12 +292,12 @@ private:
     {
         Schedule bare = m_subject.lowering ? withoutCommunication(m_subject.schedule) : m_subject.schedule;
         if (bare.weights != WeightRule::Synchronous) return;
-        if (!leaveOut(bare, OpKind::ReduceGrad)) return;
-        const bool steps = leaveOut(bare, OpKind::Optimizer);
+        if (!leaveOut(bare, isReduction)) return;
+        const bool steps = leaveOut(bare, isOptimizer);
         const bool gathers = leaveOutBehind(bare);
         auto early = addShardOps(bare, gathers ? ShardLevel::Optimizer : ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Overlapped});
         if (!early) return;
-        if (!steps) leaveOut(*early, OpKind::Optimizer);
+        if (!steps) leaveOut(*early, isOptimizer);
         const Schedule now = m_subject.lowering ? withoutCommunication(m_subject.schedule) : m_subject.schedule;
         if (early->order == now.order) return;
         auto lists = communicating(*early);
@@ -310,7 +311,7 @@ private:
         CostModel whole = m_subject.costs;
         whole.sharding.bucket = 0;
         for (int stage = 0; stage < std::min<int>(whole.stages(), static_cast<int>(m_subject.bucketing.size())); ++stage) {
-            const Nanos takes = whole.duration(OpKind::ReduceGrad, stage, -1);
+            const Nanos takes = whole.reduction(stage, -1);
             const Nanos more = std::min(takes, m_subject.bucketing[static_cast<std::size_t>(stage)]);
             if (more > 0) whole.scale(OpKind::ReduceGrad, stage, static_cast<double>(takes - more) / static_cast<double>(takes));
         }
@@ -433,7 +434,7 @@ private:
             std::vector<Op> kept;
             std::vector<std::uint32_t> paired;
             for (std::size_t i = 0; i < ops.size(); ++i) {
-                if (ops[i].kind == OpKind::Recompute) {
+                if (isRecompute(ops[i].kind)) {
                     any = true;
                     continue;
                 }
@@ -478,7 +479,7 @@ private:
                         "use stagewright plan, which takes more time");
         for (const auto& row : schedule.order)
             for (const Op& op : row) {
-                if (op.kind == OpKind::Recompute) return fail(ErrorCode::Usage, "the planner does not support recomputation");
+                if (isRecompute(op.kind)) return fail(ErrorCode::Usage, "the planner does not support recomputation");
                 if (op.slice >= 0 || op.half != 0 || op.count > 1) return fail(ErrorCode::Usage, "the planner supports whole microbatches only");
             }
         if (schedule.splitsBackward()) return request;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
 #include "traces/step/step_ops.h"
@@ -16,7 +17,7 @@ Coverage occupiedBy(const Timeline& timeline, const StepOps& ops, int rank)
     Coverage occupied;
     for (const SpanId id : ops.all(rank)) {
         const Span& span = timeline.spans()[id];
-        if (span.op.kind != OpKind::Filler) occupied.add(span.start, span.end);
+        if (!isDelay(span.op.kind)) occupied.add(span.start, span.end);
     }
     return occupied;
 }

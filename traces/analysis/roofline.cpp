@@ -60,14 +60,9 @@ OpWork workOf(OpKind kind, const StageShape& stage, double elementBytes)
     const double input = weights + 2 * kept;
     const double weight = 8 * parameters + kept; // fp32 gradients are read and written
     const double flops = stageFlops(kind, stage);
-    switch (kind) {
-    case OpKind::Forward:
-    case OpKind::Recompute: return {flops, weights + kept};
-    case OpKind::InputGrad: return {flops, input};
-    case OpKind::WeightGrad: return {flops, weight};
-    case OpKind::Backward: return {flops, input + weight};
-    default: return {};
-    }
+    if (isForward(kind) || isRecompute(kind)) return {flops, weights + kept};
+    if (!isOfBackward(kind)) return {};
+    return {flops, (isReturn(kind) ? input : 0) + (makesWeightGradient(kind) ? weight : 0)};
 }
 
 Result<Ceilings> ceilingsOf(const Run& run)

@@ -22,7 +22,7 @@ struct OpWork { // of one whole microbatch through one stage
 };
 
 struct RooflineRow {
-    OpKind kind = OpKind::Forward; // F, B, I, W, R
+    OpKind kind{}; // F, B, I, W, R
     std::int64_t ops = 0;
     Nanos time = 0; // sum of durations
     double flops = 0;

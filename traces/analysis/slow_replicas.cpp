@@ -40,7 +40,7 @@ std::string slowReplicaSentence(const Timeline& timeline, int step)
                 ++of[replica].count;
             }
             if (isCompute(span.op.kind)) before = span.end;
-            if (span.op.kind == OpKind::Optimizer && before >= 0) ready[span.op.stage].emplace_back(before, replica);
+            if (isOptimizer(span.op.kind) && before >= 0) ready[span.op.stage].emplace_back(before, replica);
         }
     }
     std::vector<double> total(replicas, 0), counted(replicas, 0);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedules/model/kinds.h"
+
 namespace stagewright {
 
 namespace {
@@ -47,9 +49,9 @@ Alignment::Alignment(const Timeline& a, int stepA, const Timeline& b, int stepB)
             if (!kept(a, id)) continue;
             const Span& span = a.spans()[id];
             SpanId other = partner(span.op, rank);
-            if (other == noSpan && (span.op.kind == OpKind::Backward || span.op.kind == OpKind::InputGrad)) {
+            if (other == noSpan && isReturn(span.op.kind)) {
                 Op alike = span.op;
-                alike.kind = span.op.kind == OpKind::Backward ? OpKind::InputGrad : OpKind::Backward;
+                alike.kind = otherReturn(span.op.kind);
                 other = partner(alike, rank);
                 m_splits = m_splits || other != noSpan;
             }
@@ -105,10 +107,8 @@ std::vector<SpanId> Alignment::passed(const StepOps& ops, const Timeline& timeli
         if (timeline.spans()[before].start >= timeline.spans()[id].start) break;
         SpanId there = partners[before];
         // a weight gradient that is part of a full backward in the other run is placed with that
-        if (there == noSpan && timeline.spans()[before].op.kind == OpKind::WeightGrad) {
-            Op full = timeline.spans()[before].op;
-            full.kind = OpKind::Backward;
-            there = otherOps.find(full);
+        if (there == noSpan && isWeightGrad(timeline.spans()[before].op.kind)) {
+            there = otherOps.find(asBackward(timeline.spans()[before].op));
         }
         if (there != noSpan && otherOps.rankOf(there) == otherOps.rankOf(beside) &&
             other.spans()[there].start > other.spans()[beside].start)

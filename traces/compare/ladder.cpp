@@ -42,24 +42,24 @@ std::optional<Schedule> placedAs(const Schedule& a, const Schedule& b)
         std::vector<Op> others;
         std::vector<std::size_t> inputs; // where in others
         for (const Op& op : a.order[rank]) {
-            if (op.kind == OpKind::WeightGrad) continue;
-            if (op.kind == OpKind::InputGrad) inputs.push_back(others.size());
+            if (isWeightGrad(op.kind)) continue;
+            if (isInputGrad(op.kind)) inputs.push_back(others.size());
             others.push_back(op);
         }
         std::vector<std::pair<std::size_t, Op>> weights; // after this many others
         std::size_t passed = 0;
         std::size_t since = 0; // other ops since the last input gradient
         for (const Op& op : b.order[rank]) {
-            if (op.kind == OpKind::InputGrad) {
+            if (isInputGrad(op.kind)) {
                 ++passed;
                 since = 0;
-            } else if (op.kind != OpKind::WeightGrad) {
+            } else if (!isWeightGrad(op.kind)) {
                 ++since;
             }
-            if (op.kind != OpKind::WeightGrad) continue;
+            if (!isWeightGrad(op.kind)) continue;
             if (passed > inputs.size()) return std::nullopt;
             std::size_t place = passed == 0 ? 0 : inputs[passed - 1] + 1;
-            for (std::size_t k = 0; k < since && place < others.size() && others[place].kind != OpKind::InputGrad; ++k) ++place;
+            for (std::size_t k = 0; k < since && place < others.size() && !isInputGrad(others[place].kind); ++k) ++place;
             for (int k = 0; k < op.count; ++k) { // of stacked ones all their I
                 Op own = op;
                 own.kind = OpKind::InputGrad;
@@ -95,11 +95,6 @@ bool pairs(const Schedule& schedule)
     return std::any_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& positions) { return !positions.empty(); });
 }
 
-bool isOfState(OpKind kind)
-{
-    return kind == OpKind::Optimizer || isCollective(kind);
-}
-
 // The lists without gathers, reductions and optimizer steps.
 Schedule withoutState(const Schedule& schedule)
 {
@@ -108,7 +103,7 @@ Schedule withoutState(const Schedule& schedule)
         std::vector<Op> ops;
         std::vector<std::uint32_t> paired;
         for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
-            if (isOfState(schedule.order[rank][i].kind)) continue;
+            if (worksOnState(schedule.order[rank][i].kind)) continue;
             if (schedule.isPaired(static_cast<int>(rank), i)) paired.push_back(static_cast<std::uint32_t>(ops.size()));
             ops.push_back(schedule.order[rank][i]);
         }
@@ -123,7 +118,7 @@ std::vector<std::vector<Op>> stateOps(const Schedule& schedule)
     std::vector<std::vector<Op>> out(schedule.order.size());
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
         for (const Op& op : schedule.order[rank])
-            if (isOfState(op.kind)) out[rank].push_back(op);
+            if (worksOnState(op.kind)) out[rank].push_back(op);
     return out;
 }
 
@@ -158,8 +153,8 @@ int warmUpOf(const Schedule& schedule) // forwards on rank 0 before its first ba
     int count = 0;
     if (schedule.order.empty()) return 0;
     for (const Op& op : schedule.order.front()) {
-        if (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad) break;
-        if (op.kind == OpKind::Forward) ++count;
+        if (isReturn(op.kind)) break;
+        if (isForward(op.kind)) ++count;
     }
     return count;
 }
@@ -364,8 +359,8 @@ CostModel costsOnStagesOf(const Schedule& target, const CostModel& a, const Cost
     const Nanos splitB = totalOf(b, OpKind::InputGrad) + totalOf(b, OpKind::WeightGrad);
     const Nanos fullA = totalOf(a, OpKind::Backward);
     for (const OpKind kind : timedKinds) {
-        if (totalOf(a, kind) != 0 || totalOf(b, kind) == 0 || kind == OpKind::Optimizer) continue;
-        const bool half = (kind == OpKind::InputGrad || kind == OpKind::WeightGrad) && fullA > 0 && splitB > 0;
+        if (totalOf(a, kind) != 0 || totalOf(b, kind) == 0 || isOptimizer(kind)) continue;
+        const bool half = isSplitBackward(kind) && fullA > 0 && splitB > 0;
         const double share = half ? static_cast<double>(totalOf(b, kind)) / static_cast<double>(splitB)
                                   : static_cast<double>(totalOf(b, kind)) / std::max(1.0, static_cast<double>(forwardB));
         if (!half && (forwardA == 0 || forwardB == 0)) continue;
@@ -375,7 +370,7 @@ CostModel costsOnStagesOf(const Schedule& target, const CostModel& a, const Cost
                 const Nanos whole = costs.duration(basis, stage, rank);
                 // I and W sum to B to the nanosecond
                 const Nanos input = static_cast<Nanos>(std::llround(share * static_cast<double>(whole)));
-                const Nanos value = half && kind == OpKind::WeightGrad && totalOf(a, OpKind::InputGrad) == 0
+                const Nanos value = half && isWeightGrad(kind) && totalOf(a, OpKind::InputGrad) == 0
                                         ? whole - costs.duration(OpKind::InputGrad, stage, rank)
                                         : input;
                 if (rank < 0)

@@ -157,14 +157,7 @@ private:
 
     static std::string kindWords(OpKind kind)
     {
-        switch (kind) {
-        case OpKind::Forward: return "forwards";
-        case OpKind::Backward: return "full backwards";
-        case OpKind::InputGrad: return "input gradients";
-        case OpKind::WeightGrad: return "weight gradients";
-        case OpKind::Recompute: return "recomputations";
-        default: return std::string(ruleOf(kind).text);
-        }
+        return std::string(isCompute(kind) ? ruleOf(kind).plural : ruleOf(kind).text);
     }
 
     // Two runs at different clock speeds fool people: where the ops themselves explain over half, that comes first.
@@ -244,8 +237,8 @@ private:
             int now = 0;
             for (const SpanId id : ops.busy(rank)) {
                 const OpKind kind = timeline.spans()[id].op.kind;
-                now = kind == OpKind::WeightGrad ? now + 1 : kind == OpKind::InputGrad || kind == OpKind::Backward ? 0
-                                                                                                                   : now;
+                now = isWeightGrad(kind) ? now + 1 : isReturn(kind) ? 0
+                                                                    : now;
             }
             late += now;
         }
@@ -357,12 +350,13 @@ private:
         Nanos backward = 0;
         Nanos recompute = 0;
         const auto add = [&](const BubbleReport& report, Nanos sign) {
-            for (const RankBubbles& rank : report.ranks) {
-                const auto of = [&](OpKind kind) { return sign * rank.busyByKind[static_cast<std::size_t>(kind)]; };
-                forward += of(OpKind::Forward);
-                backward += of(OpKind::Backward) + of(OpKind::InputGrad) + of(OpKind::WeightGrad);
-                recompute += of(OpKind::Recompute);
-            }
+            for (const RankBubbles& rank : report.ranks)
+                for (const KindTraits& rule : allKinds()) {
+                    const Nanos busy = sign * rank.busyByKind[static_cast<std::size_t>(rule.kind)];
+                    if (isForward(rule.kind)) forward += busy;
+                    if (isOfBackward(rule.kind)) backward += busy;
+                    if (isRecompute(rule.kind)) recompute += busy;
+                }
         };
         add(m_comparison.reportA.bubbles, -1);
         add(m_comparison.reportB.bubbles, 1);
@@ -458,9 +452,9 @@ private:
         if (endDelta == 0 || (endDelta < 0) != earlier) return {};
         std::string text = fmt::format("{} on rank {} ends {} {}", nameB(b), rank, time(std::llabs(endDelta)),
                                        endDelta < 0 ? "earlier" : "later");
-        if (spanA.op.kind == OpKind::Backward && spanB.op.kind == OpKind::InputGrad)
+        if (isFullBackward(spanA.op.kind) && isInputGrad(spanB.op.kind))
             return text + fmt::format(" than {} did, because the weight gradient runs later", nameA(a));
-        if (spanA.op.kind == OpKind::InputGrad && spanB.op.kind == OpKind::Backward)
+        if (isInputGrad(spanA.op.kind) && isFullBackward(spanB.op.kind))
             return text + fmt::format(" than {} did, because the weight gradient runs within it", nameA(a));
         const auto gone = m_alignment.putOff(a);
         const auto come = m_alignment.broughtForward(b);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
+#include "schedules/model/kinds.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/foreign/label_rules.h"
 
@@ -166,8 +167,8 @@ void KinetoHost::placeOps()
             if (isOp[span.label] == 0) continue;
             for (Op op : meaning->ops) {
                 ranges[{span.step, op}].push_back(id);
-                if (op.kind != OpKind::Backward) continue;
-                op.kind = OpKind::InputGrad; // as older labels are read
+                if (!isFullBackward(op.kind)) continue;
+                op.kind = otherReturn(op.kind); // as older labels are read
                 ranges[{span.step, op}].push_back(id);
             }
         }

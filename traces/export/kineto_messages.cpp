@@ -21,7 +21,7 @@ KinetoMessages::KinetoMessages(const Run& run, int rank) : m_run(run), m_timelin
 int KinetoMessages::peerOf(const Op& op) const
 {
     const auto schedule = m_run.schedule ? m_run.schedule : m_timeline.schedule();
-    const bool later = op.kind == OpKind::SendF || op.kind == OpKind::RecvB;
+    const bool later = isMessage(op.kind) && isSend(op.kind) == carriesActivation(op.kind);
     const int stage = op.stage + (later ? 1 : -1);
     return schedule && stage >= 0 && stage < schedule->placement.stages() ? schedule->placement.rankOf(stage, op.microbatch) : -1;
 }

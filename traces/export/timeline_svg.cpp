@@ -20,31 +20,10 @@ namespace {
 constexpr double gutter = 116, right = 12, ruler = 24, rowHeight = 34, rowGap = 8, chartHeight = 62, chartGap = 12;
 constexpr std::size_t mostDrawn = 2000; // of a row drawn one by one
 
-enum Class {
-    F,
-    B,
-    W,
-    C,
-    O,
-    D,
-    classCount,
-};
-constexpr const char* classNames[classCount] = {"f", "b", "w", "c", "o", "d"};
-constexpr const char* classTitles[classCount] = {"Forward", "Backward", "Weight gradient", "Communication", "Optimizer", "Delay"};
+constexpr std::array<const char*, colourClassCount> classNames{"f", "b", "w", "c", "o", "d"};
+constexpr std::array<const char*, colourClassCount> classTitles{"Forward", "Backward", "Weight gradient", "Communication", "Optimizer", "Delay"};
 
-Class classOf(OpKind kind)
-{
-    switch (kind) {
-    case OpKind::Forward:
-    case OpKind::Recompute: return F;
-    case OpKind::Backward:
-    case OpKind::InputGrad: return B;
-    case OpKind::WeightGrad: return W;
-    case OpKind::Optimizer: return O;
-    case OpKind::Filler: return D;
-    default: return C;
-    }
-}
+std::size_t classOf(OpKind kind) { return static_cast<std::size_t>(ruleOf(kind).colour); }
 
 struct Plot {
     Nanos begin = 0;
@@ -146,7 +125,7 @@ void drawSpans(std::string& out, const Timeline& timeline, const Row& row, const
         before = std::max(before, span.end);
         const double gap = x1 - x0 > 5 ? 0.8 : 0, width = std::max(0.6, x1 - x0 - gap);
         const double y = paired ? top + rowHeight / 2 : top, height = paired ? rowHeight / 2 : rowHeight;
-        const Class kind = classOf(span.op.kind);
+        const std::size_t kind = classOf(span.op.kind);
         out += fmt::format("<g><title>{}, rank {}: {} from {}</title><rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"{}/>", escaped(timeline.nameOf(span)), row.rank,
                            formatDuration(span.duration(), unit), formatDuration(span.start - plot.begin, unit), classNames[kind], x0, y, width, height, width > 5 ? " rx=\"2\"" : "");
         const std::string label = span.label == 0 && span.op.microbatch >= 0 ? std::to_string(span.op.microbatch) : std::string();
@@ -160,18 +139,18 @@ void drawSpans(std::string& out, const Timeline& timeline, const Row& row, const
 void drawColumns(std::string& out, const Timeline& timeline, const Row& row, const Plot& plot, double top)
 {
     const auto columns = static_cast<std::size_t>(plot.width);
-    std::vector<std::array<double, classCount>> ink(columns);
+    std::vector<std::array<double, colourClassCount>> ink(columns);
     for (const SpanId id : row.spans) {
         const Span& span = timeline.spans()[id];
         const double x0 = std::max(0.0, plot.x(span.start) - gutter), x1 = std::min(static_cast<double>(columns), plot.x(span.end) - gutter);
         for (auto column = static_cast<std::size_t>(x0); column < columns && static_cast<double>(column) < x1; ++column)
             ink[column][classOf(span.op.kind)] += std::min(x1, static_cast<double>(column + 1)) - std::max(x0, static_cast<double>(column));
     }
-    for (int kind = 0; kind < classCount; ++kind) {
+    for (std::size_t kind = 0; kind < colourClassCount; ++kind) {
         std::string path;
         for (std::size_t column = 0; column < columns; ++column) {
             double below = 0;
-            for (int k = 0; k < kind; ++k) below += ink[column][static_cast<std::size_t>(k)];
+            for (std::size_t k = 0; k < kind; ++k) below += ink[column][static_cast<std::size_t>(k)];
             const double share = std::min(ink[column][static_cast<std::size_t>(kind)], 1 - std::min(1.0, below));
             if (share < 0.004) continue;
             path += fmt::format("M{} {:.1f}h1v{:.1f}h-1z", static_cast<int>(gutter) + static_cast<int>(column), top + rowHeight * (1 - below), -rowHeight * share);
@@ -343,11 +322,11 @@ std::string memorySvg(const Run& run, int step, const SvgOptions& options)
 
 std::string legendHtml(const Run& run, int step)
 {
-    std::array<bool, classCount> occurs{};
+    std::array<bool, colourClassCount> occurs{};
     for (const Row& row : rowsOf(*run.timeline, step, run.timeline->ranks()))
         for (const SpanId id : row.spans) occurs[classOf(run.timeline->spans()[id].op.kind)] = true;
     std::string out = "<p class=\"legend\">";
-    for (int kind = 0; kind < classCount; ++kind)
+    for (std::size_t kind = 0; kind < colourClassCount; ++kind)
         if (occurs[static_cast<std::size_t>(kind)])
             out += fmt::format("<span><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" width=\"12\" height=\"12\" rx=\"2\"/></svg> {}</span> ", classNames[kind], classTitles[kind]);
     return out + "<span><svg width=\"18\" height=\"12\" aria-hidden=\"true\"><rect width=\"18\" height=\"12\" fill=\"url(#idle)\"/></svg> Idle</span></p>\n";

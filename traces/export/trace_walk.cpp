@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/model/kinds.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/memory.h"
 
@@ -170,7 +171,7 @@ private:
             item.track = &track;
             for (SpanId id = track.begin; id < track.end; ++id) {
                 const Span& span = all[id];
-                const bool weight = compute && span.label == 0 && span.op.kind == OpKind::WeightGrad;
+                const bool weight = compute && span.label == 0 && isWeightGrad(span.op.kind);
                 item.id = id;
                 item.span = &span;
                 item.row = rowFor(weight ? weights : rows, span.start, span.end);

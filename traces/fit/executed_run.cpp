@@ -95,7 +95,7 @@ Schedule asExecuted(const Schedule& schedule, const Timeline& timeline)
     for (std::size_t rank = 0; rank < serial.paired.size(); ++rank)
         std::erase_if(serial.paired[rank], [&](std::uint32_t at) {
             const OpKind kind = serial.order[rank][at].kind;
-            return kind != OpKind::Recompute && !isMessage(kind);
+            return !isRecompute(kind) && !isMessage(kind);
         });
     return serial;
 }

@@ -9,6 +9,7 @@
 
 #include "schedules/base/median.h"
 #include "schedules/base/step_number.h"
+#include "schedules/model/kinds.h"
 #include "traces/fit/fit_durations.h"
 #include "traces/step/step_graph.h"
 
@@ -204,7 +205,7 @@ private:
             if (track.lane != Lane::Compute) continue;
             for (const Span& span : m_timeline.spansOf(track)) {
                 const Op& op = span.op;
-                const bool counts = op.kind == OpKind::Forward || op.kind == OpKind::InputGrad || op.kind == OpKind::Recompute;
+                const bool counts = isForward(op.kind) || isInputGrad(op.kind) || isRecompute(op.kind);
                 if (!counts || op.microbatch < 0 || span.step < m_firstStep || op.stage >= m_stages) continue;
                 for (int k = 0; k < op.count; ++k) {
                     const Cell cell{track.rank, span.step, op.stage, op.microbatch + k};
@@ -215,11 +216,11 @@ private:
                         for (const Change& change : found->second)
                             if (change.time > span.start && change.time <= span.end) most = std::max(most, sum += change.delta);
                     Held& of = held[cell];
-                    if (op.kind == OpKind::Forward) of.forward += sum;
-                    if (op.kind == OpKind::Recompute) of.again += most;
-                    if (op.kind == OpKind::InputGrad) of.freed -= sum;
-                    of.input = of.input || op.kind == OpKind::InputGrad;
-                    of.recomputed = of.recomputed || op.kind == OpKind::Recompute;
+                    if (isForward(op.kind)) of.forward += sum;
+                    if (isRecompute(op.kind)) of.again += most;
+                    if (isInputGrad(op.kind)) of.freed -= sum;
+                    of.input = of.input || isInputGrad(op.kind);
+                    of.recomputed = of.recomputed || isRecompute(op.kind);
                 }
             }
         }

@@ -83,7 +83,7 @@ public:
 private:
     bool isMeasured(const Span& span) const
     {
-        if (span.label != 0 || span.op.kind == OpKind::Filler || (span.flags & SpanDiscarded) != 0) return false;
+        if (span.label != 0 || isDelay(span.op.kind) || (span.flags & SpanDiscarded) != 0) return false;
         return span.step >= m_firstStep && (!isBusy(span.op.kind) || span.op.microbatch >= 0);
     }
 
@@ -200,7 +200,7 @@ private:
     {
         std::map<std::pair<Key, Key>, std::vector<Nanos>> durations;
         for (const Pair& pair : m_pairs) {
-            if (!isWhole(pair.ops[0]) || !isWhole(pair.ops[1]) || pair.ops[0].kind == OpKind::Recompute) continue;
+            if (!isWhole(pair.ops[0]) || !isWhole(pair.ops[1]) || isRecompute(pair.ops[0].kind)) continue;
             std::pair ends(keyOf(pair.ops[0], pair.rank), keyOf(pair.ops[1], pair.rank));
             if (ends.second < ends.first) std::swap(ends.first, ends.second);
             durations[ends].push_back(pair.duration);
@@ -325,13 +325,13 @@ private:
         int count[2] = {0, 0};
         for (const auto& [key, duration] : m_out.whole) {
             const std::size_t which = std::get<0>(key) == kind ? 0 : 1;
-            if (which == 1 && std::get<0>(key) != OpKind::Forward) continue;
+            if (which == 1 && !isForward(std::get<0>(key))) continue;
             sum[which] += static_cast<double>(duration);
             ++count[which];
         }
         if (count[0] > 0 && sum[0] > 0) return sum[0] / count[0];
         const double forward = count[1] > 0 && sum[1] > 0 ? sum[1] / count[1] : 1.0;
-        return kind == OpKind::Backward ? 2 * forward : forward;
+        return isFullBackward(kind) ? 2 * forward : forward;
     }
 
     const Timeline& m_timeline;

@@ -11,9 +11,9 @@
 namespace stagewright {
 
 struct FittedPair {
-    OpKind a = OpKind::Forward;
+    OpKind a{};
     int stageA = 0;
-    OpKind b = OpKind::Forward;
+    OpKind b{};
     int stageB = 0;
     int rank = 0;
     Nanos duration = 0;

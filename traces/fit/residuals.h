@@ -11,7 +11,7 @@ namespace stagewright {
 
 // The ops of one kind, stage and rank over the measured steps. Residual: measured − predicted.
 struct OpResiduals {
-    OpKind kind = OpKind::Forward;
+    OpKind kind{};
     int stage = 0;
     int rank = 0;
     std::int64_t count = 0;

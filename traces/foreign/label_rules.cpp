@@ -53,8 +53,8 @@ constexpr std::string_view vllmRules = "F gpu_model_runner: forward\n"
 
 std::optional<OpKind> kindOf(std::string_view text)
 {
-    for (std::size_t k = 0; k < opKindCount; ++k)
-        if (const auto kind = static_cast<OpKind>(k); kind != OpKind::Filler && ruleOf(kind).text == text) return kind;
+    for (std::size_t k = 0; k < allKinds().size(); ++k)
+        if (const auto kind = static_cast<OpKind>(k); !isDelay(kind) && ruleOf(kind).text == text) return kind;
     return std::nullopt;
 }
 
@@ -73,7 +73,7 @@ bool readAction(std::string_view text, LabelMeaning& meaning)
         meaning.oldLetters = true;
     }
     const auto op = parseOp(plain);
-    if (!op || op->kind == OpKind::Filler) return false;
+    if (!op || isDelay(op->kind)) return false;
     meaning.ops.push_back(*op);
     return true;
 }

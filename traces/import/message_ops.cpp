@@ -6,12 +6,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "schedules/model/kinds.h"
+
 namespace stagewright {
 
 bool consumerOf(const Op& op, int stages, Op& consumer)
 {
-    if (op.kind != OpKind::Forward && op.kind != OpKind::Backward && op.kind != OpKind::InputGrad) return false;
-    const int stage = op.stage + (op.kind == OpKind::Forward ? 1 : -1);
+    if (!isForward(op.kind) && !isReturn(op.kind)) return false;
+    const int stage = op.stage + (isForward(op.kind) ? 1 : -1);
     if (stage < 0 || stage >= stages) return false;
     consumer = op;
     consumer.stage = static_cast<std::uint16_t>(stage);
@@ -25,7 +27,7 @@ std::vector<MessageOp> opsOfMessages(const std::vector<MessagePairs::Pair>& pair
     for (std::size_t r = 0; r < schedule.order.size(); ++r)
         for (const Op& op : schedule.order[r]) rankOfOp[op] = static_cast<int>(r);
     const auto rankOf = [&rankOfOp](Op op) { // which works on that microbatch of the stage
-        for (const OpKind kind : {op.kind, op.kind == OpKind::Backward ? OpKind::InputGrad : OpKind::Backward}) {
+        for (const OpKind kind : {op.kind, otherReturn(op.kind)}) {
             op.kind = kind;
             if (const auto found = rankOfOp.find(op); found != rankOfOp.end()) return found->second;
         }

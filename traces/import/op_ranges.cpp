@@ -138,12 +138,12 @@ private:
     void useOldLetters(OpReading& out)
     {
         if (out.dialect == LabelDialect::ZeroBubble) {
-            const auto isWeight = [](const OpRange& range) { return range.op.kind == OpKind::WeightGrad || range.op.kind == OpKind::Backward; };
+            const auto isWeight = [](const OpRange& range) { return makesWeightGradient(range.op.kind); };
             for (const RankOps& rank : out.ranks)
                 if (std::any_of(rank.ops.begin(), rank.ops.end(), isWeight)) return;
             for (RankOps& rank : out.ranks)
                 for (OpRange& range : rank.ops)
-                    if (range.op.kind == OpKind::InputGrad) range.op.kind = OpKind::Backward;
+                    if (isInputGrad(range.op.kind)) range.op.kind = otherReturn(range.op.kind);
             return;
         }
         if (out.dialect != LabelDialect::PyTorch && out.dialect != LabelDialect::User) return;
@@ -151,13 +151,13 @@ private:
         bool hasWeight = false;
         for (const RankOps& rank : out.ranks)
             for (const OpRange& range : rank.ops) {
-                hasInput = hasInput || range.op.kind == OpKind::InputGrad;
-                hasWeight = hasWeight || range.op.kind == OpKind::WeightGrad;
+                hasInput = hasInput || isInputGrad(range.op.kind);
+                hasWeight = hasWeight || isWeightGrad(range.op.kind);
             }
         if (!m_oldLetters && (!hasWeight || hasInput || out.dialect == LabelDialect::User)) return;
         for (std::size_t r = 0; r < out.ranks.size(); ++r)
             for (std::size_t i = 0; i < out.ranks[r].ops.size(); ++i)
-                if (OpKind& kind = out.ranks[r].ops[i].op.kind; kind == OpKind::Backward && !m_full[r].contains(i)) kind = OpKind::InputGrad;
+                if (OpKind& kind = out.ranks[r].ops[i].op.kind; isFullBackward(kind) && !m_full[r].contains(i)) kind = otherReturn(kind);
         out.notes.emplace_back("labels use PyTorch's older letters: B is read as the input gradient, BW as the full backward");
     }
 
@@ -231,9 +231,9 @@ private:
                     continue;
                 }
                 Key key = keyOf(range);
-                if (range.op.kind == OpKind::Backward || range.op.kind == OpKind::InputGrad || range.op.kind == OpKind::WeightGrad) {
+                if (isOfBackward(range.op.kind)) {
                     Key forward = key;
-                    std::get<0>(forward).kind = OpKind::Forward;
+                    std::get<0>(forward) = asForward(std::get<0>(forward));
                     const auto done = times.find(forward);
                     const auto before = times.find(key);
                     const bool stacked = range.op.count > 1 || range.op.half != 0 || range.op.slice >= 0;
@@ -270,7 +270,7 @@ private:
         bool optimizer = false;
         for (const OpRange& range : rank.ops) {
             counted = counted || (isCompute(range.op.kind) && !range.saysMicrobatch);
-            optimizer = optimizer || range.op.kind == OpKind::Optimizer;
+            optimizer = optimizer || isOptimizer(range.op.kind);
         }
         if (!counted || !optimizer) return false;
         int step = 0;
@@ -281,7 +281,7 @@ private:
                 if (ended) ++step;
                 ended = false;
                 any = true;
-            } else if (range.op.kind == OpKind::Optimizer) {
+            } else if (isOptimizer(range.op.kind)) {
                 ended = any; // one before the first pass ends a step that began before the trace
             }
             range.step = step;
@@ -336,7 +336,7 @@ bool runTogether(const std::vector<RankOps>& ranks)
 {
     const auto firstForward = [](const RankOps& rank) -> const OpRange* {
         for (const OpRange& range : rank.ops)
-            if (range.op.kind == OpKind::Forward && range.step == 0) return &range;
+            if (isForward(range.op.kind) && range.step == 0) return &range;
         return nullptr;
     };
     const OpRange* first = firstForward(ranks.front());
@@ -376,7 +376,7 @@ std::vector<std::vector<std::size_t>> pipelinesOf(const std::vector<ForeignRank>
         std::size_t copy = 0;
         bool any = false;
         for (const OpRange& range : reading.ranks[r].ops) {
-            if (range.op.kind != OpKind::Forward || range.step != 0 || !range.saysStage) continue;
+            if (!isForward(range.op.kind) || range.step != 0 || !range.saysStage) continue;
             const std::size_t before = copies[{range.op.stage, range.op.microbatch, range.op.slice}]++;
             if (!any) copy = before;
             any = true;
@@ -425,7 +425,7 @@ void inferStages(const std::vector<ForeignRank>& foreign, bool messages, OpReadi
     const auto firstOfChunk = [&](std::size_t rank, int chunk) {
         Nanos first = std::numeric_limits<Nanos>::max();
         for (const OpRange& range : reading.ranks[rank].ops)
-            if (range.op.kind == OpKind::Forward && range.chunk == chunk) first = std::min(first, range.start);
+            if (isForward(range.op.kind) && range.chunk == chunk) first = std::min(first, range.start);
         return first;
     };
     const bool vShape = chunks > 1 && ranks > 1 && firstOfChunk(static_cast<std::size_t>(ranks) - 1, 1) < firstOfChunk(0, 1);

@@ -30,7 +30,7 @@ public:
             if (!onComputeLane(ops[i].op.kind)) continue;
             m_byThread[ops[i].thread].push_back(i);
             const OpKind kind = ops[i].op.kind;
-            if (kind == OpKind::Backward || kind == OpKind::InputGrad || kind == OpKind::WeightGrad) m_backwards.push_back(i);
+            if (isOfBackward(kind)) m_backwards.push_back(i);
         }
     }
 
@@ -353,11 +353,11 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
     const auto categoryOf = [&](std::uint32_t maker, std::uint32_t freer, int freedIn, Nanos freed) {
         if (maker == noOpRange || maker == freer) return MemoryCategory::Workspace;
         const OpRange& made = hostOps[maker];
-        if (made.op.kind == OpKind::Forward) return MemoryCategory::Activations;
+        if (isForward(made.op.kind)) return MemoryCategory::Activations;
         const bool later = freedIn > made.step;
-        if (made.op.kind == OpKind::Optimizer) return later ? MemoryCategory::Optimizer : MemoryCategory::Workspace;
+        if (isOptimizer(made.op.kind)) return later ? MemoryCategory::Optimizer : MemoryCategory::Workspace;
         // Gradients are used by the optimizer and freed by it, after it, or where the next step sets them to none.
-        const bool byOptimizer = freer != noOpRange && hostOps[freer].op.kind == OpKind::Optimizer;
+        const bool byOptimizer = freer != noOpRange && isOptimizer(hostOps[freer].op.kind);
         return later || byOptimizer || (freer == noOpRange && freed >= passesEnd[made.step]) ? MemoryCategory::Gradients : MemoryCategory::Workspace;
     };
     const Nanos firstOp = hostOps.empty() ? 0 : hostOps.front().start;
@@ -410,11 +410,11 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
             continue;
         }
         const Op& op = hostOps[kept.second].op;
-        if (op.kind == OpKind::Forward) {
+        if (isForward(op.kind)) {
             made.category = MemoryCategory::Activations;
             made.microbatch = op.microbatch;
         } else {
-            made.category = op.kind == OpKind::Optimizer ? MemoryCategory::Optimizer : MemoryCategory::Gradients;
+            made.category = isOptimizer(op.kind) ? MemoryCategory::Optimizer : MemoryCategory::Gradients;
         }
     }
     return out;

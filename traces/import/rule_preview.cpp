@@ -58,7 +58,7 @@ void findOrphans(const OpReading& reading, RulePreview& out)
 {
     bool backwards = false;
     for (const RankOps& rank : reading.ranks)
-        for (const OpRange& range : rank.ops) backwards = backwards || range.op.kind == OpKind::Backward || range.op.kind == OpKind::InputGrad;
+        for (const OpRange& range : rank.ops) backwards = backwards || isReturn(range.op.kind);
     if (!backwards) return; // inference has none
     struct Half {
         std::int64_t count = 0;
@@ -69,8 +69,8 @@ void findOrphans(const OpReading& reading, RulePreview& out)
         std::map<std::tuple<int, int, int, int, int>, std::pair<int, int>> seen; // forwards and backwards by step, stage, microbatch, slice, chunk
         for (const OpRange& range : reading.ranks[r].ops) {
             auto& [forward, backward] = seen[{range.step, range.op.stage, range.op.microbatch, range.op.slice, range.chunk}];
-            if (range.op.kind == OpKind::Forward) ++forward;
-            if (range.op.kind == OpKind::Backward || range.op.kind == OpKind::InputGrad) ++backward;
+            if (isForward(range.op.kind)) ++forward;
+            if (isReturn(range.op.kind)) ++backward;
         }
         for (const auto& [key, counts] : seen) {
             const auto& [step, stage, microbatch, slice, chunk] = key;

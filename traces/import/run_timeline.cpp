@@ -235,9 +235,9 @@ private:
                 return span;
             }
             span.step = carried.step;
-            const bool forward = carried.op.kind == OpKind::Forward;
+            const bool forward = isForward(carried.op.kind);
             span.op = carried.op;
-            span.op.kind = send ? (forward ? OpKind::SendF : OpKind::SendB) : (forward ? OpKind::RecvF : OpKind::RecvB);
+            span.op.kind = send ? sendKind(!forward) : receiveKind(!forward);
             if (!send) span.op.stage = static_cast<std::uint16_t>(carried.op.stage + (forward ? 1 : -1));
             return span;
         };
@@ -525,8 +525,8 @@ private:
             const int to = static_cast<int>(pairs[i].receive.rank);
             const auto producer = m_placed.find({carried.step, carried.rank, carried.op});
             auto needs = m_placed.find({carried.step, to, consumer});
-            if (needs == m_placed.end() && consumer.kind != OpKind::Forward) {
-                consumer.kind = consumer.kind == OpKind::Backward ? OpKind::InputGrad : OpKind::Backward;
+            if (needs == m_placed.end() && !isForward(consumer.kind)) {
+                consumer.kind = otherReturn(consumer.kind);
                 needs = m_placed.find({carried.step, to, consumer});
             }
             if (producer == m_placed.end() || needs == m_placed.end()) continue;

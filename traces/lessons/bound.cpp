@@ -20,18 +20,18 @@ Nanos headOf(const Schedule& schedule, const CostModel& costs, int stage, int mi
     for (int s = 0; s < stage; ++s) {
         const int from = schedule.placement.rankOf(s, microbatch);
         const int to = schedule.placement.rankOf(s + 1, microbatch);
-        time += costs.duration(OpKind::Forward, s, from) + (from == to ? 0 : costs.links.delay(from, to, 0));
+        time += costs.forward(s, from) + (from == to ? 0 : costs.links.delay(from, to, 0));
     }
     return time;
 }
 
-Nanos tailOf(const Schedule& schedule, const CostModel& costs, int stage, int microbatch, OpKind kind)
+Nanos tailOf(const Schedule& schedule, const CostModel& costs, int stage, int microbatch)
 {
     Nanos time = 0;
     for (int s = stage - 1; s >= 0; --s) {
         const int from = schedule.placement.rankOf(s + 1, microbatch);
         const int to = schedule.placement.rankOf(s, microbatch);
-        time += costs.duration(kind, s, to) + (from == to ? 0 : costs.links.delay(from, to, 0));
+        time += costs.backward(s, to) + (from == to ? 0 : costs.links.delay(from, to, 0));
     }
     return time;
 }
@@ -52,14 +52,14 @@ Bound boundOf(const Schedule& schedule, const CostModel& costs)
         for (const Op& op : list) {
             if (!isCompute(op.kind)) continue;
             plain = plain && op.slice < 0 && op.half == 0;
-            splits = splits || op.kind == OpKind::InputGrad || op.kind == OpKind::WeightGrad;
+            splits = splits || isSplitBackward(op.kind);
             work += costs.duration(op, rank);
-            if (op.kind != OpKind::Forward && op.kind != OpKind::Backward) continue;
+            if (!isForward(op.kind) && !isFullBackward(op.kind)) continue;
             const int first = schedule.placement.rankOf(0, op.microbatch);
             auto [found, added] = known.try_emplace({op.stage, first});
             if (added)
-                found->second = {headOf(schedule, costs, op.stage, op.microbatch), tailOf(schedule, costs, op.stage, op.microbatch, OpKind::Backward)};
-            if (op.kind == OpKind::Forward)
+                found->second = {headOf(schedule, costs, op.stage, op.microbatch), tailOf(schedule, costs, op.stage, op.microbatch)};
+            if (isForward(op.kind))
                 head = std::min(head, found->second.first);
             else
                 tail = std::min(tail, found->second.second);

@@ -137,7 +137,7 @@ Result<Canvas> warmedUp(const EditCommand& edit, Canvas canvas)
         std::vector<Op> forwards;
         std::vector<std::vector<Op>> returns;
         for (const Op& op : canvas.schedule.order[rank]) {
-            if (op.kind == OpKind::Forward)
+            if (isForward(op.kind))
                 forwards.push_back(op);
             else if (isReturn(op.kind))
                 returns.push_back({op});
@@ -167,7 +167,7 @@ Result<Canvas> flushed(const EditCommand& edit, Canvas canvas)
     if (!round || *round < 1) return wrong(edit, "it needs a number of microbatches", "write flush 4");
     for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) {
         auto& list = canvas.schedule.order[rank];
-        const auto key = [&](const Op& op) { return std::pair(op.microbatch / *round, op.kind == OpKind::Forward ? 0 : 1); };
+        const auto key = [&](const Op& op) { return std::pair(op.microbatch / *round, isForward(op.kind) ? 0 : 1); };
         std::stable_sort(list.begin(), list.end(), [&](const Op& a, const Op& b) { return key(a) < key(b); });
         unpair(canvas.schedule, rank);
     }
@@ -185,10 +185,9 @@ Canvas merged(Canvas canvas)
 {
     for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) {
         std::vector<Op> list;
-        for (Op op : canvas.schedule.order[rank]) {
-            if (op.kind == OpKind::WeightGrad) continue;
-            if (op.kind == OpKind::InputGrad) op.kind = OpKind::Backward;
-            list.push_back(op);
+        for (const Op& op : canvas.schedule.order[rank]) {
+            if (isWeightGrad(op.kind)) continue;
+            list.push_back(isInputGrad(op.kind) ? asBackward(op) : op);
         }
         canvas.schedule.order[rank] = std::move(list);
         unpair(canvas.schedule, rank);
@@ -204,12 +203,10 @@ Result<Canvas> lagged(const EditCommand& edit, Canvas canvas)
         const auto lag = static_cast<std::size_t>((*counts)[rank]);
         std::vector<Op> list, waiting;
         for (const Op& op : canvas.schedule.order[rank]) {
-            if (op.kind == OpKind::WeightGrad) continue;
+            if (isWeightGrad(op.kind)) continue;
             list.push_back(op);
-            if (op.kind != OpKind::InputGrad) continue;
-            Op weight = op;
-            weight.kind = OpKind::WeightGrad;
-            waiting.push_back(weight);
+            if (!isInputGrad(op.kind)) continue;
+            waiting.push_back(asWeightGrad(op));
             if (waiting.size() <= lag) continue;
             list.push_back(waiting.front());
             waiting.erase(waiting.begin());
@@ -281,7 +278,7 @@ Result<Canvas> reset(const EditCommand& edit, Canvas canvas)
     if (now.recompute != before.recompute || now.hoist != before.hoist)
         for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) {
             auto& list = canvas.schedule.order[rank];
-            if (std::erase_if(list, [](const Op& op) { return op.kind == OpKind::Recompute; }) > 0) unpair(canvas.schedule, rank);
+            if (std::erase_if(list, [](const Op& op) { return isRecompute(op.kind); }) > 0) unpair(canvas.schedule, rank);
         }
     if (now.replicas != before.replicas || now.shard != before.shard || now.gather != before.gather || now.reduce != before.reduce) canvas.schedule = withoutCollectives(canvas.schedule);
     if (now.lower != before.lower || now.rendezvous != before.rendezvous) canvas.schedule = withoutMessages(canvas.schedule);
@@ -391,22 +388,21 @@ std::vector<std::vector<Op>> trayOf(const Schedule& schedule)
     for (const auto& list : schedule.order) there.insert(list.begin(), list.end());
     const bool splits = schedule.splitsBackward();
     std::vector<std::vector<Op>> tray(schedule.order.size());
-    const auto add = [&](OpKind kind, int stage, int microbatch) {
-        const Op op = makeOp(kind, stage, microbatch);
+    const auto add = [&](const Op& op) {
         if (there.count(op) > 0) return;
-        const auto rank = static_cast<std::size_t>(schedule.placement.rankOf(stage, microbatch));
+        const auto rank = static_cast<std::size_t>(schedule.placement.rankOf(op.stage, op.microbatch));
         if (rank < tray.size()) tray[rank].push_back(op);
     };
     for (int j = 0; j < schedule.microbatches; ++j)
         for (int stage = 0; stage < std::min(schedule.stages, schedule.placement.stages()); ++stage) {
-            add(OpKind::Forward, stage, j);
-            const bool halves = splits || there.count(makeOp(OpKind::InputGrad, stage, j)) > 0;
-            const bool whole = there.count(makeOp(OpKind::Backward, stage, j)) > 0;
-            if (halves && !whole) {
-                add(OpKind::InputGrad, stage, j);
-                add(OpKind::WeightGrad, stage, j);
+            const Op backward = makeBackward(stage, j);
+            add(makeForward(stage, j));
+            const bool halves = splits || there.count(asInputGrad(backward)) > 0;
+            if (halves && there.count(backward) == 0) {
+                add(asInputGrad(backward));
+                add(asWeightGrad(backward));
             } else {
-                add(OpKind::Backward, stage, j);
+                add(backward);
             }
         }
     return tray;

@@ -486,15 +486,12 @@ Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const 
 
 const FigureLook::Ink& FigureLook::of(OpKind kind) const
 {
-    switch (kind) {
-    case OpKind::Forward:
-    case OpKind::Recompute: return forward;
-    case OpKind::Backward:
-    case OpKind::InputGrad: return backward;
-    case OpKind::WeightGrad: return weight;
-    case OpKind::Optimizer:
-    case OpKind::Filler: return other;
-    default: return message;
+    switch (ruleOf(kind).colour) {
+    case ColourClass::Forward: return forward;
+    case ColourClass::Backward: return backward;
+    case ColourClass::Weight: return weight;
+    case ColourClass::Communication: return message;
+    default: return other;
     }
 }
 

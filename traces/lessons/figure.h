@@ -28,7 +28,7 @@ struct FigureRow { // of a timeline: one rank of one schedule
     std::string name;
     struct Box {
         double begin = 0, end = 0;
-        OpKind kind = OpKind::Forward;
+        OpKind kind{};
         int microbatch = -1;
     };
     std::vector<Box> boxes;

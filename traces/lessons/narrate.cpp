@@ -100,21 +100,21 @@ private:
 
     void tellOps()
     {
-        std::map<std::pair<int, OpKind>, bool> seen;
-        std::map<int, std::vector<OpKind>> history;
+        std::map<std::pair<int, Product>, bool> seen;
+        std::map<int, std::vector<Product>> history;
         std::map<std::pair<int, int>, Nanos> forwardEnd; // by stage and microbatch
         std::set<int> steady, filled;
         std::map<int, SpanId> lastForward;
         for (const OpAt& op : m_ops)
-            if (span(op.id).op.kind == OpKind::Forward) lastForward[op.rank] = op.id;
+            if (isForward(span(op.id).op.kind)) lastForward[op.rank] = op.id;
         for (const OpAt& op : m_ops) {
             const Span& one = span(op.id);
             const int j = one.op.microbatch;
             const int rank = op.rank;
             const OpKind kind = one.op.kind;
             m_told.push_back({one.start, op.id, rank, BeatEvent::None, false, 0, {}, terse(op.id)});
-            bool& known = seen[{rank, isReturn(kind) ? OpKind::Backward : kind}];
-            if (kind == OpKind::Forward) {
+            bool& known = seen[{rank, productOf(kind)}];
+            if (isForward(kind)) {
                 forwardEnd[{one.op.stage, j}] = one.end;
                 if (!known && one.op.stage == 0)
                     tell(one.start, BeatEvent::FirstForward, op.id, rank,
@@ -141,7 +141,7 @@ private:
                 tell(one.start, BeatEvent::Steady, op.id, rank,
                      fmt::format("Rank {} now alternates: one in, one out. It holds {}.", rank, heldBefore(rank, op.id)),
                      fmt::format("rank {} steady, holds {}", rank, heldBefore(rank, op.id)));
-            } else if (kind == OpKind::WeightGrad && filled.count(rank) == 0) {
+            } else if (isWeightGrad(kind) && filled.count(rank) == 0) {
                 if (const SpanId next = nextThatWaits(rank, op.id); next != noSpan) {
                     filled.insert(rank);
                     tell(one.start, BeatEvent::Filler, op.id, rank,
@@ -150,7 +150,7 @@ private:
                 }
             }
             known = true;
-            history[rank].push_back(isReturn(kind) ? OpKind::Backward : kind);
+            history[rank].push_back(productOf(kind));
         }
         for (const auto& [rank, ids] : m_byRank) {
             const Nanos end = span(ids.back()).end;
@@ -172,13 +172,13 @@ private:
     }
 
     // … F B F: the next return completes two rounds.
-    static bool alternates(const std::vector<OpKind>& history)
+    static bool alternates(const std::vector<Product>& history)
     {
-        std::vector<OpKind> rounds;
-        for (const OpKind kind : history)
-            if (kind == OpKind::Forward || kind == OpKind::Backward) rounds.push_back(kind);
+        std::vector<Product> rounds;
+        for (const Product made : history)
+            if (made == Product::Activation || made == Product::Gradient) rounds.push_back(made);
         const std::size_t n = rounds.size();
-        return n >= 2 && rounds[n - 1] == OpKind::Forward && rounds[n - 2] == OpKind::Backward;
+        return n >= 2 && rounds[n - 1] == Product::Activation && rounds[n - 2] == Product::Gradient;
     }
 
     int heldBefore(int rank, SpanId before) const
@@ -187,8 +187,8 @@ private:
         for (const SpanId id : m_byRank.at(rank)) {
             if (id == before) break;
             const OpKind kind = span(id).op.kind;
-            held += kind == OpKind::Forward ? 1 : ruleOf(kind).freesRemainder ? -1
-                                                                              : 0;
+            held += isForward(kind) ? 1 : ruleOf(kind).freesRemainder ? -1
+                                                                      : 0;
         }
         return held;
     }
@@ -198,7 +198,7 @@ private:
     {
         const auto& ids = m_byRank.at(rank);
         auto at = std::find(ids.begin(), ids.end(), weight);
-        for (++at; at != ids.end() && span(*at).op.kind == OpKind::WeightGrad; ++at) {
+        for (++at; at != ids.end() && isWeightGrad(span(*at).op.kind); ++at) {
         }
         if (at == ids.end()) return noSpan;
         for (const Edge& edge : m_timeline.edgesInto(*at))
@@ -298,7 +298,7 @@ private:
             Nanos firstReturn = m_end, lastForward = m_begin;
             for (const SpanId id : ids) {
                 if (isReturn(span(id).op.kind)) firstReturn = std::min(firstReturn, span(id).start);
-                if (span(id).op.kind == OpKind::Forward) lastForward = span(id).start;
+                if (isForward(span(id).op.kind)) lastForward = span(id).start;
             }
             from = std::max(from, firstReturn);
             to = std::min(to, lastForward);

@@ -160,7 +160,7 @@ void setLayers(const Schedule& schedule, const Settings& settings, CostModel& co
     for (int stage = 0; stage < schedule.stages; ++stage) {
         const double count = static_cast<std::size_t>(stage) < settings.layers.size() ? settings.layers[static_cast<std::size_t>(stage)] : 0;
         const double work = (count + (stage + 1 == schedule.stages ? settings.head : 0)) / settings.share;
-        for (std::size_t k = 0; k < opKindCount; ++k)
+        for (std::size_t k = 0; k < allKinds().size(); ++k)
             if (const auto kind = static_cast<OpKind>(k); isCompute(kind)) costs.setDuration(kind, stage, scaled(costs.duration(kind, stage, -1), work));
         StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
         memory.activation = scaled(memory.activation, work);
@@ -174,7 +174,7 @@ void setSlow(const Schedule& schedule, const Settings& settings, CostModel& cost
         for (const auto& copy : schedule.placement.copiesOf(stage)) {
             const auto rank = static_cast<std::size_t>(copy.rank);
             if (rank >= settings.slow.size() || settings.slow[rank] == 1) continue;
-            for (std::size_t k = 0; k < opKindCount; ++k)
+            for (std::size_t k = 0; k < allKinds().size(); ++k)
                 if (const auto kind = static_cast<OpKind>(k); isCompute(kind))
                     costs.setDuration(kind, stage, copy.rank, scaled(costs.duration(kind, stage, -1), settings.slow[rank]));
         }
@@ -254,8 +254,8 @@ void setSharedState(const Schedule& schedule, const Settings& settings, CostMode
         StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
         memory.weight = memory.gradient = std::llround(2e9 * settings.parameters / parts);
         memory.optimizer = std::llround(12e9 * settings.parameters / parts);
-        costs.setDuration(OpKind::Unshard, stage, std::llround(settings.unshard * static_cast<double>(rankShare) / parts));
-        costs.setDuration(OpKind::ReduceGrad, stage, std::llround(settings.reduceGrad * static_cast<double>(rankShare) / parts));
+        costs.setGather(stage, std::llround(settings.unshard * static_cast<double>(rankShare) / parts));
+        costs.setReduction(stage, std::llround(settings.reduceGrad * static_cast<double>(rankShare) / parts));
     }
     if (settings.replicas < 2) return;
     costs.replicas = settings.replicas;
@@ -273,7 +273,7 @@ Result<Schedule> passedThrough(const Schedule& schedule, const Settings& setting
         return false;
     };
     Schedule out = schedule;
-    if (settings.recompute != "none" && !has([](OpKind kind) { return kind == OpKind::Recompute; })) {
+    if (settings.recompute != "none" && !has([](OpKind kind) { return isRecompute(kind); })) {
         auto stages = parseRecompute(settings.recompute, schedule.stages);
         if (!stages) return tl::unexpected(std::move(stages.error()).with("recompute"));
         out = withRecompute(out, *stages, settings.hoist);

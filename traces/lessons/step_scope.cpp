@@ -80,7 +80,7 @@ bool sameTask(const Schedule& other, const Schedule& own)
     const auto any = [](const Schedule& schedule, const auto& is) {
         return std::any_of(schedule.order.begin(), schedule.order.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), is); });
     };
-    const auto splits = [](const Op& op) { return op.kind == OpKind::WeightGrad; };
+    const auto splits = [](const Op& op) { return isWeightGrad(op.kind); };
     const auto cuts = [](const Op& op) { return op.slice >= 0 || op.half != 0; };
     return other.ranks == own.ranks && other.stages == own.stages && other.microbatches == own.microbatches && other.placement == own.placement &&
            (any(own, splits) || !any(other, splits)) && (any(own, cuts) || !any(other, cuts));

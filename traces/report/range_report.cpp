@@ -107,7 +107,7 @@ RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos from,
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
             if (!ofStep(span)) continue;
-            if (span.op.kind != OpKind::Filler) occupied.add(span.start, span.end);
+            if (!isDelay(span.op.kind)) occupied.add(span.start, span.end);
             Nanos part = inside(span.start, span.end, range);
             if (part == 0) continue;
             ++cut.spans;
@@ -119,7 +119,7 @@ RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos from,
             if (isBusy(span.op.kind)) {
                 rank.busy += part;
                 rank.busyByKind[static_cast<std::size_t>(span.op.kind)] += part;
-            } else if (span.op.kind != OpKind::Filler) {
+            } else if (!isDelay(span.op.kind)) {
                 rank.apart += part;
             }
         }

@@ -118,13 +118,13 @@ std::vector<ReportFigure> RunReport::figures() const
     peak("peak_activation", "Peak activation", MemoryCategory::Activations);
     time("busy", "Busy", bubbles.busy, "A step");
     Nanos contention = 0;
-    std::array<Nanos, opKindCount> byKind{};
+    std::array<Nanos, opKindRoom> byKind{};
     for (const RankBubbles& rank : bubbles.ranks) {
         contention += rank.contention;
-        for (std::size_t k = 0; k < opKindCount; ++k) byKind[k] += rank.busyByKind[k];
+        for (std::size_t k = 0; k < byKind.size(); ++k) byKind[k] += rank.busyByKind[k];
     }
-    for (const auto kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
-        time("busy_by_kind." + std::string(ruleOf(kind).text), fmt::format("Busy: {}", ruleOf(kind).title), byKind[static_cast<std::size_t>(kind)], "A step");
+    for (const KindTraits& rule : allKinds())
+        if (rule.busy) time("busy_by_kind." + std::string(rule.text), fmt::format("Busy: {}", rule.title), byKind[static_cast<std::size_t>(rule.kind)], "A step");
     time("busy_by_cause.processing", "Busy: processing", bubbles.busy - contention, "Contention");
     ReportFigure& off = time("busy_by_cause.contention", "Busy: contention", contention, "Contention");
     if (!cpuTime) off.unknown = "the run doesn't say how long its ops were on the processor";

@@ -138,8 +138,8 @@ std::string gatherOf(const Schedule& schedule)
     for (const auto& ops : schedule.order) {
         bool stepped = false;
         for (const Op& op : ops) {
-            stepped = stepped || op.kind == OpKind::Optimizer;
-            if (op.kind != OpKind::Unshard || stepped) continue; // behind OPT the stepped weights come back
+            stepped = stepped || isOptimizer(op.kind);
+            if (!isGather(op.kind) || stepped) continue; // behind OPT the stepped weights come back
             if (op.microbatch >= 0) return gatherText({GatherRule::Microbatch, 0, ReduceRule::Late});
             any = true;
         }
@@ -153,8 +153,8 @@ std::string reduceOf(const Schedule& schedule)
     for (const auto& ops : schedule.order) {
         bool reduced = false;
         for (const Op& op : ops) {
-            if (op.kind == OpKind::ReduceGrad && op.microbatch >= 0) return std::string(toText(ReduceRule::Microbatch));
-            reduced = reduced || op.kind == OpKind::ReduceGrad;
+            if (isReduction(op.kind) && op.microbatch >= 0) return std::string(toText(ReduceRule::Microbatch));
+            reduced = reduced || isReduction(op.kind);
             early = early || (reduced && isCompute(op.kind));
         }
         any = any || reduced;

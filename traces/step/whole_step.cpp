@@ -9,11 +9,6 @@ namespace stagewright {
 
 namespace {
 
-bool isOfStage(const Op& op)
-{
-    return op.kind == OpKind::Optimizer || isCollective(op.kind);
-}
-
 template <typename Counts>
 StepExtent extentOf(const Timeline& timeline, int step, Counts counts)
 {
@@ -26,7 +21,7 @@ StepExtent extentOf(const Timeline& timeline, int step, Counts counts)
             const Span& span = timeline.spans()[id];
             if (span.step != step) continue;
             const bool computes = track.lane == Lane::Compute && isBusyOp(span.op);
-            if (!computes && !(isOfStage(span.op) && counts(span))) continue;
+            if (!computes && !(worksOnState(span.op.kind) && counts(span))) continue;
             busy = busy || computes;
             out.begin = any ? std::min(out.begin, span.start) : span.start;
             out.end = any ? std::max(out.end, span.end) : span.end;
@@ -46,7 +41,7 @@ StepExtent wholeStep(const Timeline& timeline, int step)
 StepExtent listedStep(const Timeline& timeline, int step, const Schedule& lists)
 {
     const bool listed = std::any_of(lists.order.begin(), lists.order.end(), [](const std::vector<Op>& ops) {
-        return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isOfStage(op); });
+        return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return worksOnState(op.kind); });
     });
     return extentOf(timeline, step, [&](const Span& span) {
         if (!listed) return false;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "schedules/base/time_limits.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 
@@ -76,7 +77,7 @@ bool decodeSpans(std::span<const std::byte> bytes, std::size_t rows, int step, s
     out.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
         const bool ok = isStorableTime(start[i]) && duration[i] >= 0 && isStorableTime(duration[i]) && kind[i] >= 0 &&
-                        kind[i] < static_cast<std::int64_t>(opKindCount) && fits<std::uint16_t>(stage[i]) &&
+                        kind[i] < static_cast<std::int64_t>(allKinds().size()) && fits<std::uint16_t>(stage[i]) &&
                         fits<std::int32_t>(microbatch[i]) && fits<std::uint16_t>(count[i]) &&
                         fits<std::int16_t>(slice[i]) && fits<std::uint8_t>(half[i]) && fits<std::uint32_t>(delay[i]) &&
                         label[i] >= 0 && label[i] < (1 << 24) && fits<std::uint8_t>(flags[i]);

@@ -5,6 +5,8 @@
 #include <bit>
 #include <limits>
 
+#include "schedules/model/kinds.h"
+
 namespace stagewright {
 
 namespace {
@@ -16,7 +18,7 @@ public:
 
     void add(const Span& span)
     {
-        if (span.op.kind == OpKind::Filler) return;
+        if (isDelay(span.op.kind)) return;
         std::int64_t index = span.start >> m_level;
         flushBefore(index);
         Nanos from = span.start;
@@ -35,7 +37,7 @@ public:
     }
 
 private:
-    using Row = std::array<Nanos, opKindCount>;
+    using Row = std::array<Nanos, opKindRoom>;
 
     Row& at(std::int64_t index)
     {
@@ -51,7 +53,7 @@ private:
         std::size_t flushed = 0;
         for (; flushed < m_open.size() && m_first < index; ++flushed, ++m_first) {
             const Row& row = m_open[flushed];
-            for (std::size_t kind = 0; kind < opKindCount; ++kind)
+            for (std::size_t kind = 0; kind < allKinds().size(); ++kind)
                 if (row[kind] > 0) m_done.push_back({m_first, static_cast<OpKind>(kind), row[kind]});
         }
         m_open.erase(m_open.begin(), m_open.begin() + static_cast<std::ptrdiff_t>(flushed));
@@ -67,13 +69,13 @@ PyramidLevel parentOf(const PyramidLevel& child)
 {
     PyramidLevel parent;
     parent.level = child.level + pyramidFanOut;
-    std::array<Nanos, opKindCount> sums{};
+    std::array<Nanos, opKindRoom> sums{};
     for (std::size_t i = 0; i < child.buckets.size();) {
         const std::int64_t index = child.buckets[i].index >> pyramidFanOut;
         sums.fill(0);
         for (; i < child.buckets.size() && child.buckets[i].index >> pyramidFanOut == index; ++i)
             sums[static_cast<std::size_t>(child.buckets[i].kind)] += child.buckets[i].occupied;
-        for (std::size_t kind = 0; kind < opKindCount; ++kind)
+        for (std::size_t kind = 0; kind < allKinds().size(); ++kind)
             if (sums[kind] > 0) parent.buckets.push_back({index, static_cast<OpKind>(kind), sums[kind]});
     }
     return parent;
@@ -132,7 +134,7 @@ bool decodeBuckets(std::span<const std::byte> bytes, std::size_t rows, std::vect
     const auto occupied = block->column(2);
     out.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
-        if (kind[i] < 0 || kind[i] >= static_cast<std::int64_t>(opKindCount) || occupied[i] < 0) return false;
+        if (kind[i] < 0 || kind[i] >= static_cast<std::int64_t>(allKinds().size()) || occupied[i] < 0) return false;
         out[i] = {index[i], static_cast<OpKind>(kind[i]), occupied[i]};
     }
     return true;

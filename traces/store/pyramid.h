@@ -17,7 +17,7 @@ namespace stagewright {
 // Occupied nanoseconds in [index << level, (index + 1) << level), by kind; without fillers, which are intended idle time.
 struct Bucket {
     std::int64_t index = 0;
-    OpKind kind = OpKind::Forward;
+    OpKind kind{};
     Nanos occupied = 0;
 };
 

@@ -15,6 +15,7 @@
 
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
+#include "schedules/model/kinds.h"
 #include "traces/run/notes.h"
 #include "traces/run/run.h"
 
@@ -148,7 +149,8 @@ public:
         Nanos bucketWidth = 0;
         std::vector<Track> tracks;                   // begin/end of spans are 0
         std::vector<std::vector<float>> busyByTrack; // busy share of each bucket, 0 … 1
-        // The same by work, in 255ths of the bucket: forward (F, R), backward (B, I), weight gradient (W), everything else.
+        // The same by work, in 255ths of the bucket. The last one stands for everything else, too.
+        static constexpr std::array<ColourClass, 4> works{ColourClass::Forward, ColourClass::Backward, ColourClass::Weight, ColourClass::Optimizer};
         std::vector<std::vector<std::array<std::uint8_t, 4>>> sharesByTrack;
     };
     // At least this many buckets, and fewer than eight times as many (a run shorter than that many ns has one per ns). `only`:

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/time_limits.h"
+#include "schedules/model/kinds.h"
 #include "traces/store/blocks.h"
 #include "traces/store/pyramid.h"
 #include "traces/store/rows_in_parts.h"
@@ -67,10 +68,9 @@ public:
         Result<void> written;
         auto done = eachTrack([&](std::size_t track) {
             buckets.clear();
-            constexpr std::array<OpKind, 4> kinds{OpKind::Forward, OpKind::Backward, OpKind::WeightGrad, OpKind::Optimizer};
             for (std::size_t i = 0; i < m_buckets; ++i)
                 for (std::size_t work = 0; work < 4; ++work)
-                    if (m_occupied[i][work] > 0) buckets.push_back({m_firstIndex + static_cast<std::int64_t>(i), kinds[work], m_occupied[i][work]});
+                    if (m_occupied[i][work] > 0) buckets.push_back({m_firstIndex + static_cast<std::int64_t>(i), firstOf(RunFile::Overview::works[work]), m_occupied[i][work]});
             for (std::size_t at = 0; at < buckets.size() && written; at += blockRows)
                 written = store(m_numbers[track], at / blockRows, std::span<const Bucket>(buckets).subspan(at, std::min(blockRows, buckets.size() - at)));
         });
@@ -201,9 +201,9 @@ private:
 
     static std::size_t workOf(OpKind kind)
     {
-        if (kind == OpKind::Forward || kind == OpKind::Recompute) return 0;
-        if (kind == OpKind::Backward || kind == OpKind::InputGrad) return 1;
-        return kind == OpKind::WeightGrad ? 2 : 3;
+        const auto& works = RunFile::Overview::works;
+        const auto own = std::find(works.begin(), works.end(), ruleOf(kind).colour);
+        return own == works.end() ? works.size() - 1 : static_cast<std::size_t>(own - works.begin());
     }
 
     Result<void> addLevel(std::int64_t segment, std::int64_t track, int level)
@@ -248,7 +248,7 @@ private:
 
     void addSpan(const Span& span)
     {
-        if (span.op.kind == OpKind::Filler) return;
+        if (isDelay(span.op.kind)) return;
         const Nanos end = std::min(span.end, m_result.end);
         Nanos from = std::max(span.start, m_result.begin);
         for (std::int64_t index = from >> m_level; from < end; ++index) {
