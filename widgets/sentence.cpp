@@ -4,6 +4,7 @@
 #include <QTextDocument>
 
 #include "schedules/base/shown_text.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 
@@ -13,6 +14,8 @@ QString sentence(QString text)
     if (!text.isEmpty() && !name) text[0] = text[0].toUpper();
     return text;
 }
+
+QString kindName(const KindTraits& rule) { return QStringLiteral("%1 (%2)").arg(sentence(rule.title), qtText(rule.text)); }
 
 QString shownName(std::string_view text) { return QString::fromStdString(shownText(text)); }
 QString shownName(const QString& text) { return shownName(text.toStdString()); }

@@ -8,6 +8,8 @@
 
 namespace stagewright {
 
+struct KindTraits;
+
 QString sentence(QString text);
 inline QString qtText(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); } // as it is
 // A name or note of a file as it may be shown: control characters and marks of direction as escapes (schedules/base/shown_text.h).
@@ -17,6 +19,7 @@ QString shownName(const QString& text);
 QString shownTip(const QString& text);
 inline QString sentence(std::string_view text) { return sentence(qtText(text)); }
 inline QString sentence(const std::string& text) { return sentence(std::string_view(text)); }
+QString kindName(const KindTraits& rule); // by its title and text: "Input gradient (I)"
 
 // A number and its unit stay on one line: "3.2 ms" with a space that does not break. Copied tables have plain spaces again.
 QString wholeQuantities(QString text);

@@ -12,29 +12,6 @@ static void initFontResource() { Q_INIT_RESOURCE(stagewright_fonts); }
 
 namespace stagewright {
 
-Paint paintOf(OpKind kind)
-{
-    switch (kind) {
-    case OpKind::Forward:
-    case OpKind::Recompute: return Paint::Forward;
-    case OpKind::Backward:
-    case OpKind::InputGrad: return Paint::Backward;
-    case OpKind::WeightGrad: return Paint::Weight;
-    case OpKind::SendF:
-    case OpKind::RecvF:
-    case OpKind::SendB:
-    case OpKind::RecvB:
-    case OpKind::ReduceGrad:
-    case OpKind::Unshard:
-    case OpKind::Reshard:
-    case OpKind::Offload:
-    case OpKind::Reload: return Paint::Communication;
-    case OpKind::Optimizer: return Paint::Optimizer;
-    case OpKind::Filler: return Paint::Other;
-    }
-    return Paint::Other;
-}
-
 QColor mixed(const QColor& a, const QColor& b, float share)
 {
     return QColor(QColor::fromRgbF(a.redF() * (1 - share) + b.redF() * share, a.greenF() * (1 - share) + b.greenF() * share,

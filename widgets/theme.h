@@ -10,24 +10,18 @@
 #include <QPalette>
 #include <QString>
 
+#include "schedules/model/kinds.h"
 #include "schedules/model/op.h"
 #include "traces/analysis/kernel_class.h"
 
 namespace stagewright {
 
 // How a slice is painted. Full backward and input gradient share a colour; the letter distinguishes them.
-enum class Paint : std::uint8_t {
-    Forward,
-    Backward,
-    Weight,
-    Communication,
-    Optimizer,
-    Other,
-};
-inline constexpr std::size_t paintCount = 6;
+using Paint = ColourClass;
+inline constexpr std::size_t paintCount = colourClassCount;
 // Tints that distinguish the chunks of one rank, or the copies of a stage: 0 is the plain colour; further chunks start over.
 inline constexpr int tintCount = 4;
-Paint paintOf(OpKind kind);
+inline Paint paintOf(OpKind kind) { return ruleOf(kind).colour; }
 inline constexpr std::size_t rangeFillCount = 6; // of named ranges, by name
 
 struct Fill {

@@ -7,22 +7,12 @@
 #include <QVBoxLayout>
 
 #include "schedules/execute/deadlock_text.h"
+#include "schedules/messages/messages.h"
 #include "widgets/deadlock/deadlock_view.h"
 #include "widgets/numbers.h"
 #include "widgets/style.h"
 
 namespace stagewright {
-namespace {
-
-bool isLowered(const Schedule& schedule)
-{
-    for (const auto& list : schedule.order)
-        for (const Op& op : list)
-            if (op.kind == OpKind::SendF || op.kind == OpKind::RecvF || op.kind == OpKind::SendB || op.kind == OpKind::RecvB) return true;
-    return false;
-}
-
-} // namespace
 
 DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedule> schedule, const Channels& channels, QWidget* parent)
     : QDialog(parent), m_schedule(std::move(schedule)), m_channels(channels)

@@ -8,6 +8,7 @@
 #include <QToolTip>
 
 #include "schedules/execute/deadlock_text.h"
+#include "schedules/model/kinds.h"
 #include "widgets/timeline/arrows.h"
 #include "widgets/timeline/slice_shapes.h"
 
@@ -44,10 +45,10 @@ void DeadlockView::setDeadlock(std::shared_ptr<const Schedule> schedule, const D
 
 QString DeadlockView::textOf(const Op& op) const
 {
-    const bool sends = op.kind == OpKind::SendF || op.kind == OpKind::SendB;
-    const bool receives = op.kind == OpKind::RecvF || op.kind == OpKind::RecvB;
+    const bool sends = isSend(op.kind);
+    const bool receives = isReceive(op.kind);
     if (!sends && !receives) return QString::fromStdString(toText(op));
-    const QChar letter = op.kind == OpKind::SendF || op.kind == OpKind::RecvF ? QLatin1Char('F') : QLatin1Char('B');
+    const QChar letter = carriesActivation(op.kind) ? QLatin1Char('F') : QLatin1Char('B');
     return QString(QChar(sends ? 0x2192 : 0x2190)) + letter + QString::number(op.microbatch);
 }
 

@@ -183,7 +183,7 @@ void EditPanel::refresh()
     const QUndoStack& undo = *m_editor->undoStack();
     m_state->addRow(tr("Schedule"), m_source);
     m_state->addRow(tr("Timed with"), m_costs, tr("The costs used to simulate the order."));
-    const auto isSplit = [](const auto& row) { return std::any_of(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::InputGrad || op.kind == OpKind::WeightGrad; }); };
+    const auto isSplit = [](const auto& row) { return std::any_of(row.begin(), row.end(), [](const Op& op) { return isSplitBackward(op.kind); }); };
     if (!m_splitNote.isEmpty() && std::any_of(shown.order.begin(), shown.order.end(), isSplit)) m_state->addText(m_splitNote, "secondary");
     m_state->addRow(tr("Recognised as"), m_recognised.isEmpty() ? tr("…") : m_recognised, m_recognisedTip);
     m_state->addRow(tr("Changes"), undo.count() == 0 ? tr("none") : tr("%1 of %2").arg(undo.index()).arg(undo.count()),

@@ -43,7 +43,7 @@ bool endsMeansValid(const Schedule& schedule)
 {
     for (const auto& row : schedule.order)
         for (const Op& op : row)
-            if (op.slice >= 0 || op.half != 0 || op.count != 1 || (!isCompute(op.kind) && op.kind != OpKind::Filler) || op.kind == OpKind::Recompute) return false;
+            if (op.slice >= 0 || op.half != 0 || op.count != 1 || (!isCompute(op.kind) && !isDelay(op.kind)) || isRecompute(op.kind)) return false;
     return std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& row) { return row.empty(); });
 }
 

@@ -53,12 +53,12 @@ CutAnswer cutSurvey(const CutQuestion& question)
     const auto n = static_cast<double>(question.replicas);
     out.evenMean = (n + 1) / (2 * n);
     // every layer takes as long, the last stage the head's besides: what a cut behind the last layer still goes back through
-    const Nanos head = layers > 1 ? costs->duration(OpKind::Backward, layers - 1, 0) - costs->duration(OpKind::Backward, layers - 2, 0) : 0;
+    const Nanos head = layers > 1 ? costs->backward(layers - 1, 0) - costs->backward(layers - 2, 0) : 0;
     for (const int cut : cuts) {
         CutReplica replica{cut, static_cast<double>(layers - cut) / layers, 0, cut == layers ? head : 0};
         for (int layer = 0; layer < layers; ++layer) {
-            replica.forward += costs->duration(OpKind::Forward, layer, 0);
-            if (layer >= cut) replica.backward += costs->duration(OpKind::Backward, layer, 0);
+            replica.forward += costs->forward(layer, 0);
+            if (layer >= cut) replica.backward += costs->backward(layer, 0);
         }
         out.replicas.push_back(replica);
     }

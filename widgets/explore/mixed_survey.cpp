@@ -118,8 +118,8 @@ Result<MixedDivision> simulatedDivision(const MixedModel& model, const MixedQues
     setCollectiveTimes(*costs, *schedule, collectives);
     for (int rank = 0; rank < schedule->ranks; ++rank)
         for (int stage = 0; stage < schedule->stages; ++stage)
-            for (std::size_t k = 0; k < opKindCount; ++k)
-                if (const auto kind = static_cast<OpKind>(k); isCompute(kind) || kind == OpKind::Optimizer)
+            for (std::size_t k = 0; k < allKinds().size(); ++k)
+                if (const auto kind = static_cast<OpKind>(k); isCompute(kind) || isOptimizer(kind))
                     costs->scaleOnRank(kind, stage, rank, schedule->placement, 1 / question.speeds[static_cast<std::size_t>(rank)]);
     const auto timeline = simulatedTimeline(*schedule, *costs);
     if (!timeline) return tl::unexpected(timeline.error());

@@ -16,7 +16,7 @@ struct LessonPicture {
         int row = 0;
         Nanos begin = 0;
         Nanos end = 0;
-        OpKind kind = OpKind::Forward;
+        OpKind kind{};
     };
     int rows = 0;
     Nanos end = 0;

@@ -8,6 +8,8 @@
 #include <QMouseEvent>
 #include <QPainter>
 
+#include "schedules/model/kinds.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/slice_shapes.h"
 
@@ -15,20 +17,17 @@ namespace stagewright {
 namespace {
 
 constexpr double left = 84, top = 24, rowHeight = 34, rowGap = 8;
-constexpr OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad};
 
 int& slotIn(BlockDevice& device, const BlockPass& pass)
 {
-    auto& places = pass.kind == OpKind::Forward ? device.forward : pass.kind == OpKind::InputGrad ? device.inputGrad
-                                                                                                  : device.weightGrad;
+    auto& places = isForward(pass.kind) ? device.forward : isInputGrad(pass.kind) ? device.inputGrad
+                                                                                  : device.weightGrad;
     return places[static_cast<std::size_t>(pass.chunk)];
 }
 
 QString labelOf(const BlockPass& pass)
 {
-    const char* letter = pass.kind == OpKind::Forward ? "F" : pass.kind == OpKind::InputGrad ? "I"
-                                                                                             : "W";
-    return QString::fromLatin1(letter) + QString::number(pass.chunk);
+    return qtText(ruleOf(pass.kind).letter) + QString::number(pass.chunk);
 }
 
 } // namespace
@@ -50,8 +49,9 @@ std::vector<BlockPass> passesOf(const Block& block, int device)
 {
     std::vector<BlockPass> out;
     for (int chunk = 0; chunk < block.chunks; ++chunk)
-        for (const OpKind kind : kinds) {
-            const BlockPass pass{device, chunk, kind};
+        for (const KindTraits& rule : allKinds()) {
+            const BlockPass pass{device, chunk, rule.kind};
+            if (!isForward(rule.kind) && !isSplitBackward(rule.kind)) continue;
             if (slotOf(block, pass) != notPlaced) out.push_back(pass);
         }
     std::stable_sort(out.begin(), out.end(), [&](const BlockPass& a, const BlockPass& b) { return slotOf(block, a) < slotOf(block, b); });

@@ -16,7 +16,7 @@ namespace stagewright {
 struct BlockPass {
     int device = -1;
     int chunk = 0;
-    OpKind kind = OpKind::Forward; // Forward, InputGrad or WeightGrad
+    OpKind kind{}; // Forward, InputGrad or WeightGrad
     bool operator==(const BlockPass&) const = default;
 };
 

@@ -38,7 +38,7 @@ static ScheduleGroup groupOfSchedule(const Schedule& schedule)
     for (const auto& list : schedule.order)
         for (const Op& op : list) {
             slices = slices || op.slice >= 0;
-            recompute = recompute || op.kind == OpKind::Recompute;
+            recompute = recompute || isRecompute(op.kind);
         }
     if (slices) return ScheduleGroup::Slices;
     if (recompute) return ScheduleGroup::Recompute;

@@ -42,7 +42,7 @@ std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
 // B also finds a split backward.
 bool isKind(OpKind asked, OpKind kind)
 {
-    return kind == asked || (asked == OpKind::Backward && (kind == OpKind::InputGrad || kind == OpKind::WeightGrad));
+    return kind == asked || (isFullBackward(asked) && isSplitBackward(kind));
 }
 
 // Words, those in double quotes kept together.
@@ -127,7 +127,7 @@ OpQuery parseOpQuery(const QString& text)
         }
         const std::string upper = word.toUpper().toStdString();
         bool known = false;
-        for (std::size_t k = 0; k < opKindCount; ++k) {
+        for (std::size_t k = 0; k < allKinds().size(); ++k) {
             const auto kind = static_cast<OpKind>(k);
             if (ruleOf(kind).text != upper) continue;
             query.kinds.push_back(kind);

@@ -362,7 +362,7 @@ void SidePanel::fillBubble()
     for (const std::size_t r : rows) {
         const RankBubbles& rank = report.ranks[r];
         std::array<double, paintCount> shares{};
-        for (std::size_t k = 0; k < opKindCount; ++k)
+        for (std::size_t k = 0; k < allKinds().size(); ++k)
             shares[static_cast<std::size_t>(paintOf(static_cast<OpKind>(k)))] += static_cast<double>(rank.busyByKind[k]) / window;
         std::vector<ShareBar::Part> parts;
         for (std::size_t p = 0; p < paintCount; ++p)

@@ -28,7 +28,7 @@ void SidePanel::fillSelection()
             m_selection->addText(tr("The table below the timeline has the kernels and copies in it, by class, name or rank; the figures above are of the whole step."), "faint");
             return;
         }
-        for (std::size_t k = 0; k < opKindCount; ++k)
+        for (std::size_t k = 0; k < allKinds().size(); ++k)
             if (a.countByKind[k] > 0)
                 m_selection->addRow(tr("%1 × %2").arg(a.countByKind[k]).arg(sentence(ruleOf(static_cast<OpKind>(k)).title)), durationText(a.timeByKind[k], m_units),
                                     tr("Ops that overlap the range; their time is trimmed to it."));

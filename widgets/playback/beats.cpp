@@ -51,7 +51,7 @@ std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const T
         for (const PanelRank& rank : panel.ranks)
             for (const Slice& slice : rank.compute.slices()) {
                 lengths.push_back(slice.end() - slice.begin());
-                if (slice.opKind() == OpKind::Forward) forwards.push_back(lengths.back());
+                if (isForward(slice.opKind())) forwards.push_back(lengths.back());
             }
         lessons::NarrationOptions options;
         options.memoryCap = cap;

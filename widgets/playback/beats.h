@@ -23,9 +23,9 @@ struct Parcel {
     int panel = 0;
     int from = 0; // indices into TimelinePanel::ranks
     int to = 0;
-    int microbatch = -1;           // −1: none
-    OpKind kind = OpKind::Forward; // of the op that sent it
-    Nanos sent = 0;                // axis time
+    int microbatch = -1; // −1: none
+    OpKind kind{};       // of the op that sent it
+    Nanos sent = 0;      // axis time
     Nanos arrival = 0;
     Nanos consumed = 0;
 };

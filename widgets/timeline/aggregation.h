@@ -14,11 +14,11 @@ struct Aggregation {
     TimeRange range;        // axis time; union over the areas
     int rows = 0;           // (panel, rank) pairs
     std::int64_t count = 0; // ops that overlap the range, compute lanes
-    std::array<std::int64_t, opKindCount> countByKind{};
-    std::array<Nanos, opKindCount> timeByKind{}; // trimmed to the range
-    Nanos busy = 0;                              // F, B, I, W, R
-    Nanos idle = 0;                              // rows × range (cut to each panel's extent) − all compute-lane time
-    Nanos communication = 0;                     // transfers, trimmed; may overlap
+    std::array<std::int64_t, opKindRoom> countByKind{};
+    std::array<Nanos, opKindRoom> timeByKind{}; // trimmed to the range
+    Nanos busy = 0;                             // F, B, I, W, R
+    Nanos idle = 0;                             // rows × range (cut to each panel's extent) − all compute-lane time
+    Nanos communication = 0;                    // transfers, trimmed; may overlap
     bool empty() const { return rows == 0; }
 };
 

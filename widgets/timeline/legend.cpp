@@ -5,6 +5,8 @@
 #include <QFontMetricsF>
 #include <QPainter>
 
+#include "schedules/model/kinds.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/slice_shapes.h"
 
@@ -20,11 +22,11 @@ Legend::Legend(QWidget* parent) : ThemedWidget(parent)
 
 void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels)
 {
-    std::array<bool, opKindCount> occurs{};
+    std::array<bool, opKindRoom> occurs{};
     bool critical = false, transfers = false, collectives = false, chunks = false, copies = false, pairs = false;
     for (const auto& panel : panels) {
         critical = critical || !panel->critical.empty();
-        for (std::size_t kind = 0; kind < opKindCount; ++kind) occurs[kind] = occurs[kind] || (panel->kinds >> kind & 1u) != 0;
+        for (std::size_t kind = 0; kind < occurs.size(); ++kind) occurs[kind] = occurs[kind] || (panel->kinds >> kind & 1u) != 0;
         for (const PanelRank& rank : panel->ranks) {
             transfers = transfers || !rank.communication.empty();
             collectives = collectives || std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) { return isCollectiveLane(lane.lane); });
@@ -34,23 +36,26 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
         chunks = chunks || panel->hasTints;
         pairs = pairs || panel->hasPairs;
     }
-    const auto has = [&occurs](OpKind kind) { return occurs[static_cast<std::size_t>(kind)]; };
+    // The kinds that are painted so, as "Full backward (B), input gradient (I)".
+    const auto kindsOf = [&occurs](Paint paint) {
+        QString out;
+        for (const KindTraits& rule : allKinds()) {
+            if (rule.colour != paint || !occurs[static_cast<std::size_t>(rule.kind)]) continue;
+            const QString name = rule.busy ? kindName(rule) : sentence(rule.title);
+            out += out.isEmpty() ? name : QStringLiteral(", ") + name.left(1).toLower() + name.mid(1);
+        }
+        return out;
+    };
     m_entries.clear();
     const auto fill = [this](Paint paint, const QString& text) { m_entries.push_back({Entry::Look::Fill, paint, text, 0, {}}); };
-    if (has(OpKind::Forward) || has(OpKind::Recompute)) fill(Paint::Forward, has(OpKind::Recompute) ? tr("Forward (F), recompute (R)") : tr("Forward (F)"));
-    if (has(OpKind::InputGrad) && has(OpKind::Backward)) {
-        fill(Paint::Backward, tr("Full backward (B), input gradient (I)"));
-    } else if (has(OpKind::InputGrad)) {
-        fill(Paint::Backward, tr("Input gradient (I)"));
-    } else if (has(OpKind::Backward)) {
-        fill(Paint::Backward, tr("Full backward (B)"));
-    }
-    if (has(OpKind::WeightGrad)) fill(Paint::Weight, tr("Weight gradient (W)"));
+    const auto fillKinds = [&](Paint paint) {
+        if (const QString text = kindsOf(paint); !text.isEmpty()) fill(paint, text);
+    };
+    for (const Paint paint : {Paint::Forward, Paint::Backward, Paint::Weight}) fillKinds(paint);
     if (transfers || collectives) fill(Paint::Communication, transfers && collectives ? tr("Messages, gathers, reductions") : collectives ? tr("Gathers, reductions")
                                                                                                                                           : tr("Communication"));
     if (collectives) m_entries.push_back({Entry::Look::Exposed, Paint::Communication, tr("Hatched: exposed"), 0, {}});
-    if (has(OpKind::Optimizer)) fill(Paint::Optimizer, tr("Optimizer"));
-    if (has(OpKind::Filler)) fill(Paint::Other, tr("Delay"));
+    for (const Paint paint : {Paint::Optimizer, Paint::Other}) fillKinds(paint);
     if (copies) {
         m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: second chain"), 1, {}});
     } else if (chunks) {

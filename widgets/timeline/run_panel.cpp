@@ -118,11 +118,11 @@ void RunPanelBuilder::addWork(Sublanes& work, std::size_t spans, const RunFile::
 {
     const Track& track = m_content.tracks[block.track];
     for (Span span : block.spans) {
-        if (span.op.kind == OpKind::Reshard) continue; // takes no time
+        if (isRelease(span.op.kind)) continue; // takes no time
         const std::string_view name = span.label < m_content.labels.size() ? std::string_view(m_content.labels[span.label]) : std::string_view();
         const std::string_view shape = span.label < m_content.shapes.size() ? std::string_view(m_content.shapes[span.label]) : std::string_view();
         const int ink = inkOfWork(*m_panel, track, span.label, name, shape, m_classes);
-        if (span.label != 0 && span.op == Op{}) span.op = makeOp(OpKind::Filler, 0); // foreign work
+        if (span.label != 0 && span.op == Op{}) span.op = makeFiller(0, 0); // foreign work
         std::size_t lane = 0;
         while (lane < work.freeAt.size() && work.freeAt[lane] > span.start) ++lane;
         if (lane == work.freeAt.size()) {
@@ -282,8 +282,7 @@ std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& conte
     auto panel = bare(content, steps, name);
     panel->overview = true;
     panel->sliceCount = content.info.spanCount;
-    constexpr std::array<OpKind, 4> kinds{OpKind::Forward, OpKind::Backward, OpKind::WeightGrad, OpKind::Optimizer};
-    constexpr std::array<Paint, 4> paints{Paint::Forward, Paint::Backward, Paint::Weight, Paint::Optimizer};
+    constexpr auto& paints = RunFile::Overview::works;
     int shift = 0;
     while ((Nanos{1} << shift) < overview.bucketWidth) ++shift;
     // The stored grid starts at time 0, the axis at the start of the run: each bucket combines parts of two.
@@ -306,7 +305,7 @@ std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& conte
                 if (share <= 0) continue;
                 buckets[i].share[work] = static_cast<std::uint8_t>(std::clamp(std::lround(share), 1L, 255L));
                 buckets[i].mask = static_cast<std::uint8_t>(buckets[i].mask | (1u << static_cast<unsigned>(paints[work])));
-                panel->kinds |= 1u << static_cast<unsigned>(kinds[work]);
+                panel->kinds |= 1u << static_cast<unsigned>(firstOf(paints[work]));
                 sum += share / 255;
             }
         }
@@ -340,7 +339,7 @@ void giveIds(LaneData& lane, std::span<const Span> spans, SpanId firstId, Nanos 
         while (hint < spans.size() && spans[hint].start < start) ++hint;
         for (std::size_t j = hint; j < spans.size() && spans[j].start == start; ++j) {
             const bool foreign = spans[j].label != 0 && spans[j].op == Op{};
-            const bool kind = lane.look() != LaneLook::Ops || spans[j].op.kind == slice.opKind() || (foreign && slice.opKind() == OpKind::Filler);
+            const bool kind = lane.look() != LaneLook::Ops || spans[j].op.kind == slice.opKind() || (foreign && isDelay(slice.opKind()));
             if (!kind || (slice.microbatchOr(-1) != spans[j].op.microbatch && slice.microbatch != Slice::noMicrobatch)) continue;
             ids[i - first] = firstId + static_cast<SpanId>(j);
             break;

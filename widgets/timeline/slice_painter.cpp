@@ -8,6 +8,7 @@
 #include <QStaticText>
 
 #include "widgets/readable.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/lane_painter.h"
 #include "widgets/timeline/slice_shapes.h"
 
@@ -16,22 +17,6 @@ namespace stagewright {
 namespace {
 
 constexpr double rounding = 0.5; // rounds what is not negative
-
-const char* letterOf(OpKind kind)
-{
-    switch (kind) {
-    case OpKind::Forward: return "F";
-    case OpKind::Backward: return "B";
-    case OpKind::InputGrad: return "I";
-    case OpKind::WeightGrad: return "W";
-    case OpKind::Recompute: return "R";
-    case OpKind::Optimizer: return "O";
-    case OpKind::ReduceGrad: return "G";
-    case OpKind::Unshard: return "U";
-    case OpKind::Reshard: return "S";
-    default: return "";
-    }
-}
 
 // Label widths are constant for a font; measuring each slice would cost more than drawing it.
 class Labels {
@@ -294,7 +279,7 @@ private:
             const bool dragged = m_scene.drag && m_scene.drag->span.span == id && isPanel(row, m_scene.drag->span.panel);
             paintSlice(rect, paintOf(slice.opKind()), static_cast<int>(slice.tint), dragged ? 0.3 : slice.discarded ? 0.4
                                                                                                                     : 1);
-            if (slice.opKind() == OpKind::Recompute) paintRecompute(rect, static_cast<int>(slice.tint));
+            if (isRecompute(slice.opKind())) paintRecompute(rect, static_cast<int>(slice.tint));
             if (marksCritical && row.panel->isCritical(id)) paintCritical(rect, m_theme.of(paintOf(slice.opKind()), static_cast<int>(slice.tint)));
             if (rect.height() >= 11) paintLabel(row, id, slice, rect);
         }
@@ -461,7 +446,7 @@ private:
                 const double x0 = m_scene.axis.toX(slice.begin()), x1 = m_scene.axis.toX(slice.end());
                 const QRectF rect(std::max(x0, left), y, std::min(x1, right + 10) - std::max(x0, left), height);
                 const Fill& fill = m_theme.of(slice.opKind());
-                const bool receives = slice.opKind() == OpKind::RecvF || slice.opKind() == OpKind::RecvB;
+                const bool receives = isReceive(slice.opKind());
                 QColor inner = fill.fill; // a receive is a posted buffer: paler than a transfer
                 if (receives) inner.setAlphaF(0.38F);
                 m_painter.setBrush(inner);
@@ -505,13 +490,13 @@ void paintSlices(QPainter& painter, const TimelineScene& scene, const std::vecto
 
 QString sliceLabel(const Op& op, double width)
 {
-    const QString letter = QString::fromLatin1(letterOf(op.kind));
-    if (op.microbatch < 0) return op.kind == OpKind::Optimizer && width >= 34 ? QStringLiteral("OPT") : letter;
+    const QString letter = qtText(ruleOf(op.kind).letter);
+    if (op.microbatch < 0) return isOptimizer(op.kind) && width >= 34 ? qtText(ruleOf(op.kind).text) : letter;
     QString digits = QString::number(op.microbatch);
     if (op.count > 1) digits += QChar(0x2013) + QString::number(op.microbatch + op.count - 1);
     if (op.slice >= 0) digits += QLatin1Char('.') + QString::number(op.slice);
     if (op.half > 0) digits += op.half == 1 ? QStringLiteral("h0") : QStringLiteral("h1");
-    const bool saysKind = width >= 90 || op.kind == OpKind::Recompute;
+    const bool saysKind = width >= 90 || isRecompute(op.kind);
     return saysKind ? letter + digits : digits;
 }
 

@@ -94,7 +94,7 @@ WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
     if (track.lane == Lane::Copy) out.of = classOfCopy(timeline.labelOf(span));
     if (isCollectiveTrack(track) && !isCommunication(*out.of)) out.of = KernelClass::Collective;
     const bool work = track.lane == Lane::Kernel || track.lane == Lane::Copy || track.lane == Lane::Other;
-    out.kind = static_cast<unsigned>(named || work ? OpKind::Filler : span.op.kind);
+    out.kind = static_cast<unsigned>(named || work ? firstOf(ColourClass::Other) : span.op.kind);
     if (out.look == LaneLook::Ranges)
         out.kind = rangeInkOf(timeline.labelOf(span));
     else if (out.look == LaneLook::Classes && out.of)

@@ -64,7 +64,7 @@ Span ownedBy(const Timeline& timeline, SpanId id)
     Span span = timeline.spans()[id];
     if (span.label == 0 || !(span.op == Op{})) return span;
     const SpanId owner = ownerOf(timeline, id);
-    span.op = owner != noSpan ? timeline.spans()[owner].op : makeOp(OpKind::Filler, 0);
+    span.op = owner != noSpan ? timeline.spans()[owner].op : makeFiller(0, 0);
     return span;
 }
 
@@ -78,18 +78,15 @@ int numberIn(const std::string& name)
     return QString::fromStdString(name.substr(begin, end + 1 - begin)).toInt();
 }
 
-// A release of weights takes no time: it would only split the gathers' lane.
-bool isRelease(const Op& op) { return op.kind == OpKind::Reshard; }
-
 std::vector<std::uint16_t> sublanesOfCollectives(std::span<const Span> spans)
 {
     std::vector<Span> shown;
     for (const Span& span : spans)
-        if (!isRelease(span.op)) shown.push_back(span);
+        if (!isRelease(span.op.kind)) shown.push_back(span);
     const std::vector<std::uint16_t> lanes = sublanes(shown);
     std::vector<std::uint16_t> out(spans.size(), 0);
     for (std::size_t i = 0, at = 0; i < spans.size(); ++i)
-        if (!isRelease(spans[i].op)) out[i] = lanes[at++];
+        if (!isRelease(spans[i].op.kind)) out[i] = lanes[at++];
     return out;
 }
 
@@ -126,7 +123,7 @@ void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, K
             const std::vector<std::uint16_t> lanes = isCollectiveLane(lane) ? sublanesOfCollectives(spans) : sublanes(spans);
             const std::size_t first = row.lanes.size();
             for (std::size_t i = 0; i < spans.size(); ++i) {
-                if (!panel.shows(spans[i].step) || isRelease(spans[i].op)) continue;
+                if (!panel.shows(spans[i].step) || isRelease(spans[i].op.kind)) continue;
                 const std::size_t at = first + lanes[i];
                 while (row.lanes.size() <= at) {
                     row.lanes.push_back({lane, {}, track->name, {}});
@@ -217,7 +214,7 @@ int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std
         return of;
     }
     case LaneLook::Ops:
-        if (isCollectiveLane(track.lane)) return static_cast<int>(track.lane == Lane::Gather ? OpKind::Unshard : OpKind::ReduceGrad);
+        if (isCollectiveLane(track.lane)) return static_cast<int>((track.lane == Lane::Gather ? makeGather(0) : makeReduction(0)).kind);
         break;
     }
     return -1;

@@ -55,7 +55,7 @@ LoweredPicture loweredPicture(const LoweredRequest& request)
     }
     out.lowered = std::make_shared<const Schedule>(std::move(*lowered));
     for (const auto& list : out.lowered->order)
-        out.sends += static_cast<std::size_t>(std::count_if(list.begin(), list.end(), [](const Op& op) { return op.kind == OpKind::SendF || op.kind == OpKind::SendB; }));
+        out.sends += static_cast<std::size_t>(std::count_if(list.begin(), list.end(), [](const Op& op) { return isSend(op.kind); }));
     auto result = simulate(*out.lowered, costs, request.channels);
     if (!result) {
         out.fault = result.error();

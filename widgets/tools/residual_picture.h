@@ -10,7 +10,7 @@
 namespace stagewright {
 
 struct ResidualDot {
-    OpKind kind = OpKind::Forward;
+    OpKind kind{};
     OpResidual of;
 };
 

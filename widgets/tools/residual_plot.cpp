@@ -48,12 +48,14 @@ AxisUnit unitFor(double most, const Units& units)
 void paintMark(QPainter& p, QPointF at, OpKind kind)
 {
     constexpr double r = 3;
-    switch (kind) {
-    case OpKind::Forward: p.drawEllipse(at, r, r); break;
-    case OpKind::WeightGrad: p.drawPolygon(QPolygonF{at + QPointF(-r, r), at + QPointF(r, r), at + QPointF(0, -r)}); break;
-    case OpKind::Recompute: p.drawPolygon(QPolygonF{at + QPointF(-r, 0), at + QPointF(0, r), at + QPointF(r, 0), at + QPointF(0, -r)}); break;
-    default: p.drawRect(QRectF(at.x() - r + 0.5, at.y() - r + 0.5, 2 * r - 1, 2 * r - 1)); break;
-    }
+    if (isForward(kind))
+        p.drawEllipse(at, r, r);
+    else if (isWeightGrad(kind))
+        p.drawPolygon(QPolygonF{at + QPointF(-r, r), at + QPointF(r, r), at + QPointF(0, -r)});
+    else if (isRecompute(kind))
+        p.drawPolygon(QPolygonF{at + QPointF(-r, 0), at + QPointF(0, r), at + QPointF(r, 0), at + QPointF(0, -r)});
+    else
+        p.drawRect(QRectF(at.x() - r + 0.5, at.y() - r + 0.5, 2 * r - 1, 2 * r - 1));
 }
 
 } // namespace

@@ -19,18 +19,7 @@
 namespace stagewright {
 namespace {
 
-constexpr std::array compute{OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute};
-
-QString nameOf(OpKind kind)
-{
-    switch (kind) {
-    case OpKind::Forward: return QStringLiteral("Forward (F)");
-    case OpKind::Backward: return QStringLiteral("Backward (B)");
-    case OpKind::InputGrad: return WhatIfPanel::tr("Input gradient (I)");
-    case OpKind::WeightGrad: return WhatIfPanel::tr("Weight gradient (W)");
-    default: return QStringLiteral("Recompute (R)");
-    }
-}
+QString nameOf(const KindTraits& rule) { return isFullBackward(rule.kind) ? QStringLiteral("Backward (B)") : kindName(rule); }
 
 Bytes largest(const std::vector<Bytes>& peaks) { return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end()); }
 
@@ -151,11 +140,12 @@ void WhatIfPanel::setSchedule(const Schedule& schedule, const CostModel& costs)
     const QVariant kind = m_kind->currentData();
     m_kind->clear();
     m_kind->addItem(tr("every kind"), -1);
-    for (const OpKind candidate : compute) {
+    for (const KindTraits& candidate : allKinds()) {
+        if (!candidate.busy) continue;
         const bool occurs = std::any_of(schedule.order.begin(), schedule.order.end(), [&](const auto& list) {
-            return std::any_of(list.begin(), list.end(), [&](const Op& op) { return op.kind == candidate; });
+            return std::any_of(list.begin(), list.end(), [&](const Op& op) { return op.kind == candidate.kind; });
         });
-        if (occurs) m_kind->addItem(nameOf(candidate), static_cast<int>(candidate));
+        if (occurs) m_kind->addItem(nameOf(candidate), static_cast<int>(candidate.kind));
     }
     m_kind->setCurrentIndex(std::max(0, m_kind->findData(kind)));
     if (other) {
