@@ -73,16 +73,16 @@ Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         const int r = static_cast<int>(rank);
         for (const Op& op : schedule.order[rank]) {
-            if (op.kind == OpKind::Filler || costs.duration(op.kind, op.stage, r) > 0) continue;
-            const Nanos forward = costs.duration(OpKind::Forward, op.stage, r);
-            if (op.kind == OpKind::Recompute && forward > 0) {
-                costs.setDuration(OpKind::Recompute, op.stage, r, forward);
+            if (isDelay(op.kind) || costs.duration(op.kind, op.stage, r) > 0) continue;
+            const Nanos forward = costs.forward(op.stage, r);
+            if (isRecompute(op.kind) && forward > 0) {
+                costs.setDuration(op.kind, op.stage, r, forward);
                 continue;
             }
             if (!isCompute(op.kind)) continue;
             return fail(ErrorCode::Usage, fmt::format("the costs of {} have no duration of {} on rank {}", origin, toText(op), r),
-                        op.kind == OpKind::Backward ? "take costs from a run that has B, or I and W"
-                                                    : "take costs from a run that has it, such as one of zb-h1");
+                        isFullBackward(op.kind) ? "take costs from a run that has B, or I and W"
+                                                : "take costs from a run that has it, such as one of zb-h1");
         }
     }
     return {};
@@ -164,9 +164,11 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
         units.freedAtInput = options.freedAtInput;
         CostModel costs = CostModel::uniform(schedule, units);
         const double part = schedule.stages > 0 ? static_cast<double>(schedule.pipelineRanks()) / schedule.stages : 1;
-        for (int stage = 0; stage < schedule.stages; ++stage)
-            for (const auto& [kind, cost] : {std::pair(OpKind::Unshard, units.gather), std::pair(OpKind::ReduceGrad, units.reduce)})
-                if (cost > 0) costs.setDuration(kind, stage, std::llround(cost * part * static_cast<double>(rankShare)));
+        const auto nanos = [part](double cost) { return std::llround(cost * part * static_cast<double>(rankShare)); };
+        for (int stage = 0; stage < schedule.stages; ++stage) {
+            if (units.gather > 0) costs.setGather(stage, nanos(units.gather));
+            if (units.reduce > 0) costs.setReduction(stage, nanos(units.reduce));
+        }
         for (StageMemory& memory : costs.memory)
             memory.boundary = std::llround(options.keep * static_cast<double>(memory.activation));
         return costs;

@@ -32,7 +32,7 @@ Bytes everythingHeld(const Schedule& schedule, const CostModel& costs)
     for (const auto& row : schedule.order) {
         Bytes held = 0;
         for (const Op& op : row)
-            if (op.kind == OpKind::Forward && static_cast<std::size_t>(op.stage) < costs.memory.size())
+            if (isForward(op.kind) && static_cast<std::size_t>(op.stage) < costs.memory.size())
                 for (int k = 0; k < op.count; ++k) held += costs.memoryOf(schedule, op.stage, op.microbatch + k).activation;
         most = std::max(most, held);
     }

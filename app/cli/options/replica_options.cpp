@@ -123,7 +123,7 @@ Result<Schedule> cutLists(const Schedule& schedule, const ReplicaOptions& option
 bool hasOptimizerSteps(const Schedule& schedule)
 {
     return std::any_of(schedule.order.begin(), schedule.order.end(), [](const std::vector<Op>& ops) {
-        return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Optimizer; });
+        return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isOptimizer(op.kind); });
     });
 }
 
@@ -281,7 +281,7 @@ void addSpeeds(Perturbation& perturbation, const std::vector<double>& speeds)
 bool collectivesAreFree(const CostModel& costs)
 {
     for (int stage = 0; stage < costs.stages(); ++stage)
-        if (costs.memory[static_cast<std::size_t>(stage)].weight > 0 || costs.duration(OpKind::Unshard, stage, -1) > 0 || costs.duration(OpKind::ReduceGrad, stage, -1) > 0) return false;
+        if (costs.memory[static_cast<std::size_t>(stage)].weight > 0 || costs.gather(stage, -1) > 0 || costs.reduction(stage, -1) > 0) return false;
     return true;
 }
 
@@ -324,10 +324,10 @@ void shareCosts(CostModel& costs, const ReplicaChoice& choice)
         const double slower = choice.speeds.empty() ? 1 : 1 / choice.speeds[static_cast<std::size_t>(rank)];
         const double more = choice.sizes.empty() ? 1 : choice.sizes[static_cast<std::size_t>(choice.schedule.replicaOf(rank))];
         for (const int stage : choice.schedule.placement.stagesOf(rank))
-            for (std::size_t k = 0; k < opKindCount; ++k) {
+            for (std::size_t k = 0; k < allKinds().size(); ++k) {
                 const auto kind = static_cast<OpKind>(k);
-                const double factor = isCompute(kind) ? slower * more : kind == OpKind::Optimizer ? slower
-                                                                                                  : 1;
+                const double factor = isCompute(kind) ? slower * more : isOptimizer(kind) ? slower
+                                                                                          : 1;
                 if (factor != 1) costs.scaleOnRank(kind, stage, rank, choice.schedule.placement, factor);
             }
     }

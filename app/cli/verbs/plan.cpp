@@ -85,7 +85,7 @@ Result<std::uint64_t> outcomeOf(const Schedule& shape, const CostModel& costs)
     auto out = simulatedOutcome(shape, costs);
     for (int stage = 0; out && stage < shape.stages; ++stage)
         for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch)
-            *out = mixBits(*out + static_cast<std::uint64_t>(costs.duration(makeOp(OpKind::Backward, stage, microbatch), shape.placement.rankOf(stage, microbatch))));
+            *out = mixBits(*out + static_cast<std::uint64_t>(costs.duration(makeBackward(stage, microbatch), shape.placement.rankOf(stage, microbatch))));
     return out;
 }
 

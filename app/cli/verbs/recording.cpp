@@ -145,7 +145,7 @@ Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
     if (one.shared) return {};
     if (schedule.weights == WeightRule::Synchronous) {
         for (const auto& list : schedule.order)
-            for (const Op& op : list) one.stepsInLists = one.stepsInLists || op.kind == OpKind::Optimizer;
+            for (const Op& op : list) one.stepsInLists = one.stepsInLists || isOptimizer(op.kind);
         return {};
     }
     auto backend = makeBackend(settings.training.backend, settings.training.device);

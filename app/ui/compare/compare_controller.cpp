@@ -41,7 +41,7 @@ std::optional<Nanos> startOf(const RunView& view, Op op)
     const StepOps ops(*view.run->timeline, view.step);
     SpanId span = ops.find(op);
     if (span == noSpan && isReturn(op.kind)) {
-        op.kind = op.kind == OpKind::Backward ? OpKind::InputGrad : OpKind::Backward;
+        op.kind = otherReturn(op.kind);
         span = ops.find(op);
     }
     if (span == noSpan) return std::nullopt;

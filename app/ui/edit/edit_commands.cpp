@@ -77,7 +77,7 @@ void EditController::connectCommands()
     on("splitBackward", [this] { // counts the backwards among the selected ops: "Split 32 backwards"
         std::vector<OpPosition> backwards;
         for (const OpPosition at : m_chosen)
-            if (const Op* op = opAt(m_editor->schedule(), at); op != nullptr && op->kind == OpKind::Backward) backwards.push_back(at);
+            if (const Op* op = opAt(m_editor->schedule(), at); op != nullptr && isFullBackward(op->kind)) backwards.push_back(at);
         const QString what = backwards.size() > 2 ? countText(static_cast<qint64>(backwards.size()), tr("1 backward"), tr("%L1 backwards")) : names(backwards.empty() ? m_chosen : backwards);
         apply(tr("Split %1").arg(what), splitBackward(m_editor->schedule(), m_chosen));
     });
@@ -147,9 +147,9 @@ void EditController::refreshActions()
         const Op* op = editing ? opAt(order, at) : nullptr;
         if (op == nullptr) continue;
         any = true;
-        whole = whole || op->kind == OpKind::Backward;
-        parts = parts || op->kind == OpKind::InputGrad || op->kind == OpKind::WeightGrad;
-        compute = compute || op->kind == OpKind::Forward || isReturn(op->kind);
+        whole = whole || isFullBackward(op->kind);
+        parts = parts || isSplitBackward(op->kind);
+        compute = compute || isForward(op->kind) || isReturn(op->kind);
         if (whole && parts && compute) break;
     }
     auto enable = [&](std::initializer_list<ActionId> ids, bool on) {
@@ -235,7 +235,7 @@ void EditController::paste()
 
 void EditController::remove()
 {
-    const bool delay = m_chosen.size() == 1 && opAt(m_editor->schedule(), m_chosen.front()) != nullptr && opAt(m_editor->schedule(), m_chosen.front())->kind == OpKind::Filler;
+    const bool delay = m_chosen.size() == 1 && opAt(m_editor->schedule(), m_chosen.front()) != nullptr && isDelay(opAt(m_editor->schedule(), m_chosen.front())->kind);
     apply(delay ? tr("Remove delay on rank %1").arg(m_chosen.front().rank) : tr("Remove %1").arg(names(m_chosen)), removeOps(m_editor->schedule(), m_chosen));
 }
 
@@ -276,8 +276,8 @@ void EditController::toRank(int by)
     // The next rank in that direction that may hold it; if none may, the next one, which then gives the reason.
     int target = from.rank + by;
     for (int rank = from.rank + by; rank >= 0 && rank < m_editor->schedule().ranks; rank += by)
-        if (op->kind == OpKind::Filler || (op->stage < m_editor->schedule().placement.stages() &&
-                                           std::any_of(m_editor->schedule().placement.copiesOf(op->stage).begin(), m_editor->schedule().placement.copiesOf(op->stage).end(), [&](const auto& copy) { return copy.rank == rank; }))) {
+        if (isDelay(op->kind) || (op->stage < m_editor->schedule().placement.stages() &&
+                                  std::any_of(m_editor->schedule().placement.copiesOf(op->stage).begin(), m_editor->schedule().placement.copiesOf(op->stage).end(), [&](const auto& copy) { return copy.rank == rank; }))) {
             target = rank;
             break;
         }
@@ -319,7 +319,7 @@ int earliestPlace(const Schedule& order, const CostModel& costs, const SimResult
     const std::vector<Nanos> arrivals = arrivalsOf(trial, costs, with);
     int place = 0;
     for (std::size_t i = 0; i + 1 < row.size(); ++i)
-        if (times.start[times.indexOf(rank, i)] < arrivals[at] || (op.kind == OpKind::Forward && times.start[times.indexOf(rank, i)] <= arrivals[at])) place = static_cast<int>(i) + 1;
+        if (times.start[times.indexOf(rank, i)] < arrivals[at] || (isForward(op.kind) && times.start[times.indexOf(rank, i)] <= arrivals[at])) place = static_cast<int>(i) + 1;
     // Never before its inputs on the same rank.
     for (std::size_t i = 0; i + 1 < row.size(); ++i)
         if (row[i].stage == op.stage && row[i].microbatch == op.microbatch && row[i].kind < op.kind) place = std::max(place, static_cast<int>(i) + 1);
@@ -355,7 +355,7 @@ void EditController::placeAll()
     if (!m_editor->active() || m_editor->complete()) return;
     Schedule next = m_editor->schedule();
     std::vector<Op> left = m_editor->unplaced();
-    std::stable_sort(left.begin(), left.end(), [](const Op& a, const Op& b) { return std::pair(a.kind != OpKind::Forward, a.microbatch) < std::pair(b.kind != OpKind::Forward, b.microbatch); });
+    std::stable_sort(left.begin(), left.end(), [](const Op& a, const Op& b) { return std::pair(!isForward(a.kind), a.microbatch) < std::pair(!isForward(b.kind), b.microbatch); });
     for (const Op& op : left)
         next.order[static_cast<std::size_t>(next.placement.rankOf(op.stage, op.microbatch))].push_back(op);
     std::vector<std::size_t> placed;
@@ -434,10 +434,10 @@ void EditController::newEmpty(int ranks, int stages, int microbatches)
         auto& row = base.order[static_cast<std::size_t>(r)];
         for (int j = 0; j < microbatches; ++j)
             for (int s = r; s < stages; s += ranks)
-                row.push_back(makeOp(OpKind::Forward, s, j));
+                row.push_back(makeForward(s, j));
         for (int j = 0; j < microbatches; ++j)
             for (int s = stages - 1; s >= 0; --s)
-                if (s % ranks == r) row.push_back(makeOp(OpKind::Backward, s, j));
+                if (s % ranks == r) row.push_back(makeBackward(s, j));
     }
     base = earliestOrder(base, CostModel::uniform(base));
     base.name = "empty";

@@ -366,12 +366,12 @@ void EditController::edited()
         std::vector<char> there(static_cast<std::size_t>(order.stages) * static_cast<std::size_t>(order.microbatches) * 2, 1); // F, then I or B
         auto at = [&](int stage, int microbatch, int what) { return (static_cast<std::size_t>(stage) * static_cast<std::size_t>(order.microbatches) + static_cast<std::size_t>(microbatch)) * 2 + static_cast<std::size_t>(what); };
         for (const Op& op : m_editor->unplaced())
-            if (op.kind != OpKind::WeightGrad) there[at(op.stage, op.microbatch, op.kind == OpKind::Forward ? 0 : 1)] = 0;
+            if (!isWeightGrad(op.kind)) there[at(op.stage, op.microbatch, isForward(op.kind) ? 0 : 1)] = 0;
         for (const Op& op : m_editor->unplaced()) {
-            const bool forward = op.kind == OpKind::Forward, last = op.stage + 1 == order.stages;
-            const bool ready = forward                         ? op.stage == 0 || there[at(op.stage - 1, op.microbatch, 0)] != 0
-                               : op.kind == OpKind::WeightGrad ? there[at(op.stage, op.microbatch, 1)] != 0
-                                                               : there[at(op.stage, op.microbatch, 0)] != 0 && (last || there[at(op.stage + 1, op.microbatch, 1)] != 0);
+            const bool forward = isForward(op.kind), last = op.stage + 1 == order.stages;
+            const bool ready = forward                 ? op.stage == 0 || there[at(op.stage - 1, op.microbatch, 0)] != 0
+                               : isWeightGrad(op.kind) ? there[at(op.stage, op.microbatch, 1)] != 0
+                                                       : there[at(op.stage, op.microbatch, 0)] != 0 && (last || there[at(op.stage + 1, op.microbatch, 1)] != 0);
             tray.push_back({op, order.placement.rankOf(op.stage, op.microbatch), ready});
         }
     }

@@ -32,7 +32,7 @@ Schedule unshared(const Schedule& order)
     if (out.placement.hasCopies() || std::none_of(out.order.begin(), out.order.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), isShared); })) return out;
     out = withoutCollectives(out);
     for (auto& row : out.order)
-        while (!row.empty() && row.back().kind == OpKind::Optimizer) row.pop_back();
+        while (!row.empty() && isOptimizer(row.back().kind)) row.pop_back();
     return out;
 }
 

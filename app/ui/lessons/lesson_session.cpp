@@ -134,7 +134,7 @@ Error LessonSession::whyNot(const Schedule& schedule)
         const Op& op = schedule.order[rank][ran];
         const std::optional<Op> input = unplacedInput(schedule, op);
         if (!input) continue; // it waits for one of another rank that waits
-        const char* what = input->kind == OpKind::Forward ? "activations" : "gradient";
+        const char* what = isForward(input->kind) ? "activations" : "gradient";
         return Error{ErrorCode::Invalid, "place " + toText(*input) + " on rank " + std::to_string(schedule.placement.rankOf(input->stage, input->microbatch)) + " first: " + toText(op) + " needs its " + what, ""};
     }
     return Error{ErrorCode::Invalid, "this order can't run", ""};
