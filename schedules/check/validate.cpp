@@ -83,7 +83,7 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
             const Product product = productOf(op.kind);
-            if ((product == Product::None && !isReload(op.kind)) || isMessage(op.kind)) continue;
+            if (!ruleOf(op.kind).takesMicrobatch || isMessage(op.kind)) continue;
             for (int k = 0; k < op.count; ++k) {
                 const int home = schedule.placement.rankOf(op.stage, op.microbatch + k);
                 if (home == r) continue;
@@ -108,10 +108,11 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                 addOther(place.rank, place.position, first);
                 return false;
             });
-            index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) {
+            index.eachInput(op, [&](std::uint32_t id, const Need& need, std::size_t) {
                 if (id == noOp) {
-                    if (isReload(op.kind)) // what else lacks its input is counted
-                        add(FaultKind::Count, r, i, op, "a reload without its offload", fmt::format("add {} before it, or remove it", toText(makeOp(OpKind::Offload, op.stage, op.microbatch))));
+                    if (product == Product::None) // of what makes something the inputs are counted
+                        add(FaultKind::Count, r, i, op, fmt::format("a {} without its {}", ruleOf(op.kind).title, ruleOf(need.kind).title),
+                            fmt::format("add {} before it, or remove it", toText(makeOp(need.kind, op.stage + need.stageOffset, op.microbatch))));
                     return;
                 }
                 const OpPlace place = index.placeOf(id);
