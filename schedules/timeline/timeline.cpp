@@ -1,6 +1,9 @@
 #include "schedules/timeline/timeline.h"
 
 #include <algorithm>
+#include <array>
+
+#include "schedules/timeline/memory_traits.h"
 
 namespace stagewright {
 
@@ -21,50 +24,14 @@ std::string_view toText(Provenance provenance)
 
 std::string_view toText(Lane lane)
 {
-    switch (lane) {
-    case Lane::Compute:
-        return "compute";
-    case Lane::Send:
-        return "send";
-    case Lane::Receive:
-        return "receive";
-    case Lane::Wait:
-        return "wait";
-    case Lane::Kernel:
-        return "kernel";
-    case Lane::Copy:
-        return "copy";
-    case Lane::Gather:
-        return "gather";
-    case Lane::Reduce:
-        return "reduce";
-    case Lane::Other:
-        break;
-    }
-    return "other";
+    static constexpr std::array<std::string_view, laneCount> names{"compute", "send", "receive", "wait", "kernel",
+                                                                   "copy", "other", "gather", "reduce"};
+    return names[static_cast<std::size_t>(lane)];
 }
 
 std::string_view toText(MemoryCategory category)
 {
-    switch (category) {
-    case MemoryCategory::Weights:
-        return "weights";
-    case MemoryCategory::Gradients:
-        return "gradients";
-    case MemoryCategory::Optimizer:
-        return "optimizer";
-    case MemoryCategory::Activations:
-        return "activations";
-    case MemoryCategory::Communication:
-        return "communication";
-    case MemoryCategory::Gathered:
-        return "gathered weights";
-    case MemoryCategory::Buckets:
-        return "buckets";
-    case MemoryCategory::Workspace:
-        break;
-    }
-    return "workspace";
+    return traitsOf(category).text;
 }
 
 const Track* Timeline::trackOf(int rank, Lane lane) const

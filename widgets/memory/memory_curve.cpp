@@ -4,7 +4,8 @@
 #include <cmath>
 #include <tuple>
 
-#include <QCoreApplication>
+#include "schedules/timeline/memory_traits.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 
@@ -71,21 +72,7 @@ const std::vector<MemoryCategory>& stackOrder()
     return order;
 }
 
-QString titleOf(MemoryCategory category)
-{
-    const char* title = "";
-    switch (category) {
-    case MemoryCategory::Weights: title = "Weights"; break;
-    case MemoryCategory::Gradients: title = "Gradients"; break;
-    case MemoryCategory::Optimizer: title = "Optimizer"; break;
-    case MemoryCategory::Activations: title = "Activations"; break;
-    case MemoryCategory::Communication: title = "Communication"; break;
-    case MemoryCategory::Workspace: title = "Workspace"; break;
-    case MemoryCategory::Gathered: title = "Gathered weights"; break;
-    case MemoryCategory::Buckets: title = "Gradient buckets"; break;
-    }
-    return QCoreApplication::translate("MemoryView", title);
-}
+QString titleOf(MemoryCategory category) { return qtText(traitsOf(category).title); }
 
 // The theme's own colours, mixed towards the canvas: an area never stands out more than the slices over it.
 QColor colourOf(MemoryCategory category, const Theme& theme)

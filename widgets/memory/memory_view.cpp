@@ -7,7 +7,9 @@
 #include <QMouseEvent>
 #include <QWheelEvent>
 
+#include "schedules/timeline/memory_traits.h"
 #include "widgets/numbers.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 
@@ -224,21 +226,9 @@ void MemoryView::arrange()
 
 QString MemoryView::headline() const
 {
-    if (m_settings.count() == 1) {
-        for (const MemoryCategory category : stackOrder()) {
-            if (!m_settings.has(category)) continue;
-            switch (category) {
-            case MemoryCategory::Weights: return tr("Weight memory");
-            case MemoryCategory::Gradients: return tr("Gradient memory");
-            case MemoryCategory::Optimizer: return tr("Optimizer memory");
-            case MemoryCategory::Activations: return tr("Activation memory");
-            case MemoryCategory::Communication: return tr("Communication memory");
-            case MemoryCategory::Workspace: return tr("Workspace memory");
-            case MemoryCategory::Gathered: return tr("Gathered weights");
-            case MemoryCategory::Buckets: return tr("Gradient buckets");
-            }
-        }
-    }
+    if (m_settings.count() == 1)
+        for (const MemoryCategory category : stackOrder())
+            if (m_settings.has(category)) return qtText(traitsOf(category).chart);
     return m_settings.count() == 0 ? tr("Counters") : tr("Memory");
 }
 

@@ -10,6 +10,7 @@
 #include "app/cli/text/table.h"
 #include "schedules/base/step_number.h"
 #include "schedules/base/text.h"
+#include "schedules/timeline/memory_traits.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/roofline.h"
 #include "traces/run/run_facts.h"
@@ -198,11 +199,9 @@ std::string memoryText(const RunReport& figures, bool colour)
     if (figures.memory.empty()) return {};
     const bool bytes = figures.units.memory == 1;
     std::vector<Table::Column> columns{{"memory", Align::Left}, {"activations", Align::Right}};
-    static constexpr MemoryCategory usual[] = {MemoryCategory::Weights, MemoryCategory::Gradients, MemoryCategory::Optimizer,
-                                               MemoryCategory::Communication, MemoryCategory::Workspace};
-    std::vector<MemoryCategory> others(std::begin(usual), std::end(usual));
-    for (const MemoryCategory category : {MemoryCategory::Gathered, MemoryCategory::Buckets}) // of sharded state
-        if (figures.largestPeak(category) > 0) others.push_back(category);
+    std::vector<MemoryCategory> others;
+    for (const MemoryTraits& row : memoryTraits)
+        if (row.category != MemoryCategory::Activations && (!row.ofSharedState || figures.largestPeak(row.category) > 0)) others.push_back(row.category);
     if (bytes)
         for (const MemoryCategory category : others) columns.push_back({std::string(toText(category)), Align::Right});
     columns.push_back({"held at the peak by stage: microbatches", Align::Left});
