@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -43,6 +44,20 @@ void makePagesSmall(Database& database)
     constexpr std::int64_t smallPage = 1024, smallFile = std::int64_t{1} << 20;
     const auto size = database.integer("PRAGMA page_size"), pages = database.integer("PRAGMA page_count");
     if (size && pages && *size > smallPage && *size * *pages <= smallFile) (void)database.execute(fmt::format("PRAGMA page_size={}; VACUUM", smallPage));
+}
+
+// A log takes its index beside it, of which SQLite makes this much at once. Without room for that the file would be left with an empty log that nobody can
+// open, so it is looked for before there is one. A file system that can't say is trusted.
+Result<void> roomForLog(const std::string& path)
+{
+    constexpr off_t bytes = off_t{48} << 10; // 32 KiB of index, and the first pages of the log
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    const int file = ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0) return {};
+    const bool full = ::fallocate(file, 0, 0, bytes) != 0 && (errno == ENOSPC || errno == EDQUOT);
+    ::close(file);
+    if (full) return fail(ErrorCode::Failed, "file " + path + ": the disk is full", "free some space");
+    return {};
 }
 
 // How often SQLite's log has started over, as its header says.
@@ -195,6 +210,10 @@ Result<void> RunStore::beginRecording()
     // WAL: others read complete steps while this one appends. Refused where a reader is at it: then a journal does.
     if (writers == 0) {
         makePagesSmall(*database);
+        if (auto room = roomForLog(path); !room) {
+            lock.release();
+            return room;
+        }
         (void)database->execute("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=4194304");
         (void)database->integer("SELECT EXISTS(SELECT 1 FROM main.run)"); // opens the log
         if (inWal()) keepRoomInWal();
