@@ -58,23 +58,40 @@ Session::~Session() = default;
 void Session::out(std::string_view text)
 {
     if (json || silent || text.empty()) return;
-    const std::string shown = forTerminal(text, m_colourOut);
-    if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() && !m_writeFailed) {
-        m_writeFailed = true;
-        m_writeErrno = errno;
-    }
+    write(forTerminal(text, m_colourOut));
+}
+
+void Session::write(std::string_view text)
+{
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() || m_writeFailed) return;
+    m_writeFailed = true;
+    m_writeErrno = errno;
 }
 
 void Session::answer(const Json& object)
 {
     if (m_answered) return;
     m_answered = true;
-    if (silent) return;
-    const std::string text = object.page() + "\n";
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && !m_writeFailed) {
-        m_writeFailed = true;
-        m_writeErrno = errno;
-    }
+    if (!silent) write(object.page() + "\n");
+}
+
+Result<void> Session::answer(const Json& object, std::string_view key, const std::function<Result<void>(const ItemSink&)>& items)
+{
+    if (m_answered || silent) return {};
+    m_answered = true;
+    constexpr int itemDepth = 2;
+    Json whole = object;
+    whole[key] = Json::array();
+    std::string head = whole.page();
+    const std::size_t end = head.rfind(']'); // of the empty list
+    write(std::string_view(head).substr(0, end));
+    bool any = false;
+    auto done = items([&](const Json& item) {
+        write(fmt::format("{}\n{:{}}{}", any ? "," : "", "", 2 * itemDepth, item.page(itemDepth)));
+        any = true;
+    });
+    write(fmt::format("{}{}\n", any ? "\n  " : "", std::string_view(head).substr(end)));
+    return done;
 }
 
 void Session::note(std::string_view text)

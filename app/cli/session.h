@@ -1,6 +1,7 @@
 // Session: one call of the program. Results go to stdout through out() or answer(); everything else to stderr.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -41,6 +42,9 @@ public:
 
     void out(std::string_view text); // stdout; nothing with --json
     void answer(const Json& object); // the one object of --json
+    // The same with one more member at its end: a list that is too long to be kept, whose items are written as they come. Its error is that of `items`.
+    using ItemSink = std::function<void(const Json&)>;
+    Result<void> answer(const Json& object, std::string_view key, const std::function<Result<void>(const ItemSink&)>& items);
     bool answered() const { return m_answered; }
     void note(std::string_view text);  // stderr, level info
     void warn(std::string_view text);  // stderr, level warning
@@ -57,6 +61,8 @@ public:
     Result<void> finish();
 
 private:
+    void write(std::string_view text); // to stdout
+
     std::unique_ptr<Interrupt> m_interrupt;
     std::unique_ptr<ProgressLine> m_progress;
     bool m_colourOut = false;

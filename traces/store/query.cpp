@@ -2,7 +2,14 @@
 #include "traces/store/query.h"
 
 #include <chrono>
+#include <condition_variable>
+#include <ctime>
 #include <filesystem>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include <pthread.h>
 
 #include <fmt/format.h>
 
@@ -83,6 +90,49 @@ private:
     bool m_tooMuch = false;
 };
 
+// SQLite counts the rows of a table in one instruction, within which it asks no Watch: a thread of its own interrupts it when the query's has computed for so long
+// or is to stop.
+class Alarm {
+public:
+    Alarm(const Database& database, double seconds, const Progress& progress) : m_seconds(seconds), m_database(database), m_progress(progress)
+    {
+        ::pthread_getcpuclockid(::pthread_self(), &m_clock);
+        m_until = computed() + seconds;
+        m_thread = std::jthread([this](const std::stop_token& ended) { wait(ended); });
+    }
+    Alarm(const Alarm&) = delete;
+    Alarm& operator=(const Alarm&) = delete;
+    bool passed() const { return computed() > m_until; }
+    Error error() const
+    {
+        return {ErrorCode::Failed, fmt::format("file {}: the query was ended: it had computed for {} s", m_database.path(), m_seconds),
+                "ask for less, such as one step, or let it take longer with 'stagewright sql --time-limit'; if it asks for little, the file is damaged or made to do so"};
+    }
+
+private:
+    void wait(const std::stop_token& ended)
+    {
+        constexpr auto between = std::chrono::milliseconds(50);
+        std::unique_lock lock(m_mutex);
+        while (!m_wake.wait_for(lock, ended, between, [] { return false; }) && !ended.stop_requested())
+            if (m_progress.cancelled() || passed()) sqlite3_interrupt(m_database.handle());
+    }
+    double computed() const // by the query's thread
+    {
+        timespec time{};
+        ::clock_gettime(m_clock, &time);
+        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    }
+
+    double m_seconds, m_until = 0;
+    const Database& m_database;
+    const Progress& m_progress;
+    clockid_t m_clock{};
+    std::mutex m_mutex;
+    std::condition_variable_any m_wake;
+    std::jthread m_thread; // the last: it uses the others
+};
+
 tl::unexpected<Error> refused()
 {
     return fail(ErrorCode::Usage, "only reading is allowed", "write one SELECT");
@@ -97,10 +147,11 @@ std::string cell(const Statement& row, int column)
 
 } // namespace
 
-Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std::size_t maxRows, const Progress& progress)
+Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std::size_t maxRows, double seconds, const Progress& progress)
 {
     LogGrowth log(database);
     const Watch watch(database, [&] { return progress.cancelled() || log.tooMuch(); });
+    const Alarm alarm(database, seconds, progress);
     const ReadingOnly guard(database.handle());
     const Running running(database, progress);
     sqlite3_stmt* handle = nullptr;
@@ -127,7 +178,9 @@ Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std:
     for (int i = 0; i < columns; ++i) table.columns.emplace_back(sqlite3_column_name(handle, i));
     for (;;) {
         const auto row = database.step(statement);
-        if (!row && row.error().code == ErrorCode::Cancelled && !progress.cancelled() && log.tooMuch()) return tl::unexpected(log.error(database));
+        const bool ended = !row && row.error().code == ErrorCode::Cancelled && !progress.cancelled();
+        if (ended && alarm.passed()) return tl::unexpected(alarm.error());
+        if (ended && log.tooMuch()) return tl::unexpected(log.error(database));
         if (!row) return tl::unexpected(row.error());
         if (!*row) return table;
         if (table.rows.size() == maxRows || bytes > mostBytes) {

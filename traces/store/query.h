@@ -7,6 +7,7 @@
 
 namespace stagewright {
 
-Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std::size_t maxRows, const Progress& progress);
+// seconds: how long it may compute.
+Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std::size_t maxRows, double seconds, const Progress& progress);
 
 } // namespace stagewright

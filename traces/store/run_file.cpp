@@ -1,7 +1,10 @@
 #include "traces/store/run_file.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <iterator>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -141,26 +144,34 @@ Result<void> RunFile::list(const ListSink& sink, const Progress& progress) const
 
 Result<std::int64_t> RunFile::find(const std::string& idOrName) const
 {
-    auto infos = runs();
-    if (!infos) return tl::unexpected(infos.error());
     std::string_view digits = idOrName;
     if (digits.starts_with('#')) digits.remove_prefix(1);
-    if (const auto id = wholeOf<std::int64_t>(digits))
-        for (const RunInfo& info : *infos)
-            if (info.id == *id) return *id;
+    const auto number = wholeOf<std::int64_t>(digits);
     using Match = bool (*)(const RunInfo&, const std::string&);
     static constexpr Match matches[] = {
         [](const RunInfo& info, const std::string& text) { return info.name == text || unnumberedName(info.name) == text; },
         [](const RunInfo& info, const std::string& text) { return info.scheduleName == text; },
         [](const RunInfo& info, const std::string& text) { return plainName(info.scheduleName) == text; },
     };
-    for (const Match match : matches)
-        for (auto info = infos->rbegin(); info != infos->rend(); ++info)
-            if (match(*info, idOrName)) return info->id;
     constexpr std::size_t mostNamed = 20;
+    std::optional<std::int64_t> numbered;
+    std::array<std::optional<std::int64_t>, std::size(matches)> newest; // by match
     std::string known;
-    for (const RunInfo& info : std::span(*infos).first(std::min(mostNamed, infos->size()))) known += fmt::format("{}{} {}", known.empty() ? "" : ", ", info.id, info.name);
-    if (infos->size() > mostNamed) known += fmt::format(" and {} more", infos->size() - mostNamed);
+    std::size_t all = 0;
+    auto looked = inSnapshot(*m_state->store, [&] {
+        return eachRunInfo(*m_state->store, [&](const RunInfo& info) -> Result<void> { // none is kept: there may be millions
+            if (info.id == number) numbered = info.id;
+            for (std::size_t i = 0; i < newest.size(); ++i)
+                if (matches[i](info, idOrName)) newest[i] = info.id;
+            if (++all <= mostNamed) known += fmt::format("{}{} {}", known.empty() ? "" : ", ", info.id, info.name);
+            return {};
+        });
+    });
+    if (!looked) return tl::unexpected(std::move(looked.error()));
+    if (numbered) return *numbered;
+    for (const auto& found : newest)
+        if (found) return *found;
+    if (all > mostNamed) known += fmt::format(" and {} more", all - mostNamed);
     return fail(ErrorCode::Usage, fmt::format("file {}: no run {}", path(), idOrName),
                 known.empty() ? "the file holds no runs" : "the file holds: " + known);
 }
@@ -301,9 +312,10 @@ Result<void> RunFile::change(std::int64_t id, const char* sql, const std::string
     });
 }
 
-Result<void> RunFile::remove(std::int64_t id)
+Result<void> RunFile::remove(std::int64_t id, std::stop_token stop)
 {
     RunStore& store = *m_state->store;
+    const Watch watch(*store.database, RunStore::endOf(std::move(stop)));
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
     const auto known = readRunInfo(store, id);
@@ -326,9 +338,10 @@ Result<void> RunFile::merge(const std::string& otherPath, const Progress& progre
     return mergeRuns(store, otherPath, progress);
 }
 
-Result<void> RunFile::compact()
+Result<void> RunFile::compact(std::stop_token stop)
 {
     RunStore& store = *m_state->store;
+    const Watch watch(*store.database, RunStore::endOf(std::move(stop)));
     if (store.writers > 0)
         return fail(ErrorCode::Usage, "file " + path() + ": a run is being recorded", "compact it after the recording has ended");
     if (auto held = store.mayWrite(); !held) return held;
@@ -393,11 +406,12 @@ Result<void> RunFile::removeQuery(const std::string& name)
     return writing([&] { return removeSavedQuery(*m_state->store, name); });
 }
 
-Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress) const
+Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress, std::optional<double> seconds) const
 {
+    const double most = seconds.value_or(secondsForQuery(m_state->store->bytesNow()));
     if (auto prepared = prepareQueries(*m_state->store); !prepared) return tl::unexpected(std::move(prepared.error()));
     return withAllSteps(
-        *m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, progress); }, progress.stop);
+        *m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, most, progress); }, progress.stop);
 }
 
 Result<void> RunFile::limitSize(std::int64_t bytes)

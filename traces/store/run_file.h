@@ -165,9 +165,9 @@ public:
     Result<std::unique_ptr<RunWriter>> begin(const Run& header);
     Result<void> rename(std::int64_t id, const std::string& name);
     Result<void> annotate(std::int64_t id, const std::string& note);
-    Result<void> remove(std::int64_t id);
+    Result<void> remove(std::int64_t id, std::stop_token stop = {}); // Cancelled: nothing is removed
     Result<void> merge(const std::string& otherPath, const Progress& progress = {}); // appends its runs under new ids, all or none
-    Result<void> compact();
+    Result<void> compact(std::stop_token stop = {}); // Cancelled: the file is as it was, but for steps that were folded
 
     // Notes of a run: its own, then, if requested, the op notes of the other runs of the same
     // schedule in this file (Note::fromRun). A file of version 1 or 2 has none; opening it for writing
@@ -190,7 +190,8 @@ public:
         bool truncated = false;
     };
     // Only a single SELECT; anything that writes, attaches or sets is refused. truncated: there were more than maxRows, or they have more than 256 MiB.
-    Result<Table> query(const std::string& sql, std::size_t maxRows = 100000, const Progress& progress = {}) const;
+    // seconds: how long it may compute; none: a minute, and a second for each MB of the file. Then it is Failed.
+    Result<Table> query(const std::string& sql, std::size_t maxRows = 100000, const Progress& progress = {}, std::optional<double> seconds = {}) const;
 
     // Refuses growth beyond this many bytes (whole pages) with the error of a full disk; 0: no limit. Not stored.
     Result<void> limitSize(std::int64_t bytes);

@@ -92,21 +92,22 @@ private:
 
 Result<void> listRuns(RunStore& store, const RunFile::ListSink& sink, const Progress& progress)
 {
-    auto infos = readRunInfos(store);
-    if (!infos) return tl::unexpected(std::move(infos.error()));
+    const auto total = store.database->integer("SELECT count(*) FROM run");
+    if (!total) return tl::unexpected(total.error());
     const auto notes = hasNotes(*store.database);
     if (!notes) return tl::unexpected(notes.error());
     constexpr std::int64_t between = 1000;
     List list(*store.database);
-    const auto total = static_cast<std::int64_t>(infos->size());
-    for (std::int64_t done = 0; done < total; ++done) {
+    std::int64_t done = 0;
+    return eachRunInfo(store, [&](RunInfo info) -> Result<void> { // none is kept: there may be millions
         if (progress.cancelled()) return fail(ErrorCode::Cancelled, "listing was cancelled");
-        if (done > 0 && done % between == 0) progress.tell("runs", done, total);
-        auto listed = list.of(std::move((*infos)[static_cast<std::size_t>(done)]), *notes);
+        if (done > 0 && done % between == 0) progress.tell("runs", done, *total);
+        ++done;
+        auto listed = list.of(std::move(info), *notes);
         if (!listed) return tl::unexpected(std::move(listed.error()));
         sink(std::move(*listed));
-    }
-    return {};
+        return {};
+    });
 }
 
 } // namespace stagewright

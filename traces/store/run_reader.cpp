@@ -668,18 +668,25 @@ Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id)
     return infoOf(store, *statement);
 }
 
+Result<void> eachRunInfo(RunStore& store, const std::function<Result<void>(RunInfo)>& sink)
+{
+    std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    return forEachRow(*store.database, fmt::format("SELECT {} FROM run WHERE id > ? ORDER BY id", infoColumns),
+                      std::numeric_limits<std::int64_t>::min(), [&](const Statement& row) -> Result<void> {
+                          RunInfo info = infoOf(store, row);
+                          if (info.id <= last) return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged (its runs are not in order)", store.path), "restore it from a copy, or record again");
+                          last = info.id;
+                          return abandoned(row.text(5), info) ? Result<void>() : sink(std::move(info));
+                      });
+}
+
 Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
 {
     std::vector<RunInfo> infos;
-    std::int64_t last = std::numeric_limits<std::int64_t>::min();
-    auto done = forEachRow(*store.database, fmt::format("SELECT {} FROM run WHERE id > ? ORDER BY id", infoColumns),
-                           std::numeric_limits<std::int64_t>::min(), [&](const Statement& row) -> Result<void> {
-                               RunInfo info = infoOf(store, row);
-                               if (info.id <= last) return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged (its runs are not in order)", store.path), "restore it from a copy, or record again");
-                               last = info.id;
-                               if (!abandoned(row.text(5), info)) infos.push_back(std::move(info));
-                               return {};
-                           });
+    auto done = eachRunInfo(store, [&](RunInfo info) -> Result<void> {
+        infos.push_back(std::move(info));
+        return {};
+    });
     if (!done) return tl::unexpected(done.error());
     return infos;
 }

@@ -183,6 +183,12 @@ double secondsFor(std::int64_t fileBytes)
     return least + static_cast<double>(fileBytes) / bytesEach;
 }
 
+double secondsForQuery(std::int64_t fileBytes)
+{
+    constexpr double least = 60, bytesEach = 1e6;
+    return least + static_cast<double>(fileBytes) / bytesEach;
+}
+
 Deadline::Deadline(Database& database, double seconds) : m_seconds(seconds), m_until(computedSeconds() + seconds), m_watch(database, [this] { return passed(); }) {}
 
 void Deadline::renew()

@@ -25,6 +25,8 @@ std::int64_t mostRowsFor(std::int64_t fileBytes);
 
 // How many seconds a reader may compute before it has something of a file of that many bytes to show: 4, and 0.1 for each MB.
 double secondsFor(std::int64_t fileBytes);
+// And a query of the user's own: a minute, and a second for each MB.
+double secondsForQuery(std::int64_t fileBytes);
 
 // The tree of pages, without what indexes hold; all: those too. Unreadable with the first thing that is wrong.
 Result<void> checkPages(Database& database, bool all);

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -39,10 +40,10 @@ OpenedFiles& openedFiles()
 
 } // namespace
 
-Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode)
+Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode, std::stop_token stop)
 {
     if (isFolder(path)) return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a run file", path), "name a file in it");
-    auto file = RunFile::open(path, mode);
+    auto file = RunFile::open(path, mode, std::move(stop));
     if (file) openedFiles().tell(**file);
     return file;
 }

@@ -161,10 +161,10 @@ std::string Json::line() const
     return out;
 }
 
-std::string Json::page() const
+std::string Json::page(int depth) const
 {
     std::string out;
-    write(out, 0);
+    write(out, depth);
     return out;
 }
 

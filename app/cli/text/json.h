@@ -73,7 +73,7 @@ public:
 
     // On one line without blanks, or on indented lines. Bytes that are not UTF-8 are written as U+FFFD.
     std::string line() const;
-    std::string page() const;
+    std::string page(int depth = 0) const; // as it is written so deep within another value
 
 private:
     using Whole = std::variant<bool, std::int64_t, std::uint64_t>;

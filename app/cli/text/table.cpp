@@ -28,43 +28,48 @@ std::size_t displayWidth(std::string_view text)
         std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-Table::Table(std::vector<Column> columns) : m_columns(std::move(columns)) {}
+Table::Table(std::vector<Column> columns) : m_columns(std::move(columns))
+{
+    for (const Column& column : m_columns) m_widths.push_back(displayWidth(column.title));
+}
 
 void Table::add(std::vector<std::string> cells, Tint tint)
 {
     assert(cells.size() <= m_columns.size());
-    cells.resize(m_columns.size());
+    measure(cells);
     m_rows.push_back({std::move(cells), tint});
+}
+
+void Table::measure(const std::vector<std::string>& cells)
+{
+    for (std::size_t i = 0; i < cells.size(); ++i) m_widths[i] = std::max(m_widths[i], displayWidth(cells[i]));
+}
+
+std::string Table::titles(bool colour, std::size_t indent) const
+{
+    std::vector<std::string> titles;
+    for (const Column& column : m_columns) titles.push_back(column.title);
+    const bool any = std::any_of(titles.begin(), titles.end(), [](const std::string& title) { return !title.empty(); });
+    return any ? line(titles, Tint::Dim, colour, indent) : std::string();
+}
+
+std::string Table::line(const std::vector<std::string>& cells, Tint tint, bool colour, std::size_t indent) const
+{
+    std::string text;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::size_t width = displayWidth(cells[i]);
+        const std::string padding(m_widths[i] - std::min(width, m_widths[i]), ' '); // what was not measured may be wider
+        if (i > 0) text += "  ";
+        text += m_columns[i].align == Align::Right ? padding + cells[i] : cells[i] + padding;
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return std::string(indent, ' ') + tinted(text, tint, colour) + "\n";
 }
 
 std::string Table::text(bool colour, std::size_t indent) const
 {
-    std::vector<std::size_t> widths;
-    bool titled = false;
-    for (const Column& column : m_columns) {
-        widths.push_back(displayWidth(column.title));
-        titled = titled || !column.title.empty();
-    }
-    for (const Row& row : m_rows)
-        for (std::size_t i = 0; i < row.cells.size(); ++i) widths[i] = std::max(widths[i], displayWidth(row.cells[i]));
-
-    std::string result;
-    const auto line = [&](const std::vector<std::string>& cells, Tint tint) {
-        std::string text;
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            const std::string padding(widths[i] - displayWidth(cells[i]), ' ');
-            if (i > 0) text += "  ";
-            text += m_columns[i].align == Align::Right ? padding + cells[i] : cells[i] + padding;
-        }
-        text.erase(text.find_last_not_of(' ') + 1);
-        result += std::string(indent, ' ') + tinted(text, tint, colour) + "\n";
-    };
-    if (titled) {
-        std::vector<std::string> titles;
-        for (const Column& column : m_columns) titles.push_back(column.title);
-        line(titles, Tint::Dim);
-    }
-    for (const Row& row : m_rows) line(row.cells, row.tint);
+    std::string result = titles(colour, indent);
+    for (const Row& row : m_rows) result += line(row.cells, row.tint, colour, indent);
     return result;
 }
 

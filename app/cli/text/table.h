@@ -36,8 +36,13 @@ public:
     // Short rows are filled with empty cells; a row longer than the columns is a bug.
     void add(std::vector<std::string> cells, Tint tint = Tint::None);
     bool empty() const { return m_rows.empty(); }
-    // Two spaces before each line's first column if indent; no trailing spaces; titles dimmed if colour.
+    // So many spaces before each line's first column; no trailing spaces; titles dimmed if colour.
     std::string text(bool colour, std::size_t indent = 0) const;
+
+    // The same of rows that are too many to be kept: measure() all of them, then write titles() and each line().
+    void measure(const std::vector<std::string>& cells);
+    std::string titles(bool colour, std::size_t indent = 0) const; // none of the columns has one: ""
+    std::string line(const std::vector<std::string>& cells, Tint tint, bool colour, std::size_t indent = 0) const;
 
 private:
     struct Row {
@@ -45,6 +50,7 @@ private:
         Tint tint;
     };
     std::vector<Column> m_columns;
+    std::vector<std::size_t> m_widths; // of titles and what was measured
     std::vector<Row> m_rows;
 };
 

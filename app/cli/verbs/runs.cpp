@@ -56,7 +56,7 @@ Result<void> change(const RunsChoice& options, RunFile& file, Session& session)
     for (const std::string& which : options.remove) {
         auto id = file.find(which);
         if (!id) return tl::unexpected(std::move(id.error()));
-        if (auto done = file.remove(*id); !done) return done;
+        if (auto done = file.remove(*id, session.stop()); !done) return done;
         session.note(fmt::format("run {} is deleted", *id));
     }
     for (const std::string& other : options.merge) {
@@ -64,7 +64,7 @@ Result<void> change(const RunsChoice& options, RunFile& file, Session& session)
         session.note(fmt::format("the runs of {} are added", other));
     }
     if (options.compact)
-        if (auto done = file.compact(); !done) return done;
+        if (auto done = file.compact(session.stop()); !done) return done;
     return {};
 }
 
@@ -152,9 +152,82 @@ std::string stateText(const RunInfo& info, bool unreadable, bool altered)
     return fmt::format("{}{}", toText(info.state), info.damagedBlocks > 0 || altered ? ", damaged" : "");
 }
 
+// Lists what was verified and what was not. Read twice, so that a file may have more runs than memory could hold: for the widths of the columns, and to be written.
+Result<void> list(const RunsChoice& options, const RunFile& file, const std::vector<RunInfo>& runs, const Verified& verified, Session& session)
+{
+    using Align = Table::Align;
+    Table table({{"run", Align::Right}, {"name"}, {"schedule"}, {"shape", Align::Right}, {"steps", Align::Right}, {"kind"}, {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"conditions"}, {"note"}});
+    struct Listed {
+        RunInfo info;
+        bool read = false, intact = false, altered = false;
+        std::string state;
+        Made made;
+    };
+    const auto look = [&](const RunFile::ListedRun& listed, std::size_t place) {
+        Listed one;
+        one.info = listed.run.info;
+        const bool checked = place < runs.size() && runs[place].id == one.info.id;
+        if (checked) one.info.damagedBlocks = runs[place].damagedBlocks;
+        one.read = checked && verified.read[place];
+        one.intact = one.read && verified.intact[place] == true;
+        one.altered = one.read && verified.intact[place] == false;
+        one.state = stateText(one.info, checked && !one.read, one.altered);
+        one.made = madeWith(listed);
+        return one;
+    };
+    const auto cells = [](const Listed& one) -> std::vector<std::string> {
+        const RunInfo& info = one.info;
+        const std::string steps = info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0)) : std::to_string(info.steps);
+        return {std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches > 0 ? std::to_string(info.microbatches) : "–"), steps,
+                std::string(toText(info.provenance)), info.clock, one.state, localTime(info.createdUnixMs), std::to_string(info.spanCount), one.made.model, one.made.microbatchSize, one.made.linkLatency, one.made.under, info.note};
+    };
+    Progress progress = session.reporter("runs");
+    const auto each = [&](const std::function<void(const RunFile::ListedRun&, std::size_t)>& act) {
+        std::size_t place = 0;
+        return file.list([&](const RunFile::ListedRun& listed) { act(listed, place++); }, progress);
+    };
+    bool noted = false, none = true;
+    auto measured = each([&](const RunFile::ListedRun& listed, std::size_t place) {
+        none = false;
+        noted = noted || !listed.notes.empty();
+        if (!session.json) table.measure(cells(look(listed, place)));
+    });
+    if (!measured) return measured;
+    session.progress().clear();
+    progress.report = nullptr; // its line would be among those of the list
+    if (session.json)
+        return session.answer({{"file", options.file}}, "runs", [&](const Session::ItemSink& item) {
+            return each([&](const RunFile::ListedRun& listed, std::size_t place) {
+                const Listed one = look(listed, place);
+                Json object = runInfoJson(one.info, one.read);
+                object["intact"] = one.intact || one.altered ? Json(one.intact) : Json(nullptr);
+                object["model"] = textOrNull(one.made.model);
+                object["microbatch_size"] = textOrNull(one.made.microbatchSize);
+                object["link_latency"] = textOrNull(one.made.linkLatency);
+                object.update(one.made.json);
+                object["notes"] = notesJson(listed.notes);
+                item(object);
+            });
+        });
+    if (none) {
+        session.out(fmt::format("{} has no runs\n", options.file));
+        return {};
+    }
+    session.out(table.titles(session.colourOut()));
+    auto written = each([&](const RunFile::ListedRun& listed, std::size_t place) {
+        const Listed one = look(listed, place);
+        session.out(table.line(cells(one), one.state == toText(RunState::Complete) ? Tint::None : Tint::Warn, session.colourOut()));
+    });
+    if (!written || !noted) return written;
+    session.out("\nnotes\n");
+    return each([&](const RunFile::ListedRun& listed, std::size_t) {
+        for (const Note& note : listed.notes) session.out(fmt::format("run {}: {}: {}\n", listed.run.info.id, placeText(note, listed.timeUnit), note.text));
+    });
+}
+
 Result<int> runRuns(const RunsChoice& options, Session& session)
 {
-    auto file = openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read);
+    auto file = openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read, session.stop());
     if (!file) return tl::unexpected(std::move(file.error()));
     if (options.verify)
         if (auto whole = (*file)->checkPages(); !whole) return tl::unexpected(std::move(whole.error()));
@@ -169,41 +242,7 @@ Result<int> runRuns(const RunsChoice& options, Session& session)
         if (verified.problem && std::find(verified.read.begin(), verified.read.end(), true) == verified.read.end())
             return tl::unexpected(std::move(*verified.problem));
     }
-    using Align = Table::Align;
-    Table table({{"run", Align::Right}, {"name"}, {"schedule"}, {"shape", Align::Right}, {"steps", Align::Right}, {"kind"}, {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"conditions"}, {"note"}});
-    Json array = Json::array();
-    std::string noted;
-    const auto add = [&](const RunFile::ListedRun& listed) {
-        const std::size_t i = array.size();
-        RunInfo info = listed.run.info;
-        const bool checked = i < runs.size() && runs[i].id == info.id;
-        if (checked) info.damagedBlocks = runs[i].damagedBlocks;
-        const bool read = checked && verified.read[i];
-        const bool intact = read && verified.intact[i] == true;
-        const bool altered = read && verified.intact[i] == false;
-        const std::string state = stateText(info, checked && !read, altered);
-        const Made made = madeWith(listed);
-        array.push_back(runInfoJson(info, read));
-        array.back()["intact"] = intact || altered ? Json(intact) : Json(nullptr);
-        array.back()["model"] = textOrNull(made.model);
-        array.back()["microbatch_size"] = textOrNull(made.microbatchSize);
-        array.back()["link_latency"] = textOrNull(made.linkLatency);
-        array.back().update(made.json);
-        array.back()["notes"] = notesJson(listed.notes);
-        for (const Note& note : listed.notes) noted += fmt::format("run {}: {}: {}\n", info.id, placeText(note, listed.timeUnit), note.text);
-        table.add({std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches > 0 ? std::to_string(info.microbatches) : "–"),
-                   info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0))
-                                        : std::to_string(info.steps),
-                   std::string(toText(info.provenance)), info.clock, state, localTime(info.createdUnixMs),
-                   std::to_string(info.spanCount), made.model, made.microbatchSize, made.linkLatency, made.under, info.note},
-                  state == toText(RunState::Complete) ? Tint::None : Tint::Warn);
-    };
-    if (auto listed = (*file)->list(add, session.reporter("runs")); !listed) return tl::unexpected(std::move(listed.error()));
-    session.progress().clear();
-    const bool none = array.empty();
-    if (session.json) session.answer({{"file", options.file}, {"runs", std::move(array)}});
-    session.out(none ? fmt::format("{} has no runs\n", options.file) : table.text(session.colourOut()));
-    if (!noted.empty()) session.out("\nnotes\n" + noted);
+    if (auto listed = list(options, **file, runs, verified, session); !listed) return tl::unexpected(std::move(listed.error()));
     if (options.verify && verified.damaged == 0) session.note("every run was read completely, nothing is damaged");
     return verified.damaged == 0 ? ExitDone : ExitDoesNotHold;
 }

@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -19,6 +20,7 @@ struct SqlChoice {
     std::string query;
     bool csv = false;
     std::int64_t maxRows = 100'000;
+    double seconds = 0; // 0: as the file's size says
 };
 
 bool looksNumeric(const std::string& text)
@@ -26,8 +28,13 @@ bool looksNumeric(const std::string& text)
     return !text.empty() && text.find_first_not_of("-0123456789.e+") == std::string::npos;
 }
 
+Result<RunFile::Table> ask(const RunFile& file, const std::string& query, const SqlChoice& options)
+{
+    return file.query(query, static_cast<std::size_t>(options.maxRows), {}, options.seconds > 0 ? std::optional(options.seconds) : std::nullopt);
+}
+
 // Cells are texts; with each the type that SQLite gives it.
-Result<Json> typedRows(const RunFile& file, std::string query, std::size_t columns, std::size_t maxRows)
+Result<Json> typedRows(const RunFile& file, std::string query, std::size_t columns, const SqlChoice& options)
 {
     while (!query.empty() && (query.back() == ';' || isBlank(query.back()))) query.pop_back();
     std::string names, values;
@@ -35,7 +42,7 @@ Result<Json> typedRows(const RunFile& file, std::string query, std::size_t colum
         names += fmt::format("{}c{}", i ? "," : "", i);
         values += fmt::format("{}c{},typeof(c{})", i ? "," : "", i, i);
     }
-    auto table = file.query(fmt::format("WITH q({}) AS ({}\n) SELECT {} FROM q", names, query, values), maxRows);
+    auto table = ask(file, fmt::format("WITH q({}) AS ({}\n) SELECT {} FROM q", names, query, values), options);
     if (!table) return tl::unexpected(std::move(table.error()));
     Json rows = Json::array();
     for (const auto& cells : table->rows) {
@@ -61,10 +68,10 @@ Result<int> runSql(const SqlChoice& options, Session& session)
     if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
     auto file = openRunFile(options.file);
     if (!file) return tl::unexpected(std::move(file.error()));
-    auto table = (*file)->query(options.query, static_cast<std::size_t>(options.maxRows));
+    auto table = ask(**file, options.query, options);
     if (!table) return tl::unexpected(std::move(table.error()));
     if (session.json) {
-        auto rows = typedRows(**file, options.query, table->columns.size(), static_cast<std::size_t>(options.maxRows));
+        auto rows = typedRows(**file, options.query, table->columns.size(), options);
         if (!rows) return tl::unexpected(std::move(rows.error()));
         session.answer({{"columns", table->columns}, {"rows", std::move(*rows)}});
     } else if (options.csv) {
@@ -98,6 +105,7 @@ Command command_sql()
                 verb.value("QUERY", &options->query, "A SELECT").required();
                 verb.flag("--csv", options->csv, "Print CSV");
                 verb.value("--max-rows", &options->maxRows, "Stop after this many rows [100000]").form("N").check(wholeNumber(1, 100'000'000));
+                verb.value("--time-limit", &options->seconds, "End it once it has computed so long, in seconds [60, and 1 for each MB of the file]").form("S").check(realNumber(0.1, 1e9));
                 verb.notes("Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
                            "duration_ns, span, step_number), runs, steps, memory, edges, metrics, notes. The file is opened for reading only.\n"
                            "Example: stagewright sql demo.stagewright \"SELECT kind, count(*), avg(end_ns - start_ns) FROM spans WHERE run = 1 GROUP BY kind\"");
