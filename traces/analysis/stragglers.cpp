@@ -74,6 +74,7 @@ Result<AnalysisRows> stragglerRows(const Run& run, int step)
         rank.computing += device.computing;
         rank.communicating += device.communicating;
         rank.hidden += device.hidden;
+        rank.graphs += device.graphs;
         rank.calls += device.calls;
     }
     auto places = placesOf(run);
@@ -85,7 +86,7 @@ Result<AnalysisRows> stragglerRows(const Run& run, int step)
     Nanos total = 0;
     std::map<std::string, Nanos> byHost;
     for (const std::size_t r : order) {
-        const bool ran = times[r].calls > 0;
+        const bool ran = times[r].calls > 0 && times[r].graphs == 0; // what graphs traced as a whole hold is unknown
         out.rows.push_back({static_cast<std::int64_t>(r), places[r].host.empty() ? AnalysisCell() : AnalysisCell(places[r].host), placeCell(places[r], ParallelDimension::Pipeline), placeCell(places[r], ParallelDimension::Data),
                             placeCell(places[r], ParallelDimension::Tensor), placeCell(places[r], ParallelDimension::Expert), placeCell(places[r], ParallelDimension::Context), late[r].waitedFor, late[r].last,
                             ran ? AnalysisCell(times[r].computing) : AnalysisCell(), ran ? AnalysisCell(times[r].exposed()) : AnalysisCell()});

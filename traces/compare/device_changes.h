@@ -16,13 +16,13 @@ namespace stagewright {
 struct DeviceFigure {
     std::string key;   // "window_ns", as the column of the table device_time; "idle.launch_ns" of device_idle; "class.attention_ns" of kernel_classes;
                        // "communication.AllReduce_ns" of exposed_communication, of all sizes
-    std::string title; // "First to last"
-    Nanos a = 0;       // summed over ranks
-    Nanos b = 0;
+    std::string title;      // "First to last"
+    std::optional<Nanos> a; // summed over ranks; nothing: unknown, as CUDA graphs were traced as a whole
+    std::optional<Nanos> b;
     std::optional<Nanos> noise; // how far the steps of a run lie apart, of the run where it is more; nothing: neither has several steps, or it is not measured
 
-    Nanos change() const { return b - a; }
-    bool beyondNoise() const { return !noise || std::llabs(change()) > *noise; }
+    std::optional<Nanos> change() const { return a && b ? std::optional(*b - *a) : std::nullopt; }
+    bool beyondNoise() const { return change() && (!noise || std::llabs(*change()) > *noise); }
 };
 
 struct DeviceChanges {

@@ -228,14 +228,15 @@ std::string tablesHtml(const Run& run, int step, const std::stop_token& stop)
         }
         std::vector<std::string> header;
         std::vector<bool> isText;
-        for (const AnalysisColumn& column : table.columns) {
-            header.push_back(column.title);
-            isText.push_back(column.kind == ColumnKind::Text);
+        const std::vector<std::size_t> shown = shownColumns(table);
+        for (const std::size_t c : shown) {
+            header.push_back(table.columns[c].title);
+            isText.push_back(table.columns[c].kind == ColumnKind::Text);
         }
         HtmlTable rows(header, std::move(isText));
         for (std::size_t i = 0; i < std::min(mostRows, table.rows.size()); ++i) {
             std::vector<std::string> cells;
-            for (std::size_t c = 0; c < table.columns.size(); ++c) cells.push_back(cellText(table.columns[c], table.rows[i][c], units));
+            for (const std::size_t c : shown) cells.push_back(cellText(table.columns[c], table.rows[i][c], units));
             rows.add(cells);
         }
         out += "<details><summary>" + escaped(title) + "</summary>\n" + rows.text();

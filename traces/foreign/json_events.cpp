@@ -215,6 +215,47 @@ bool JsonEvents::scanValue(std::size_t most, bool here)
     }
 }
 
+bool JsonEvents::skipValue()
+{
+    std::size_t depth = 0;
+    bool string = false, escaped = false, word = false;
+    while (true) {
+        for (; m_at < m_end; ++m_at) {
+            const char c = m_buffer[m_at];
+            if (string) {
+                if (escaped)
+                    escaped = false;
+                else if (c == '\\')
+                    escaped = true;
+                else if (c == '"')
+                    string = false;
+                else {
+                    m_at = static_cast<std::size_t>(inString(m_buffer.data() + m_at, m_buffer.data() + m_end) - m_buffer.data()) - 1;
+                    continue;
+                }
+                if (string || depth > 0) continue;
+                ++m_at;
+                return true;
+            }
+            if (c == '"') {
+                string = true;
+            } else if (c == '{' || c == '[') {
+                ++depth;
+            } else if (c == '}' || c == ']') {
+                if (depth == 0) return word;
+                if (--depth > 0) continue;
+                ++m_at;
+                return true;
+            } else if (depth == 0) {
+                if (c == ',' || isSpace(c)) return word;
+                word = true;
+            }
+        }
+        m_eventBegin = m_at;
+        if (!fill()) return false;
+    }
+}
+
 Result<bool> JsonEvents::begin()
 {
     if (skipSpace() && m_end - m_at >= 3 && std::memcmp(m_buffer.data() + m_at, "\xef\xbb\xbf", 3) == 0) m_at += 3;
@@ -259,9 +300,14 @@ Result<bool> JsonEvents::nextMember(Item& item)
             m_state = State::Events;
             return true;
         }
-        const bool whole = scanValue(mostMemberBytes);
+        if (!scanValue(mostMemberBytes)) {
+            if (m_cutOff) return false;
+            if (m_scan - m_at <= mostMemberBytes || !skipValue()) return broken();
+            constexpr std::size_t mostNamed = 8;
+            if (m_skipped.size() < mostNamed) m_skipped.push_back(key);
+            continue;
+        }
         if (m_cutOff) return false;
-        if (!whole) return broken();
         m_keyText = key;
         item = {true, m_keyText, std::string_view(m_buffer.data() + m_at, m_scan - m_at), 0};
         m_at = m_scan;

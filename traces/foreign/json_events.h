@@ -44,6 +44,7 @@ public:
     // event; those after it come again.
     void reject(std::size_t number);
 
+    const std::vector<std::string>& skipped() const { return m_skipped; } // keys of the first members that were too large
     bool sawEvents() const { return m_sawEvents; } // a `traceEvents` array, or the root is one
     // The bytes ended before the JSON did. Not where only the bracket after an array's last event is missing, which the format allows.
     bool cutOff() const { return m_cutOff; }
@@ -62,6 +63,7 @@ private:
     bool skipSpace(); // to the next byte that is not a space; false: the end
     // m_at at a value's first byte: m_scan at its end; false: too long or cut off, or `here` and it ends after the buffered bytes.
     bool scanValue(std::size_t most, bool here = false);
+    bool skipValue(); // m_at at a value's first byte: behind the value, however long it is; false: it does not end
     enum class Search {
         Found,
         Passed, // the rejected event has none in it: m_at is after it
@@ -95,6 +97,7 @@ private:
     std::size_t m_scan = front;
     std::size_t m_eventBegin = front; // of the last batch: kept in the buffer
     std::string m_keyText;
+    std::vector<std::string> m_skipped;
     std::string m_tail;            // the last bytes read
     std::size_t m_rejectedEnd = 0; // of the rejected event in which the next one is looked for; 0: none
     std::int64_t m_passed = 0;     // bytes before the buffer

@@ -1,5 +1,8 @@
 #include "traces/report/tables.h"
 
+#include <algorithm>
+#include <variant>
+
 #include <fmt/format.h>
 
 namespace stagewright {
@@ -25,6 +28,14 @@ std::vector<ReportTable> reportTables(const Run& run, int step, const std::stop_
     for (const AnalysisInfo* analysis : allAnalyses())
         if (!stop.stop_requested()) tables.push_back(reportTable(*analysis, run, step));
     return tables;
+}
+
+std::vector<std::size_t> shownColumns(const ReportTable& table)
+{
+    std::vector<std::size_t> shown;
+    for (std::size_t c = 0; c < table.columns.size(); ++c)
+        if (table.columns[c].key != "gpu" || std::any_of(table.rows.begin(), table.rows.end(), [c](const auto& row) { return !std::holds_alternative<std::monostate>(row[c]); })) shown.push_back(c);
+    return shown;
 }
 
 std::string reportFunction(const AnalysisInfo& analysis)

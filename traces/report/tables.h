@@ -21,6 +21,9 @@ struct ReportTable : AnalysisRows {
 ReportTable reportTable(const AnalysisInfo& analysis, const Run& run, int step);
 std::vector<ReportTable> reportTables(const Run& run, int step, const std::stop_token& stop = {}); // in the order of analyses.def; stopped: the first ones
 
+// Places of the columns that people are shown: that of the GPUs only where a rank has several.
+std::vector<std::size_t> shownColumns(const ReportTable& table);
+
 std::string reportFunction(const AnalysisInfo& analysis); // its name in SQL: "report_bubbles"
 
 // "none", "3", "12.4 ms", "16.7 %", as text and pages print it.

@@ -123,14 +123,16 @@ void TablesPanel::showTable(int row)
                                                                                                                      : std::string(table.analysis->title))));
     if (!table.unknown.empty()) return;
     std::vector<FigureColumn> columns;
-    for (const AnalysisColumn& column : table.columns) {
+    const std::vector<std::size_t> shown = shownColumns(table);
+    for (const std::size_t c : shown) {
+        const AnalysisColumn& column = table.columns[c];
         const bool figure = column.kind != ColumnKind::Text;
         columns.push_back({QString::fromStdString(column.title), QString::fromStdString(column.meaning), figure, 100});
     }
     std::vector<std::vector<FigureCell>> rows;
     for (const auto& of : table.rows) {
         auto& cells = rows.emplace_back();
-        for (std::size_t i = 0; i < of.size(); ++i) cells.push_back(cellOf(table.columns[i], of[i], m_units));
+        for (const std::size_t c : shown) cells.push_back(cellOf(table.columns[c], of[c], m_units));
     }
     m_table = new FigureTable(qtText(table.analysis->title), std::move(columns), -1, m_page);
     m_table->setObjectName(QStringLiteral("reportTable"));

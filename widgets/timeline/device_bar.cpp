@@ -2,7 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <utility>
 #include <vector>
+
+#include <QCoreApplication>
+
+#include "traces/analysis/coverage.h"
+#include "traces/analysis/kernel_spans.h"
 
 namespace stagewright {
 
@@ -36,14 +43,21 @@ std::vector<Piece> laidOver(const std::vector<Piece>& above, const std::vector<P
     return out;
 }
 
+bool isOfDevice(const PanelLane& lane) { return lane.lane == Lane::Kernel || lane.lane == Lane::Copy; }
+
+int gpuOfLane(const PanelRank& row, const PanelLane& lane) { return gpuOf(Track{row.rank, lane.lane, lane.track}); }
+
 } // namespace
 
 void fillDevice(PanelRank& row, Nanos extent)
 {
+    std::map<int, Coverage> byGpu;
     std::array<std::vector<Piece>, 3> parts; // computing, communication, copy engines
     for (const PanelLane& lane : row.lanes) {
-        if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
+        if (!isOfDevice(lane)) continue;
+        Coverage& gpu = byGpu[gpuOfLane(row, lane)];
         for (const Slice& slice : lane.data.slices()) {
+            gpu.add(slice.begin(), slice.end());
             const std::size_t part = lane.lane == Lane::Copy ? 2 : isCommunication(static_cast<KernelClass>(slice.kind)) ? 1
                                                                                                                          : 0;
             parts[part].push_back({slice.begin(), slice.end(), static_cast<std::uint8_t>(slice.kind)});
@@ -67,7 +81,29 @@ void fillDevice(PanelRank& row, Nanos extent)
         row.device.appendLoose(span, 0, 0, piece.ink);
         busy += piece.end - piece.begin;
     }
-    if (row.device.size() > 0 && extent > 0) row.deviceBusy = static_cast<double>(busy) / static_cast<double>(extent);
+    if (row.device.size() == 0 || extent <= 0) return;
+    const auto share = [extent](Nanos time) { return static_cast<double>(time) / static_cast<double>(extent); };
+    row.deviceBusy = share(busy);
+    if (byGpu.size() < 2) return;
+    double sum = 0;
+    for (auto& [gpu, covered] : byGpu) sum += row.gpus.emplace_back(PanelRank::GpuBusy{gpu, share(covered.total())}).share;
+    row.deviceBusy = sum / static_cast<double>(row.gpus.size());
+}
+
+QString gpusText(const PanelRank& rank)
+{
+    return rank.gpus.empty() ? QString() : QCoreApplication::translate("TimelineView", "mean of %1 GPUs").arg(rank.gpus.size());
+}
+
+std::optional<double> gpuBusyAt(const PanelRank& rank, std::size_t lane)
+{
+    if (rank.gpus.empty() || !isOfDevice(rank.lanes[lane])) return std::nullopt;
+    const int gpu = gpuOfLane(rank, rank.lanes[lane]);
+    for (std::size_t before = 0; before < lane; ++before)
+        if (isOfDevice(rank.lanes[before]) && gpuOfLane(rank, rank.lanes[before]) == gpu) return std::nullopt;
+    for (const PanelRank::GpuBusy& one : rank.gpus)
+        if (one.gpu == gpu) return one.share;
+    return std::nullopt;
 }
 
 } // namespace stagewright

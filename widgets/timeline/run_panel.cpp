@@ -204,7 +204,7 @@ std::shared_ptr<const TimelinePanel> RunPanelBuilder::build()
             fillDevice(rank, m_panel->duration);
             rank.device.buildPyramid();
         }
-        rank.subtitle = stagesText(m_rows[i].stages);
+        rank.subtitle = rank.gpus.empty() ? stagesText(m_rows[i].stages) : gpusText(rank);
         Nanos rankBusy = 0;
         for (const Slice& slice : rank.compute.slices()) {
             if (isBusy(slice.opKind())) rankBusy += slice.end() - slice.begin();

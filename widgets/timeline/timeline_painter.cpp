@@ -11,6 +11,7 @@
 
 #include "traces/step/step_ops.h"
 #include "widgets/numbers.h"
+#include "widgets/timeline/device_bar.h"
 #include "widgets/timeline/rank_busy.h"
 #include "widgets/timeline/slice_painter.h"
 
@@ -257,7 +258,11 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
         free = y + 11;
         QString text = QCoreApplication::translate("TimelineView", laneName(lanes[at].lane));
         const double room = gutter.right - gutter.left;
-        if (row.device && !lanes[at].track.empty() && !isCollectiveLane(lanes[at].lane)) text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}), Qt::ElideMiddle, room);
+        if (row.device && !lanes[at].track.empty() && !isCollectiveLane(lanes[at].lane)) {
+            const auto busy = gpuBusyAt(f.scene.rankOf(row), at);
+            const QString share = busy ? QStringLiteral("  ") + busyText(*busy, 0) : QString();
+            text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}), Qt::ElideMiddle, room - metrics.horizontalAdvance(share)) + share;
+        }
         f.p.drawText(QRectF(gutter.right - room, y - 2 + (row.device ? (row.lanePitch - 12) / 2 - 1 : 0), room, 14), Qt::AlignRight | Qt::AlignVCenter, text);
     }
 }

@@ -355,7 +355,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         fillCommunication(row, t, *panel);
         fillLanes(row, t, *panel, classes);
         if (panel->noOps) fillDevice(row, options.axis ? t.end() - t.begin() : panel->duration);
-        row.subtitle = stagesText(stages);
+        row.subtitle = row.gpus.empty() ? stagesText(stages) : gpusText(row);
         if (options.pyramids) {
             row.compute.buildPyramid();
             for (LaneData& lane : row.communication) lane.buildPyramid();

@@ -62,16 +62,12 @@ std::string tableText(const ReportTable& table, const Units& units, bool colour,
 {
     if (!table.unknown.empty()) return table.unknown + "\n";
     std::vector<Table::Column> columns;
-    std::vector<bool> shown; // GPUs are named where a rank has several
-    for (std::size_t c = 0; c < table.columns.size(); ++c)
-        shown.push_back(table.columns[c].key != "gpu" || std::any_of(table.rows.begin(), table.rows.end(), [c](const auto& row) { return !std::holds_alternative<std::monostate>(row[c]); }));
-    for (std::size_t c = 0; c < table.columns.size(); ++c)
-        if (const AnalysisColumn& column = table.columns[c]; shown[c]) columns.push_back({inLine(column.title), column.kind == ColumnKind::Text ? Table::Align::Left : Table::Align::Right});
+    const std::vector<std::size_t> shown = shownColumns(table);
+    for (const std::size_t c : shown) columns.push_back({inLine(table.columns[c].title), table.columns[c].kind == ColumnKind::Text ? Table::Align::Left : Table::Align::Right});
     Table out(std::move(columns));
     for (std::size_t i = 0; i < std::min(mostRows, table.rows.size()); ++i) {
         std::vector<std::string> cells;
-        for (std::size_t c = 0; c < table.columns.size(); ++c)
-            if (shown[c]) cells.push_back(shortened(cellText(table.columns[c], table.rows[i][c], units)));
+        for (const std::size_t c : shown) cells.push_back(shortened(cellText(table.columns[c], table.rows[i][c], units)));
         out.add(std::move(cells));
     }
     std::string text = out.text(colour);

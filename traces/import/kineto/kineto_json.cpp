@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedules/base/foreign_json.h"
+#include "schedules/base/shown_text.h"
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op.h"
@@ -138,6 +139,8 @@ public:
         m_rank.damaged += events.damaged();
         if (m_rank.events == 0)
             return fail(ErrorCode::Unreadable, m_rank.damaged == 0 ? "the trace has no events" : fmt::format("the trace has no readable events: all {} are damaged", m_rank.damaged), "record it again with torch.profiler, or copy it again from its source");
+        for (const std::string& key : events.skipped())
+            m_rank.notes.push_back(fmt::format("{} is larger than {} MiB, so it was not read", shownText(key.substr(0, 80)), JsonEvents::mostMemberBytes >> 20));
         if (!source.damage().empty())
             m_rank.notes.push_back(source.damage());
         else if (events.cutOff())
@@ -145,7 +148,8 @@ public:
         joinHostMessages();
         forgetSharedIds();
         nameByInputs();
-        if (auto tied = tieWithoutLaunches(source, m_external, m_threads, m_rank, m_progress); !tied) return tl::unexpected(std::move(tied.error()));
+        const IdOfProcess ids = [this](std::string_view process, std::int64_t id) { return idOf(process, id); };
+        if (auto tied = tieWithoutLaunches(source, m_external, ids, m_threads, m_rank, m_progress); !tied) return tl::unexpected(std::move(tied.error()));
         return finish();
     }
 
@@ -471,13 +475,14 @@ private:
     }
 
     // 0 is none, and so is what is below. Ids of merged ranks (process_ranks.h) differ by their processes' tags.
-    std::int64_t idOf(std::int64_t id)
+    std::int64_t idOf(std::int64_t id) { return idOf(m_event.pid, id); }
+    std::int64_t idOf(std::string_view process, std::int64_t id)
     {
         constexpr int tagBits = 40;
         if (id <= 0) return -1;
-        if (m_event.pid == m_tagged) return id + m_idOffset;
-        m_tagged = m_event.pid;
-        const std::string_view tag = processTag(m_event.pid);
+        if (process == m_tagged) return id + m_idOffset;
+        m_tagged = process;
+        const std::string_view tag = processTag(process);
         m_idOffset = tag.empty() ? 0 : static_cast<std::int64_t>(m_tags.try_emplace(std::string(tag), m_tags.size() + 1).first->second) << tagBits;
         return id + m_idOffset;
     }
