@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
 
+#include <malloc.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -164,6 +166,53 @@ bool leadInCircles(std::string& content, std::size_t page)
         for (const std::size_t place : pointersOf(pages[level]))
             for (int i = 0; i < 4; ++i) content[place + static_cast<std::size_t>(i)] = static_cast<char>((pages[level + 1] / page + 1) >> (24 - 8 * i));
     return true;
+}
+
+std::string varint(std::uint64_t value)
+{
+    std::string out(1, static_cast<char>(value & 0x7f));
+    while (value >>= 7) out.insert(out.begin(), static_cast<char>(0x80 | (value & 0x7f)));
+    return out;
+}
+
+std::string twoBytes(std::size_t value) { return {static_cast<char>(value >> 8), static_cast<char>(value & 0xff)}; }
+
+// A page of a table: its cells from the end, their places from `at` on. `right`: an inner page's last child.
+std::string pageOf(std::size_t size, std::size_t at, const std::vector<std::string>& cells, std::optional<std::uint32_t> right)
+{
+    std::string page(size, '\0'), places;
+    std::size_t from = size;
+    for (const std::string& cell : cells) {
+        from -= cell.size();
+        page.replace(from, cell.size(), cell);
+        places += twoBytes(from);
+    }
+    const std::string head = std::string(1, right ? '\5' : '\15') + twoBytes(0) + twoBytes(cells.size()) + twoBytes(from) + '\0' + (right ? bigEndian(*right) : std::string());
+    page.replace(at, head.size() + places.size(), head + places);
+    return page;
+}
+
+// A database whose list of tables is a tree of so many levels, on each of which every cell leads to the same page.
+std::string endlessSchema(std::size_t size, int levels, int cells)
+{
+    std::string head, body;
+    for (const std::string& text : {std::string("table"), std::string("x"), std::string("x")}) {
+        head += varint(13 + 2 * text.size());
+        body += text;
+    }
+    const std::string sql = "create table if not exists x(a)";
+    head += varint(6) + varint(13 + 2 * sql.size());
+    body += bigEndian(0) + bigEndian(2) + sql;
+    const std::string row = varint(head.size() + 1) + head + body;
+    const auto inner = [&](std::uint32_t child, std::size_t at) { return pageOf(size, at, std::vector<std::string>(static_cast<std::size_t>(cells), bigEndian(child) + varint(1)), child); };
+    std::string pages = pageOf(size, 0, {varint(row.size()) + varint(1) + row}, {});
+    for (int level = 0; level < levels; ++level) pages += inner(static_cast<std::uint32_t>(level + 2), 0);
+    std::string first = inner(static_cast<std::uint32_t>(levels + 2), 100);
+    std::string header = std::string("SQLite format 3") + '\0' + twoBytes(size) + std::string("\1\1\0\100\40\40", 6) + bigEndian(1) + bigEndian(static_cast<std::uint32_t>(levels + 2));
+    for (const std::uint32_t number : {0u, 0u, 1u, 4u, 0u, 0u, 1u, 7u, 0u, 0x53575254u}) header += bigEndian(number);
+    header += std::string(20, '\0') + bigEndian(1) + bigEndian(3040001);
+    first.replace(0, header.size(), header);
+    return first + pages;
 }
 
 } // namespace
@@ -564,6 +613,122 @@ private slots:
         later.join();
         RunFile::endReading(false);
         QVERIFY(untilEnded);
+    }
+
+    // A query of the user's own over such a tree: SQLite counts its rows in one instruction, and still ends in time, or at a stop.
+    void queriesOfAnEndlessTreeEnd()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "PRAGMA page_size=1024; VACUUM; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<60000)"
+                              "INSERT INTO metric_value SELECT 1, 1000+i, i, 0.5 FROM n; CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(12000000));"));
+        std::string content;
+        {
+            std::ifstream in(path, std::ios::binary);
+            content.assign(std::istreambuf_iterator<char>(in), {});
+        }
+        QVERIFY(leadInCircles(content, 1024));
+        std::ofstream(path, std::ios::binary) << content;
+        const auto file = RunFile::open(path, OpenMode::Read);
+        QVERIFY2(file.has_value(), file ? "" : file.error().message.c_str());
+        for (const char* sql : {"SELECT count(*) FROM main.metric_value", "SELECT sum(value) FROM main.metric_value", "SELECT count(*) FROM main.metric_value AS a, main.metric_value AS b WHERE a.value<0",
+                                "SELECT (SELECT count(*) FROM main.metric_value) + 1"}) {
+            const auto answer = (*file)->query(sql, 10, {}, 0.2); // or it never returns
+            QVERIFY(!answer.has_value());
+            QCOMPARE(answer.error().code, ErrorCode::Failed);
+            QVERIFY2(answer.error().message.find("had computed for 0.2 s") != std::string::npos && answer.error().remedy.find("--time-limit") != std::string::npos, answer.error().message.c_str());
+        }
+        std::stop_source stop;
+        std::thread later([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            stop.request_stop();
+        });
+        Progress progress;
+        progress.stop = stop.get_token();
+        const auto stopped = (*file)->query("SELECT count(*) FROM main.metric_value", 10, progress);
+        later.join();
+        QVERIFY(!stopped.has_value());
+        QCOMPARE(stopped.error().code, ErrorCode::Cancelled);
+        QVERIFY((*file)->query("SELECT 1").has_value());
+    }
+
+    // Its list of tables would be read for years, by whoever opens it: a run file, an export of Nsight Systems, one to be merged.
+    void endlessSchemas_data()
+    {
+        QTest::addColumn<int>("page");
+        QTest::addColumn<int>("levels");
+        QTest::addColumn<int>("cells");
+        QTest::newRow("small pages") << 512 << 17 << 50;
+        QTest::newRow("large pages") << 4096 << 10 << 500;
+    }
+    void endlessSchemas()
+    {
+        QFETCH(const int, page);
+        QFETCH(const int, levels);
+        QFETCH(const int, cells);
+        const std::string path = freshPath();
+        std::ofstream(path, std::ios::binary) << endlessSchema(static_cast<std::size_t>(page), levels, cells);
+        QVERIFY(fs::file_size(path) < 100'000);
+        const auto opened = RunFile::open(path, OpenMode::Read);
+        QVERIFY(!opened.has_value());
+        QVERIFY2(opened.error().message.find("takes too long") != std::string::npos, opened.error().message.c_str());
+        const std::string exported = path + ".sqlite";
+        fs::copy_file(path, exported);
+        const auto read = importTraces({exported}, {});
+        QVERIFY(!read.has_value() || (read->runs.empty() && !read->refused.empty()));
+        const Error& refused = read ? read->refused.front().error : read.error();
+        QVERIFY2(refused.message.find("takes too long") != std::string::npos, refused.message.c_str());
+    }
+
+    // A file may have more runs than memory has room for: a list and a search keep none.
+    void manyRunsAreNotKept()
+    {
+        constexpr int many = 200'000;
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" + std::to_string(many) +
+                                  ") INSERT INTO run SELECT 1000+i, 'run '||i, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, microbatches, steps, warmup_steps, span_count, begin_ns, end_ns, "
+                                  "time_unit, memory_unit, NULL, NULL, NULL FROM n, run WHERE id=2"));
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        std::int64_t last = 0, count = 0;
+        bool ascends = true;
+        const std::size_t before = mallinfo2().uordblks;
+        std::size_t most = before;
+        QVERIFY(file->list([&](const RunFile::ListedRun& one) {
+                        ascends = ascends && one.run.info.id > last;
+                        last = one.run.info.id;
+                        if (++count % 1000 == 0) most = std::max(most, mallinfo2().uordblks);
+                    })
+                    .has_value());
+        QVERIFY(ascends);
+        QCOMPARE(count, std::int64_t{many} + 2);
+        QVERIFY2(most - before < 16'000'000, std::to_string(most - before).c_str());
+        QCOMPARE(file->find("run 77").value(), 1077);
+        QCOMPARE(file->find("#1078").value(), 1078);
+        QCOMPARE(file->find("zb-h1").value(), std::int64_t{1000 + many}); // the newest
+        const auto unknown = file->find("nosuch");
+        QVERIFY(!unknown.has_value());
+        QVERIFY2(unknown.error().remedy.size() < 1000 && unknown.error().remedy.ends_with(" and " + std::to_string(many + 2 - 20) + " more"), unknown.error().remedy.c_str());
+    }
+
+    // Each leaves the file as it was, and nothing beside it.
+    void changesAreStopped()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        const std::string before = contentOf(path);
+        std::stop_source stop;
+        stop.request_stop();
+        {
+            const auto file = RunFile::open(path, OpenMode::Write).value();
+            QCOMPARE(file->remove(1, stop.get_token()).error().code, ErrorCode::Cancelled);
+            QCOMPARE(file->compact(stop.get_token()).error().code, ErrorCode::Cancelled);
+            Progress progress;
+            progress.stop = stop.get_token();
+            QCOMPARE(file->merge(m_killed, progress).error().code, ErrorCode::Cancelled);
+        }
+        QVERIFY(contentOf(path) == before);
+        for (const char* suffix : {"-lock", "-journal", "-wal", "-shm"}) QVERIFY2(!fs::exists(path + suffix), suffix);
     }
 
     // The same of an export of Nsight Systems: its rows end where the file has no room for more.

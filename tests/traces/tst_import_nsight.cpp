@@ -7,15 +7,51 @@
 #include <set>
 #include <span>
 
+#include "schedules/base/step_number.h"
 #include "tests/traces/import_rig.h"
+#include "traces/analysis/device_time.h"
+#include "traces/export/kineto_writer.h"
 #include "traces/foreign/export_groups.h"
 #include "traces/import/message_pairs.h"
 #include "traces/import/nsight/nccl_calls.h"
 #include "traces/import/nsight/nvtx_payload.h"
+#include "traces/report/tables.h"
+#include "traces/store/database.h"
 
 using namespace stagewright;
 using namespace stagewright::import_rig;
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t process = std::int64_t{77} << 24; // and its main thread
+
+std::string row(const std::vector<std::int64_t>& kernel) // start, end, device, stream, correlation, name
+{
+    std::string text = "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(";
+    for (const std::int64_t value : kernel) text += std::to_string(value) + ",";
+    return text + std::to_string(process) + ");";
+}
+
+std::string launches(int count) // 20 ns before each
+{
+    std::string text;
+    for (int i = 0; i < count; ++i) text += "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(" + std::to_string(980 + 100 * i) + "," + std::to_string(990 + 100 * i) + "," + std::to_string(process) + "," + std::to_string(i + 1) + ");";
+    return text;
+}
+
+void exported(const std::string& path, const std::string& kernels, const std::string& others)
+{
+    const auto database = Database::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE).value();
+    const auto done = database->execute("BEGIN; CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES(1, 'gemm');"
+                                        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, correlationId INT, demangledName INT, globalPid INT);"
+                                        "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT, end INT, globalTid INT, correlationId INT);"
+                                        "CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, text TEXT, globalTid INT);" +
+                                        kernels + others + "COMMIT");
+    if (!done) qFatal("%s", done.error().message.c_str());
+}
+
+} // namespace
 
 class TestImportNsight : public QObject {
     Q_OBJECT
@@ -34,6 +70,78 @@ private slots:
         QVERIFY(one.run.schedule);
         QCOMPARE(one.run.timeline->spansOf(*one.run.timeline->trackOf(0, Lane::Compute))[0].duration(), Nanos{200});
         QVERIFY(one.run.timeline->hasMemory());
+    }
+
+    // One process with GPUs that take turns: each has lanes and figures of its own.
+    void gpusOfOneProcess()
+    {
+        const QTemporaryDir folder;
+        const std::string path = folder.filePath("two.sqlite").toStdString();
+        std::string kernels;
+        for (int i = 0; i < 10; ++i) kernels += row({1000 + 100 * i, 1100 + 100 * i, i % 2, 7, i + 1, 1});
+        exported(path, kernels, launches(10));
+        const ImportResult result = imported({path});
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        const Timeline& timeline = *result.runs[0].run.timeline;
+        QCOMPARE(timeline.ranks(), 1);
+        std::vector<std::string> names;
+        for (const Track& track : timeline.tracks())
+            if (track.lane == Lane::Kernel) names.push_back(track.name);
+        QVERIFY((names == std::vector<std::string>{"rank 0 GPU 0 stream 7", "rank 0 GPU 1 stream 7"}));
+        const auto times = analyseDeviceTime(timeline, 0);
+        QCOMPARE(times.size(), std::size_t{2});
+        for (std::size_t gpu = 0; gpu < times.size(); ++gpu) {
+            QCOMPARE(times[gpu].gpu, static_cast<int>(gpu));
+            QCOMPARE(times[gpu].computing, Nanos{500});
+            QCOMPARE(times[gpu].window(), Nanos{1000});
+        }
+        const ReportTable table = reportTable(*findAnalysis("device_time"), result.runs[0].run, 0);
+        QCOMPARE(shownColumns(table).size(), table.columns.size());
+        const QTemporaryDir traces;
+        const std::string kineto = traces.filePath("traces").toStdString();
+        QVERIFY(writeKinetoFolder(result.runs[0].run, kineto).has_value());
+        QCOMPARE(analyseDeviceTime(*imported({kineto}).runs.at(0).run.timeline, 0).size(), std::size_t{2});
+        // with one GPU nothing has its number
+        std::string alone;
+        for (int i = 0; i < 4; ++i) alone += row({1000 + 100 * i, 1100 + 100 * i, 1, 7, i + 1, 1});
+        const std::string other = folder.filePath("one.sqlite").toStdString();
+        exported(other, alone, launches(4));
+        const ImportResult one = imported({other});
+        const ReportTable without = reportTable(*findAnalysis("device_time"), one.runs.at(0).run, 0);
+        QCOMPARE(shownColumns(without).size(), without.columns.size() - 1);
+        QCOMPARE(analyseDeviceTime(*one.runs[0].run.timeline, 0).at(0).gpu, -1);
+    }
+
+    // Kernels are in the step of their launch though they run in the next, and those from before the first in none.
+    void stepsAreThoseOfTheLaunch_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::newRow("PyTorch's profiler") << "ProfilerStep#%1";
+    }
+    void stepsAreThoseOfTheLaunch()
+    {
+        QFETCH(const QString, name);
+        const QTemporaryDir folder;
+        const std::string path = folder.filePath("steps.sqlite").toStdString();
+        std::string kernels = row({1050, 1100, 0, 7, 900, 1}), calls, ranges;
+        for (int step = 0; step < 3; ++step) {
+            const int host = 1000 * (step + 1);
+            ranges += "INSERT INTO NVTX_EVENTS VALUES(" + std::to_string(host) + "," + std::to_string(host + 999) + ",59,'" + name.arg(5 + step).toStdString() + "'," + std::to_string(process) + ");";
+            for (int i = 0; i < 4; ++i) {
+                kernels += row({host + 1100 + 200 * i, host + 1280 + 200 * i, 0, 7, 10 * step + i + 1, 1});
+                calls += "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(" + std::to_string(host + 50 + 10 * i) + "," + std::to_string(host + 55 + 10 * i) + "," + std::to_string(process) + "," + std::to_string(10 * step + i + 1) + ");";
+            }
+        }
+        exported(path, kernels, calls + ranges);
+        const ImportResult result = imported({path});
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        const Timeline& timeline = *result.runs[0].run.timeline;
+        QCOMPARE(timeline.steps(), 3);
+        std::map<int, int> count;
+        for (const Track& track : timeline.tracks())
+            if (track.lane == Lane::Kernel)
+                for (const Span& span : timeline.spansOf(track)) ++count[span.step];
+        QVERIFY((count == std::map<int, int>{{outsideSteps, 1}, {0, 4}, {1, 4}, {2, 4}}));
     }
 
     // Two nodes export a file each; the clock of one is 4 ms ahead.

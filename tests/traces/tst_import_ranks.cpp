@@ -166,6 +166,94 @@ private slots:
         }
     }
 
+    // Ids of operators are of a process, too: work without a call is tied to its own rank's operator, and to none where nothing says whose it is.
+    void externalIdsAreOfTheirProcess_data()
+    {
+        QTest::addColumn<QString>("host");
+        QTest::addColumn<QString>("device");
+        QTest::addColumn<bool>("calls");
+        QTest::newRow("tags") << "'[TP0%1] 4000'"
+                              << "'[TP0%1] 0'" << true;
+        QTest::newRow("tags without calls") << "'[TP0%1] 4000'"
+                                            << "'[TP0%1] 0'" << false;
+        QTest::newRow("processes with a GPU each") << "400%1"
+                                                   << "%1" << true;
+        QTest::newRow("nothing says whose") << "400%1"
+                                            << "%1" << false;
+    }
+    void externalIdsAreOfTheirProcess()
+    {
+        QFETCH(const QString, host);
+        QFETCH(const QString, device);
+        QFETCH(const bool, calls);
+        std::string events;
+        for (const int rank : {1, 0}) {
+            const std::string process = host.arg(rank).toStdString(), gpu = device.arg(rank).toStdString();
+            for (int call = 0; call < 3 && calls; ++call) {
+                const int number = 1 + call + 10 * rank;
+                events += eventOf("cuda_runtime", "cudaLaunchKernel", process, 40, 1000 + 100 * call, 5, correlated(number)) + eventOf("kernel", "gemm", gpu, 7, 1040 + 100 * call, 50, correlated(number));
+            }
+            for (int round = 0; round < 3; ++round) {
+                const int at = 5000 + 1000 * round + 100 * rank;
+                const std::string id = "'External id':" + std::to_string(7 + round);
+                events += eventOf("cpu_op", "aten::copy_", process, 40, at, 30, id) + eventOf("kernel", "lonely", gpu, 7, at + 40 + 3 * rank, 20, id);
+            }
+        }
+        const ImportResult result = importedText(traceOf(events, "'distributedInfo':{'backend':'nccl','rank':0,'world_size':2},"), "merged.json");
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        const Timeline& timeline = *result.runs[0].run.timeline;
+        int tied = 0;
+        for (const Edge& edge : timeline.edges()) {
+            const Span& work = timeline.spans()[edge.to];
+            if (edge.kind != EdgeKind::Launch || timeline.nameOf(work) != "lonely") continue;
+            const Nanos since = work.start - edge.arrival;
+            QVERIFY2(since == 40'000 || since == 43'000, std::to_string(since).c_str()); // of the other rank it would be 60 µs before, or 140 after
+            if (calls || host.contains("TP")) QCOMPARE(since, timeline.trackOf(edge.to).rank == 0 ? Nanos{40'000} : Nanos{43'000});
+            ++tied;
+        }
+        QCOMPARE(tied, calls || host.contains("TP") ? 6 : 0);
+    }
+
+    // What stands before the events is read, or left out by name, however large it is.
+    void membersOfAnySize_data()
+    {
+        QTest::addColumn<int>("size");
+        QTest::addColumn<QString>("kind");
+        for (const char* kind : {"text", "escapes", "list", "nested"}) {
+            QTest::addRow("%s of a megabyte", kind) << 1'000'000 << QString::fromLatin1(kind);
+            QTest::addRow("%s of 33 MiB", kind) << (33 << 20) << QString::fromLatin1(kind);
+            QTest::addRow("%s of 33 MiB that does not end", kind) << -(33 << 20) << QString::fromLatin1(kind);
+        }
+    }
+    void membersOfAnySize()
+    {
+        QFETCH(const int, size);
+        QFETCH(const QString, kind);
+        const auto many = static_cast<std::size_t>(std::abs(size));
+        std::string member;
+        if (kind == "text" || kind == "escapes") {
+            const std::string one = kind == "text" ? "x]}[{" : "\\\"\\\\";
+            for (member = "'"; member.size() < many;) member += one;
+            if (size > 0) member += "'";
+        } else {
+            const std::string one = kind == "list" ? "1234567,'a]',{}," : "{'a':[{'b':'}'}]},";
+            for (member = "["; member.size() < many;) member += one;
+            member += size > 0 ? "0]" : "0";
+        }
+        const std::string text = quoted("{'big':" + member + ",'distributedInfo':{'rank':3,'world_size':4},'traceEvents':[" + eventOf("kernel", "gemm", "0", 7, 1000, 10, correlated(1)) + "{'ph':'M','name':'end','pid':1,'tid':1}]}");
+        const auto read = readText(text);
+        if (size < 0) {
+            QVERIFY(!read.has_value());
+            QCOMPARE(read.error().code, ErrorCode::Unreadable);
+            return;
+        }
+        QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
+        QCOMPARE(read->ranks.front().rank, 3);
+        QCOMPARE(read->ranks.front().device.size(), std::size_t{1});
+        const auto& notes = read->ranks.front().notes;
+        QCOMPARE(std::count(notes.begin(), notes.end(), "big is larger than 32 MiB, so it was not read"), size > (32 << 20) ? 1 : 0);
+    }
+
     void clocksFollowTheEndsOfCollectives_data()
     {
         QTest::addColumn<int>("ahead");

@@ -8,6 +8,7 @@
 #include "widgets/panel/op_query.h"
 #include "widgets/readable.h"
 #include "widgets/timeline/aggregate_table.h"
+#include "widgets/timeline/device_bar.h"
 #include "widgets/timeline/lane_painter.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/rank_busy.h"
@@ -141,6 +142,43 @@ private slots:
         PanelRank unknown = rank;
         unknown.deviceBusy.reset();
         QCOMPARE(busyText(busyOf(shown.panel(), unknown)), QStringLiteral("–"));
+    }
+
+    // Two GPUs of a process that take turns: each is busy half of the time, and so is the rank, whose row says what its figure is.
+    void gpusHaveTheirOwnShare()
+    {
+        TimelineBuilder builder(Provenance::Imported, "wall", 2);
+        const auto add = [&](int rank, const char* track, Lane lane, Nanos begin, Nanos end) {
+            Span span;
+            span.start = begin * us;
+            span.end = end * us;
+            span.label = builder.intern("gemm") & 0xffffffu;
+            builder.addSpan(builder.addTrack(rank, lane, track), span);
+        };
+        for (int i = 0; i < 10; ++i) add(0, i % 2 == 0 ? "rank 0 GPU 0 stream 7" : "rank 0 GPU 1 stream 7", Lane::Kernel, 100 * i, 100 * i + 100);
+        add(0, "rank 0 GPU 1 stream 9", Lane::Kernel, 100, 150); // beside another of its GPU
+        add(0, "rank 0 GPU 0 stream 7", Lane::Copy, 0, 50);
+        add(1, "rank 1 stream 7", Lane::Kernel, 0, 250);
+        const Sample run{builder.build().value()};
+        LanesView shown(run);
+        const PanelRank& rank = shown.panel().ranks[0];
+        QCOMPARE(rank.gpus.size(), std::size_t{2});
+        for (const PanelRank::GpuBusy& one : rank.gpus) QCOMPARE(one.share, 0.5);
+        QCOMPARE(*rank.deviceBusy, 0.5);
+        QCOMPARE(rank.subtitle, QStringLiteral("mean of 2 GPUs"));
+        QStringList shares;
+        for (std::size_t lane = 0; lane < rank.lanes.size(); ++lane) {
+            const auto busy = gpuBusyAt(rank, lane);
+            shares << laneTitle({0, rank.lanes[lane].lane, rank.lanes[lane].track}) + (busy ? QStringLiteral(" ") + busyText(*busy, 0) : QString());
+        }
+        QCOMPARE(shares.filter(QStringLiteral("%")), (QStringList{"GPU 0 stream 7 50 %", "GPU 1 stream 7 50 %"}));
+        QString card;
+        for (const auto& [title, value] : deviceCard(shown.panel(), 0, 10 * us, TimeOrigin::Run).rows) card += title + QLatin1Char(' ') + value + QLatin1Char(';');
+        QVERIFY2(card.contains("Busy, mean 50.0 %;GPU 0 busy 50.0 %;GPU 1 busy 50.0 %;"), qPrintable(card));
+        const PanelRank& other = shown.panel().ranks[1];
+        QVERIFY(other.gpus.empty() && other.subtitle.isEmpty());
+        QCOMPARE(*other.deviceBusy, 0.25);
+        QVERIFY(!shown.painted(Theme::light()).isNull());
     }
 
     void barShowsWhatComputesFirst()
