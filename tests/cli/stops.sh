@@ -74,6 +74,39 @@ expect_json 2 runs 0 run
 run stagewright runs result.stagewright --json
 expect_json 2 runs
 
+# a change of a file: it is all there or not at all, says so if it is, and neither a lock nor a journal stays. Both may come first, the signal and the end.
+changing() { [ -e result.stagewright-lock ]; }
+names_of() { find . -path ./output -prune -o -printf '%p\n' | sort; }
+# changed FROM RUNS WORDS...: result.stagewright is a copy of FROM; with the change it has so many runs
+changed() {
+    local from=$1 runs=$2 before count
+    shift 2
+    rm -f result.*
+    cp "$from" result.stagewright
+    before=$(names_of)
+    stop_when changing "$@"
+    expect_that 'a code of an end or of a stop' [ $rc = 0 -o $rc = 130 ]
+    expect_same "$(names_of)" "$before"
+    if cmp -s "$from" result.stagewright; then
+        expect_code 130
+        expect_err cancelled
+        return
+    fi
+    echo "done before the signal came: $last"
+    run stagewright runs result.stagewright --verify --json
+    expect_code 0
+    count=$(grep -c '"run":' <<<"$out" || true)
+    expect_same "$count" "$runs"
+}
+stagewright simulate --schedule zb-h1 -o small.stagewright >/dev/null 2>&1
+for size in 8 32; do
+    made $size
+    changed small.stagewright 2 runs result.stagewright --merge run$size.stagewright
+    changed run$size.stagewright 1 runs result.stagewright --compact
+    changed run$size.stagewright 0 runs result.stagewright --delete 1
+done
+rm -f result.*
+
 # an unwritable output is reported before the traces are read
 run stagewright import traces8 --progress jsonl -o no/such/folder/result.stagewright
 expect_code 3
