@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -25,6 +26,7 @@
 
 #include "app/launch/program_path.h"
 #include "schedules/base/open_files.h"
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 
 extern char** environ;
@@ -39,7 +41,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds patience{10}; // after a stop request
 constexpr std::chrono::seconds afterTerm{2}; // after SIGTERM
-constexpr double beginSeconds = 6;           // for all processes to meet, where few files may be open
+constexpr double beginSeconds = 6;           // for all processes to meet, where a limit is low
 constexpr int interrupted = 130;             // this program's exit code, not mpirun's for SIGINT
 
 // Open MPI 4.1 needs 34 files at once for two processes, and may wait for ever where it gets fewer.
@@ -47,6 +49,15 @@ bool fewFiles(int processes)
 {
     rlimit limit{};
     return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 25 + 5 * static_cast<rlim_t>(processes);
+}
+
+// What mpirun may have too little of, with what came of it; nothing: neither limit is low. It makes files of 4 MiB, and may wait for ever without them.
+std::optional<Error> tooLowLimit(int processes, const std::string& what)
+{
+    constexpr std::uint64_t enough = std::uint64_t{64} << 20;
+    if (fewFiles(processes)) return tooManyOpenFiles(EMFILE, what);
+    if (const auto most = largestFile(); most && *most < enough) return Error{ErrorCode::Unavailable, fmt::format("{}: files may have {} here, and mpirun makes some of 4 MiB and more", what, formatBytes(static_cast<Bytes>(*most))), "raise the limit: ulimit -f unlimited"};
+    return std::nullopt;
 }
 
 // Ends a process and its group after this program, however that ends: a process of its own, which waits for the end of a pipe. mpirun passes the end of
@@ -170,7 +181,7 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
     }
     const GroupGuard guard(child);
     const auto begin = Clock::now();
-    const bool few = fewFiles(run.processes);
+    const bool low = tooLowLimit(run.processes, {}).has_value();
     std::optional<Clock::time_point> asked;
     std::optional<Clock::time_point> ended;
     bool begun = false;
@@ -180,7 +191,7 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
         const pid_t waited = ::waitpid(child, &status, WNOHANG);
         if (waited == child || (waited < 0 && errno != EINTR)) break;
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        begun = begun || !few || !run.joined || run.joined();
+        begun = begun || !low || !run.joined || run.joined();
         if (!begun && !asked && secondsSince(begin) > beginSeconds) late = true;
         if ((late || stop.stop_requested()) && !asked) {
             asked = Clock::now();
@@ -195,14 +206,14 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
     }
     ::kill(-child, SIGKILL); // what it left behind
     if (input[1] >= 0) ::close(input[1]);
-    if (late) return tl::unexpected(*tooManyOpenFiles(EMFILE, fmt::format("mpirun has not brought {} processes together within {:.0f} s", run.processes, beginSeconds)));
+    if (late) return tl::unexpected(*tooLowLimit(run.processes, fmt::format("mpirun has not brought {} processes together within {:.0f} s", run.processes, beginSeconds)));
     if (!WIFEXITED(status)) return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
     constexpr int ofMpirun = 1; // its own code, where a process has none
     const bool met = !run.joined || run.joined();
     const bool ran = !run.started || run.started();
-    if (!met && !stop.stop_requested() && WEXITSTATUS(status) != 0 && (!ran || WEXITSTATUS(status) == ofMpirun)) {
+    if (!met && !stop.stop_requested() && WEXITSTATUS(status) != 0 && (low || !ran || WEXITSTATUS(status) == ofMpirun)) {
         const std::string what = fmt::format("mpirun ended with code {} {}", WEXITSTATUS(status), ran ? "before its processes had met" : "and started no process");
-        if (few) return tl::unexpected(*tooManyOpenFiles(EMFILE, what));
+        if (auto limit = tooLowLimit(run.processes, what)) return tl::unexpected(std::move(*limit));
         return fail(ErrorCode::Unavailable, what, "see what it printed above; limits of processes, files and memory are shown by ulimit -a");
     }
     constexpr int bySignal = 128; // of one of the processes: mpirun adds the signal

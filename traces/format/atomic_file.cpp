@@ -28,8 +28,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 tl::unexpected<Error> failure(const std::string& path, int problem)
 {
-    const bool full = problem == ENOSPC || problem == EDQUOT || problem == EFBIG;
-    if (full) return fail(ErrorCode::Failed, "file " + path + ": the disk is full", "free some space or choose another location");
+    if (auto full = noRoomLeft(problem, "file " + path)) return tl::unexpected(std::move(*full));
     return fail(ErrorCode::Failed, "file " + path + ": " + std::strerror(problem), "choose another location");
 }
 

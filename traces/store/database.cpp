@@ -21,15 +21,6 @@ namespace {
 
 constexpr int instructionsBetween = 10000; // of SQLite, between two questions of a Watch
 
-struct NoRoom {
-    int problem;
-    const char* what;
-    const char* remedy;
-};
-constexpr NoRoom noRoom[] = {{ENOSPC, "the disk is full", "free some space"},
-                             {EDQUOT, "the quota of disk space is used up", "free some space, or choose a file on another disk"},
-                             {EFBIG, "it may not become larger", "raise the limit: ulimit -f unlimited"}};
-
 Error errorOf(sqlite3* handle, int code, const std::string& path)
 {
     std::string message = "file " + path + ": ";
@@ -37,10 +28,9 @@ Error errorOf(sqlite3* handle, int code, const std::string& path)
     switch (code & 0xff) {
     case SQLITE_FULL:
         if (temporaryFilesWereFull()) return {ErrorCode::Failed, message + "this needs more temporary files on the disk than a file of its size may", "ask for less; if nothing was asked, the file is damaged or made to do so"};
-        return {ErrorCode::Failed, message + "the disk is full", "free some space"};
+        return *noRoomLeft(ENOSPC, "file " + path);
     case SQLITE_IOERR:
-        for (const auto& [problem, what, remedy] : noRoom)
-            if (handle != nullptr && sqlite3_system_errno(handle) == problem) return {ErrorCode::Failed, message + what, remedy};
+        if (auto full = noRoomLeft(code == SQLITE_IOERR_WRITE ? problemOfLastWrite() : handle != nullptr ? sqlite3_system_errno(handle) : 0, "file " + path)) return std::move(*full);
         return {ErrorCode::Failed, message + "input or output failed (" + reason + ")",
                 "check the disk and its free space"};
     case SQLITE_BUSY:
@@ -234,9 +224,11 @@ Result<void> Database::makeRoom()
     if (!row) return tl::unexpected(row.error());
     sqlite3_int64 bytes = (*pages)->integer(0) * m_pageSize;
     (*pages)->reset();
+    errno = 0;
     const int code = sqlite3_file_control(m_handle, "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
-    if (code != SQLITE_OK && code != SQLITE_NOTFOUND) return fail(ErrorCode::Failed, "file " + m_path + ": the disk is full", "free some space");
-    return {};
+    if (code == SQLITE_OK || code == SQLITE_NOTFOUND) return {};
+    const auto problem = noRoomLeft(errno, "file " + m_path);
+    return tl::unexpected(problem ? *problem : *noRoomLeft(ENOSPC, "file " + m_path));
 }
 
 Error Database::error(int code) const

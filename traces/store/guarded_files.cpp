@@ -54,6 +54,7 @@ GuardedFile* mainFiles = nullptr;
 std::atomic<std::int64_t> temporaryBytes = 0, mostTemporaryBytes = leastTemporaryBytes;
 thread_local int unlimited = 0;
 thread_local bool wasFull = false;
+thread_local int problemOfWrite = 0;
 
 GuardedFile* guarded(sqlite3_file* file)
 {
@@ -329,9 +330,8 @@ int writeTemporary(GuardedFile& own, const void* bytes, int count, sqlite3_int64
     return own.real->pMethods->xWrite(own.real, bytes, count, at);
 }
 
-int writeGuarded(sqlite3_file* file, const void* bytes, int count, sqlite3_int64 at)
+int writeByKind(GuardedFile& own, const void* bytes, int count, sqlite3_int64 at)
 {
-    GuardedFile& own = *guarded(file);
     switch (own.kind) {
     case FileKind::Main:
         if (at == 0 && count >= databaseHeader) return writeFirstPage(own, bytes, count);
@@ -346,6 +346,14 @@ int writeGuarded(sqlite3_file* file, const void* bytes, int count, sqlite3_int64
     case FileKind::Other: break;
     }
     return own.real->pMethods->xWrite(own.real, bytes, count, at);
+}
+
+int writeGuarded(sqlite3_file* file, const void* bytes, int count, sqlite3_int64 at)
+{
+    errno = 0;
+    const int code = writeByKind(*guarded(file), bytes, count, at);
+    if (code == SQLITE_IOERR_WRITE) problemOfWrite = errno;
+    return code;
 }
 
 int truncateFile(sqlite3_file* file, sqlite3_int64 size)
@@ -493,6 +501,11 @@ void allowTemporaryFiles(std::int64_t bytes)
 {
     for (std::int64_t most = mostTemporaryBytes; most < bytes && !mostTemporaryBytes.compare_exchange_weak(most, bytes);) {
     }
+}
+
+int problemOfLastWrite()
+{
+    return std::exchange(problemOfWrite, 0);
 }
 
 bool temporaryFilesWereFull()

@@ -31,6 +31,7 @@ bool isInWal(sqlite3* handle); // as the header of the file says
 inline constexpr std::int64_t leastTemporaryBytes = 64'000'000;
 void allowTemporaryFiles(std::int64_t bytes); // at least
 bool temporaryFilesWereFull();                // on this thread, since it was asked last
+int problemOfLastWrite();                     // errno of the last one that failed on this thread since it was asked last; 0: none
 // Without that limit on this thread, for what is known to need a copy of the file.
 class UnlimitedTemporaryFiles {
 public:

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/open_files.h"
 #include "traces/store/new_file.h"
 #include "traces/store/run_store.h"
 #include "traces/store/trust.h"
@@ -54,10 +56,9 @@ Result<void> roomForLog(const std::string& path)
     const std::string folder = std::filesystem::path(path).parent_path().string();
     const int file = ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (file < 0) return {};
-    const bool full = ::fallocate(file, 0, 0, bytes) != 0 && (errno == ENOSPC || errno == EDQUOT);
+    auto full = ::fallocate(file, 0, 0, bytes) != 0 ? noRoomLeft(errno, "file " + path) : std::nullopt;
     ::close(file);
-    if (full) return fail(ErrorCode::Failed, "file " + path + ": the disk is full", "free some space");
-    return {};
+    return full ? Result<void>(tl::unexpected(std::move(*full))) : Result<void>();
 }
 
 // How often SQLite's log has started over, as its header says.
@@ -173,6 +174,8 @@ Result<void> RunStore::mayWrite()
 {
     if (mode == OpenMode::Read)
         return fail(ErrorCode::Usage, "file " + path + ": opened for reading only", "open it for writing");
+    if (const auto most = largestFile(); most && markOf(path).bytes > static_cast<std::int64_t>(std::min<std::uint64_t>(*most, std::numeric_limits<std::int64_t>::max())))
+        return tl::unexpected(*noRoomLeft(EFBIG, "file " + path)); // a change that fails could not be taken back
     return lock.acquire();
 }
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "schedules/base/open_files.h"
 #include "schedules/base/text.h"
 #include "traces/store/guarded_files.h"
 #include "traces/store/merge.h"
@@ -64,7 +66,7 @@ std::string roomToDelete(const std::string& path)
 // Of a full disk: with the room that is needed.
 tl::unexpected<Error> needing(Error error, std::string room)
 {
-    if (error.code == ErrorCode::Failed) error.remedy = std::move(room);
+    if (error.code == ErrorCode::Failed && error.remedy != noRoomLeft(EFBIG, {})->remedy) error.remedy = std::move(room);
     return tl::unexpected(std::move(error));
 }
 
@@ -315,7 +317,8 @@ Result<void> RunFile::change(std::int64_t id, const char* sql, const std::string
 Result<void> RunFile::remove(std::int64_t id, std::stop_token stop)
 {
     RunStore& store = *m_state->store;
-    const Watch watch(*store.database, RunStore::endOf(std::move(stop)));
+    const auto ends = RunStore::endOf(std::move(stop));
+    const Watch watch(*store.database, ends);
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
     const auto known = readRunInfo(store, id);
@@ -325,6 +328,7 @@ Result<void> RunFile::remove(std::int64_t id, std::stop_token stop)
     auto transaction = Transaction::begin(*store.database);
     if (!transaction) return tl::unexpected(transaction.error());
     auto done = removeRun(*store.database, id);
+    if (done && ends()) return fail(ErrorCode::Cancelled, "deleting was cancelled");
     if (done) done = transaction->commit();
     if (!done) return needing(std::move(done.error()), roomToDelete(path()));
     return {};
@@ -341,7 +345,8 @@ Result<void> RunFile::merge(const std::string& otherPath, const Progress& progre
 Result<void> RunFile::compact(std::stop_token stop)
 {
     RunStore& store = *m_state->store;
-    const Watch watch(*store.database, RunStore::endOf(std::move(stop)));
+    const auto ends = RunStore::endOf(std::move(stop));
+    const Watch watch(*store.database, ends);
     if (store.writers > 0)
         return fail(ErrorCode::Usage, "file " + path() + ": a run is being recorded", "compact it after the recording has ended");
     if (auto held = store.mayWrite(); !held) return held;
@@ -351,6 +356,7 @@ Result<void> RunFile::compact(std::stop_token stop)
     if (auto whole = stagewright::checkPages(*store.database, true); !whole) return whole;
     for (const std::int64_t run : *logged)
         if (auto folded = foldSteps(*store.database, run); !folded) return needing(std::move(folded.error()), roomToCompact(path()));
+    if (ends()) return fail(ErrorCode::Cancelled, "compacting was cancelled");
     if (auto dropped = store.unfolded.dropViews(*store.database); !dropped) return dropped;
     const UnlimitedTemporaryFiles copy;
     if (auto compacted = store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage)); !compacted) return needing(std::move(compacted.error()), roomToCompact(path()));

@@ -28,13 +28,13 @@ bool looksNumeric(const std::string& text)
     return !text.empty() && text.find_first_not_of("-0123456789.e+") == std::string::npos;
 }
 
-Result<RunFile::Table> ask(const RunFile& file, const std::string& query, const SqlChoice& options)
+Result<RunFile::Table> ask(const RunFile& file, const std::string& query, std::int64_t maxRows, const SqlChoice& options)
 {
-    return file.query(query, static_cast<std::size_t>(options.maxRows), {}, options.seconds > 0 ? std::optional(options.seconds) : std::nullopt);
+    return file.query(query, static_cast<std::size_t>(maxRows), {}, options.seconds > 0 ? std::optional(options.seconds) : std::nullopt);
 }
 
-// Cells are texts; with each the type that SQLite gives it.
-Result<Json> typedRows(const RunFile& file, std::string query, std::size_t columns, const SqlChoice& options)
+// Cells are texts; behind each the type that SQLite gives it.
+Result<RunFile::Table> askTyped(const RunFile& file, std::string query, std::size_t columns, const SqlChoice& options)
 {
     while (!query.empty() && (query.back() == ';' || isBlank(query.back()))) query.pop_back();
     std::string names, values;
@@ -42,25 +42,24 @@ Result<Json> typedRows(const RunFile& file, std::string query, std::size_t colum
         names += fmt::format("{}c{}", i ? "," : "", i);
         values += fmt::format("{}c{},typeof(c{})", i ? "," : "", i, i);
     }
-    auto table = ask(file, fmt::format("WITH q({}) AS ({}\n) SELECT {} FROM q", names, query, values), options);
-    if (!table) return tl::unexpected(std::move(table.error()));
-    Json rows = Json::array();
-    for (const auto& cells : table->rows) {
-        Json row = Json::array();
-        for (std::size_t i = 0; i + 1 < cells.size(); i += 2) {
-            const std::string& type = cells[i + 1];
-            if (type == "null")
-                row.push_back(nullptr);
-            else if (type == "integer")
-                row.push_back(std::strtoll(cells[i].c_str(), nullptr, 10));
-            else if (type == "real")
-                row.push_back(std::strtod(cells[i].c_str(), nullptr)); // one that is not finite is null in JSON
-            else
-                row.push_back(cells[i]);
-        }
-        rows.push_back(std::move(row));
+    return ask(file, fmt::format("WITH q({}) AS ({}\n) SELECT {} FROM q", names, query, values), options.maxRows, options);
+}
+
+Json typedRow(const std::vector<std::string>& cells)
+{
+    Json row = Json::array();
+    for (std::size_t i = 0; i + 1 < cells.size(); i += 2) {
+        const std::string& type = cells[i + 1];
+        if (type == "null")
+            row.push_back(nullptr);
+        else if (type == "integer")
+            row.push_back(std::strtoll(cells[i].c_str(), nullptr, 10));
+        else if (type == "real")
+            row.push_back(std::strtod(cells[i].c_str(), nullptr)); // one that is not finite is null in JSON
+        else
+            row.push_back(cells[i]);
     }
-    return rows;
+    return row;
 }
 
 Result<int> runSql(const SqlChoice& options, Session& session)
@@ -68,12 +67,18 @@ Result<int> runSql(const SqlChoice& options, Session& session)
     if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
     auto file = openRunFile(options.file);
     if (!file) return tl::unexpected(std::move(file.error()));
-    auto table = ask(**file, options.query, options);
+    auto table = ask(**file, options.query, session.json ? 0 : options.maxRows, options); // of JSON the columns
     if (!table) return tl::unexpected(std::move(table.error()));
     if (session.json) {
-        auto rows = typedRows(**file, options.query, table->columns.size(), options);
-        if (!rows) return tl::unexpected(std::move(rows.error()));
-        session.answer({{"columns", table->columns}, {"rows", std::move(*rows)}});
+        auto typed = askTyped(**file, options.query, table->columns.size(), options);
+        if (!typed) return tl::unexpected(std::move(typed.error()));
+        table->rows = std::move(typed->rows);
+        table->truncated = typed->truncated;
+        auto written = session.answer({{"columns", table->columns}}, "rows", [&](const Session::ItemSink& item) -> Result<void> {
+            for (const auto& cells : table->rows) item(typedRow(cells));
+            return {};
+        });
+        if (!written) return tl::unexpected(std::move(written.error()));
     } else if (options.csv) {
         session.out(csvLine(table->columns));
         for (const auto& row : table->rows) session.out(csvLine(row));
@@ -84,9 +89,10 @@ Result<int> runSql(const SqlChoice& options, Session& session)
             for (const auto& row : table->rows) numeric = numeric && (row[i].empty() || looksNumeric(row[i]));
             columns.push_back({table->columns[i], numeric ? Table::Align::Right : Table::Align::Left});
         }
-        Table text(std::move(columns));
-        for (auto& row : table->rows) text.add(std::move(row));
-        session.out(text.text(session.colourOut()));
+        Table text(std::move(columns)); // line by line: all of it at once may be more than the rows are
+        for (const auto& row : table->rows) text.measure(row);
+        session.out(text.titles(session.colourOut()));
+        for (const auto& row : table->rows) session.out(text.line(row, Tint::None, session.colourOut()));
     }
     if (table->truncated && table->rows.size() < static_cast<std::size_t>(options.maxRows))
         session.warn(fmt::format("stopped after {} rows, which have more than 256 MiB; ask for less of each", table->rows.size()));
