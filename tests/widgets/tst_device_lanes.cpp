@@ -163,7 +163,7 @@ private slots:
         LanesView shown(run);
         const PanelRank& rank = shown.panel().ranks[0];
         QCOMPARE(rank.gpus.size(), std::size_t{2});
-        for (const PanelRank::GpuBusy& one : rank.gpus) QCOMPARE(one.share, 0.5);
+        for (const PanelRank::Gpu& one : rank.gpus) QCOMPARE(one.busy, 0.5);
         QCOMPARE(*rank.deviceBusy, 0.5);
         QCOMPARE(rank.subtitle, QStringLiteral("mean of 2 GPUs"));
         QStringList shares;
@@ -175,6 +175,11 @@ private slots:
         QString card;
         for (const auto& [title, value] : deviceCard(shown.panel(), 0, 10 * us, TimeOrigin::Run).rows) card += title + QLatin1Char(' ') + value + QLatin1Char(';');
         QVERIFY2(card.contains("Busy, mean 50.0 %;GPU 0 busy 50.0 %;GPU 1 busy 50.0 %;"), qPrintable(card));
+        const AggregateTable table = aggregateTable(shown.view.panels(), {{{0, 500 * us}, 0, 1}}, nullptr, AggregateBy::Rank);
+        QCOMPARE(table.rankTime, 3 * 500 * us); // of three GPUs
+        Nanos idle = 0;
+        for (const AggregateLine& line : table.lines) idle += line.what == AggregateLine::What::Idle ? line.total : 0;
+        QCOMPARE(idle, (200 + 300 + 250) * us);
         const PanelRank& other = shown.panel().ranks[1];
         QVERIFY(other.gpus.empty() && other.subtitle.isEmpty());
         QCOMPARE(*other.deviceBusy, 0.25);

@@ -123,7 +123,7 @@ void explain(DeviceChanges& out)
         kernel += fmt::format(": it runs in {} only", most.callsA == 0 ? "B" : "A");
     else
         kernel += fmt::format(": {} {} {}, {} each {} {}", counted(most.callsB, "call"), most.callsA == most.callsB ? "as well as" : "instead of", most.callsA, mean(most.totalB, most.callsB),
-                            mean(most.totalA, most.callsA) == mean(most.totalB, most.callsB) ? "as well as" : "instead of", mean(most.totalA, most.callsA));
+                              mean(most.totalA, most.callsA) == mean(most.totalB, most.callsB) ? "as well as" : "instead of", mean(most.totalA, most.callsA));
     if (most.placed())
         kernel += fmt::format("; most of all call {} of {} on rank {}: {} instead of {}", most.most->place, most.most->calls, most.most->rank, formatDuration(most.most->b), formatDuration(most.most->a));
     out.why.push_back(std::move(kernel));
@@ -178,7 +178,7 @@ DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, in
     explain(out);
     if (x.graphs > 0 || y.graphs > 0)
         out.why.push_back(fmt::format("what computes and what communicates is unknown in {}: CUDA graphs were traced as a whole; record again with --cuda-graph-trace=node", y.graphs == 0 ? "A" : x.graphs == 0 ? "B"
-                                                                                                                                                                                                         : "A and B"));
+                                                                                                                                                                                                                 : "A and B"));
     return out;
 }
 

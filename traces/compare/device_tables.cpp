@@ -56,7 +56,7 @@ DeviceTable figuresTable(const DeviceChanges& changes, const std::string& b)
     for (const DeviceFigure& one : changes.figures) {
         const auto change = one.change();
         table.rows.push_back({{one.title, known(one.a), known(one.b), change ? changeText(*change) : "–", !one.noise || !change ? "–" : one.beyondNoise() ? "yes"
-                                                                                                                                                        : "no"},
+                                                                                                                                                          : "no"},
                               change.value_or(0),
                               nullptr});
     }

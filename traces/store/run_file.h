@@ -165,9 +165,9 @@ public:
     Result<std::unique_ptr<RunWriter>> begin(const Run& header);
     Result<void> rename(std::int64_t id, const std::string& name);
     Result<void> annotate(std::int64_t id, const std::string& note);
-    Result<void> remove(std::int64_t id, std::stop_token stop = {}); // Cancelled: nothing is removed
+    Result<void> remove(std::int64_t id, std::stop_token stop = {});                 // Cancelled: nothing is removed
     Result<void> merge(const std::string& otherPath, const Progress& progress = {}); // appends its runs under new ids, all or none
-    Result<void> compact(std::stop_token stop = {}); // Cancelled: the file is as it was, but for steps that were folded
+    Result<void> compact(std::stop_token stop = {});                                 // Cancelled: the file is as it was, but for steps that were folded
 
     // Notes of a run: its own, then, if requested, the op notes of the other runs of the same
     // schedule in this file (Note::fromRun). A file of version 1 or 2 has none; opening it for writing

@@ -84,7 +84,7 @@ public:
         }
     }
 
-    // Kernels and copies; idle while none of them runs. Stages and microbatches are unknown: then by class.
+    // Kernels and copies; idle while none of them runs, each GPU by itself. Stages and microbatches are unknown: then by class.
     void addDevices(const TimelinePanel& panel, int panelIndex, const PanelRank& rank, const TimeRange& range)
     {
         for (const PanelLane& lane : rank.lanes) {
@@ -105,10 +105,17 @@ public:
                 m_devices.insert(panelIndex);
             }
         }
+        if (rank.gpus.empty()) return addIdle(panelIndex, rank.device, range);
+        for (const PanelRank::Gpu& one : rank.gpus) addIdle(panelIndex, one.device, range);
+        m_table.rankTime += static_cast<Nanos>(rank.gpus.size() - 1) * range.duration();
+    }
+
+    void addIdle(int panelIndex, const LaneData& device, const TimeRange& range)
+    {
         Nanos at = range.begin;
-        const auto& busy = rank.device.slices();
+        const auto& busy = device.slices();
         if (busy.empty()) return; // of a run too large for it
-        for (std::size_t i = rank.device.firstEndingAfter(range.begin); i < busy.size() && busy[i].begin() < range.end; ++i) {
+        for (std::size_t i = device.firstEndingAfter(range.begin); i < busy.size() && busy[i].begin() < range.end; ++i) {
             if (busy[i].begin() > at) add(AggregateLine::What::Idle, panelIndex, 0, 0, busy[i].begin() - at);
             at = std::max(at, busy[i].end());
         }

@@ -8,7 +8,6 @@
 
 #include <QCoreApplication>
 
-#include "traces/analysis/coverage.h"
 #include "traces/analysis/kernel_spans.h"
 
 namespace stagewright {
@@ -47,17 +46,13 @@ bool isOfDevice(const PanelLane& lane) { return lane.lane == Lane::Kernel || lan
 
 int gpuOfLane(const PanelRank& row, const PanelLane& lane) { return gpuOf(Track{row.rank, lane.lane, lane.track}); }
 
-} // namespace
-
-void fillDevice(PanelRank& row, Nanos extent)
+// What these lanes do, one class at a time; returns how long any of them does something.
+Nanos fillBar(LaneData& bar, const std::vector<const PanelLane*>& lanes)
 {
-    std::map<int, Coverage> byGpu;
     std::array<std::vector<Piece>, 3> parts; // computing, communication, copy engines
-    for (const PanelLane& lane : row.lanes) {
-        if (!isOfDevice(lane)) continue;
-        Coverage& gpu = byGpu[gpuOfLane(row, lane)];
+    for (const PanelLane* one : lanes) {
+        const PanelLane& lane = *one;
         for (const Slice& slice : lane.data.slices()) {
-            gpu.add(slice.begin(), slice.end());
             const std::size_t part = lane.lane == Lane::Copy ? 2 : isCommunication(static_cast<KernelClass>(slice.kind)) ? 1
                                                                                                                          : 0;
             parts[part].push_back({slice.begin(), slice.end(), static_cast<std::uint8_t>(slice.kind)});
@@ -73,20 +68,40 @@ void fillDevice(PanelRank& row, Nanos extent)
         std::erase_if(part, [](const Piece& piece) { return piece.end <= piece.begin; });
     }
     Nanos busy = 0;
-    row.device.setLook(LaneLook::Classes);
+    bar.setLook(LaneLook::Classes);
     for (const Piece& piece : laidOver(laidOver(parts[0], parts[1]), parts[2])) {
         Span span;
         span.start = piece.begin;
         span.end = piece.end;
-        row.device.appendLoose(span, 0, 0, piece.ink);
+        bar.appendLoose(span, 0, 0, piece.ink);
         busy += piece.end - piece.begin;
     }
+    return busy;
+}
+
+} // namespace
+
+void fillDevice(PanelRank& row, Nanos extent)
+{
+    std::vector<const PanelLane*> all;
+    std::map<int, std::vector<const PanelLane*>> byGpu;
+    for (const PanelLane& lane : row.lanes) {
+        if (!isOfDevice(lane)) continue;
+        all.push_back(&lane);
+        if (lane.data.size() > 0) byGpu[gpuOfLane(row, lane)].push_back(&lane);
+    }
+    const Nanos busy = fillBar(row.device, all);
     if (row.device.size() == 0 || extent <= 0) return;
     const auto share = [extent](Nanos time) { return static_cast<double>(time) / static_cast<double>(extent); };
     row.deviceBusy = share(busy);
     if (byGpu.size() < 2) return;
     double sum = 0;
-    for (auto& [gpu, covered] : byGpu) sum += row.gpus.emplace_back(PanelRank::GpuBusy{gpu, share(covered.total())}).share;
+    for (const auto& [gpu, lanes] : byGpu) {
+        PanelRank::Gpu& one = row.gpus.emplace_back();
+        one.gpu = gpu;
+        one.busy = share(fillBar(one.device, lanes));
+        sum += one.busy;
+    }
     row.deviceBusy = sum / static_cast<double>(row.gpus.size());
 }
 
@@ -101,8 +116,8 @@ std::optional<double> gpuBusyAt(const PanelRank& rank, std::size_t lane)
     const int gpu = gpuOfLane(rank, rank.lanes[lane]);
     for (std::size_t before = 0; before < lane; ++before)
         if (isOfDevice(rank.lanes[before]) && gpuOfLane(rank, rank.lanes[before]) == gpu) return std::nullopt;
-    for (const PanelRank::GpuBusy& one : rank.gpus)
-        if (one.gpu == gpu) return one.share;
+    for (const PanelRank::Gpu& one : rank.gpus)
+        if (one.gpu == gpu) return one.busy;
     return std::nullopt;
 }
 

@@ -190,7 +190,7 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
     card.rows.emplace_back(SpanCardWords::tr("At"), momentText(panel.shownTime(axisTime, from), resolution, panel.units));
     if (rank.deviceBusy) card.rows.emplace_back(rank.gpus.empty() ? SpanCardWords::tr("Busy") : SpanCardWords::tr("Busy, mean"), percentText(*rank.deviceBusy));
-    for (const PanelRank::GpuBusy& one : rank.gpus) card.rows.emplace_back(SpanCardWords::tr("GPU %1 busy").arg(one.gpu), percentText(one.share));
+    for (const PanelRank::Gpu& one : rank.gpus) card.rows.emplace_back(SpanCardWords::tr("GPU %1 busy").arg(one.gpu), percentText(one.busy));
     bool runs = false;
     for (const PanelLane& lane : rank.lanes) {
         if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;

@@ -42,13 +42,14 @@ struct PanelRank {
     std::vector<LaneData> communication; // sub-lanes without overlap; transfers
     std::vector<PanelLane> lanes;        // by orderOf(): waits last
     LaneData device;                     // without ops: what its devices do, one class at a time: what computes before communication before copies
-    struct GpuBusy {
+    struct Gpu {
         int gpu = 0;
-        double share = 0; // as deviceBusy
+        double busy = 0; // as deviceBusy
+        LaneData device; // as the rank's
     };
-    std::vector<GpuBusy> gpus;        // without ops, of a rank with several GPUs: how busy each is, by number
+    std::vector<Gpu> gpus;            // without ops, of a rank with several GPUs, by number
     std::optional<double> deviceBusy; // without ops: share of the panel's extent in which a kernel or copy runs; of several GPUs the mean
-    int workLanes() const;               // number of `lanes` before the waits
+    int workLanes() const;            // number of `lanes` before the waits
     MemorySeries activations;
     RankPlace place; // host and dimensions of parallelism, as far as the run says
 };

@@ -82,7 +82,7 @@ public:
     void tie()
     {
         std::int64_t tied = 0;
-        std::unordered_map<std::uint32_t, std::int64_t> changed; // correlation by device span
+        std::unordered_map<std::uint32_t, std::int64_t> changed;         // correlation by device span
         std::map<std::pair<std::int64_t, std::string>, HostPlace> added; // by correlation and process
         for (const std::uint32_t i : m_alone) {
             const auto place = placeOf(i);
