@@ -88,8 +88,8 @@ recorded() {
         return
     fi
     expect_only r.stagewright
-    local told
-    told=$(announced)
+    local said
+    said=$(announced)
     open_alone r.stagewright
     [ -z "$before" ] || expect_that "with $room KB of room the runs before are as they were" [ "$(head -n "$(wc -l <<<"$before")" <<<"$there")" = "$before" ]
     while read -r run steps; do
@@ -97,7 +97,7 @@ recorded() {
         line=$(awk -v run="$run" '$1 == run' <<<"$there")
         expect_that "with $room KB of room run $run has $steps steps, not: $line" [ "$(cut -d ' ' -f 2 <<<"$line")" -ge "$steps" ]
         [ $rc = 5 ] || expect_that "run $run is complete: $line" [ "${line##* }" = complete ]
-    done <<<"$told"
+    done <<<"$said"
     expect_that "nothing is being recorded" [ "$(grep -c recording <<<"$there" || true)" = 0 ]
 }
 
