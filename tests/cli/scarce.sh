@@ -33,12 +33,12 @@ with() {
 
 # The runs that were there are there, and more if the verb succeeded.
 same_runs() {
-    local code=$rc call=$last runs
+    local code=$rc call=$last said=$err runs
     run stagewright runs out.stagewright --verify --json
     runs=$(grep -c '"run":' <<<"$out" || true)
     rc=$code
     expect_that "after $call the file is whole, with $runs runs" [ "$runs" -ge 1 -a -z "$(grep -v 'every run was read' <<<"$err" || true)" ]
-    last=$call
+    last=$call err=$said out=''
 }
 
 # every LIMIT VALUE: each verb with it
