@@ -29,8 +29,7 @@ Result<TorchSchedule> torchSchedule(const Schedule& schedule, const std::optiona
                     "use a synchronous schedule, such as 1f1b");
     auto forms = pytorchForms(schedule);
     if (!forms) return tl::unexpected(std::move(forms.error()).with(schedule.name));
-    const bool paired = std::any_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& rank) { return !rank.empty(); });
-    if (paired && version < torchWithPairs)
+    if (overlapsOps(schedule) && version < torchWithPairs)
         return fail(ErrorCode::Invalid, fmt::format("{}: overlapped pairs need PyTorch {}, and this one is {}", schedule.name, toText(torchWithPairs), toText(version)),
                     "--overlap serial writes the ops of a pair one after the other");
     if (!lowering && !isLowered(schedule)) return TorchSchedule{std::move(forms->computeOnly), "compute_only"};

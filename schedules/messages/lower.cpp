@@ -12,6 +12,7 @@
 #include "schedules/messages/lower_indexed.h"
 #include "schedules/messages/messages.h"
 #include "schedules/messages/wait_graph.h"
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/shard_rules.h"
 #include "schedules/model/work_counts.h"
@@ -346,34 +347,38 @@ Result<Schedule> lowerIndexed(const Schedule& compute, const OpIndex& index, con
 
 namespace {
 
-template <typename Dropped>
-Schedule without(const Schedule& schedule, Dropped&& dropped)
+// As without(), by kind, and counted.
+Schedule stripped(const Schedule& schedule, const std::function<bool(OpKind)>& dropped)
 {
     countWork(&WorkCounts::strips);
-    Schedule out = schedule;
-    out.paired.assign(schedule.order.size(), {});
-    for (std::size_t r = 0; r < out.order.size(); ++r) {
-        const auto& ops = schedule.order[r];
-        out.order[r].clear();
-        for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (dropped(ops[i].kind)) continue;
-            if (schedule.isPaired(static_cast<int>(r), i)) out.paired[r].push_back(static_cast<std::uint32_t>(out.order[r].size()));
-            out.order[r].push_back(ops[i]);
-        }
-    }
-    return out;
+    return without(schedule, [&](const Op& op) { return dropped(op.kind); });
 }
 
 } // namespace
 
+Lowering loweringOf(const Schedule& lists)
+{
+    constexpr int mostAhead = 4;
+    std::vector<Lowering> rules;
+    for (const LoweringRule rule : {LoweringRule::JustInTime, LoweringRule::Grouped, LoweringRule::Batched, LoweringRule::PyTorch, LoweringRule::RankParity}) rules.push_back({rule, 0, false});
+    rules.push_back({LoweringRule::PyTorch, 0, true});
+    for (int ahead = 0; ahead <= mostAhead; ++ahead) rules.push_back({LoweringRule::EagerPost, ahead, false});
+    for (const Lowering& rule : rules)
+        if (const auto made = lower(lists, rule); made && *made == lists) return rule;
+    for (std::size_t rank = 0; rank < lists.paired.size(); ++rank)
+        for (const std::uint32_t position : lists.paired[rank])
+            if (isMessage(lists.order[rank][position].kind)) return {LoweringRule::Batched, 0, false};
+    return {};
+}
+
 Schedule withoutMessages(const Schedule& schedule)
 {
-    return without(schedule, [](OpKind kind) { return isMessage(kind); });
+    return stripped(schedule, [](OpKind kind) { return isMessage(kind); });
 }
 
 Schedule withoutCollectives(const Schedule& schedule)
 {
-    return without(schedule, [](OpKind kind) { return isCollective(kind); });
+    return stripped(schedule, [](OpKind kind) { return isCollective(kind); });
 }
 
 Schedule computeOrder(const Schedule& schedule)
@@ -382,13 +387,13 @@ Schedule computeOrder(const Schedule& schedule)
     for (const auto& ops : schedule.order)
         shares = shares || std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isCollective(op.kind); });
     const bool steps = shares && schedule.weights == WeightRule::Synchronous;
-    return without(schedule, [steps](OpKind kind) { return isMessage(kind) || isCollective(kind) || (steps && isOptimizer(kind)); });
+    return stripped(schedule, [steps](OpKind kind) { return isMessage(kind) || isCollective(kind) || (steps && isOptimizer(kind)); });
 }
 
 Schedule withoutCommunication(const Schedule& schedule)
 {
     const bool copies = schedule.placement.hasCopies();
-    return without(schedule, [copies](OpKind kind) {
+    return stripped(schedule, [copies](OpKind kind) {
         return isMessage(kind) || isGather(kind) || isRelease(kind) || (isReduction(kind) && !copies);
     });
 }

@@ -48,6 +48,10 @@ ReceiveMode receivesOf(LoweringRule rule);
 // under the rules that sweep where the order deadlocks. O(ops).
 Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering);
 
+// The rule that makes these lists from their compute ops. Of lists that no rule makes: Batched where they post messages together, as these
+// then need no buffers; else JustInTime. O(rules × ops).
+Lowering loweringOf(const Schedule& lists);
+
 // Without sends and receives only, and without UNSHARD, RESHARD and REDUCE_GRAD only.
 Schedule withoutMessages(const Schedule& schedule);
 Schedule withoutCollectives(const Schedule& schedule);

@@ -15,4 +15,23 @@ std::size_t groupBegin(const Schedule& schedule, int rank, std::size_t position)
     return position;
 }
 
+Schedule without(const Schedule& schedule, const std::function<bool(const Op&)>& dropped)
+{
+    Schedule out = schedule;
+    out.paired.assign(schedule.order.size(), {});
+    for (std::size_t r = 0; r < out.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        const int rank = static_cast<int>(r);
+        out.order[r].clear();
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (dropped(ops[i])) continue;
+            std::size_t next = i;
+            while (schedule.isPaired(rank, next) && next + 1 < ops.size() && dropped(ops[next + 1])) ++next;
+            if (schedule.isPaired(rank, next)) out.paired[r].push_back(static_cast<std::uint32_t>(out.order[r].size()));
+            out.order[r].push_back(ops[i]);
+        }
+    }
+    return out;
+}
+
 } // namespace stagewright

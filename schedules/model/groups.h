@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "schedules/model/schedule.h"
 
@@ -10,5 +11,8 @@ namespace stagewright {
 
 std::size_t groupSize(const Schedule& schedule, int rank, std::size_t position);  // from `position` to the end of its group; 1: alone, or the last
 std::size_t groupBegin(const Schedule& schedule, int rank, std::size_t position); // where its group starts: `position` itself where it is alone
+
+// The schedule without the ops that `dropped` names; it may ask several times for one. What is left of a group stays together.
+Schedule without(const Schedule& schedule, const std::function<bool(const Op&)>& dropped);
 
 } // namespace stagewright

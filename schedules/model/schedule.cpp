@@ -103,9 +103,28 @@ std::int64_t shareOfSlice(std::int64_t whole, const std::vector<std::int64_t>& s
     return upTo(starts[i + 1]) - upTo(starts[i]);
 }
 
+namespace {
+
+bool overlapsNext(const Schedule& schedule, std::size_t rank, std::uint32_t position)
+{
+    const OpKind kind = schedule.order[rank][position].kind;
+    return kind != OpKind::Recompute && !isMessage(kind);
+}
+
+} // namespace
+
+bool overlapsOps(const Schedule& schedule)
+{
+    for (std::size_t rank = 0; rank < schedule.paired.size(); ++rank)
+        for (const std::uint32_t position : schedule.paired[rank])
+            if (overlapsNext(schedule, rank, position)) return true;
+    return false;
+}
+
 Schedule serialised(Schedule schedule)
 {
-    schedule.paired.clear();
+    for (std::size_t rank = 0; rank < schedule.paired.size(); ++rank)
+        std::erase_if(schedule.paired[rank], [&](std::uint32_t position) { return overlapsNext(schedule, rank, position); });
     return schedule;
 }
 

@@ -10,6 +10,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/messages/lower.h"
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/placement_of.h"
 #include "schedules/text/csv.h"
@@ -35,23 +36,11 @@ bool canBeLeftOut(OpKind kind)
 
 Schedule withoutExtras(const Schedule& given, std::set<std::string_view>& dropped)
 {
-    Schedule schedule = withoutCommunication(given);
-    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
-        std::vector<Op> kept;
-        std::vector<std::uint32_t> pairs;
-        for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
-            const Op& op = schedule.order[r][i];
-            if (canBeLeftOut(op.kind)) {
-                dropped.insert(ruleOf(op.kind).title);
-                continue;
-            }
-            if (schedule.isPaired(static_cast<int>(r), i) && !canBeLeftOut(schedule.order[r][i + 1].kind)) pairs.push_back(static_cast<std::uint32_t>(kept.size()));
-            kept.push_back(op);
-        }
-        schedule.order[r] = std::move(kept);
-        if (r < schedule.paired.size()) schedule.paired[r] = std::move(pairs);
-    }
-    return schedule;
+    return without(withoutCommunication(given), [&dropped](const Op& op) {
+        if (!canBeLeftOut(op.kind)) return false;
+        dropped.insert(ruleOf(op.kind).title);
+        return true;
+    });
 }
 
 struct Figures {
@@ -86,9 +75,7 @@ TorchVersion torchNeeded(const Schedule& schedule)
     for (const auto& list : schedule.order)
         for (const Op& op : list)
             if (isReduction(op.kind)) return torchWithReduce;
-    for (const auto& pairs : schedule.paired)
-        if (!pairs.empty()) return torchWithPairs;
-    return oldestTorch;
+    return overlapsOps(schedule) ? torchWithPairs : oldestTorch;
 }
 
 std::optional<std::string> pytorchObstacle(const Schedule& schedule)

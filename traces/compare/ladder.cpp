@@ -11,6 +11,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/messages/lower.h"
 #include "schedules/messages/messages.h"
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 #include "traces/fit/executed_run.h"
 #include "traces/step/step_ops.h"
@@ -90,27 +91,10 @@ bool hasWhole(const Schedule& schedule, OpKind kind)
     });
 }
 
-bool pairs(const Schedule& schedule)
-{
-    return std::any_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& positions) { return !positions.empty(); });
-}
-
 // The lists without gathers, reductions and optimizer steps.
 Schedule withoutState(const Schedule& schedule)
 {
-    Schedule out = schedule;
-    for (std::size_t rank = 0; rank < out.order.size(); ++rank) {
-        std::vector<Op> ops;
-        std::vector<std::uint32_t> paired;
-        for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
-            if (worksOnState(schedule.order[rank][i].kind)) continue;
-            if (schedule.isPaired(static_cast<int>(rank), i)) paired.push_back(static_cast<std::uint32_t>(ops.size()));
-            ops.push_back(schedule.order[rank][i]);
-        }
-        out.order[rank] = std::move(ops);
-        if (rank < out.paired.size()) out.paired[rank] = std::move(paired);
-    }
-    return out;
+    return without(schedule, [](const Op& op) { return worksOnState(op.kind); });
 }
 
 std::vector<std::vector<Op>> stateOps(const Schedule& schedule)
@@ -231,12 +215,12 @@ Result<Climb> climb(const ExecutedRun& runA, const ExecutedRun& runB, const std:
     CostModel costs = costsOnStagesOf(a, costsA, costsB);
     if (auto done = step(path, RungKind::Start, {}, runA.schedule, costsA); !done) return tl::unexpected(done.error());
     Schedule now = a;
-    if (!a.splitsBackward() && b.splitsBackward() && hasWhole(a, OpKind::Backward) && !pairs(a)) {
+    if (!a.splitsBackward() && b.splitsBackward() && hasWhole(a, OpKind::Backward) && !overlapsOps(a)) {
         now = splitEveryBackward(now);
         if (auto done = step(path, RungKind::Split, "the backward is split into I and W", now, costs); !done) return tl::unexpected(done.error());
     }
     const bool alike = sameKeys(now, b);
-    if (alike && now.splitsBackward() && b.splitsBackward() && !pairs(now) && !pairs(b))
+    if (alike && now.splitsBackward() && b.splitsBackward() && !overlapsOps(now) && !overlapsOps(b))
         if (auto placed = placedAs(now, b); placed && !(*placed == now)) {
             // an order that can't run does not get a rung
             if (step(path, RungKind::Place, "weight gradients placed as in B", *placed, costs)) now = std::move(*placed);

@@ -16,13 +16,6 @@ namespace stagewright {
 
 namespace {
 
-bool overlaps(const Schedule& schedule)
-{
-    for (const auto& pairs : schedule.paired)
-        if (!pairs.empty()) return true;
-    return false;
-}
-
 std::string settings(const Schedule& schedule, const std::string& builder)
 {
     return fmt::format(R"(# Into the job's configuration file, or as --parallelism.NAME VALUE on its command line.
@@ -84,7 +77,7 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
     const std::string known = recognise(schedule);
     std::string text = fmt::format("# {}\n\n{} ranks, {} stages, {} microbatches{}; written by Stagewright from {}.\n\n", schedule.name.empty() ? "Schedule" : schedule.name,
                                    schedule.ranks, schedule.stages, schedule.microbatches, known.empty() ? "" : fmt::format("; the library's {}", known), source);
-    text += fmt::format("**For PyTorch {} and later**{}. ", toText(torchNeeded(schedule)), overlaps(schedule) ? " (2.9 brought overlapped pairs)" : "");
+    text += fmt::format("**For PyTorch {} and later**{}. ", toText(torchNeeded(schedule)), overlapsOps(schedule) ? " (2.9 brought overlapped pairs)" : "");
     text += "Settings have their names in TorchTitan's `[parallelism]`, `[training]` and `[profiling]` sections. None of this was verified on the job itself.\n\n";
     text += R"(| file | what it is |
 |---|---|
@@ -109,7 +102,7 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
                 "  halves would recompute, and try without `compile` first.\n";
     else
         text += "- The backward is whole, so activation checkpointing can be used.\n";
-    if (overlaps(schedule))
+    if (overlapsOps(schedule))
         text += "- **Overlapped pairs** (`OVERLAP_F_B`) need PyTorch 2.9 or later (the first with DualPipeV); without a function registered for\n"
                 "  them they run one after the other.\n";
     text += "- Gradients are summed over microbatches; the optimizer steps once, after the last op. Every microbatch has the same shape.\n";

@@ -72,8 +72,12 @@ Result<ExecutedRun> executed(const Run& run, CostModel costs, bool own)
     const bool given = isLowered(out.schedule);
     if (!given && out.channels.sends == SendMode::Buffered && !out.channels.limited()) return out;
     if (own && !emulated && run.info.provenance != Provenance::Simulated) setWireTimes(run, out.costs);
-    out.lowering = facts.lowering.value_or(Lowering{});
-    if (given) return out;
+    out.lowering = facts.lowering;
+    if (given) {
+        if (!out.lowering) out.lowering = loweringOf(out.schedule);
+        return out;
+    }
+    if (!out.lowering) out.lowering = Lowering{};
     auto lowered = lower(out.schedule, *out.lowering);
     if (!lowered) return tl::unexpected(std::move(lowered.error()));
     out.schedule = std::move(*lowered);
@@ -84,20 +88,14 @@ Result<ExecutedRun> executed(const Run& run, CostModel costs, bool own)
 
 Schedule asExecuted(const Schedule& schedule, const Timeline& timeline)
 {
-    if (std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& pairs) { return pairs.empty(); })) return schedule;
+    if (!overlapsOps(schedule)) return schedule;
     for (const Track& track : timeline.tracks()) {
         const auto spans = timeline.spansOf(track);
         if (track.lane != Lane::Compute) continue;
         for (std::size_t i = 1; i < spans.size(); ++i)
             if (spans[i].end > spans[i].start && spans[i].start == spans[i - 1].start && spans[i].end == spans[i - 1].end) return schedule;
     }
-    Schedule serial = schedule;
-    for (std::size_t rank = 0; rank < serial.paired.size(); ++rank)
-        std::erase_if(serial.paired[rank], [&](std::uint32_t at) {
-            const OpKind kind = serial.order[rank][at].kind;
-            return !isRecompute(kind) && !isMessage(kind);
-        });
-    return serial;
+    return serialised(schedule);
 }
 
 Result<ExecutedRun> executedRun(const Run& run)

@@ -27,8 +27,7 @@ Result<ExecutedRun> executedRun(const Run& run, CostModel costs);
 // A usual step has no fitted jitter, as its draws are not the run's.
 Result<ExecutedRun> usualRun(const Run& run);
 
-// The schedule as the device ran it. If the timeline has no two ops in one interval, it ran pairs one op after the other: the
-// schedule without overlapped pairs. A recomputation still waits for what its backward needs, and messages posted together stay so.
+// The schedule as the device ran it. If the timeline has no two ops in one interval, it ran pairs one op after the other: serialised().
 Schedule asExecuted(const Schedule& schedule, const Timeline& timeline);
 
 } // namespace stagewright

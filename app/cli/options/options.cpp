@@ -133,7 +133,7 @@ void tellUnused(const std::string& path, const ShapeOptions& shape, bool block, 
 Schedule overlapping(Schedule schedule, const ShapeOptions& shape, Session& session)
 {
     if (shape.overlap != "serial") return schedule;
-    if (std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& row) { return row.empty(); })) session.note(fmt::format("--overlap is not used: {} has no overlapped pairs", schedule.name));
+    if (!overlapsOps(schedule)) session.note(fmt::format("--overlap is not used: {} has no overlapped pairs", schedule.name));
     return serialised(std::move(schedule));
 }
 
