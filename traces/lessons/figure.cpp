@@ -469,9 +469,10 @@ Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const 
             return wrong(figure, fmt::format("there is no run '{}'", id));
         // Measured times in the unit of the picture: the mean forward of the run is one unit.
         for (const auto& [name, run] : learner.runs) {
-            if (!name.starts_with(id + "/") || !run->costs || !run->schedule || out->kind != FigureData::Kind::Lines) continue;
-            const SimulatedReport fitted(*run->schedule, *run->costs, Channels{});
-            const auto costs = fitted.figure("stage_costs");
+            if (!name.starts_with(id + "/") || out->kind != FigureData::Kind::Lines) continue;
+            const auto fitted = SimulatedReport::predicted(*run);
+            if (!fitted) continue;
+            const auto costs = fitted->figure("stage_costs");
             const auto measured = RecordedReport(run).figure("makespan");
             if (!costs || !costs->list() || !measured || !measured->number()) continue;
             double forward = 0;

@@ -283,10 +283,11 @@ std::vector<Grade> StepState::grade(const RunBlock& run) const
     Meter meter{"model against measured", {}, "<=", Value(run.fit), true};
     double worst = 0;
     for (const auto& [name, one] : learner.runs) {
-        if (!name.starts_with(run.id + "/") || !one->costs || !one->schedule) continue;
-        const SimulatedReport model(*one->schedule, *one->costs, Channels{});
+        if (!name.starts_with(run.id + "/")) continue;
+        const auto model = SimulatedReport::predicted(*one);
+        if (!model) continue;
         const auto measured = RecordedReport(one).figure("makespan");
-        const auto predicted = model.figure("makespan");
+        const auto predicted = model->figure("makespan");
         if (!measured || !predicted || !measured->number() || !predicted->number() || *measured->number() <= 0) continue;
         worst = std::max(worst, std::abs(*predicted->number() / *measured->number() - 1));
         fit.verdict = Verdict::Pass;

@@ -13,6 +13,7 @@
 #include "schedules/model/kinds.h"
 #include "schedules/model/mesh.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/fit/executed_run.h"
 #include "traces/report/run_report.h"
 
 namespace stagewright::lessons {
@@ -220,6 +221,14 @@ Result<std::shared_ptr<const SimulatedReport>> SimulatedReport::create(const Can
     auto costs = costsFor(schedule, canvas.settings);
     if (!costs) return tl::unexpected(std::move(costs.error()));
     return std::make_shared<const SimulatedReport>(std::move(schedule), std::move(*costs), channelsOf(canvas.settings), canvas.settings.cap);
+}
+
+std::shared_ptr<const SimulatedReport> SimulatedReport::predicted(const Run& run)
+{
+    if (!run.schedule || !run.costs || !run.timeline) return nullptr;
+    auto again = executedRun(run);
+    if (!again) return nullptr;
+    return std::make_shared<const SimulatedReport>(std::move(again->schedule), std::move(again->costs), again->channels);
 }
 
 std::optional<double> SimulatedReport::makespan() const

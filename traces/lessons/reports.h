@@ -50,6 +50,9 @@ public:
     SimulatedReport(Schedule schedule, CostModel costs, const Channels& channels, std::optional<double> cap = {});
     // Of a canvas with its settings; fails where these don't fit the order.
     static Result<std::shared_ptr<const SimulatedReport>> create(const Canvas& canvas);
+    // What a recorded run was predicted to do: with the costs fitted from it, and its own links, channels and lowering. Null where it has no schedule
+    // or no costs, or can't be simulated.
+    static std::shared_ptr<const SimulatedReport> predicted(const Run& run);
 
     Result<Value> figure(std::string_view key) const override;
 

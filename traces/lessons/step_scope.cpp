@@ -330,8 +330,8 @@ Result<Value> StepScope::runOf(const std::string& key, bool fitted) const
     }
     const std::shared_ptr<const Run>& run = found->second;
     if (!fitted) return Value(std::shared_ptr<const Report>(std::make_shared<RecordedReport>(run)));
-    if (!run->costs || !run->schedule) return Value();
-    return reportValue(std::make_shared<const SimulatedReport>(*run->schedule, *run->costs, Channels{}));
+    auto predicted = SimulatedReport::predicted(*run);
+    return predicted ? reportValue(std::move(predicted)) : Value();
 }
 
 // What a run block's `--perturb secret=SEED` is, without recording it.

@@ -9,7 +9,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/work_bytes.h"
-#include "traces/fit/fit_costs.h"
+#include "traces/fit/executed_run.h"
 #include "traces/report/run_report.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/timeline/timeline_view.h"
@@ -37,11 +37,10 @@ constexpr CategoryChoice categories[] = {
 // The run's schedule simulated with the run's costs; null where either is unknown.
 std::shared_ptr<const TimelinePanel> predictedPanel(const Run& run)
 {
-    const auto schedule = scheduleOfRun(run);
-    auto costs = costsOf(run);
-    if (!schedule || !costs) return nullptr;
-    completeWhole(*costs, schedule->ranks);
-    const auto timeline = simulatedTimeline(*schedule, *costs);
+    auto again = executedRun(run);
+    if (!again) return nullptr;
+    completeWhole(again->costs, again->schedule.ranks);
+    const auto timeline = simulatedTimeline(again->schedule, again->costs, again->channels);
     if (!timeline) return nullptr;
     PanelOptions options;
     options.step = 0;

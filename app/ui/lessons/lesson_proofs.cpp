@@ -4,6 +4,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/fit/executed_run.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/record/record_process.h"
 
@@ -71,8 +72,8 @@ void LessonController::runFinished(const LessonRuns::Outcome& outcome)
     if (!fresh || outcome.runs.empty() || !m_queue.isEmpty()) return; // of several, the last is compared
     // Predicted above measured: the learner's own order, or the last schedule of the block.
     const std::shared_ptr<const Run>& measured = outcome.runs.back().second;
-    if (auto schedule = scheduleOfRun(*measured); schedule && measured->costs)
-        if (auto predicted = simulatedRun(*schedule, *measured->costs)) {
+    if (const auto again = executedRun(*measured); again && measured->costs)
+        if (auto predicted = simulatedRun(again->schedule, again->costs, again->channels, again->lowering)) {
             predicted->info.name = tr("%1, simulated with fitted costs").arg(runTitle(measured->info)).toStdString();
             const RunRef model = m_workspace.library()->addAside(std::move(*predicted));
             const RunRef real{RunLibrary::normalised(outcome.file), measured->info.id};

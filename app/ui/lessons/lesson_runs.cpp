@@ -71,8 +71,9 @@ QString predictionWords(const std::vector<std::pair<std::string, std::shared_ptr
     QString rows;
     double worst = 0;
     for (const auto& [name, run] : runs) {
-        if (!run->schedule || !run->costs) continue;
-        const auto predicted = lessons::SimulatedReport(*run->schedule, *run->costs, Channels{}).figure("makespan");
+        const auto model = lessons::SimulatedReport::predicted(*run);
+        if (!model) continue;
+        const auto predicted = model->figure("makespan");
         const auto measured = lessons::RecordedReport(run).figure("makespan");
         if (!predicted || !measured || predicted->number() == nullptr || measured->number() == nullptr || *measured->number() <= 0) continue;
         const double off = *predicted->number() / *measured->number() - 1;
