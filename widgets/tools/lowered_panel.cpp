@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QPushButton>
@@ -36,6 +37,9 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
     m_perDirection->setObjectName(QStringLiteral("perDirection"));
     m_perDirection->setRange(0, 64);
     m_perDirection->setSpecialValueText(tr("unlimited"));
+    m_oneStream = new QCheckBox(tr("one for each rank"), form);
+    m_oneStream->setObjectName(QStringLiteral("oneStream"));
+    connect(m_oneStream, &QCheckBox::toggled, this, &LoweredPanel::changed);
     m_latency = new QDoubleSpinBox(form);
     m_latency->setObjectName(QStringLiteral("latency"));
     m_latency->setRange(-0.05, 20);
@@ -51,6 +55,7 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
     form->add(tr("Sends"), m_sends, tr("Buffered: a send ends at once. Rendezvous: no buffers, it waits until its receive is posted."));
     form->add(tr("Receives"), m_receives, tr("For rendezvous: the rank blocks at the receive, or only posts its buffer."));
     form->add(tr("Channels"), m_perDirection, tr("Messages in flight at once from one rank to another; further messages queue in send order."));
+    form->add(tr("Streams"), m_oneStream, tr("One communication stream for each rank: its sends and receives run one after the other in list order. A receive whose message is not sent yet holds up those behind it; compute goes on."));
     form->add(tr("Link latency"), m_latency, tr("Message time, in forwards of a rank."));
     m_form->addWidget(form);
     m_deadlock = new QPushButton(tr("Show the cycle…"));
@@ -66,6 +71,7 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
     finish();
     const auto enable = [this] {
         m_ahead->setEnabled(lowering().rule == LoweringRule::EagerPost);
+        m_perDirection->setEnabled(!m_oneStream->isChecked());
         m_receives->setEnabled(channels().sends == SendMode::Rendezvous);
     };
     connect(this, &LoweredPanel::changed, this, enable);
@@ -89,7 +95,8 @@ Channels LoweredPanel::channels() const
     Channels out;
     out.sends = m_sends->currentData().toInt() == 1 ? SendMode::Rendezvous : SendMode::Buffered;
     out.receives = m_receives->currentData().toInt() == 1 ? ReceiveMode::Posted : ReceiveMode::Blocking;
-    out.perDirection = m_perDirection->value();
+    out.oneStream = m_oneStream->isChecked();
+    if (!out.oneStream) out.perDirection = m_perDirection->value();
     return out;
 }
 

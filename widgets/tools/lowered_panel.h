@@ -5,6 +5,7 @@
 #include "widgets/panel/section_column.h"
 #include "widgets/tools/lowered_picture.h"
 
+class QCheckBox;
 class QComboBox;
 class QDoubleSpinBox;
 class QLabel;
@@ -30,6 +31,7 @@ signals:
 private:
     QComboBox *m_rule, *m_sends, *m_receives;
     QSpinBox *m_ahead, *m_perDirection;
+    QCheckBox* m_oneStream;
     QDoubleSpinBox* m_latency;
     QPushButton *m_deadlock, *m_close;
     PanelSection *m_form, *m_figures, *m_channels;
