@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "schedules/edit/edit_timing.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/messages/messages.h"
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/partial_backward.h"
 #include "schedules/model/shard_rules.h"
@@ -41,23 +43,14 @@ std::string reasonOf(const Error& error)
     return error.remedy.empty() ? error.message : error.message + "; " + error.remedy;
 }
 
-// Takes all ops of a kind out; whether there were any.
-bool leaveOut(Schedule& schedule, bool (*of)(OpKind))
+Schedule withoutKinds(const Schedule& schedule, bool (*of)(OpKind))
 {
-    bool any = false;
-    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
-        std::vector<Op> ops;
-        std::vector<std::uint32_t> paired;
-        for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
-            if (of(schedule.order[rank][i].kind)) continue;
-            if (schedule.isPaired(static_cast<int>(rank), i)) paired.push_back(static_cast<std::uint32_t>(ops.size()));
-            ops.push_back(schedule.order[rank][i]);
-        }
-        any = any || ops.size() < schedule.order[rank].size();
-        schedule.order[rank] = std::move(ops);
-        if (rank < schedule.paired.size()) schedule.paired[rank] = std::move(paired);
-    }
-    return any;
+    return without(schedule, [of](const Op& op) { return of(op.kind); });
+}
+void scaleKinds(CostModel& costs, bool (*of)(OpKind), int stage, double factor)
+{
+    for (const KindTraits& rule : allKinds())
+        if (of(rule.kind)) costs.scale(rule.kind, stage, factor);
 }
 
 // Gathers of stepped weights at the lists' ends; whether there were any.
@@ -282,23 +275,70 @@ private:
         if (m_subject.costs.links.collectives == CollectiveLane::Compute) return;
         CostModel free = m_subject.costs;
         for (int stage = 0; stage < free.stages(); ++stage)
+            scaleKinds(free, isCollective, stage, 0);
+        if (free == m_subject.costs) return;
+        addCosts(LeverKind::Collectives, "collectives", "gathers and reductions that take no time", free);
+        gathers();
+    }
+
+    // A gather that is slow for its weights: longer than those of most other stages, and for each byte, too. It gets what these take.
+    void gathers()
+    {
+        const CostModel& costs = m_subject.costs;
+        const auto takesFor = [&costs](bool (*of)(OpKind), int stage) {
+            Nanos sum = 0;
             for (const KindTraits& rule : allKinds())
-                if (isGather(rule.kind) || isReduction(rule.kind)) free.scale(rule.kind, stage, 0);
-        if (free != m_subject.costs) addCosts(LeverKind::Collectives, "collectives", "gathers and reductions that take no time", free);
+                if (of(rule.kind)) sum += costs.duration(rule.kind, stage, -1);
+            return sum;
+        };
+        const auto takes = [&takesFor](int stage) { return takesFor(isGather, stage); };
+        const auto bytes = [&costs](int stage) { return static_cast<double>(std::max<Bytes>(1, costs.memory[static_cast<std::size_t>(stage)].weight)); };
+        std::vector<int> gathered;
+        for (int stage = 0; stage < costs.stages(); ++stage)
+            if (takes(stage) > 0) gathered.push_back(stage);
+        if (gathered.empty()) return;
+        CostModel free = costs;
+        for (const int stage : gathered) scaleKinds(free, isGather, stage, 0);
+        bool reduces = false;
+        for (int stage = 0; stage < costs.stages(); ++stage) reduces = reduces || takesFor(isReduction, stage) > 0;
+        if (reduces) addCosts(LeverKind::Gathers, "gathers", "gathers that take no time", free);
+        std::vector<std::tuple<double, int, Nanos>> slow; // how many times as long as usual, and what is usual
+        for (const int stage : gathered) {
+            std::vector<Nanos> others;
+            std::vector<double> rates;
+            for (const int other : gathered)
+                if (other != stage) {
+                    others.push_back(takes(other));
+                    rates.push_back(static_cast<double>(takes(other)) / bytes(other));
+                }
+            if (others.empty()) continue;
+            const Nanos usual = std::max<Nanos>(lowerMedian(others), std::llround(lowerMedian(rates) * bytes(stage)));
+            const double factor = static_cast<double>(takes(stage)) / static_cast<double>(usual);
+            if (factor > slowRank) slow.emplace_back(-factor, stage, usual);
+        }
+        std::sort(slow.begin(), slow.end());
+        if (slow.size() > mostOfAKind) slow.resize(mostOfAKind);
+        for (const auto& [factor, stage, usual] : slow) {
+            CostModel as = costs;
+            scaleKinds(as, isGather, stage, static_cast<double>(usual) / static_cast<double>(takes(stage)));
+            addCosts(LeverKind::Gather, fmt::format("gather:{}", stage), fmt::format("stage {}'s weights gathered as fast as the others' (it takes {:.2f}× as long)", stage, -factor), as);
+        }
     }
 
     // Reductions behind a rank's last op, though their stages' gradients were known before.
     void reductions()
     {
-        Schedule bare = m_subject.lowering ? withoutCommunication(m_subject.schedule) : m_subject.schedule;
-        if (bare.weights != WeightRule::Synchronous) return;
-        if (!leaveOut(bare, isReduction)) return;
-        const bool steps = leaveOut(bare, isOptimizer);
+        const Schedule now = m_subject.lowering ? withoutMessages(m_subject.schedule) : m_subject.schedule;
+        if (now.weights != WeightRule::Synchronous) return;
+        Schedule bare = withoutKinds(now, isReduction);
+        if (bare.opCount() == now.opCount()) return;
+        const std::size_t stepping = bare.opCount();
+        bare = withoutKinds(bare, isOptimizer);
+        const bool steps = bare.opCount() < stepping;
         const bool gathers = leaveOutBehind(bare);
         auto early = addShardOps(bare, gathers ? ShardLevel::Optimizer : ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Overlapped});
         if (!early) return;
-        if (!steps) leaveOut(*early, isOptimizer);
-        const Schedule now = m_subject.lowering ? withoutCommunication(m_subject.schedule) : m_subject.schedule;
+        if (!steps) *early = withoutKinds(*early, isOptimizer);
         if (early->order == now.order) return;
         auto lists = communicating(*early);
         if (!lists) return;
@@ -427,24 +467,9 @@ private:
 
     void recompute()
     {
-        Schedule without = m_subject.schedule;
-        bool any = false;
-        for (std::size_t rank = 0; rank < without.order.size(); ++rank) {
-            const auto& ops = m_subject.schedule.order[rank];
-            std::vector<Op> kept;
-            std::vector<std::uint32_t> paired;
-            for (std::size_t i = 0; i < ops.size(); ++i) {
-                if (isRecompute(ops[i].kind)) {
-                    any = true;
-                    continue;
-                }
-                if (m_subject.schedule.isPaired(static_cast<int>(rank), i)) paired.push_back(static_cast<std::uint32_t>(kept.size()));
-                kept.push_back(ops[i]);
-            }
-            without.order[rank] = std::move(kept);
-            if (rank < without.paired.size()) without.paired[rank] = std::move(paired);
-        }
-        if (any) add(LeverKind::Recompute, "recompute", "no recomputation", timeOf(without, m_subject.costs, m_subject.channels));
+        const Schedule kept = withoutKinds(m_subject.schedule, isRecompute);
+        if (kept.opCount() == m_subject.schedule.opCount()) return;
+        add(LeverKind::Recompute, "recompute", "no recomputation", timeOf(kept, m_subject.costs, m_subject.channels));
     }
 
     void order()
@@ -535,7 +560,7 @@ std::vector<LeverKind> leversAbout(IdleCause cause)
     case IdleCause::Straggler: return {LeverKind::Rank, LeverKind::Replica, LeverKind::Transient, LeverKind::Jitter};
     case IdleCause::Microbatch: return {LeverKind::Microbatches};
     case IdleCause::RecomputeWait: return {LeverKind::Recompute};
-    case IdleCause::Collective: return {LeverKind::Collectives, LeverKind::Reductions, LeverKind::Buckets};
+    case IdleCause::Collective: return {LeverKind::Collectives, LeverKind::Gathers, LeverKind::Gather, LeverKind::Reductions, LeverKind::Buckets};
     case IdleCause::Launch: return {LeverKind::Launch, LeverKind::LaunchRank};
     default: return {};
     }

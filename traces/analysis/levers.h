@@ -54,6 +54,8 @@ enum class LeverKind : std::uint8_t {
     Launch,
     Links,
     Collectives, // beside compute
+    Gathers,     // of them
+    Gather,      // a slow one: over a slow link
     Reductions,  // late ones
     Buckets,
     Jitter,

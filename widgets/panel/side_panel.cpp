@@ -62,6 +62,8 @@ static QString leverText(const Lever& lever)
     case LeverKind::Launch: return SidePanel::tr("No launch delay");
     case LeverKind::Links: return SidePanel::tr("Free links");
     case LeverKind::Collectives: return SidePanel::tr("Free gathers and reductions");
+    case LeverKind::Gathers: return SidePanel::tr("Free gathers");
+    case LeverKind::Gather: return SidePanel::tr("Stage %1's gather as fast as others").arg(place);
     case LeverKind::Reductions: return SidePanel::tr("Earlier reductions");
     case LeverKind::Buckets: return SidePanel::tr("Reductions without buckets");
     case LeverKind::Jitter: return SidePanel::tr("No jitter");
