@@ -10,6 +10,8 @@
 #include "schedules/library/registry.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/mesh.h"
+#include "schedules/model/shard_rules.h"
 #include "schedules/text/diff.h"
 #include "schedules/timeline/timeline_of.h"
 #include "tests/traces/import_rig.h"
@@ -355,6 +357,45 @@ private slots:
                 QVERIFY2(returned[i].byRank == figures[i].byRank, what.c_str());
             }
         }
+    }
+
+    // Of replicas that share their state: gathers and reductions are beside compute again, and what waited for them does.
+    void gathersAreKept()
+    {
+        ShardRules rules;
+        rules.gather = GatherRule::Microbatch;
+        rules.reduce = ReduceRule::Overlapped;
+        const Schedule both = overReplicas(*addShardOps(*makeSchedule("1f1b", Shape{2, 3}), ShardLevel::Weights, rules), 2).value();
+        CostModel costs = CostModel::uniform(both);
+        costs.timeUnit = costs.memoryUnit = 1;
+        costs.links.collectives = CollectiveLane::Beside;
+        for (int stage = 0; stage < 2; ++stage) {
+            costs.setDuration(OpKind::Unshard, stage, rankShare / 4);
+            costs.setDuration(OpKind::ReduceGrad, stage, rankShare / 3);
+            costs.setDuration(OpKind::Optimizer, stage, rankShare / 5);
+        }
+        const Run run = *simulatedRun(both, costs);
+        const QTemporaryDir folder;
+        const std::string traces = folder.filePath("traces").toStdString();
+        QVERIFY(writeKinetoFolder(run, traces).has_value());
+        const auto back = importTraces({traces}, {});
+        QVERIFY(back && back->runs.size() == 1);
+        const Timeline& timeline = *back->runs[0].run.timeline;
+        const auto besideOf = [](const Timeline& of) {
+            std::map<std::tuple<Lane, int, Op, Nanos>, Nanos> out;
+            for (const Track& track : of.tracks())
+                for (const Span& span : of.spansOf(track))
+                    if ((track.lane == Lane::Gather || track.lane == Lane::Reduce) && span.op.kind != OpKind::Reshard) out[{track.lane, track.rank, span.op, span.start - of.begin()}] = span.duration();
+            return out;
+        };
+        QCOMPARE(besideOf(timeline).size(), besideOf(*run.timeline).size());
+        QVERIFY(besideOf(timeline) == besideOf(*run.timeline));
+        const auto before = analyseBubbles(*run.timeline, 0), after = analyseBubbles(timeline, 0);
+        QVERIFY(before && after);
+        const auto collective = static_cast<std::size_t>(IdleCause::Collective);
+        QVERIFY(before->byCause[collective] > 0);
+        QCOMPARE(after->byCause[collective], before->byCause[collective]);
+        QCOMPARE(after->stepTime(), before->stepTime());
     }
 
     // A step's last messages end where the next step starts.

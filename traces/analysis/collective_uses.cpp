@@ -167,7 +167,8 @@ std::vector<RankCollectives> rankCollectives(const Timeline& timeline, int step,
         out[rank].gathered = countedBytes(timeline, step, static_cast<int>(rank), "weights received");
         out[rank].reduced = countedBytes(timeline, step, static_cast<int>(rank), "gradients received");
     }
-    const bool sized = schedule != nullptr && costs != nullptr && schedule->ranks == timeline.ranks() &&
+    const auto shares = [](const std::vector<Op>& ops) { return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isCollective(op.kind); }); };
+    const bool sized = schedule != nullptr && costs != nullptr && schedule->ranks == timeline.ranks() && std::any_of(schedule->order.begin(), schedule->order.end(), shares) &&
                        std::any_of(costs->memory.begin(), costs->memory.end(), [](const StageMemory& memory) { return memory.weight > 0; });
     if (!sized) return out;
     const std::vector<CollectiveVolume> volumes = collectiveVolumes(*schedule, *costs);

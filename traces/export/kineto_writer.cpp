@@ -145,7 +145,7 @@ private:
         return bounds;
     }
 
-    // A step reaches from the first to the last of its compute spans on this rank, and further where its messages and launches do: not into the
+    // A step reaches from the first to the last of its compute spans on this rank, and further where its messages, gathers, reductions and launches do: not into the
     // compute spans of others.
     Bounds boundsOfSteps() const
     {
@@ -153,10 +153,11 @@ private:
         for (const Track& track : m_timeline.tracks()) {
             if (track.rank != m_rank) continue;
             for (SpanId id = track.begin; id < track.end; ++id)
-                if (const Span& span = m_timeline.spans()[id]; track.lane == Lane::Compute)
+                if (const Span& span = m_timeline.spans()[id]; track.lane == Lane::Compute) {
                     hold(bounds, span.step, m_host.opOf(id).start, m_host.opOf(id).end);
-                else if ((track.lane == Lane::Send || track.lane == Lane::Receive) && span.label == 0)
-                    hold(messages, span.step, span.start, span.end);
+                } else if (track.lane == Lane::Send || track.lane == Lane::Receive || track.lane == Lane::Gather || track.lane == Lane::Reduce) {
+                    if (span.label == 0 && span.step != outsideSteps) hold(messages, span.step, span.start, span.end);
+                }
         }
         for (const HostLaunch& launch : m_host.launches()) // importing takes the step of a launch
             if (const int step = m_timeline.spans()[launch.work].step; step != outsideSteps) hold(messages, step, launch.time, launch.time + 1);
@@ -270,8 +271,16 @@ private:
             if (span.label == 0 && isMessage(span.op.kind) && track.lane != Lane::Wait)
                 message(id, span, thread);
             else
-                host("cpu_op", track.lane == Lane::Wait ? "wait " + m_timeline.nameOf(span) : m_timeline.nameOf(span), span.start, span.end, thread, rest(id, span));
+                host(isRange(span, track) ? "user_annotation" : "cpu_op", laneName(span, track), span.start, span.end, thread, rest(id, span));
         }
+    }
+
+    // A gather, release or reduction beside compute is a range named as an op, as PyTorch names its own.
+    static bool isRange(const Span& span, const Track& track) { return span.label == 0 && isCollective(span.op.kind) && track.lane != Lane::Wait; }
+    std::string laneName(const Span& span, const Track& track) const
+    {
+        if (isRange(span, track)) return "PP:" + toText(span.op);
+        return track.lane == Lane::Wait ? "wait " + m_timeline.nameOf(span) : m_timeline.nameOf(span);
     }
 
     // Ranges that the program or a library named, operators, and calls that wait for the device. They nest: one thread has all.

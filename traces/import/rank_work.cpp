@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -118,13 +119,19 @@ RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token&
         begin = first ? span.start : std::min(begin, span.start);
         end = first ? span.end : std::max(end, span.end);
     }
+    std::set<std::uint32_t> computing; // threads
+    for (const OpRange& range : ops.ops)
+        if (isCompute(range.op.kind)) computing.insert(range.thread);
     for (std::uint32_t i = 0; i < ops.ops.size(); ++i) {
         OpRange& range = ops.ops[i];
         if (extent[i].second >= extent[i].first) {
             std::tie(range.start, range.end) = extent[i];
             ++work.projected;
         }
-        if (onComputeLane(range.op.kind)) work.compute.push_back(i);
+        if (isCollective(range.op.kind) && !computing.contains(range.thread))
+            work.beside.push_back(i);
+        else if (onComputeLane(range.op.kind))
+            work.compute.push_back(i);
     }
     // The second of an overlapped pair has no kernels of its own: the range covered both.
     for (std::size_t k = 1; k < work.compute.size(); ++k) {

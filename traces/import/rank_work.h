@@ -22,6 +22,7 @@ inline constexpr std::uint32_t noOpRange = 0xffffffffu;
 struct RankWork {
     std::vector<std::uint32_t> opOfDevice; // by ForeignRank::device: of RankOps::ops, or noOpRange
     std::vector<std::uint32_t> compute;    // ops on the compute lane (busy kinds, optimizer, reduction), by start; times are disjoint
+    std::vector<std::uint32_t> beside;     // gathers, releases and reductions on threads of their own, by start
     std::int64_t projected = 0;            // ops whose times are now those of their kernels
     std::int64_t clipped = 0;              // ops whose start was moved to the end of the previous op
     Nanos overlap = 0;                     // by this much in total

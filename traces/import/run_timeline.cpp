@@ -260,8 +260,18 @@ private:
         const auto& purposes = from.groupPurpose;
         const bool named = std::any_of(purposes.begin(), purposes.end(), [](const auto& group) { return dimensionOf(group.second).has_value(); });
         std::vector<Row> gathers, reductions;
+        for (const std::uint32_t i : m_work[static_cast<std::size_t>(r)].beside) {
+            const OpRange& range = ops(r).ops[i];
+            Span span;
+            span.start = range.start;
+            span.end = range.end;
+            span.op = range.op;
+            span.step = range.step;
+            (range.op.kind == OpKind::ReduceGrad ? reductions : gathers).push_back({span, i});
+        }
+        const bool own = !gathers.empty() || !reductions.empty();
         for (const ForeignMessage& message : from.messages) {
-            if (message.kind != MessageKind::Collective || message.end <= message.start || m_ranks < 2) continue;
+            if (own || message.kind != MessageKind::Collective || message.end <= message.start || m_ranks < 2) continue;
             if (named) {
                 const auto purpose = purposes.find(from.names[message.group]);
                 if (purpose == purposes.end() || dimensionOf(purpose->second) != ParallelDimension::Data) continue;
@@ -275,8 +285,37 @@ private:
             span.label = labelOf(r, message.name);
             (*lane == Lane::Gather ? gathers : reductions).push_back({span, 0});
         }
-        addTrack(r, Lane::Gather, {}, gathers, [](const Row&, SpanId) {});
-        addTrack(r, Lane::Reduce, {}, reductions, [](const Row&, SpanId) {});
+        BesideOps gathered, reduced;
+        addTrack(r, Lane::Gather, {}, gathers, [&](const Row& row, SpanId id) {
+            if (own && row.span.op.kind == OpKind::Unshard) gathered[{row.span.step, row.span.op.stage}].push_back({id, row.span.start, row.span.end});
+        });
+        addTrack(r, Lane::Reduce, {}, reductions, [&](const Row& row, SpanId id) {
+            if (own) reduced[{row.span.step, row.span.op.stage}].push_back({id, row.span.start, row.span.end});
+        });
+        if (own) tieCollectives(r, gathered, reduced);
+    }
+
+    // From a gather to the first op that needs the weights, from a stage's reductions to its optimizer, as a recorder does. An optimizer that steps
+    // bucket by bucket starts before its reduction ends.
+    struct Beside {
+        SpanId span;
+        Nanos start, end;
+    };
+    using BesideOps = std::map<std::pair<int, int>, std::vector<Beside>>; // by step and stage, by start
+    void tieCollectives(int r, BesideOps& gathered, BesideOps& reduced)
+    {
+        for (const std::uint32_t i : m_work[static_cast<std::size_t>(r)].compute) {
+            const OpRange& range = ops(r).ops[i];
+            const bool steps = range.op.kind == OpKind::Optimizer;
+            if (!steps && !ruleOf(range.op.kind).needsWeights) continue;
+            const auto found = (steps ? reduced : gathered).find({range.step, range.op.stage});
+            if (found == (steps ? reduced : gathered).end()) continue;
+            std::erase_if(found->second, [&](const Beside& one) {
+                if ((steps ? one.start : one.end) > range.start) return false;
+                m_builder.addEdge(one.span, m_spanOfOp[i], EdgeKind::Order, std::min(one.end, range.start));
+                return true;
+            });
+        }
     }
 
     std::uint32_t labelOf(int r, std::uint32_t name)

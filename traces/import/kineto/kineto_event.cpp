@@ -86,7 +86,10 @@ void readArg(const char* key, od::value value, KinetoArgs& args)
         if (isKey(key, "external id")) readNumber(value, args.external);
         break;
     case 's':
-        if (isKey(key, "stream")) readNumber(value, args.stream);
+        if (isKey(key, "stream"))
+            readNumber(value, args.stream);
+        else if (isKey(key, "step"))
+            readNumber(value, args.step);
         break;
     case 'n':
         if (isKey(key, "name")) args.name = textOf(value);

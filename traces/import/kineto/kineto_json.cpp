@@ -324,8 +324,23 @@ private:
         m_ownBefore = isCompute(op->kind) ? OwnOp{std::string(m_event.pid), std::string(m_event.name), span.start, span.end} : OwnOp{};
         span.name = m_rank.names.idOf(fmt::format("PP:{}", m_event.name));
         span.thread = threadOf(false);
+        if (m_event.args.step >= 0) {
+            ForeignSpan& whole = m_ownSteps[std::string(m_event.pid)].try_emplace(m_event.args.step, span).first->second;
+            whole.start = std::min(whole.start, span.start);
+            whole.end = std::max(whole.end, span.end);
+        }
         m_rank.annotations.push_back(span);
         return true;
+    }
+
+    // Each op says its step. Where they follow each other they are marked, so that gathers before and after a step's ops are its own.
+    void markOwnSteps()
+    {
+        for (const auto& [process, steps] : m_ownSteps)
+            for (auto at = steps.begin(); at != steps.end() && std::next(at) != steps.end(); ++at)
+                if (std::next(at)->second.start < at->second.end) return;
+        for (const auto& [process, steps] : m_ownSteps)
+            for (const auto& [number, whole] : steps) m_rank.annotations.push_back({whole.start, whole.end, m_rank.names.idOf(fmt::format("ProfilerStep#{}", number)), whole.thread});
     }
 
     // PyTorch's profiler before Kineto: no categories, and two processes that are one rank.
@@ -559,6 +574,7 @@ private:
             if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
         if (m_flows > 0) m_rank.leftOut["flows"] += m_flows;
         if (m_operators > 0) m_rank.leftOut["operators of the host"] += m_operators;
+        markOwnSteps();
         const bool ranks = m_threads.nameRanks();
         m_threads.useNames(m_rank, !m_kineto && !ranks);
         noteAbsurdLabels();
@@ -588,9 +604,10 @@ private:
         Nanos start = 0;
         Nanos end = -1;
     };
-    OwnOp m_ownBefore;                                          // the op that was read last; none: its end is before its start
-    std::vector<std::pair<std::string, Category>> m_categories; // the first few of the file
-    std::int64_t m_flows = 0, m_operators = 0;                  // left out
+    OwnOp m_ownBefore;                                                     // the op that was read last; none: its end is before its start
+    std::map<std::string, std::map<std::int64_t, ForeignSpan>> m_ownSteps; // by process and step: from its first op to the end of its last
+    std::vector<std::pair<std::string, Category>> m_categories;            // the first few of the file
+    std::int64_t m_flows = 0, m_operators = 0;                             // left out
     TraceThreads m_threads;
     std::map<std::string, GroupsOfTag, std::less<>> m_groupsOfTag;
     std::map<std::string, std::size_t, std::less<>> m_tags;       // of processes, numbered from 1 (idOf())
