@@ -2,25 +2,21 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <optional>
 
 #include <fmt/format.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "engine/cpu/onednn.h"
 #include "engine/cpu/openblas.h"
 #include "engine/cpu/processor.h"
+#include "engine/device/kept_choices.h"
 
 namespace stagewright::cpu {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 double threadSeconds()
 {
@@ -78,71 +74,6 @@ double speedOf(const Library& products, const std::vector<Shape>& shapes, Elemen
     return seconds > 0 ? 1e-9 * work / seconds : 0;
 }
 
-// A text file, one choice a line: key, tab, name, tab, reason.
-class Kept {
-public:
-    Kept()
-    {
-        const char* cache = std::getenv("XDG_CACHE_HOME");
-        const char* home = std::getenv("HOME");
-        if (cache != nullptr && *cache == '/')
-            m_file = fs::path(cache) / "stagewright" / "products";
-        else if (home != nullptr && *home == '/')
-            m_file = fs::path(home) / ".cache" / "stagewright" / "products";
-    }
-
-    std::optional<std::pair<std::string, std::string>> find(const std::string& key) const
-    {
-        std::ifstream file(m_file);
-        for (std::string line; std::getline(file, line);) {
-            if (!line.starts_with(key + '\t')) continue;
-            const std::size_t tab = line.find('\t', key.size() + 1);
-            if (tab == std::string::npos) continue;
-            return std::pair(line.substr(key.size() + 1, tab - key.size() - 1), line.substr(tab + 1));
-        }
-        return std::nullopt;
-    }
-
-    // f(what the key has after the prefix, name, reason) for every line whose key starts with it.
-    template <typename Visit>
-    void each(const std::string& prefix, Visit&& visit) const
-    {
-        std::ifstream file(m_file);
-        for (std::string line; std::getline(file, line);) {
-            const std::size_t name = line.find('\t');
-            const std::size_t reason = name == std::string::npos ? name : line.find('\t', name + 1);
-            if (!line.starts_with(prefix) || reason == std::string::npos || name < prefix.size()) continue;
-            visit(line.substr(prefix.size(), name - prefix.size()), line.substr(name + 1, reason - name - 1), line.substr(reason + 1));
-        }
-    }
-    bool canKeep() const
-    {
-        std::error_code error;
-        return !m_file.empty() && (fs::create_directories(m_file.parent_path(), error), !error) && ::access(m_file.parent_path().c_str(), W_OK) == 0;
-    }
-
-    // Other keys stay; a program that writes at the same time may lose its line, and measures again.
-    void keep(const std::string& key, const std::string& name, const std::string& reason) const
-    {
-        std::string lines;
-        {
-            std::ifstream file(m_file);
-            for (std::string line; std::getline(file, line);)
-                if (!line.starts_with(key + '\t')) lines += line + '\n';
-        }
-        const fs::path part = m_file.string() + "." + std::to_string(::getpid());
-        std::ofstream file(part);
-        file << lines << key << '\t' << name << '\t' << reason << '\n';
-        file.close();
-        std::error_code error;
-        if (file) fs::rename(part, m_file, error);
-        if (!file || error) fs::remove(part, error); // a full disk: what was kept stays
-    }
-
-private:
-    fs::path m_file; // empty: nowhere
-};
-
 // Of the processor and its libraries; the shape follows.
 std::string machineKey(bool narrow)
 {
@@ -167,13 +98,6 @@ double speedIn(const std::string& reason, std::string_view name)
     return at == std::string::npos ? 0 : std::max(0.0, std::strtod(reason.c_str() + at + name.size() + 2, nullptr));
 }
 
-// Nothing is measured.
-bool byTable()
-{
-    const char* rule = std::getenv("STAGEWRIGHT_PRODUCTS");
-    return rule != nullptr && std::string_view(rule) == "table";
-}
-
 ProductChoice byProcessor()
 {
     // OpenBLAS knows Intel's processors and those without AVX-512.
@@ -184,7 +108,7 @@ ProductChoice byProcessor()
 
 ProductChoice measured(const ModelConfig& model, int tokens)
 {
-    const Kept kept;
+    const KeptChoices kept;
     const std::string key = keyOf(model, tokens);
     if (const auto known = kept.find(key))
         if (const auto products = productsNamed(known->first)) return {*products, known->second, speedIn(known->second, known->first)};
@@ -238,13 +162,13 @@ Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& m
     if (!name.empty()) {
         auto products = productsNamed(name);
         if (!products) return tl::unexpected(std::move(products.error()));
-        const auto known = Kept().find(keyOf(model, model.sequence * microbatchSize));
+        const auto known = KeptChoices().find(keyOf(model, model.sequence * microbatchSize));
         return ProductChoice{*products, "asked for", known ? speedIn(known->second, name) : 0};
     }
     if (allProducts().empty()) return tl::unexpected(openBlasMissing());
     if (std::getenv("OPENBLAS_CORETYPE") != nullptr && openBlas() != nullptr) return ProductChoice{openBlas(), "OPENBLAS_CORETYPE is set", 0};
     if (allProducts().size() == 1) return ProductChoice{allProducts().front(), "the only one installed", 0};
-    if (byTable()) return byProcessor();
+    if (choicesByTable()) return byProcessor();
     static std::mutex mutex;
     static std::map<std::pair<int, int>, ProductChoice> chosen; // by hidden and tokens
     const int tokens = model.sequence * microbatchSize;
@@ -257,7 +181,7 @@ Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& m
 std::optional<FastestProducts> fastestProducts(bool narrow)
 {
     std::optional<FastestProducts> best;
-    Kept().each(machineKey(narrow), [&](std::string shape, const std::string& name, std::string reason) {
+    KeptChoices().each(machineKey(narrow), [&](std::string shape, const std::string& name, std::string reason) {
         const double speed = speedIn(reason, name);
         if (shape.starts_with("hidden ") && speed > (best ? best->gflops : 0)) best = FastestProducts{std::move(reason), std::move(shape), speed};
     });
@@ -270,9 +194,9 @@ double narrowSpeed(const NarrowProducts& products, const ModelConfig& model, int
     const int tokens = model.sequence * microbatchSize;
     const std::string key = keyOf(model, tokens, true);
     const std::lock_guard lock(mutex);
-    const Kept kept;
+    const KeptChoices kept;
     if (const auto known = kept.find(key)) return speedIn(known->second, known->first);
-    if (byTable() || !kept.canKeep()) return 0;
+    if (choicesByTable() || !kept.canKeep()) return 0;
     const double speed = speedOf(products, shapesOf(model, tokens), layers::BFloat16{0x3f00});
     kept.keep(key, "onednn", fmt::format("measured: onednn {:.0f} GFLOP/s", speed));
     return speed;

@@ -4,30 +4,10 @@
 #include <cstring>
 #include <tuple>
 
-#include "engine/cuda/module/queue.cuh"
+#include "engine/cuda/module/product_choice.h"
 #include "engine/cuda/product_rules.h"
 
 namespace stagewright::cuda::module {
-
-struct ProductPlan {
-    cublasLtMatmulDesc_t description = nullptr;
-    cublasLtMatrixLayout_t first = nullptr;  // of B
-    cublasLtMatrixLayout_t second = nullptr; // of A
-    cublasLtMatrixLayout_t result = nullptr;
-    cublasLtMatmulAlgo_t algorithm{};
-    bool fused = false; // the end is an epilogue
-
-    ProductPlan() = default;
-    ProductPlan(const ProductPlan&) = delete;
-    ProductPlan& operator=(const ProductPlan&) = delete;
-    ~ProductPlan()
-    {
-        if (result) cublasLtMatrixLayoutDestroy(result);
-        if (second) cublasLtMatrixLayoutDestroy(second);
-        if (first) cublasLtMatrixLayoutDestroy(first);
-        if (description) cublasLtMatmulDescDestroy(description);
-    }
-};
 
 bool ProductKey::operator<(const ProductKey& other) const
 {
@@ -82,15 +62,6 @@ template <typename Value>
 int set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const Value& value)
 {
     return check(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value), "description of a product");
-}
-
-int setEnd(const ProductPlan& plan, const StagewrightProduct& p, const void* bias, void* aux)
-{
-    if (p.finish == STAGEWRIGHT_PLAIN || !plan.fused) return 0;
-    if (p.bias)
-        if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)) return bad;
-    if (!p.aux) return 0;
-    return set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
 }
 
 cublasLtEpilogue_t epilogueOf(int finish)
@@ -157,16 +128,16 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
     int count = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(queue.products, plan.description, plan.first, plan.second, plan.result,
                                                                  plan.result, preference, asked, found, &count);
-    const cublasLtMatmulHeuristicResult_t* best = nullptr; // the first that is valid: they come by their estimated time
-    for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count && !best; ++i)
-        if (found[i].state == CUBLAS_STATUS_SUCCESS && found[i].workspaceSize <= workspaceBytes) best = &found[i];
-    if (!best) {
+    cublasLtMatmulAlgo_t algorithms[asked] = {}; // by their estimated time
+    std::size_t valid = 0;
+    for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i)
+        if (found[i].state == CUBLAS_STATUS_SUCCESS && found[i].workspaceSize <= workspaceBytes) algorithms[valid++] = found[i].algo;
+    if (valid == 0) {
         lastErrorText() = std::string("cuBLASLt has no product of ") + std::to_string(p.rows) + " x " + std::to_string(p.columns) + " x " +
                           std::to_string(p.depth) + ": " + cublasLtGetStatusString(status == CUBLAS_STATUS_SUCCESS ? CUBLAS_STATUS_NOT_SUPPORTED : status);
         return 1;
     }
-    plan.algorithm = best->algo;
-    return 0;
+    return chooseAlgorithm(queue, p, key, plan, {algorithms, valid}, plan.algorithm);
 }
 
 int planFor(StagewrightQueue& queue, const StagewrightProduct& p, ProductPlan*& out)
@@ -189,6 +160,15 @@ int planFor(StagewrightQueue& queue, const StagewrightProduct& p, ProductPlan*& 
 }
 
 } // namespace
+
+int setEnd(const ProductPlan& plan, const StagewrightProduct& p, const void* bias, void* aux)
+{
+    if (p.finish == STAGEWRIGHT_PLAIN || !plan.fused) return 0;
+    if (p.bias)
+        if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)) return bad;
+    if (!p.aux) return 0;
+    return set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
+}
 
 int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
 {
