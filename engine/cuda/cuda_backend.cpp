@@ -37,6 +37,8 @@ std::vector<std::pair<std::string, std::string>> moduleFacts(const cuda::Module&
     pairs.emplace_back("cublaslt", fmt::format("{}", facts.matrixVersion));
     const int nccl = facts.collectiveVersion;
     pairs.emplace_back("nccl", nccl == 0 ? "none" : fmt::format("{}.{}.{}", nccl / 10000, nccl % 10000 / 100, nccl % 100));
+    const int cudnn = facts.attentionVersion;
+    pairs.emplace_back("cudnn", cudnn == 0 ? "none" : fmt::format("{}.{}.{}", cudnn / 10000, cudnn % 10000 / 100, cudnn % 100));
     pairs.emplace_back("architectures", facts.architectures);
     return pairs;
 }

@@ -294,7 +294,7 @@ int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* s)
 int flash(StagewrightQueue* queue, const StagewrightFlash* f)
 {
     if (int bad = queue->enter()) return bad;
-    if (queue->wish.narrow != 0 && fitsTiles(*f)) return flashTiles(queue, *f);
+    if (queue->wish.narrow != 0 && fitsTiles(*f)) return attend(queue, *f);
     return onElements(queue, "attention", [&](auto e) { flashKernel<Of<decltype(e)>, FlashPass::Forward><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f); });
 }
 

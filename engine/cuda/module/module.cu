@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include "engine/cuda/module/cudnn_attention.h"
 #include "engine/cuda/module/queue.cuh"
 
 namespace stagewright::cuda::module {
@@ -64,6 +65,7 @@ int facts(StagewrightCudaFacts* out)
     out->driverVersion = driver;
     out->matrixVersion = cublasLtGetVersion();
     out->collectiveVersion = collectiveVersion();
+    out->attentionVersion = cudnnVersion();
     put(out->moduleVersion, STAGEWRIGHT_VERSION);
     put(out->architectures, STAGEWRIGHT_CUDA_ARCHITECTURES);
     put(out->driverMissing, driverMissing(driver, runtime));

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 #include <mutex>
 
+#include "engine/cuda/module/call_time.h"
 #include "engine/device/kept_choices.h"
 
 namespace stagewright::cuda::module {
@@ -15,9 +15,7 @@ namespace {
 
 constexpr double leastMeasured = 1e9; // operations; a smaller product takes a few microseconds with any of them
 constexpr double worthwhile = 0.97;   // of the first's time: nearer is noise, and the first stays
-constexpr double batchSeconds = 1e-3; // of calls between two events
 constexpr double expectedRate = 5e14; // operations a second, for the number of calls
-constexpr int batches = 3;            // of which the shortest counts
 
 std::string hexOf(const cublasLtMatmulAlgo_t& algorithm)
 {
@@ -67,8 +65,6 @@ public:
     ~Scratch()
     {
         for (void* block : m_blocks) (void)cudaFree(block);
-        for (const cudaEvent_t event : m_events)
-            if (event) (void)cudaEventDestroy(event);
         (void)cudaGetLastError();
     }
     // Null: the device's memory is out.
@@ -83,11 +79,6 @@ public:
         }
         m_blocks.push_back(block);
         return fill(static_cast<char*>(block), bytes) ? block : nullptr;
-    }
-    cudaEvent_t event(int number)
-    {
-        if (!m_events[number] && cudaEventCreate(&m_events[number]) != cudaSuccess) (void)cudaGetLastError();
-        return m_events[number];
     }
 
 private:
@@ -114,7 +105,6 @@ private:
 
     const StagewrightQueue& m_queue;
     std::vector<void*> m_blocks;
-    cudaEvent_t m_events[2] = {};
 };
 
 // Seconds of a call with each algorithm; infinity where it does not run. False: not measurable here.
@@ -129,29 +119,15 @@ bool measureEach(const StagewrightQueue& queue, const StagewrightProduct& p, con
     void* c = scratch.matrix(p.rows, p.cStride, p.floats != 0);
     void* aux = p.aux ? scratch.matrix(p.rows, p.columns, false) : nullptr;
     void* bias = p.bias ? scratch.matrix(1, p.columns, false) : nullptr;
-    const cudaEvent_t begin = scratch.event(0);
-    const cudaEvent_t end = scratch.event(1);
-    if (!a || !b || !c || (p.aux && !aux) || (p.bias && !bias) || !begin || !end || setEnd(plan, p, bias, aux) != 0) return false;
+    if (!a || !b || !c || (p.aux && !aux) || (p.bias && !bias) || setEnd(plan, p, bias, aux) != 0) return false;
     const double work = 2.0 * p.rows * p.columns * p.depth;
-    const int calls = std::clamp(static_cast<int>(batchSeconds * expectedRate / work), 2, 100);
     const auto run = [&](const cublasLtMatmulAlgo_t& algorithm) {
         return cublasLtMatmul(queue.products, plan.description, &p.alpha, b, plan.first, a, plan.second, &p.beta, c, plan.result, c, plan.result,
                               &algorithm, queue.workspace, workspaceBytes, queue.compute()) == CUBLAS_STATUS_SUCCESS;
     };
-    for (const cublasLtMatmulAlgo_t& algorithm : algorithms) {
-        double best = std::numeric_limits<double>::infinity();
-        bool runs = run(algorithm); // its code is loaded
-        for (int batch = 0; runs && batch < batches; ++batch) {
-            runs = cudaEventRecord(begin, queue.compute()) == cudaSuccess;
-            for (int i = 0; runs && i < calls; ++i)
-                runs = run(algorithm);
-            float milliseconds = 0;
-            runs = runs && cudaEventRecord(end, queue.compute()) == cudaSuccess && cudaEventSynchronize(end) == cudaSuccess &&
-                   cudaEventElapsedTime(&milliseconds, begin, end) == cudaSuccess;
-            if (runs) best = std::min(best, 1e-3 * milliseconds / calls);
-        }
-        seconds.push_back(runs ? best : std::numeric_limits<double>::infinity());
-    }
+    const CallTimer timer(queue);
+    for (const cublasLtMatmulAlgo_t& algorithm : algorithms)
+        seconds.push_back(timer.seconds(work / expectedRate, [&] { return run(algorithm); }));
     return cudaGetLastError() == cudaSuccess;
 }
 

@@ -192,6 +192,7 @@ StagewrightQueue::~StagewrightQueue()
     for (const cudaStream_t lane : lanes)
         if (lane) (void)cudaStreamSynchronize(lane);
     plans.clear();
+    attention.reset();
     if (workspace) (void)cudaFree(workspace);
     if (products) (void)cublasLtDestroy(products);
     for (const cudaStream_t lane : lanes)

@@ -21,6 +21,7 @@ struct ProductKey {
     bool fused;               // the end is requested as an epilogue
     bool operator<(const ProductKey& other) const;
 };
+class CudnnAttention;
 using ProductPlans = std::map<ProductKey, std::shared_ptr<ProductPlan>>;
 
 inline constexpr std::size_t workspaceBytes = std::size_t{32} << 20; // what cuBLASLt requests on Hopper
@@ -38,6 +39,8 @@ struct StagewrightQueue {
     int multiprocessors = 0;              // of the partition; 0: the whole device
     bool readsHost = false;               // copies may read the host's memory after the call
     stagewright::cuda::module::ProductPlans plans;
+    std::shared_ptr<stagewright::cuda::module::CudnnAttention> attention; // null: not there, or not asked for yet
+    bool attentionOpened = false;
 
     StagewrightQueue();
     ~StagewrightQueue();
@@ -85,6 +88,7 @@ int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int flash(StagewrightQueue* queue, const StagewrightFlash* flash);
 int flashBackward(StagewrightQueue* queue, const StagewrightFlash* flash);
 int flashTiles(StagewrightQueue* queue, const StagewrightFlash& flash);         // on the matrix units; the caller has entered the queue
+int attend(StagewrightQueue* queue, const StagewrightFlash& flash);             // the same by the faster of flashTiles() and cuDNN
 int flashTilesBackward(StagewrightQueue* queue, const StagewrightFlash& flash); // after the inner sums
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
 int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
