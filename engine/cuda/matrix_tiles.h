@@ -52,11 +52,10 @@ STAGEWRIGHT_BOTH constexpr std::uint32_t tileBytes(int rows)
     return static_cast<std::uint32_t>(rows) * Width * 2;
 }
 
-// Rows first … first + Rows of a matrix with `rows` rows of `width` (a multiple of 8), `stride` numbers apart, to a tile, by all
-// threads; zeros where the matrix has nothing. Rows start at 16 bytes.
-template <int Width, int Rows, typename Threads>
-STAGEWRIGHT_TILE void copyTile(const Threads& t, std::uint32_t tile, const std::uint16_t* matrix, std::size_t stride, int first, int rows,
-                               int width)
+// Rows first … first + Rows of a matrix with `rows` rows of `width` (a multiple of 8), `stride` numbers apart, to shared memory, by all
+// threads; zeros where the matrix has nothing. Rows start at 16 bytes. place(row, piece): where its 16 bytes go.
+template <int Width, int Rows, typename Threads, typename Place>
+STAGEWRIGHT_TILE void copyRows(const Threads& t, const std::uint16_t* matrix, std::size_t stride, int first, int rows, int width, Place&& place)
 {
     constexpr int pieces = Width / 8;
     static_assert(Rows * pieces % tileThreads == 0);
@@ -65,8 +64,14 @@ STAGEWRIGHT_TILE void copyTile(const Threads& t, std::uint32_t tile, const std::
         const int row = (i * tileThreads + t.thread()) / pieces;
         const int piece = (i * tileThreads + t.thread()) % pieces;
         const bool there = first + row < rows && piece * 8 < width;
-        t.copy16(pieceAt<Width>(tile, row, piece), there ? matrix + static_cast<std::size_t>(first + row) * stride + std::size_t{8} * piece : matrix, there);
+        t.copy16(place(row, piece), there ? matrix + static_cast<std::size_t>(first + row) * stride + std::size_t{8} * piece : matrix, there);
     }
+}
+template <int Width, int Rows, typename Threads>
+STAGEWRIGHT_TILE void copyTile(const Threads& t, std::uint32_t tile, const std::uint16_t* matrix, std::size_t stride, int first, int rows,
+                               int width)
+{
+    copyRows<Width, Rows>(t, matrix, stride, first, rows, width, [tile](int row, int piece) { return pieceAt<Width>(tile, row, piece); });
 }
 
 // A of 16×16 from rows row …, columns column … of a tile: its four registers are the quarters, downwards first.

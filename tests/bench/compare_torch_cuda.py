@@ -2,14 +2,14 @@
 """Training steps of GPT layers on one GPU: this engine against PyTorch, eager and compiled.
 
     tests/bench/compare_torch_cuda.py build/cuda/bin/stagewright [--hidden 2048 4096] [--layers 4] [--sequence 2048]
-                                      [--microbatches 8] [--microbatch-size 1] [--steps 10] [--precision bf16] [--json]
+                                      [--microbatches 8] [--microbatch-size 1] [--steps 10] [--rounds 3] [--precision bf16] [--json]
 
 Both train the same decoder on bytes (pre-norm blocks, GELU by tanh, untied head, AdamW with fp32 master weights, gradients clipped to
 norm 1): forward and backward of one microbatch after the other, then one optimizer step. PyTorch attends with
 scaled_dot_product_attention (the backend that it chooses is printed) and steps with its fused AdamW, eager and compiled. In bf16 it runs twice
 each: under autocast, which casts every weight again each microbatch, with the residual stream in bf16; and as the engine does, with parameters
-in bf16, fp32 masters and gradients summed up in fp32. The engine runs the schedule 1f1b on one rank, untraced. Step times are medians of
---steps after warm-up, by the clock on the wall with the device synchronised. Ratios are engine / each of PyTorch's, and engine / its best,
+in bf16, fp32 masters and gradients summed up in fp32. The engine runs the schedule 1f1b on one rank, untraced. Step times are medians over
+--rounds in turn of --steps each after warm-up, by the clock on the wall with the device synchronised. Ratios are engine / each of PyTorch's, and engine / its best,
 eager and compiled.
 
     MFU = FLOP of a step / (step time * peak),   FLOP = 6 b s m (n 12 h^2 + h V) + 12 n b s^2 h m
@@ -81,8 +81,9 @@ class Masters:
             self.torch._foreach_copy_([p.data for p in self.parameters], self.masters)
 
 
-def torch_steps(torch, options, hidden, compiled, masters):
-    """Wall times of steps in seconds, after warm-up. masters: parameters in bf16 with fp32 masters, else autocast where bf16 is meant."""
+def torch_trainer(torch, options, hidden, compiled, masters):
+    """A function (number of steps) -> wall times of steps in seconds. masters: parameters in bf16 with fp32 masters, else autocast where
+    bf16 is meant."""
     from torch import nn
     from torch.nn import functional
 
@@ -150,15 +151,17 @@ def torch_steps(torch, options, hidden, compiled, masters):
         if masters:
             own.spread()
 
-    times = []
-    for number in range(options.warmup + options.steps):
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        step()
-        torch.cuda.synchronize()
-        if number >= options.warmup:
+    def run(steps):
+        times = []
+        for _ in range(steps):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            step()
+            torch.cuda.synchronize()
             times.append(time.perf_counter() - begin)
-    return times
+        return times
+
+    return run
 
 
 def engine_steps(options, hidden):
@@ -187,6 +190,7 @@ def main():
     parser.add_argument("--microbatches", type=int, default=8)
     parser.add_argument("--microbatch-size", type=int, default=1)
     parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3, help="of all, in turn")
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--precision", choices=["bf16", "tf32", "fp32"], default="bf16")
     parser.add_argument("--peak", type=float, help="FLOP/s of the device in this precision [by its name]")
@@ -205,15 +209,23 @@ def main():
     peak = peak_of(name, options.precision, options.peak)
     results = []
     for hidden in options.hidden:
-        ours, why = engine_steps(options, hidden)
-        if ours is None:
-            print(f"skipped: the engine does not train here: {why}")
-            return 0
-        times = {"engine": ours}
+        times = {"engine": []}
+        trainers = {}
         for mode, compiled in (("eager", False), ("compiled", True)):
             for weights in ("autocast", "masters") if options.precision == "bf16" else (options.precision,):
-                times[f"{mode}, {weights}"] = torch_steps(torch, options, hidden, compiled, weights == "masters")
-                torch.cuda.empty_cache()
+                trainers[f"{mode}, {weights}"] = torch_trainer(torch, options, hidden, compiled, weights == "masters")
+                times[f"{mode}, {weights}"] = []
+        for _ in range(options.rounds):  # in turn, so that what changes with time concerns all
+            ours, why = engine_steps(options, hidden)
+            if ours is None:
+                print(f"skipped: the engine does not train here: {why}")
+                return 0
+            times["engine"] += ours
+            for label, run in trainers.items():
+                run(options.warmup)
+                times[label] += run(options.steps)
+        trainers.clear()
+        torch.cuda.empty_cache()
         flops = step_flops(options.layers, hidden, options.sequence, options.microbatch_size, options.microbatches)
         medians = {label: statistics.median(values) for label, values in times.items()}
         best = {mode: min(value for label, value in medians.items() if label.startswith(mode)) for mode in ("eager", "compiled")}

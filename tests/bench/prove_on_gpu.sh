@@ -49,7 +49,7 @@ cuda_folders() {
     local name folders
     folders=$(ls -d /usr/local/cuda*/lib64 /usr/local/cuda*/lib /usr/local/cuda*/targets/x86_64-linux/lib /usr/local/cuda*/extras/CUPTI/lib64 2>/dev/null)
     folders+=" $(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)/nvidia"
-    for name in libcublasLt.so.13 libcupti.so.13 libnccl.so.2; do
+    for name in libcublasLt.so.13 libcupti.so.13 libnccl.so.2 libcudnn.so.9; do
         # shellcheck disable=SC2086
         find -L $folders -name "$name" -printf '%h\n' -quit 2>/dev/null
     done | sort -u | paste -sd:

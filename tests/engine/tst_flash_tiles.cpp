@@ -196,10 +196,12 @@ private slots:
     {
         QTest::addColumn<Shape>("shape");
         QTest::addColumn<MatrixSums>("sums");
+        QTest::addColumn<FlashBy>("by");
         const auto add = [](const Shape& s, MatrixSums sums = MatrixSums::Nearest) {
-            QTest::addRow("%d samples, %d heads of %d, %d tokens, gap %d%s%s", s.batch, s.heads, s.width, s.tokens, s.gap, s.addKeys ? ", added" : "",
-                          sums == MatrixSums::CutOff ? ", sums cut off" : "")
-                << s << sums;
+            for (const FlashBy by : {FlashBy::Warps, FlashBy::Groups})
+                QTest::addRow("%s, %d samples, %d heads of %d, %d tokens, gap %d%s%s", by == FlashBy::Groups ? "groups" : "warps", s.batch, s.heads, s.width,
+                              s.tokens, s.gap, s.addKeys ? ", added" : "", sums == MatrixSums::CutOff ? ", sums cut off" : "")
+                    << s << sums << by;
         };
         for (const int tokens : {1, 15, 16, 17, 63, 64, 65, 130})
             for (const int width : {64, 128})
@@ -216,14 +218,15 @@ private slots:
     {
         QFETCH(Shape, shape);
         QFETCH(MatrixSums, sums);
+        QFETCH(FlashBy, by);
         Attention a(shape);
         const StagewrightFlash f = a.flash();
         QVERIFY(fitsTiles(f));
         FlashWatch watch;
         watch.before = [sums](EmulatedKernel& kernel) { kernel.matrixSums = sums; };
         watch.after = [](EmulatedKernel& kernel) { QCOMPARE(kernel.bankConflicts(), 0); };
-        emulateFlash(f, watch);
-        emulateFlashBackward(f, watch);
+        emulateFlash(f, watch, by);
+        emulateFlashBackward(f, watch, by);
         const Distances d = compare(a);
         // Probabilities and gradients of scores are rounded to bf16 (2^-9) before a product, results once more.
         QVERIFY2(d.sums.error < 2e-4, qPrintable(QString::number(d.sums.error)));
@@ -237,15 +240,15 @@ private slots:
     // From run to run, and whatever the order in which threads come to run.
     void givesTheSameBits()
     {
-        for (const int width : {64, 128}) {
+        for (const auto& [width, by] : {std::pair(64, FlashBy::Warps), std::pair(128, FlashBy::Warps), std::pair(64, FlashBy::Groups), std::pair(128, FlashBy::Groups)}) {
             const Shape shape{2, 2, 130, width, 8, true};
             Attention first(shape), second(shape);
-            emulateFlash(first.flash());
-            emulateFlashBackward(first.flash());
+            emulateFlash(first.flash(), {}, by);
+            emulateFlashBackward(first.flash(), {}, by);
             FlashWatch watch;
             watch.before = [](EmulatedKernel& kernel) { kernel.newestFirst = true; };
-            emulateFlash(second.flash(), watch);
-            emulateFlashBackward(second.flash(), watch);
+            emulateFlash(second.flash(), watch, by);
+            emulateFlashBackward(second.flash(), watch, by);
             QVERIFY(sameBits(first.out, second.out));
             QVERIFY(sameBits(first.gradients, second.gradients));
             QCOMPARE(first.sums, second.sums);
@@ -255,10 +258,10 @@ private slots:
     // Every barrier of the kernels is needed, and so is every wait: without any one of them the emulation finds what goes wrong.
     void missesNoBarrier()
     {
-        for (const int width : {64, 128}) {
+        for (const auto& [width, by] : {std::pair(64, FlashBy::Warps), std::pair(128, FlashBy::Warps), std::pair(64, FlashBy::Groups), std::pair(128, FlashBy::Groups)}) {
             const Shape shape{1, 1, 200, width, 0, false};
             Attention a(shape);
-            emulateFlash(a.flash());
+            emulateFlash(a.flash(), {}, by);
             int barriers = 0, waits = 0;
             FlashWatch count;
             count.after = [&](EmulatedKernel& kernel) {
@@ -268,11 +271,11 @@ private slots:
             const auto without = [&](auto member, int number, auto run) {
                 FlashWatch watch;
                 watch.before = [&](EmulatedKernel& kernel) { kernel.*member = number; };
-                return faultOf([&] { run(a.flash(), watch); });
+                return faultOf([&] { run(a.flash(), watch, by); });
             };
             for (const auto& run : {emulateFlash, emulateFlashBackward}) {
                 barriers = waits = 0;
-                run(a.flash(), count);
+                run(a.flash(), count, by);
                 QVERIFY(barriers >= 4);
                 for (int i = 0; i < barriers; ++i) {
                     const QString fault = without(&EmulatedKernel::ignoredBarrier, i, run);

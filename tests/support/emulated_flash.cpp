@@ -37,18 +37,24 @@ struct Sizes // bytes of strided, dense and per-row tensors
 
 } // namespace
 
-void emulateFlash(const StagewrightFlash& f, const FlashWatch& watch)
+void emulateFlash(const StagewrightFlash& f, const FlashWatch& watch, FlashBy by)
 {
     const Sizes s(f);
     withTileWidth(f, [&](auto width) {
         constexpr int w = decltype(width)::value;
-        launch(f, {{f.query, s.strided, false}, {f.key, s.strided, false}, {f.value, s.strided, false}, {f.out, s.dense, true}, {f.sums, s.rows, true}},
-               flashRows<w>, flashForwardBytes<w>, watch,
-               [&](const EmulatedThread& t, int sample, int head, int tile) { flashForwardTile<w>(t, f, sample, head, tile); });
+        const std::vector<KernelRange> ranges = {{f.query, s.strided, false}, {f.key, s.strided, false}, {f.value, s.strided, false},
+                                                 {f.out, s.dense, true}, {f.sums, s.rows, true}};
+        if (by == FlashBy::Groups)
+            launch(f, ranges, groupRows, GroupShape<w>::forwardBytes, watch, [&](const EmulatedThread& t, int sample, int head, int tile) {
+                flashForwardGroup<w>(GroupOfWarps(t), f, sample, head, tile);
+            });
+        else
+            launch(f, ranges, flashRows<w>, flashForwardBytes<w>, watch,
+                   [&](const EmulatedThread& t, int sample, int head, int tile) { flashForwardTile<w>(t, f, sample, head, tile); });
     });
 }
 
-void emulateFlashBackward(const StagewrightFlash& f, const FlashWatch& watch)
+void emulateFlashBackward(const StagewrightFlash& f, const FlashWatch& watch, FlashBy by)
 {
     for (int sample = 0; sample < f.batch; ++sample)
         for (int head = 0; head < f.heads; ++head)
@@ -60,13 +66,23 @@ void emulateFlashBackward(const StagewrightFlash& f, const FlashWatch& watch)
         constexpr int w = decltype(width)::value;
         std::vector<KernelRange> ranges = read;
         ranges.push_back({f.queryGrad, s.strided, true});
-        launch(f, std::move(ranges), flashRows<w>, flashQueryBytes<w>, watch,
-               [&](const EmulatedThread& t, int sample, int head, int tile) { flashQueryTile<w>(t, f, sample, head, tile); });
+        if (by == FlashBy::Groups)
+            launch(f, std::move(ranges), groupRows, GroupShape<w>::queryBytes, watch, [&](const EmulatedThread& t, int sample, int head, int tile) {
+                flashQueryGroup<w>(GroupOfWarps(t), f, sample, head, tile);
+            });
+        else
+            launch(f, std::move(ranges), flashRows<w>, flashQueryBytes<w>, watch,
+                   [&](const EmulatedThread& t, int sample, int head, int tile) { flashQueryTile<w>(t, f, sample, head, tile); });
         ranges = read;
         ranges.push_back({f.keyGrad, s.strided, true});
         ranges.push_back({f.valueGrad, s.strided, true});
-        launch(f, std::move(ranges), flashRows<w>, flashKeyBytes<w>, watch,
-               [&](const EmulatedThread& t, int sample, int head, int tile) { flashKeyTile<w>(t, f, sample, head, tile); });
+        if (by == FlashBy::Groups)
+            launch(f, std::move(ranges), groupRows, GroupShape<w>::keyBytes, watch, [&](const EmulatedThread& t, int sample, int head, int tile) {
+                flashKeyGroup<w>(GroupOfWarps(t), f, sample, head, tile);
+            });
+        else
+            launch(f, std::move(ranges), flashRows<w>, flashKeyBytes<w>, watch,
+                   [&](const EmulatedThread& t, int sample, int head, int tile) { flashKeyTile<w>(t, f, sample, head, tile); });
     });
 }
 

@@ -1,9 +1,10 @@
-// The attention kernels of the matrix units on the host: the grids of engine/cuda/module/flash.cu over emulated blocks. Elements are bf16.
+// The attention kernels of the matrix units on the host: the grids of engine/cuda/module/flash.cu and flash_groups.cu over emulated
+// blocks. Elements are bf16.
 #pragma once
 
 #include <functional>
 
-#include "engine/cuda/flash_tiles.h"
+#include "engine/cuda/flash_groups.h"
 #include "tests/support/emulated_block.h"
 
 namespace stagewright::fake {
@@ -13,8 +14,13 @@ struct FlashWatch {
     std::function<void(EmulatedKernel&)> before, after;
 };
 
+enum class FlashBy {
+    Warps,
+    Groups, // their products made of those of warps
+};
+
 // Throw KernelFault. Both want fitsTiles(f); inner sums are the backward's own here.
-void emulateFlash(const StagewrightFlash& f, const FlashWatch& watch = {});
-void emulateFlashBackward(const StagewrightFlash& f, const FlashWatch& watch = {});
+void emulateFlash(const StagewrightFlash& f, const FlashWatch& watch = {}, FlashBy by = FlashBy::Warps);
+void emulateFlashBackward(const StagewrightFlash& f, const FlashWatch& watch = {}, FlashBy by = FlashBy::Warps);
 
 } // namespace stagewright::fake

@@ -15,6 +15,10 @@ namespace {
 constexpr double expectedSeconds = 1e-4; // of a call, for the number of calls that are measured
 constexpr double worthwhile = 0.97;      // of the own kernel's time: nearer is noise, and the own one stays
 
+int byOwn(StagewrightQueue* queue, const StagewrightFlash& f)
+{
+    return queue->groups ? flashGroups(queue, f) : flashTiles(queue, f);
+}
 bool byCudnn(StagewrightQueue& queue, const StagewrightFlash& f)
 {
     return queue.attention->forward(f, queue.workspace, workspaceBytes);
@@ -25,7 +29,7 @@ bool cudnnIsFaster(StagewrightQueue& queue, const StagewrightFlash& f, std::stri
 {
     const CallTimer timer(queue);
     const double other = timer.seconds(expectedSeconds, [&] { return byCudnn(queue, f); });
-    const double own = timer.seconds(expectedSeconds, [&] { return flashTiles(&queue, f) == 0; });
+    const double own = timer.seconds(expectedSeconds, [&] { return byOwn(&queue, f) == 0; });
     char text[96];
     std::snprintf(text, sizeof text, "measured: cudnn %.1f us, own %.1f us", 1e6 * other, 1e6 * own);
     reason = text;
@@ -70,7 +74,7 @@ int attend(StagewrightQueue* queue, const StagewrightFlash& f)
 {
     bool chosen = false;
     if (int bad = cudnnIsChosen(*queue, f, chosen)) return bad;
-    return chosen && byCudnn(*queue, f) ? 0 : flashTiles(queue, f);
+    return chosen && byCudnn(*queue, f) ? 0 : byOwn(queue, f);
 }
 
 } // namespace stagewright::cuda::module

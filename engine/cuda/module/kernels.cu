@@ -308,7 +308,8 @@ int flashBackward(StagewrightQueue* queue, const StagewrightFlash* f)
         flashKernel<E, FlashPass::Query><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f);
         flashKernel<E, FlashPass::Key><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f);
     });
-    return bad == 0 && tiles ? flashTilesBackward(queue, *f) : bad;
+    if (bad != 0 || !tiles) return bad;
+    return queue->groups ? flashGroupsBackward(queue, *f) : flashTilesBackward(queue, *f);
 }
 
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* g)

@@ -1,6 +1,7 @@
 // Memory, queues, marks and copies. Partitions of a device are green contexts, by driver functions that are looked up: the
 // module is linked to no driver.
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
@@ -167,6 +168,12 @@ int open(StagewrightQueue& queue)
     if (int bad = check(cudaDeviceGetAttribute(&hostPages, cudaDevAttrPageableMemoryAccessUsesHostPageTables, queue.wish.device), "an attribute of the CUDA device"))
         return bad;
     queue.readsHost = hostPages != 0;
+    int major = 0;
+    int minor = 0;
+    if (int bad = check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, queue.wish.device), "an attribute of the CUDA device")) return bad;
+    if (int bad = check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, queue.wish.device), "an attribute of the CUDA device")) return bad;
+    const char* rule = std::getenv("STAGEWRIGHT_CUDA_GROUPS");
+    queue.groups = major == 9 && minor == 0 && !(rule && std::string(rule) == "off");
     if (queue.wish.parts > 1) {
         if (int bad = openPartition(queue)) return bad;
     } else {

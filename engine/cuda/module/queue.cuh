@@ -37,6 +37,7 @@ struct StagewrightQueue {
     CUcontext partitionContext = nullptr; // the same, for what is created in it
     cudaStream_t clock = nullptr;         // of a partition, in the device's own context: its marks' times
     int multiprocessors = 0;              // of the partition; 0: the whole device
+    bool groups = false;                  // the device multiplies by warp groups (compute capability 9.0)
     bool readsHost = false;               // copies may read the host's memory after the call
     stagewright::cuda::module::ProductPlans plans;
     std::shared_ptr<stagewright::cuda::module::CudnnAttention> attention; // null: not there, or not asked for yet
@@ -88,6 +89,8 @@ int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int flash(StagewrightQueue* queue, const StagewrightFlash* flash);
 int flashBackward(StagewrightQueue* queue, const StagewrightFlash* flash);
 int flashTiles(StagewrightQueue* queue, const StagewrightFlash& flash);         // on the matrix units; the caller has entered the queue
+int flashGroups(StagewrightQueue* queue, const StagewrightFlash& flash);         // the same by warp groups: of queues with `groups`
+int flashGroupsBackward(StagewrightQueue* queue, const StagewrightFlash& flash); // after the inner sums
 int attend(StagewrightQueue* queue, const StagewrightFlash& flash);             // the same by the faster of flashTiles() and cuDNN
 int flashTilesBackward(StagewrightQueue* queue, const StagewrightFlash& flash); // after the inner sums
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
