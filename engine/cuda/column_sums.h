@@ -1,7 +1,7 @@
 // Sums over the rows of a matrix, column by column, by blocks of a GPU: a block has columnTile columns, in pieces of 16 bytes where they fall
 // into such, and every lane of it adds up each so-and-so-many-th row; then a thread a column adds the lanes' sums in order. Where there are too few
 // columns to fill a GPU with blocks, the rows are cut into parts, whose sums are added in order by a second launch. The shape of a sum depends
-// on rows and width alone, so the same input gives the same bits.
+// on rows, width and whether there are pieces, so the same input gives the same bits.
 #pragma once
 
 #include "engine/cuda/matrix_tiles.h"
@@ -11,30 +11,48 @@ namespace stagewright::cuda {
 inline constexpr int columnTile = 64;
 inline constexpr int columnThreads = 256;
 
-// Of which kind of rows: `kinds` sums a column; add() adds piece (row, column …) to a thread's; put() takes a column's sums.
+template <typename E, int N>
+STAGEWRIGHT_BOTH void addPiece(float (&to)[N], const Packed<E, N>& piece)
+{
+    STAGEWRIGHT_UNROLL
+    for (int k = 0; k < N; ++k)
+        to[k] += piece.at(k);
+}
+
+// Of which kind of rows: `kinds` sums a column, by `blocks` blocks on each of a GPU's multiprocessors; load() gets piece (row, column …), for
+// `atOnce` rows before the first is awaited; add() adds it to a thread's sums; put() takes a column's sums.
 template <typename E>
 struct PlainRows { // (rows, width) of elements
-    static constexpr int kinds = 1;
+    static constexpr int kinds = 1, blocks = 4, atOnce = 4;
     using Element = E;
+    template <int N>
+    using Loaded = Packed<E, N>;
     const void* x;
     int width;
     float* sums; // overwritten
 
     STAGEWRIGHT_BOTH bool pieces() const { return inPieces<E>(static_cast<std::size_t>(width), x); }
     template <int N>
-    STAGEWRIGHT_BOTH void add(int r, int column, float (&to)[kinds][N]) const
+    STAGEWRIGHT_BOTH Loaded<N> load(int r, int column) const
     {
-        const auto piece = Piece<E, N>::load(row<E>(x, 0), static_cast<std::size_t>(r) * width + column);
-        for (int k = 0; k < N; ++k)
-            to[0][k] += piece.at[k];
+        return Loaded<N>::load(row<E>(x, 0), static_cast<std::size_t>(r) * width + column);
+    }
+    template <int N>
+    STAGEWRIGHT_BOTH void add(const Loaded<N>& piece, int, int, float (&to)[kinds][N]) const
+    {
+        addPiece(to[0], piece);
     }
     STAGEWRIGHT_BOTH void put(int column, const float (&sum)[kinds]) const { sums[column] = sum[0]; }
 };
 
 template <typename E>
 struct NormRows { // what a LayerNorm's backward sums up
-    static constexpr int kinds = 4;
+    static constexpr int kinds = 4, blocks = 2, atOnce = 2;
     using Element = E;
+    template <int N>
+    struct Loaded {
+        Packed<E, N> grad, normal, residual, input;
+    };
     StagewrightNorm n;
     int width = n.width;
 
@@ -43,17 +61,25 @@ struct NormRows { // what a LayerNorm's backward sums up
         return inPieces<E>(static_cast<std::size_t>(width), n.outGrad, static_cast<const void*>(n.normal), n.residual, static_cast<const void*>(n.inputGrad));
     }
     template <int N>
-    STAGEWRIGHT_BOTH void add(int r, int column, float (&to)[kinds][N]) const
+    STAGEWRIGHT_BOTH Loaded<N> load(int r, int column) const
     {
-        using P = Piece<E, N>;
+        using P = Packed<E, N>;
         const std::size_t at = static_cast<std::size_t>(r) * width + column;
-        const P grad = P::load(row<E>(n.outGrad, 0), at), normal = P::load(row<E>(static_cast<const void*>(n.normal), 0), at);
+        Loaded<N> loaded{P::load(row<E>(n.outGrad, 0), at), P::load(row<E>(static_cast<const void*>(n.normal), 0), at), {}, {}};
+        if (n.residualSum) loaded.residual = P::load(row<E>(n.residual, 0), at);
+        if (n.inputSum) loaded.input = P::load(row<E>(static_cast<const void*>(n.inputGrad), 0), at);
+        return loaded;
+    }
+    template <int N>
+    STAGEWRIGHT_BOTH void add(const Loaded<N>& loaded, int, int, float (&to)[kinds][N]) const
+    {
+        STAGEWRIGHT_UNROLL
         for (int k = 0; k < N; ++k) {
-            to[0][k] += grad.at[k] * normal.at[k];
-            to[1][k] += grad.at[k];
+            to[0][k] += loaded.grad.at(k) * loaded.normal.at(k);
+            to[1][k] += loaded.grad.at(k);
         }
-        if (n.residualSum) addPiece(to[2], P::load(row<E>(n.residual, 0), at));
-        if (n.inputSum) addPiece(to[3], P::load(row<E>(static_cast<const void*>(n.inputGrad), 0), at));
+        if (n.residualSum) addPiece(to[2], loaded.residual);
+        if (n.inputSum) addPiece(to[3], loaded.input);
     }
     STAGEWRIGHT_BOTH void put(int column, const float (&sum)[kinds]) const
     {
@@ -61,29 +87,72 @@ struct NormRows { // what a LayerNorm's backward sums up
         for (int kind = 0; kind < kinds; ++kind)
             if (places[kind]) places[kind][column] = sum[kind];
     }
+};
 
-private:
+// What a GELU's backward sums up, which it makes while it does: a matrix (rows, width) of gradients of the GELU's results becomes that of its
+// arguments, and the arguments become the results.
+template <typename E>
+struct GeluRows {
+    static constexpr int kinds = 1, blocks = 4, atOnce = 2;
+    using Element = E;
     template <int N>
-    STAGEWRIGHT_BOTH static void addPiece(float (&to)[N], const Piece<E, N>& piece)
+    struct Loaded {
+        Packed<E, N> hidden, gradient;
+    };
+    void *hidden, *gradient;
+    int width;
+    float* sums; // of the gradients as they are stored; overwritten
+
+    STAGEWRIGHT_BOTH bool pieces() const
     {
-        for (int k = 0; k < N; ++k)
-            to[k] += piece.at[k];
+        return inPieces<E>(static_cast<std::size_t>(width), static_cast<const void*>(hidden), static_cast<const void*>(gradient));
     }
+    template <int N>
+    STAGEWRIGHT_BOTH Loaded<N> load(int r, int column) const
+    {
+        const std::size_t at = static_cast<std::size_t>(r) * width + column;
+        return {Packed<E, N>::load(row<E>(hidden, 0), at), Packed<E, N>::load(row<E>(gradient, 0), at)};
+    }
+    template <int N>
+    STAGEWRIGHT_BOTH void add(const Loaded<N>& loaded, int r, int column, float (&to)[kinds][N]) const
+    {
+        float active[N], inner[N];
+        STAGEWRIGHT_UNROLL
+        for (int k = 0; k < N; ++k) {
+            const GeluPoint point = geluAt<E>(loaded.hidden.at(k));
+            active[k] = point.value;
+            inner[k] = loaded.gradient.at(k) * point.slope;
+        }
+        const std::size_t at = static_cast<std::size_t>(r) * width + column;
+        Packed<E, N>::of(active).store(row<E>(hidden, 0), at);
+        const auto stored = Packed<E, N>::of(inner);
+        stored.store(row<E>(gradient, 0), at);
+        addPiece(to[0], stored);
+    }
+    STAGEWRIGHT_BOTH void put(int column, const float (&sum)[kinds]) const { sums[column] = sum[0]; }
 };
 
 template <typename E>
 struct TokenRows { // the rows of an embedding's gradient that have one token; added to its row of the table's gradient
-    static constexpr int kinds = 1;
+    static constexpr int kinds = 1, blocks = 1, atOnce = 1;
     using Element = E;
+    template <int N>
+    using Loaded = Packed<E, N>;
     StagewrightEmbedding e;
     int token;
     int width = e.width;
 
     STAGEWRIGHT_BOTH bool pieces() const { return inPieces<E>(static_cast<std::size_t>(width), e.outGrad); }
     template <int N>
-    STAGEWRIGHT_BOTH void add(int r, int column, float (&to)[kinds][N]) const
+    STAGEWRIGHT_BOTH Loaded<N> load(int r, int column) const
     {
-        if (e.bytes[r] == token) PlainRows<E>{e.outGrad, width, nullptr}.template add<N>(r, column, to);
+        if (e.bytes[r] != token) return {};
+        return Loaded<N>::load(row<E>(e.outGrad, 0), static_cast<std::size_t>(r) * width + column);
+    }
+    template <int N>
+    STAGEWRIGHT_BOTH void add(const Loaded<N>& piece, int, int, float (&to)[kinds][N]) const
+    {
+        addPiece(to[0], piece);
     }
     STAGEWRIGHT_BOTH void put(int column, const float (&sum)[kinds]) const
     {
@@ -91,11 +160,12 @@ struct TokenRows { // the rows of an embedding's gradient that have one token; a
     }
 };
 
-// Into how many parts the rows are cut, so that there are about two blocks for each of 132 multiprocessors and 64 rows or more in a part.
-STAGEWRIGHT_BOTH inline int columnParts(int rows, int width)
+// Into how many parts the rows are cut: as many blocks as 132 multiprocessors hold at once, but 64 rows or more in a part.
+template <typename Rows>
+STAGEWRIGHT_BOTH int columnParts(int rows, int width)
 {
     const int tiles = (width + columnTile - 1) / columnTile;
-    int parts = (264 + tiles - 1) / tiles;
+    int parts = 132 * Rows::blocks / tiles;
     if (parts > rows / 64) parts = rows / 64;
     return parts < 1 ? 1 : parts;
 }
@@ -103,30 +173,52 @@ STAGEWRIGHT_BOTH inline int columnParts(int rows, int width)
 template <typename Rows>
 std::size_t partFloats(int rows, int width)
 {
-    const int parts = columnParts(rows, width);
+    const int parts = columnParts<Rows>(rows, width);
     return parts == 1 ? 0 : static_cast<std::size_t>(parts) * Rows::kinds * static_cast<std::size_t>(width);
+}
+
+// A lane's rows: every `lanes`-th from `first` on.
+template <int N, typename Rows>
+STAGEWRIGHT_BOTH void addRows(const Rows& of, int first, int lanes, int end, int column, float (&to)[Rows::kinds][N])
+{
+    typename Rows::template Loaded<N> loaded[Rows::atOnce];
+    int r = first;
+    for (; r + (Rows::atOnce - 1) * lanes < end; r += Rows::atOnce * lanes) {
+        STAGEWRIGHT_UNROLL
+        for (int i = 0; i < Rows::atOnce; ++i)
+            loaded[i] = of.template load<N>(r + i * lanes, column);
+        STAGEWRIGHT_UNROLL
+        for (int i = 0; i < Rows::atOnce; ++i)
+            of.template add<N>(loaded[i], r + i * lanes, column, to);
+    }
+    for (; r < end; r += lanes)
+        of.template add<N>(of.template load<N>(r, column), r, column, to);
 }
 
 template <int N, typename Rows, typename Threads>
 STAGEWRIGHT_BOTH void sumColumnsBy(const Threads& t, const Rows& of, int first, int end, int tile, float* part)
 {
-    constexpr int across = columnTile / N, lanes = columnThreads / across, numbers = Rows::kinds * lanes * columnTile;
+    constexpr int across = columnTile / N, lanes = columnThreads / across;
+    // A lane's numbers by their place in the piece, so that a warp's stores go to different banks, those of the lanes apart by as much.
+    constexpr int ofLane = columnTile + (N == 1 ? 0 : across), numbers = Rows::kinds * lanes * ofLane;
     const int lane = t.thread() / across;
-    const int inTile = t.thread() % across * N;
+    const int piece = t.thread() % across;
     float own[Rows::kinds][N] = {};
-    if (tile * columnTile + inTile < of.width)
-        for (int r = first + lane; r < end; r += lanes)
-            of.template add<N>(r, tile * columnTile + inTile, own);
-    for (int kind = 0; kind < Rows::kinds; ++kind)
+    if (tile * columnTile + piece * N < of.width) addRows<N>(of, first + lane, lanes, end, tile * columnTile + piece * N, own);
+    STAGEWRIGHT_UNROLL
+    for (int kind = 0; kind < Rows::kinds; ++kind) {
+        STAGEWRIGHT_UNROLL
         for (int k = 0; k < N; ++k)
-            t.template putSlot<float, numbers>((kind * lanes + lane) * columnTile + inTile + k, own[kind][k]);
+            t.template putSlot<float, numbers>((kind * lanes + lane) * ofLane + k * across + piece, own[kind][k]);
+    }
     t.barrier();
     const int column = tile * columnTile + t.thread();
     if (t.thread() >= columnTile || column >= of.width) return;
+    const int place = t.thread() % N * across + t.thread() / N;
     float sum[Rows::kinds] = {};
     for (int kind = 0; kind < Rows::kinds; ++kind)
         for (int i = 0; i < lanes; ++i)
-            sum[kind] += t.template slot<float, numbers>((kind * lanes + i) * columnTile + t.thread());
+            sum[kind] += t.template slot<float, numbers>((kind * lanes + i) * ofLane + place);
     if (!part) {
         of.put(column, sum);
         return;
@@ -166,8 +258,7 @@ void sumColumns(const Rows& of, int rows)
 {
     for (int column = 0; column < of.width; ++column) {
         float sum[Rows::kinds][1] = {};
-        for (int r = 0; r < rows; ++r)
-            of.template add<1>(r, column, sum);
+        addRows<1>(of, 0, 1, rows, column, sum);
         float all[Rows::kinds];
         for (int kind = 0; kind < Rows::kinds; ++kind)
             all[kind] = sum[kind][0];

@@ -140,12 +140,9 @@ public:
         StagewrightProduct p{};
         product(STAGEWRIGHT_A_B, rows, wide, width, p);
         place(p, outputGrad, width, contract, wide, hiddenGrad, wide);
-        p.finish = STAGEWRIGHT_GELU_GRAD;
-        p.aux = hidden;
         done(m_table.multiply(m_queue, &p));
-        const auto count = static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(wide);
-        done(m_table.gelu(m_queue, count, hidden, hidden));
-        columnSums(rows, wide, hiddenGrad, biasSums);
+        const Buffer partial = partialSums<GeluRows>(rows, wide);
+        done(m_table.geluGrad(m_queue, rows, wide, hidden, hiddenGrad, biasSums, partial.data()));
     }
 
     std::size_t keptByAttention(const AttentionShape& shape) const override

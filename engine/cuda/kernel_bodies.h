@@ -15,33 +15,83 @@
 #else
 #define STAGEWRIGHT_BOTH
 #endif
+#ifdef __CUDA_ARCH__
+#define STAGEWRIGHT_UNROLL _Pragma("unroll")
+#else
+#define STAGEWRIGHT_UNROLL
+#endif
 
 namespace stagewright::cuda {
 
+STAGEWRIGHT_BOTH inline float floatOf(std::uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+STAGEWRIGHT_BOTH inline std::uint32_t bitsOf(float value)
+{
+    std::uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+// Of each type also: `inWord` elements are a word of 32 bits, the first in its lowest bits, that `opened` takes them from and `word` makes
+// of them; e^x and 1/x as exactly as the type needs them.
 struct Fp32 {
     using Stored = float;
     static constexpr int wide = 4; // elements of 16 bytes
+    static constexpr int inWord = 1;
     STAGEWRIGHT_BOTH static float load(const float* x, std::size_t i) { return x[i]; }
     STAGEWRIGHT_BOTH static void store(float* x, std::size_t i, float value) { x[i] = value; }
+    STAGEWRIGHT_BOTH static float opened(std::uint32_t word, int) { return floatOf(word); }
+    STAGEWRIGHT_BOTH static std::uint32_t word(const float* values) { return bitsOf(values[0]); }
+    STAGEWRIGHT_BOTH static float exponential(float x) { return expf(x); }
+    STAGEWRIGHT_BOTH static float inverse(float x) { return 1.0F / x; }
 };
 
 // Round to nearest even; NaN stays.
 struct Bf16 {
     using Stored = std::uint16_t;
     static constexpr int wide = 8;
-    STAGEWRIGHT_BOTH static float load(const std::uint16_t* x, std::size_t i)
+    static constexpr int inWord = 2;
+    STAGEWRIGHT_BOTH static float load(const std::uint16_t* x, std::size_t i) { return opened(x[i], 0); }
+    STAGEWRIGHT_BOTH static void store(std::uint16_t* x, std::size_t i, float value) { x[i] = static_cast<std::uint16_t>(pair(value, 0.0F)); }
+    STAGEWRIGHT_BOTH static float opened(std::uint32_t word, int k) { return floatOf(k == 0 ? word << 16 : word & 0xffff0000U); }
+    STAGEWRIGHT_BOTH static std::uint32_t word(const float* values) { return pair(values[0], values[1]); }
+    STAGEWRIGHT_BOTH static std::uint32_t pair(float first, float second)
     {
-        const std::uint32_t bits = static_cast<std::uint32_t>(x[i]) << 16;
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        return value;
+#ifdef __CUDA_ARCH__
+        std::uint32_t both;
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
+            : "=r"(both)
+            : "f"(second), "f"(first));
+        return both;
+#else
+        return rounded(first) | rounded(second) << 16;
+#endif
     }
-    STAGEWRIGHT_BOTH static void store(std::uint16_t* x, std::size_t i, float value)
+    // A GPU's fast ones are off by some 1e-6, bf16 by 4e-3.
+#ifdef __CUDA_ARCH__
+    __device__ static float exponential(float x)
     {
-        std::uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
+        return __expf(x);
+    }
+    __device__ static float inverse(float x) { return __fdividef(1.0F, x); }
+#else
+    STAGEWRIGHT_BOTH static float exponential(float x)
+    {
+        return expf(x);
+    }
+    STAGEWRIGHT_BOTH static float inverse(float x) { return 1.0F / x; }
+#endif
+
+private:
+    STAGEWRIGHT_BOTH static std::uint32_t rounded(float value)
+    {
+        const std::uint32_t bits = bitsOf(value);
         const bool nan = (bits & 0x7fffffffU) > 0x7f800000U;
-        x[i] = nan ? 0x7fc0 : static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
+        return nan ? 0x7fc0U : (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
     }
 };
 
@@ -65,46 +115,85 @@ STAGEWRIGHT_BOTH typename E::Stored* row(void* base, std::size_t at)
     return static_cast<typename E::Stored*>(base) + at;
 }
 
-// N neighbouring elements as floats: one, or the 16 bytes that a GPU moves with one access, from a place that divides by 16.
+// N neighbouring elements as they are stored: one, or the 8 or 16 bytes that a GPU moves with one access, from a place that divides by them.
 template <typename E, int N>
-struct Piece {
-    static_assert(N == 1 || N == E::wide);
-    float at[N];
+struct Packed {
+    static constexpr int words = N / E::inWord;
+    static_assert(N % E::inWord == 0 && (words == 2 || words == 4));
+    std::uint32_t word[words];
 
-    STAGEWRIGHT_BOTH static Piece load(const typename E::Stored* x, std::size_t i)
+    STAGEWRIGHT_BOTH static Packed load(const typename E::Stored* x, std::size_t i)
     {
-        Piece piece;
-        if constexpr (N == 1) {
-            piece.at[0] = E::load(x, i);
-        } else {
-            typename E::Stored stored[N];
+        Packed packed;
 #ifdef __CUDA_ARCH__
+        if constexpr (words == 4) {
             const uint4 raw = *reinterpret_cast<const uint4*>(x + i);
-            memcpy(stored, &raw, sizeof raw);
-#else
-            memcpy(stored, x + i, sizeof stored);
-#endif
-            for (int k = 0; k < N; ++k)
-                piece.at[k] = E::load(stored, k);
+            packed = {{raw.x, raw.y, raw.z, raw.w}};
+        } else {
+            const uint2 raw = *reinterpret_cast<const uint2*>(x + i);
+            packed = {{raw.x, raw.y}};
         }
-        return piece;
+#else
+        memcpy(packed.word, x + i, sizeof packed.word);
+#endif
+        return packed;
     }
     STAGEWRIGHT_BOTH void store(typename E::Stored* x, std::size_t i) const
     {
-        if constexpr (N == 1) {
-            E::store(x, i, at[0]);
-        } else {
-            typename E::Stored stored[N];
-            for (int k = 0; k < N; ++k)
-                E::store(stored, k, at[k]);
 #ifdef __CUDA_ARCH__
-            uint4 raw;
-            memcpy(&raw, stored, sizeof raw);
-            *reinterpret_cast<uint4*>(x + i) = raw;
+        if constexpr (words == 4)
+            *reinterpret_cast<uint4*>(x + i) = make_uint4(word[0], word[1], word[2], word[3]);
+        else
+            *reinterpret_cast<uint2*>(x + i) = make_uint2(word[0], word[1]);
 #else
-            memcpy(x + i, stored, sizeof stored);
+        memcpy(x + i, word, sizeof word);
 #endif
-        }
+    }
+    STAGEWRIGHT_BOTH float at(int k) const { return E::opened(word[k / E::inWord], k % E::inWord); }
+    STAGEWRIGHT_BOTH static Packed of(const float (&values)[N])
+    {
+        Packed packed;
+        STAGEWRIGHT_UNROLL
+        for (int w = 0; w < words; ++w)
+            packed.word[w] = E::word(values + w * E::inWord);
+        return packed;
+    }
+};
+template <typename E>
+struct Packed<E, 1> {
+    typename E::Stored one;
+
+    STAGEWRIGHT_BOTH static Packed load(const typename E::Stored* x, std::size_t i) { return {x[i]}; }
+    STAGEWRIGHT_BOTH void store(typename E::Stored* x, std::size_t i) const { x[i] = one; }
+    STAGEWRIGHT_BOTH float at(int) const { return E::load(&one, 0); }
+    STAGEWRIGHT_BOTH static Packed of(const float (&values)[1])
+    {
+        Packed packed;
+        E::store(&packed.one, 0, values[0]);
+        return packed;
+    }
+};
+
+// The same as floats.
+template <typename E, int N>
+struct Piece {
+    float at[N];
+
+    STAGEWRIGHT_BOTH static Piece of(const Packed<E, N>& packed)
+    {
+        Piece piece;
+        STAGEWRIGHT_UNROLL
+        for (int k = 0; k < N; ++k)
+            piece.at[k] = packed.at(k);
+        return piece;
+    }
+    STAGEWRIGHT_BOTH static Piece load(const typename E::Stored* x, std::size_t i) { return of(Packed<E, N>::load(x, i)); }
+    // What is stored is returned, as load() finds it.
+    STAGEWRIGHT_BOTH Piece store(typename E::Stored* x, std::size_t i) const
+    {
+        const auto packed = Packed<E, N>::of(at);
+        packed.store(x, i);
+        return of(packed);
     }
 };
 // Whether rows of `width` elements at these places (null: none) fall into pieces of 16 bytes.
@@ -225,27 +314,26 @@ STAGEWRIGHT_BOTH void normBackwardRow(const Lanes& lanes, const StagewrightNorm&
 }
 
 // GELU, tanh form: 0.5 x (1 + tanh u) = x · sigmoid(2u), u = sqrt(2/π) (x + 0.044715 x³).
-STAGEWRIGHT_BOTH inline float geluGate(float x)
+inline constexpr float geluSteep = 2.0F * 0.797884561F, geluCubic = 0.044715F;
+template <typename E>
+STAGEWRIGHT_BOTH float geluGate(float x)
 {
-    return 1.0F / (1.0F + expf(-2.0F * 0.797884561F * x * (1.0F + 0.044715F * x * x)));
+    return E::inverse(1.0F + E::exponential(-geluSteep * x * (1.0F + geluCubic * x * x)));
 }
-STAGEWRIGHT_BOTH inline float geluOf(float x)
+template <typename E>
+STAGEWRIGHT_BOTH float geluOf(float x)
 {
-    return x * geluGate(x);
+    return x * geluGate<E>(x);
 }
-STAGEWRIGHT_BOTH inline float geluSlope(float x)
+struct GeluPoint {
+    float value, slope;
+};
+template <typename E>
+STAGEWRIGHT_BOTH GeluPoint geluAt(float x)
 {
-    const float gate = geluGate(x);
-    return gate + x * gate * (1.0F - gate) * 2.0F * 0.797884561F * (1.0F + 3.0F * 0.044715F * x * x);
-}
-
-template <typename E, int N>
-STAGEWRIGHT_BOTH void geluAt(const void* x, void* out, std::size_t i)
-{
-    auto piece = Piece<E, N>::load(row<E>(x, 0), i);
-    for (int k = 0; k < N; ++k)
-        piece.at[k] = geluOf(piece.at[k]);
-    piece.store(row<E>(out, 0), i);
+    const float gate = geluGate<E>(x);
+    const float value = x * gate;
+    return {value, gate + value * (1.0F - gate) * (geluSteep * (1.0F + 3.0F * geluCubic * x * x))};
 }
 
 template <typename E, typename Lanes>

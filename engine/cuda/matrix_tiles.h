@@ -23,11 +23,6 @@
 #else
 #define STAGEWRIGHT_TILE inline
 #endif
-#ifdef __CUDA_ARCH__
-#define STAGEWRIGHT_UNROLL _Pragma("unroll")
-#else
-#define STAGEWRIGHT_UNROLL
-#endif
 
 namespace stagewright::cuda {
 

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define STAGEWRIGHT_CUDA_ABI 7u
+#define STAGEWRIGHT_CUDA_ABI 8u
 #define STAGEWRIGHT_CUDA_MODULE_FUNCTION "stagewright_cuda_module"
 
 enum {
@@ -82,8 +82,7 @@ enum {
 enum {
     STAGEWRIGHT_PLAIN = 0,
     STAGEWRIGHT_BIAS = 1,
-    /* C += bias (columns) */ STAGEWRIGHT_GELU = 2,
-    /* aux = A·Bᵀ + bias; C = gelu(aux) */ STAGEWRIGHT_GELU_GRAD = 3 /* C = (A·B) · gelu'(aux) */,
+    /* C += bias (columns) */ STAGEWRIGHT_GELU = 2 /* aux = A·Bᵀ + bias; C = gelu(aux) */,
 };
 typedef struct StagewrightProduct {
     int32_t kind;
@@ -201,7 +200,6 @@ typedef struct StagewrightCudaTable {
     int (*norm)(StagewrightQueue* queue, const StagewrightNorm* norm);
     int (*scaleShift)(StagewrightQueue* queue, const StagewrightNorm* norm);
     int (*normBackward)(StagewrightQueue* queue, const StagewrightNorm* norm);
-    int (*gelu)(StagewrightQueue* queue, uint64_t count, const void* x, void* out); /* x with its bias */
     int (*softmax)(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
     int (*softmaxBackward)(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
     int (*flash)(StagewrightQueue* queue, const StagewrightFlash* flash);
@@ -217,6 +215,8 @@ typedef struct StagewrightCudaTable {
     int (*squareSum)(StagewrightQueue* queue, const StagewrightTensor* tensors, int32_t count, double* partial, double* sum);
     int (*step)(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step, const StagewrightTensor* tensors, int32_t count);
     int (*narrow)(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
+    /* (rows, width): gradient *= gelu'(hidden), then hidden = gelu(hidden); sums (width) of the new gradient's columns; partial: partFloats<GeluRows> */
+    int (*geluGrad)(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums, float* partial);
 
     /* Each end has a lane of its own, which marks put in order with those of its queue. All ends of a message or sum are asked for at
        once, as one group, by the calling thread; one thread at a time uses a team. Counts of floats: of a sum, of one part. */

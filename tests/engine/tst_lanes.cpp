@@ -147,7 +147,7 @@ void sumOn(Way way, const Rows& of, int rows)
         sumColumns(of, rows);
         return;
     }
-    const int parts = columnParts(rows, of.width);
+    const int parts = columnParts<Rows>(rows, of.width);
     std::vector<float> partial(partFloats<Rows>(rows, of.width), NAN);
     EmulatedKernel kernel({});
     kernel.newestFirst = way == Way::BlockBackwards;
@@ -277,6 +277,20 @@ Results columns(Way way, int width)
     return results;
 }
 
+template <typename E, int rows>
+Results gelus(Way way, int width)
+{
+    const std::size_t count = rows * static_cast<std::size_t>(width);
+    Numbers<E> hidden(count, 1, -5, 5), gradient(count, 2);
+    std::vector<float> sums(static_cast<std::size_t>(width));
+    sumOn(way, GeluRows<E>{hidden.data(), gradient.data(), width, sums.data()}, rows);
+    Results results;
+    keep(results, hidden.all);
+    keep(results, gradient.all);
+    keep(results, sums);
+    return results;
+}
+
 // Elements one by one against pieces of 16 bytes.
 template <typename E>
 Results pieces(Way way, int width)
@@ -284,7 +298,7 @@ Results pieces(Way way, int width)
     constexpr int rows = 3;
     const std::size_t count = rows * static_cast<std::size_t>(width);
     const auto one = static_cast<std::size_t>(width);
-    Numbers<E> normal(count, 1), gamma(one, 2), beta(one, 3), out(count), activation(count);
+    Numbers<E> normal(count, 1), gamma(one, 2), beta(one, 3), out(count);
     StagewrightNorm n{};
     n.rows = rows;
     n.width = width;
@@ -293,13 +307,10 @@ Results pieces(Way way, int width)
     n.beta = beta.data();
     n.out = out.data();
     const bool wide = way != Way::OneLane && inPieces<E>(one, n.normal, n.out);
-    for (std::size_t i = 0; i < count; i += wide ? E::wide : 1) {
+    for (std::size_t i = 0; i < count; i += wide ? E::wide : 1)
         wide ? scaleShiftAt<E, E::wide>(n, i) : scaleShiftAt<E, 1>(n, i);
-        wide ? geluAt<E, E::wide>(out.data(), activation.data(), i) : geluAt<E, 1>(out.data(), activation.data(), i);
-    }
     Results results;
     keep(results, out.all);
-    keep(results, activation.all);
     return results;
 }
 
@@ -336,6 +347,10 @@ private slots:
         add("columns bf16", columns<Bf16, 37>, fp32, {33, 72});
         add("columns in parts fp32", columns<Fp32, 195>, fp32, {33, 68});
         add("columns in parts bf16", columns<Bf16, 195>, fp32, {33, 72});
+        add("gelus fp32", gelus<Fp32, 71>, fp32, {1, 33, 68});
+        add("gelus bf16", gelus<Bf16, 71>, fp32, {33, 72});
+        add("gelus in parts fp32", gelus<Fp32, 195>, fp32, {68});
+        add("gelus in parts bf16", gelus<Bf16, 195>, fp32, {33, 136});
         add("pieces fp32", pieces<Fp32>, 0, {31, 64});
         add("pieces bf16", pieces<Bf16>, 0, {31, 64});
     }
@@ -386,15 +401,30 @@ private slots:
         kernel.ignoredBarrier = 0;
         QVERIFY_THROWS_EXCEPTION(KernelFault, kernel.run(columnThreads, 0, [&](const EmulatedThread& t) { sumColumnsBlock(t, PlainRows<Fp32>{x.data(), 8, sums.data()}, 40, 0, 0, 1, nullptr); }));
     }
+    // Against the definition, in double; and its slope against differences of it.
+    void geluIsTheTanhForm()
+    {
+        const auto gelu = [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); };
+        for (double x = -9; x <= 9; x += 0.0625) {
+            const GeluPoint point = geluAt<Fp32>(static_cast<float>(x));
+            QVERIFY2(std::abs(static_cast<double>(point.value) - gelu(x)) <= 1e-6 * std::max(1.0, std::abs(x)), qPrintable(QString::number(x)));
+            QVERIFY2(std::abs(static_cast<double>(point.slope) - (gelu(x + 1e-4) - gelu(x - 1e-4)) / 2e-4) <= 2e-6, qPrintable(QString::number(x)));
+            QCOMPARE(geluOf<Fp32>(static_cast<float>(x)), point.value);
+        }
+    }
     // Parts fill a GPU where the columns alone do not, and depend on nothing but the shape.
     void partsOfRows()
     {
-        QCOMPARE(columnParts(63, 2048), 1);
-        QCOMPARE(columnParts(16384, 2048), 9);
-        QCOMPARE(columnParts(256, 2048), 4);
-        QCOMPARE(columnParts(16384, 64), 256);
-        QCOMPARE(columnParts(16384, 64 * 264), 1);
-        QCOMPARE(partFloats<NormRows<Fp32>>(256, 2048), std::size_t{4 * 4 * 2048});
+        using Norm = NormRows<Fp32>;
+        using Gelu = GeluRows<Fp32>;
+        QCOMPARE(columnParts<Norm>(63, 2048), 1);
+        QCOMPARE(columnParts<Norm>(16384, 2048), 8);
+        QCOMPARE(columnParts<Norm>(256, 2048), 4);
+        QCOMPARE(columnParts<Norm>(16384, 64), 256);
+        QCOMPARE(columnParts<Norm>(16384, 64 * 264), 1);
+        QCOMPARE(columnParts<Gelu>(2048, 8192), 4);
+        QCOMPARE(columnParts<Gelu>(2048, 65536), 1);
+        QCOMPARE(partFloats<Norm>(256, 2048), std::size_t{4 * 4 * 2048});
         QCOMPARE(partFloats<PlainRows<Fp32>>(63, 2048), std::size_t{0});
     }
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int lanes = 32;
 constexpr int several = -2;                   // readers
-constexpr std::uint32_t slotBytes = 32 << 10; // in addition to the dynamic shared memory
+constexpr std::uint32_t slotBytes = 48 << 10; // in addition to the dynamic shared memory; the most that a launch has without asking
 
 std::string text(auto number)
 {
@@ -493,10 +493,7 @@ void EmulatedThread::look(const void* at, std::size_t bytes, bool writes) const
 
 std::uint32_t EmulatedThread::pack(float first, float second) const
 {
-    std::uint16_t pair[2];
-    Bf16::store(pair, 0, first);
-    Bf16::store(pair, 1, second);
-    return static_cast<std::uint32_t>(pair[0]) | static_cast<std::uint32_t>(pair[1]) << 16;
+    return Bf16::pair(first, second);
 }
 
 } // namespace stagewright::fake

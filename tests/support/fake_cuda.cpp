@@ -43,6 +43,11 @@ std::size_t times(Sizes... sizes)
 {
     return (static_cast<std::size_t>(sizes) * ...);
 }
+template <typename Rows>
+std::string columnsFault(const char* what, int rows, int columns)
+{
+    return gridFault(what, (times(columns) + columnTile - 1) / columnTile, times(columnParts<Rows>(rows, columns)));
+}
 std::size_t flatBlocks(std::size_t count) { return (count + 255) / 256; } // a thread a number
 
 template <typename E>
@@ -70,9 +75,8 @@ void multiplyNow(const StagewrightProduct& p, bool fused)
                 if (p.finish == STAGEWRIGHT_BIAS || p.finish == STAGEWRIGHT_GELU) sum += E::load(row<E>(p.bias, 0), c);
                 if (p.finish == STAGEWRIGHT_GELU) {
                     E::store(row<E>(p.aux, 0), dense, sum);
-                    sum = geluOf(sum);
+                    sum = geluOf<E>(sum);
                 }
-                if (p.finish == STAGEWRIGHT_GELU_GRAD) sum *= geluSlope(E::load(row<E>(static_cast<const void*>(p.aux), 0), dense));
                 if (p.floats != 0) {
                     auto* to = static_cast<float*>(p.c) + batch * p.cBatch;
                     to[at] = p.beta == 0.0F ? sum : to[at] * p.beta + sum;
@@ -101,7 +105,7 @@ int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
                    {{p.a, bytes(p.aBatch, aUp ? p.depth : p.rows, p.aStride, aUp ? p.rows : p.depth, e), false},
                     {p.b, bytes(p.bBatch, bUp ? p.columns : p.depth, p.bStride, bUp ? p.depth : p.columns, e), false},
                     {p.bias, times(p.columns, e), false},
-                    {p.aux, times(p.rows, p.columns, e), p.finish == STAGEWRIGHT_GELU},
+                    {p.aux, times(p.rows, p.columns, e), true},
                     c},
                    [p, fused] { multiplyNow<decltype(element)>(p, fused); });
     });
@@ -152,16 +156,15 @@ int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm)
                    });
     });
 }
-int gelu(StagewrightQueue* queue, std::uint64_t count, const void* x, void* out)
+int geluGrad(StagewrightQueue* queue, int32_t rows, int32_t columns, void* hidden, void* gradient, float* sums, float* partial)
 {
-    if (std::string fault = gridFault("gelu", flatBlocks(count)); !fault.empty()) return failed(std::move(fault));
-    const std::size_t bytes = times(count, width(queue));
+    const std::size_t bytes = times(rows, columns, width(queue));
     return withElements(queue, [&](auto element) {
-        return ask(queue, 0, "gelu", {{x, bytes, false}, {out, bytes, true}}, [=] {
-            using E = decltype(element);
-            for (std::size_t i = 0; i < count; ++i)
-                geluAt<E, 1>(x, out, i);
-        });
+        using Rows = GeluRows<decltype(element)>;
+        if (std::string fault = columnsFault<Rows>("gradient of GELU", rows, columns); !fault.empty()) return failed(std::move(fault));
+        return ask(queue, 0, "gradient of GELU",
+                   {{hidden, bytes, true}, {gradient, bytes, true}, {sums, times(columns, 4), true}, {partial, 4 * partFloats<Rows>(rows, columns), true}},
+                   [=] { sumColumns(Rows{hidden, gradient, columns, sums}, rows); });
     });
 }
 template <bool Backward>
@@ -275,9 +278,9 @@ int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void
 }
 int columnSums(StagewrightQueue* queue, int32_t rows, int32_t columns, const void* x, float* sums, float* partial)
 {
-    if (std::string fault = gridFault("column sums", times(columns)); !fault.empty()) return failed(std::move(fault));
     return withElements(queue, [&](auto element) {
         using Rows = PlainRows<decltype(element)>;
+        if (std::string fault = columnsFault<Rows>("column sums", rows, columns); !fault.empty()) return failed(std::move(fault));
         return ask(queue, 0, "column sums",
                    {{x, times(rows, columns, width(queue)), false}, {sums, times(columns, 4), true}, {partial, 4 * partFloats<Rows>(rows, columns), true}},
                    [=] { sumColumns(Rows{x, columns, sums}, rows); });
@@ -350,8 +353,8 @@ int narrow(StagewrightQueue* queue, std::uint64_t count, const float* x, void* e
 const StagewrightCudaTable table = {
     STAGEWRIGHT_CUDA_ABI, sizeof(StagewrightCudaTable), sizeof(StagewrightCudaFacts), sizeof(StagewrightCudaDevice), lastError, facts, deviceCount,
     describe, take, give, openQueue, closeQueue, enter, finish, finished, mark, dropMark, await, nanosBetween, copyRows, clear, upload, download, multiply, norm,
-    scaleShift, normBackward, gelu, anySoftmax<false>, anySoftmax<true>, anyFlash<false>, anyFlash<true>, embed, embedGrad, crossEntropy,
-    columnSums, add, squareSum, step, narrow, openTeam, closeTeam,
+    scaleShift, normBackward, anySoftmax<false>, anySoftmax<true>, anyFlash<false>, anyFlash<true>, embed, embedGrad, crossEntropy,
+    columnSums, add, squareSum, step, narrow, geluGrad, openTeam, closeTeam,
     teamAwait, teamMark, transfer, collect, newTeamId, joinTeam, settleTeam, post, pollTeam, abortTeam};
 
 } // namespace

@@ -125,6 +125,7 @@ private slots:
             {K::Embedding, "_ZN11stagewright4cuda6module43_GLOBAL__N__55ae96d7_10_kernels_cu_2506980715tokenGradKernelINS0_4Bf16EEEv20StagewrightEmbedding"}, // as nvcc 13.0 names it
             {K::Embedding, "stagewright::cuda::module::(anonymous namespace)::positionGradKernel<stagewright::cuda::Bf16, 8>"},
             {K::Reduction, "stagewright::cuda::module::(anonymous namespace)::columnPartsKernel<stagewright::cuda::PlainRows<stagewright::cuda::Bf16>>"},
+            {K::Elementwise, "stagewright::cuda::module::(anonymous namespace)::geluGradKernel<stagewright::cuda::GeluRows<stagewright::cuda::Bf16>>"},
             {K::Reduction, "void at::native::lpnorm_cleanup<float, (at::native::NormType)1, float, true, float>(float const*, float*, int)"}, // PyTorch 2.11 on an H100
             {K::Elementwise, "void cublasLt::epilogue::impl::globalKernel<8, 32, float, float, float, true, true, 1>(int, int, long)"},
             {K::Elementwise, "void scal_kernel<float, float, 1, true, 6, 5, 5, 3>(cublasTransposeParams<float>, float const*, float*)"},

@@ -93,11 +93,7 @@ struct DeviceThreads {
 
     __device__ std::uint32_t pack(float first, float second) const
     {
-        std::uint32_t pair;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
-            : "=r"(pair)
-            : "f"(second), "f"(first));
-        return pair;
+        return Bf16::pair(first, second);
     }
     __device__ float exp2(float x) const
     {

@@ -41,7 +41,12 @@ __global__ void scaleShiftKernel(StagewrightNorm n, std::size_t count)
 }
 
 template <typename Rows>
-__global__ void columnSumsKernel(Rows of, int rows, int parts, float* partial)
+__global__ void __launch_bounds__(columnThreads, Rows::blocks) columnSumsKernel(Rows of, int rows, int parts, float* partial)
+{
+    sumColumnsBlock(DeviceThreads{}, of, rows, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), parts, partial);
+}
+template <typename Rows> // the same under a name of its own
+__global__ void __launch_bounds__(columnThreads, Rows::blocks) geluGradKernel(Rows of, int rows, int parts, float* partial)
 {
     sumColumnsBlock(DeviceThreads{}, of, rows, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), parts, partial);
 }
@@ -51,19 +56,14 @@ __global__ void columnPartsKernel(Rows of, int parts, const float* partial)
     if (flatIndex() < static_cast<std::size_t>(of.width)) addColumnParts(of, parts, partial, static_cast<int>(flatIndex()));
 }
 template <typename Rows>
-void sumColumnsOn(cudaStream_t stream, const Rows& of, int rows, float* partial)
+void sumColumnsOn(cudaStream_t stream, void (*kernel)(Rows, int, int, float*), const Rows& of, int rows, float* partial)
 {
-    const int parts = columnParts(rows, of.width);
+    const int parts = columnParts<Rows>(rows, of.width);
     const dim3 grid(static_cast<unsigned>((of.width + columnTile - 1) / columnTile), static_cast<unsigned>(parts));
-    columnSumsKernel<<<grid, columnThreads, 0, stream>>>(of, rows, parts, parts == 1 ? nullptr : partial);
+    kernel<<<grid, columnThreads, 0, stream>>>(of, rows, parts, parts == 1 ? nullptr : partial);
     if (parts > 1) columnPartsKernel<<<blocksFor(static_cast<std::size_t>(of.width)), flatThreads, 0, stream>>>(of, parts, partial);
 }
 
-template <typename E, int N>
-__global__ void geluKernel(std::size_t count, const void* x, void* out)
-{
-    if (flatIndex() * N < count) geluAt<E, N>(x, out, flatIndex() * N);
-}
 // C (rows, columns) of a plain product becomes what the fused one makes.
 template <typename E>
 __global__ void finishKernel(StagewrightProduct p, std::size_t count)
@@ -73,15 +73,10 @@ __global__ void finishKernel(StagewrightProduct p, std::size_t count)
     const std::size_t column = i % static_cast<std::size_t>(p.columns);
     const std::size_t at = i / static_cast<std::size_t>(p.columns) * static_cast<std::size_t>(p.cStride) + column;
     auto* c = row<E>(p.c, 0);
-    float value = E::load(c, at);
-    if (p.finish == STAGEWRIGHT_GELU_GRAD) {
-        value *= geluSlope(E::load(row<E>(static_cast<const void*>(p.aux), 0), i));
-    } else {
-        value += E::load(row<E>(p.bias, 0), column);
-        if (p.finish == STAGEWRIGHT_GELU) {
-            E::store(row<E>(p.aux, 0), i, value);
-            value = geluOf(value);
-        }
+    float value = E::load(c, at) + E::load(row<E>(p.bias, 0), column);
+    if (p.finish == STAGEWRIGHT_GELU) {
+        E::store(row<E>(p.aux, 0), i, value);
+        value = geluOf<E>(value);
     }
     E::store(c, at, value);
 }
@@ -254,19 +249,9 @@ int scaleShift(StagewrightQueue* queue, const StagewrightNorm* n)
 int normBackward(StagewrightQueue* queue, const StagewrightNorm* n)
 {
     return onElements(queue, "layer norm backward", [&](auto e) {
+        using Rows = NormRows<Of<decltype(e)>>;
         normBackwardKernel<Of<decltype(e)>><<<n->rows, rowThreads, 0, queue->compute()>>>(*n);
-        sumColumnsOn(queue->compute(), NormRows<Of<decltype(e)>>{*n}, n->rows, n->partial);
-    });
-}
-
-int gelu(StagewrightQueue* queue, uint64_t count, const void* x, void* out)
-{
-    return onElements(queue, "gelu", [&](auto e) {
-        using E = Of<decltype(e)>;
-        byPieces<E>(inPieces<E>(count, x, out), [&](auto pieces) {
-            constexpr int N = decltype(pieces)::value;
-            geluKernel<E, N><<<blocksFor(count / N), flatThreads, 0, queue->compute()>>>(count, x, out);
-        });
+        sumColumnsOn(queue->compute(), columnSumsKernel<Rows>, Rows{*n}, n->rows, n->partial);
     });
 }
 
@@ -344,7 +329,8 @@ int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void
 int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums, float* partial)
 {
     return onElements(queue, "column sums", [&](auto e) {
-        sumColumnsOn(queue->compute(), PlainRows<Of<decltype(e)>>{x, width, sums}, rows, partial);
+        using Rows = PlainRows<Of<decltype(e)>>;
+        sumColumnsOn(queue->compute(), columnSumsKernel<Rows>, Rows{x, width, sums}, rows, partial);
     });
 }
 
@@ -378,6 +364,14 @@ int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elemen
 {
     return onElements(queue, "narrowing", [&](auto e) {
         narrowKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(count, x, elements);
+    });
+}
+
+int geluGrad(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums, float* partial)
+{
+    return onElements(queue, "gradient of GELU", [&](auto e) {
+        using Rows = GeluRows<Of<decltype(e)>>;
+        sumColumnsOn(queue->compute(), geluGradKernel<Rows>, Rows{hidden, gradient, width, sums}, rows, partial);
     });
 }
 

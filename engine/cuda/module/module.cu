@@ -134,8 +134,8 @@ int describe(int32_t device, StagewrightCudaDevice* out)
 constexpr StagewrightCudaTable table = {
     STAGEWRIGHT_CUDA_ABI, sizeof(StagewrightCudaTable), sizeof(StagewrightCudaFacts), sizeof(StagewrightCudaDevice), lastError, facts,
     deviceCount, describe, take, give, openQueue, closeQueue, enter, finish, finished, mark, dropMark, await, nanosBetween, copyRows, clear, upload,
-    download, multiply, norm, scaleShift, normBackward, gelu, softmax, softmaxBackward, flash, flashBackward, embed, embedGrad,
-    crossEntropy, columnSums, add, squareSum, step, narrow, openTeam, closeTeam, teamAwait, teamMark,
+    download, multiply, norm, scaleShift, normBackward, softmax, softmaxBackward, flash, flashBackward, embed, embedGrad,
+    crossEntropy, columnSums, add, squareSum, step, narrow, geluGrad, openTeam, closeTeam, teamAwait, teamMark,
     transfer, collect, newTeamId, joinTeam, settleTeam, post, pollTeam, abortTeam};
 
 } // namespace

@@ -69,7 +69,6 @@ cublasLtEpilogue_t epilogueOf(int finish)
     switch (finish) {
     case STAGEWRIGHT_BIAS: return CUBLASLT_EPILOGUE_BIAS;
     case STAGEWRIGHT_GELU: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
-    case STAGEWRIGHT_GELU_GRAD: return CUBLASLT_EPILOGUE_DGELU;
     default: return CUBLASLT_EPILOGUE_DEFAULT;
     }
 }

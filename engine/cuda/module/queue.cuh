@@ -82,7 +82,6 @@ int multiply(StagewrightQueue* queue, const StagewrightProduct* product);
 int norm(StagewrightQueue* queue, const StagewrightNorm* norm);
 int scaleShift(StagewrightQueue* queue, const StagewrightNorm* norm);
 int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm);
-int gelu(StagewrightQueue* queue, uint64_t count, const void* x, void* out);
 int finishProduct(StagewrightQueue* queue, const StagewrightProduct& product); // what the epilogue does, where cuBLASLt has none
 int softmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
@@ -102,6 +101,7 @@ int add(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count);
 int squareSum(StagewrightQueue* queue, const StagewrightTensor* tensors, int32_t count, double* partial, double* sum);
 int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step, const StagewrightTensor* tensors, int32_t count);
 int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
+int geluGrad(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums, float* partial);
 
 int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out);
 void closeTeam(StagewrightTeam* team);
