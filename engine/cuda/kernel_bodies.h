@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "engine/cuda/module_abi.h"
 
@@ -424,84 +425,141 @@ STAGEWRIGHT_BOTH void positionGradAt(const StagewrightEmbedding& e, std::size_t 
         to[k] += sums[k];
 }
 
-// A lane's share of the sum of squares, in eight sums, so that as many loads are on their way at once.
-template <typename Lanes>
-STAGEWRIGHT_BOTH double ownSquares(const Lanes& lanes, std::size_t count, const float* x)
+// A lane's share of the sum of squares, in eight sums, from as many loads on their way at once.
+template <int N, typename Lanes>
+STAGEWRIGHT_BOTH double ownSquaresBy(const Lanes& lanes, std::size_t count, const float* x)
 {
     constexpr int sums = 8;
+    using P = Packed<Fp32, N>;
+    const std::size_t pieces = count / N;
     const auto step = static_cast<std::size_t>(lanes.count());
     double sum[sums] = {};
-    std::size_t i = static_cast<std::size_t>(lanes.index());
-    for (; i + (sums - 1) * step < count; i += sums * step) {
-        for (int k = 0; k < sums; ++k) {
-            const double value = x[i + k * step];
-            sum[k] += value * value;
+    for (std::size_t i = static_cast<std::size_t>(lanes.index()); i < pieces; i += sums * step) {
+        P loaded[sums];
+        STAGEWRIGHT_UNROLL
+        for (int j = 0; j < sums; ++j)
+            loaded[j] = i + j * step < pieces ? P::load(x, (i + j * step) * N) : P{};
+        STAGEWRIGHT_UNROLL
+        for (int j = 0; j < sums; ++j) {
+            STAGEWRIGHT_UNROLL
+            for (int k = 0; k < N; ++k) {
+                const double value = loaded[j].at(k);
+                sum[(j * N + k) % sums] += value * value;
+            }
         }
     }
-    for (int k = 0; k < sums; ++k) {
-        const double value = i + k * step < count ? x[i + k * step] : 0;
-        sum[k] += value * value;
+    for (std::size_t i = pieces * N + static_cast<std::size_t>(lanes.index()); i < count; i += step) {
+        const double value = x[i];
+        sum[0] += value * value;
     }
     double all = 0;
     for (const double part : sum)
         all += part;
     return all;
 }
-
-// The optimizers as engine/cpu/kernels_body.h has them.
-template <typename E>
-STAGEWRIGHT_BOTH void stepAt(int kind, const StagewrightStep& s, const StagewrightTensor& t, std::size_t i)
+template <typename Lanes>
+STAGEWRIGHT_BOTH double ownSquares(const Lanes& lanes, std::size_t count, const float* x)
 {
-    const float grad = t.gradient ? t.gradient[i] * s.gradientScale : 0.0F;
-    const float value = t.value[i];
-    float next = value;
-    switch (kind) {
-    case STAGEWRIGHT_ADAMW: {
-        const float first = s.beta1 * t.moment1[i] + (1.0F - s.beta1) * grad;
-        const float second = s.beta2 * t.moment2[i] + (1.0F - s.beta2) * grad * grad;
-        t.moment1[i] = first;
-        t.moment2[i] = second;
-        next = value * (1.0F - s.learningRate * s.weightDecay) -
-               s.learningRate * s.correction1 * first / (sqrtf(second * s.correction2) + s.epsilon);
-        break;
-    }
-    case STAGEWRIGHT_UNDO_ADAMW: {
-        const float first = t.moment1[i];
-        const float second = t.moment2[i];
-        next = (value + s.learningRate * s.correction1 * first / (sqrtf(second * s.correction2) + s.epsilon)) *
-               (1.0F / (1.0F - s.learningRate * s.weightDecay));
-        t.moment1[i] = (first - (1.0F - s.beta1) * grad) * (1.0F / s.beta1);
-        const float square = (second - (1.0F - s.beta2) * grad * grad) * (1.0F / s.beta2);
-        t.moment2[i] = square < 0.0F ? 0.0F : square; // rounding below zero would make the next root a NaN
-        break;
-    }
-    case STAGEWRIGHT_SGD: {
-        const float whole = grad + s.weightDecay * value;
-        const float velocity = t.moment1 ? s.momentum * t.moment1[i] + whole : whole;
-        if (t.moment1) t.moment1[i] = velocity;
-        next = value - s.learningRate * velocity;
-        break;
-    }
-    case STAGEWRIGHT_UNDO_SGD:
-        if (!t.moment1) {
-            next = (value + s.learningRate * grad) * (1.0F / (1.0F - s.learningRate * s.weightDecay));
-        } else {
-            next = value + s.learningRate * t.moment1[i];
-            const float back = s.momentum == 0.0F ? 0.0F : 1.0F / s.momentum;
-            t.moment1[i] = (t.moment1[i] - grad - s.weightDecay * next) * back;
-        }
-        break;
-    case STAGEWRIGHT_SCALE:
-        next = value * s.gradientScale;
-        break;
-    default: // predict: value stays
-        next = t.moment2 ? value - s.reach * s.correction1 * t.moment1[i] / (sqrtf(t.moment2[i] * s.correction2) + s.epsilon)
-                         : value - s.reach * t.moment1[i];
-        E::store(row<E>(t.used, 0), i, next);
+    return inPieces<Fp32>(Fp32::wide, x) ? ownSquaresBy<Fp32::wide>(lanes, count, x) : ownSquaresBy<1>(lanes, count, x);
+}
+
+// Four numbers of a tensor, from i on, are a thread's: visit(std::integral_constant<int, N>, element) for pieces of N of them. A piece of
+// four floats begins at 16 bytes in all of the tensor's places; four elements of E in half of that, where they are narrower.
+inline constexpr int numbersOfThread = 4;
+template <typename E, typename Visit>
+STAGEWRIGHT_BOTH void eachOfFour(const StagewrightTensor& t, std::size_t i, Visit&& visit)
+{
+    const auto places = reinterpret_cast<std::uintptr_t>(t.value) | reinterpret_cast<std::uintptr_t>(t.gradient) |
+                        reinterpret_cast<std::uintptr_t>(t.moment1) | reinterpret_cast<std::uintptr_t>(t.moment2);
+    const auto used = reinterpret_cast<std::uintptr_t>(t.used);
+    if (i + numbersOfThread <= t.count && places % 16 == 0 && used % (numbersOfThread * sizeof(typename E::Stored)) == 0) {
+        visit(std::integral_constant<int, numbersOfThread>(), i);
         return;
     }
-    t.value[i] = next;
-    if (t.used) E::store(row<E>(t.used, 0), i, next);
+    for (std::size_t end = i + numbersOfThread; i < end && i < t.count; ++i)
+        visit(std::integral_constant<int, 1>(), i);
+}
+
+STAGEWRIGHT_BOTH inline void addFour(const StagewrightTensor& t, std::size_t i)
+{
+    eachOfFour<Fp32>(t, i, [&t](auto pieces, std::size_t at) {
+        constexpr int N = decltype(pieces)::value;
+        using P = Piece<Fp32, N>;
+        P sum = P::load(t.value, at);
+        const P more = P::load(t.gradient, at);
+        for (int k = 0; k < N; ++k)
+            sum.at[k] += more.at[k];
+        sum.store(t.value, at);
+    });
+}
+
+// The optimizers as engine/cpu/kernels_body.h has them: a number's next value; its moments are changed in place.
+template <int kind>
+STAGEWRIGHT_BOTH float nextValue(const StagewrightStep& s, const StagewrightTensor& t, float grad, float value, float& moment1, float& moment2)
+{
+    if constexpr (kind == STAGEWRIGHT_ADAMW) {
+        moment1 = s.beta1 * moment1 + (1.0F - s.beta1) * grad;
+        moment2 = s.beta2 * moment2 + (1.0F - s.beta2) * grad * grad;
+        return value * (1.0F - s.learningRate * s.weightDecay) -
+               s.learningRate * s.correction1 * moment1 / (sqrtf(moment2 * s.correction2) + s.epsilon);
+    } else if constexpr (kind == STAGEWRIGHT_UNDO_ADAMW) {
+        const float next = (value + s.learningRate * s.correction1 * moment1 / (sqrtf(moment2 * s.correction2) + s.epsilon)) *
+                           (1.0F / (1.0F - s.learningRate * s.weightDecay));
+        moment1 = (moment1 - (1.0F - s.beta1) * grad) * (1.0F / s.beta1);
+        const float square = (moment2 - (1.0F - s.beta2) * grad * grad) * (1.0F / s.beta2);
+        moment2 = square < 0.0F ? 0.0F : square; // rounding below zero would make the next root a NaN
+        return next;
+    } else if constexpr (kind == STAGEWRIGHT_SGD) {
+        const float whole = grad + s.weightDecay * value;
+        const float velocity = t.moment1 ? s.momentum * moment1 + whole : whole;
+        moment1 = velocity;
+        return value - s.learningRate * velocity;
+    } else if constexpr (kind == STAGEWRIGHT_UNDO_SGD) {
+        if (!t.moment1) return (value + s.learningRate * grad) * (1.0F / (1.0F - s.learningRate * s.weightDecay));
+        const float next = value + s.learningRate * moment1;
+        const float back = s.momentum == 0.0F ? 0.0F : 1.0F / s.momentum;
+        moment1 = (moment1 - grad - s.weightDecay * next) * back;
+        return next;
+    } else if constexpr (kind == STAGEWRIGHT_SCALE) {
+        return value * s.gradientScale;
+    } else {
+        static_assert(kind == STAGEWRIGHT_PREDICT);
+        return t.moment2 ? value - s.reach * s.correction1 * moment1 / (sqrtf(moment2 * s.correction2) + s.epsilon) : value - s.reach * moment1;
+    }
+}
+template <typename E, int kind, int N>
+STAGEWRIGHT_BOTH void stepPiece(const StagewrightStep& s, const StagewrightTensor& t, std::size_t i)
+{
+    constexpr bool keepsMoments = kind == STAGEWRIGHT_SCALE || kind == STAGEWRIGHT_PREDICT;
+    using P = Piece<Fp32, N>;
+    P value = P::load(t.value, i), gradient{}, moment1{}, moment2{};
+    if (t.gradient) gradient = P::load(t.gradient, i);
+    if (t.moment1) moment1 = P::load(t.moment1, i);
+    if (t.moment2) moment2 = P::load(t.moment2, i);
+    STAGEWRIGHT_UNROLL
+    for (int k = 0; k < N; ++k) {
+        const float grad = t.gradient ? gradient.at[k] * s.gradientScale : 0.0F;
+        value.at[k] = nextValue<kind>(s, t, grad, value.at[k], moment1.at[k], moment2.at[k]);
+    }
+    if (kind != STAGEWRIGHT_PREDICT) value.store(t.value, i);
+    if (!keepsMoments && t.moment1) moment1.store(t.moment1, i);
+    if (!keepsMoments && t.moment2) moment2.store(t.moment2, i);
+    if (t.used) Packed<E, N>::of(value.at).store(row<E>(t.used, 0), i);
+}
+template <typename E>
+STAGEWRIGHT_BOTH void stepFour(int kind, const StagewrightStep& s, const StagewrightTensor& t, std::size_t i)
+{
+    eachOfFour<E>(t, i, [kind, &s, &t](auto pieces, std::size_t at) {
+        constexpr int N = decltype(pieces)::value;
+        switch (kind) {
+        case STAGEWRIGHT_ADAMW: return stepPiece<E, STAGEWRIGHT_ADAMW, N>(s, t, at);
+        case STAGEWRIGHT_UNDO_ADAMW: return stepPiece<E, STAGEWRIGHT_UNDO_ADAMW, N>(s, t, at);
+        case STAGEWRIGHT_SGD: return stepPiece<E, STAGEWRIGHT_SGD, N>(s, t, at);
+        case STAGEWRIGHT_UNDO_SGD: return stepPiece<E, STAGEWRIGHT_UNDO_SGD, N>(s, t, at);
+        case STAGEWRIGHT_SCALE: return stepPiece<E, STAGEWRIGHT_SCALE, N>(s, t, at);
+        default: return stepPiece<E, STAGEWRIGHT_PREDICT, N>(s, t, at);
+        }
+    });
 }
 
 // Attention of whole sequences that keeps no probabilities (FlashAttention, arXiv 2205.14135): a row's softmax is made while

@@ -193,8 +193,8 @@ Results squareSums(Way way, int width)
 {
     const auto count = static_cast<std::size_t>(width);
     Numbers<Fp32> x(count, 1), y(7, 2);
-    const StagewrightTensor tensors[] = {{count, nullptr, x.data(), nullptr, nullptr, nullptr}, {7, nullptr, y.data(), nullptr, nullptr, nullptr}};
-    if (way == Way::OneLane) return {2 * ownSquares(OneLane{}, count, x.data()) + ownSquares(OneLane{}, 7, y.data())};
+    const StagewrightTensor tensors[] = {{count, nullptr, x.data(), nullptr, nullptr, nullptr}, {6, nullptr, y.data() + 1, nullptr, nullptr, nullptr}};
+    if (way == Way::OneLane) return {2 * ownSquares(OneLane{}, count, x.data()) + ownSquares(OneLane{}, 6, y.data() + 1)};
     std::vector<double> partial(STAGEWRIGHT_PARTIALS, -1);
     double sum = 0.5;
     for (int part = 0; part < STAGEWRIGHT_PARTIALS; ++part) {
@@ -203,6 +203,45 @@ Results squareSums(Way way, int width)
     }
     on(way, [&](const auto& lanes) { addPartials(lanes, partial.data(), &sum); });
     return {sum};
+}
+
+// Steps of all kinds, and a sum, on numbers that begin at 16 bytes or (one lane) just behind: in pieces of four, or one by one.
+template <typename E>
+Results steps(Way way, int width)
+{
+    const auto count = static_cast<std::size_t>(width);
+    const std::size_t off = way == Way::OneLane ? 1 : 0;
+    const StagewrightStep s{3e-3F, 0.9F, 0.95F, 1.5F, 2.0F, 1e-8F, 0.1F, 0.5F, 0.8F, 6e-3F};
+    Results results;
+    for (const int kind : {STAGEWRIGHT_ADAMW, STAGEWRIGHT_UNDO_ADAMW, STAGEWRIGHT_SGD, STAGEWRIGHT_UNDO_SGD, STAGEWRIGHT_PREDICT, STAGEWRIGHT_SCALE}) {
+        for (const int moments : {0, 1, 2}) {
+            if (moments < 2 && (kind == STAGEWRIGHT_ADAMW || kind == STAGEWRIGHT_UNDO_ADAMW)) continue;
+            if (moments < 1 && kind == STAGEWRIGHT_PREDICT) continue;
+            std::vector<std::vector<float>> all;
+            for (unsigned i = 0; i < 4; ++i) {
+                all.emplace_back(count + 2, -7.0F); // what lies behind is not to be touched
+                std::copy_n(Numbers<Fp32>(count, i + 1, i == 3 ? 0 : -1).all.begin(), width, all[i].begin() + static_cast<std::ptrdiff_t>(off));
+            }
+            Numbers<E> used(count + 2);
+            const StagewrightTensor t{count, all[0].data() + off, kind == STAGEWRIGHT_SCALE ? nullptr : all[1].data() + off, moments > 0 ? all[2].data() + off : nullptr,
+                                      moments > 1 ? all[3].data() + off : nullptr, used.data() + off};
+            for (std::size_t i = 0; i < count; i += numbersOfThread)
+                stepFour<E>(kind, s, t, i);
+            if (t.gradient)
+                for (std::size_t i = 0; i < count; i += numbersOfThread)
+                    addFour(t, i);
+            for (std::vector<float>& numbers : all) {
+                results.push_back(off == 1 ? numbers.back() == -7 && numbers.front() == -7 : numbers.back() == -7 && numbers[count] == -7);
+                numbers.erase(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(off));
+                numbers.resize(count);
+                keep(results, numbers);
+            }
+            used.all.erase(used.all.begin(), used.all.begin() + static_cast<std::ptrdiff_t>(off));
+            used.all.resize(count);
+            keep(results, used.all);
+        }
+    }
+    return results;
 }
 
 template <typename E>
@@ -341,6 +380,8 @@ private slots:
         add("embeddings fp32", embeddings<Fp32>, fp32, {1, 40, 130});
         add("embeddings bf16", embeddings<Bf16>, fp32, {33, 72});
         add("square sums", squareSums, 1e-12, {1, 255, 5000});
+        add("steps fp32", steps<Fp32>, 0, {1, 4, 39});
+        add("steps bf16", steps<Bf16>, 0, {3, 8, 39});
         add("streamed attention fp32", streamed<Fp32>, fp32, {8, 33, 128});
         add("streamed attention bf16", streamed<Bf16>, bf16, {12, 128});
         add("columns fp32", columns<Fp32, 37>, fp32, {1, 32, 45, 132});

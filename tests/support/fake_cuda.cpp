@@ -298,7 +298,7 @@ struct Tensors {
             for (const auto& [at, written] : {std::pair<const void*, bool>{t.value, writes}, {t.gradient, false}, {t.moment1, writes}, {t.moment2, writes}})
                 touched.push_back({at, t.count * 4, written});
             touched.push_back({t.used, t.count * elementBytes, true});
-            blocks += flatBlocks(t.count);
+            blocks += flatBlocks((t.count + numbersOfThread - 1) / numbersOfThread);
         }
     }
 };
@@ -309,8 +309,8 @@ int add(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count)
     if (std::string fault = gridFault("sum", tensors.blocks); !fault.empty()) return failed(std::move(fault));
     return ask(queue, 0, "sum", tensors.touched, [all = tensors.all] {
         for (const StagewrightTensor& t : all)
-            for (std::uint64_t i = 0; i < t.count; ++i)
-                t.value[i] += t.gradient[i];
+            for (std::size_t i = 0; i < t.count; i += numbersOfThread)
+                addFour(t, i);
     });
 }
 int squareSum(StagewrightQueue* queue, const StagewrightTensor* given, int32_t count, double* partial, double* sum)
@@ -333,8 +333,8 @@ int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* given, co
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "optimizer", tensors.touched, [s, kind, all = tensors.all] {
             for (const StagewrightTensor& t : all)
-                for (std::size_t i = 0; i < t.count; ++i)
-                    stepAt<decltype(element)>(kind, s, t, i);
+                for (std::size_t i = 0; i < t.count; i += numbersOfThread)
+                    stepFour<decltype(element)>(kind, s, t, i);
         });
     });
 }

@@ -153,26 +153,27 @@ void eachList(const StagewrightTensor* tensors, int count, Launch&& launch)
         list.firstBlock[0] = 0;
         for (list.count = 0; list.count < TensorList::most && done + list.count < count; ++list.count) {
             list.at[list.count] = tensors[done + list.count];
-            list.firstBlock[list.count + 1] = list.firstBlock[list.count] + blocksFor(list.at[list.count].count);
+            list.firstBlock[list.count + 1] = list.firstBlock[list.count] + blocksFor((list.at[list.count].count + numbersOfThread - 1) / numbersOfThread);
         }
         launch(list, done > 0);
         done += list.count;
     }
 }
-// f(tensor, element) for this thread's.
+// visit(tensor, first element) for this thread's four.
 template <typename Visit>
-__device__ void atElement(const TensorList& list, Visit&& visit)
+__device__ void atFour(const TensorList& list, Visit&& visit)
 {
-    int k = 0;
-    while (k + 1 < list.count && blockIdx.x >= list.firstBlock[k + 1])
-        ++k;
-    const std::size_t i = static_cast<std::size_t>(blockIdx.x - list.firstBlock[k]) * blockDim.x + threadIdx.x;
+    static_assert((TensorList::most & (TensorList::most - 1)) == 0, "halved until it is one");
+    int k = 0; // the last that begins at this block or before
+    for (int half = TensorList::most / 2; half > 0; half /= 2)
+        if (k + half < list.count && blockIdx.x >= list.firstBlock[k + half]) k += half;
+    const std::size_t i = (static_cast<std::size_t>(blockIdx.x - list.firstBlock[k]) * blockDim.x + threadIdx.x) * numbersOfThread;
     if (i < list.at[k].count) visit(list.at[k], i);
 }
 
 __global__ void addKernel(const __grid_constant__ TensorList list)
 {
-    atElement(list, [](const StagewrightTensor& t, std::size_t i) { t.value[i] += t.gradient[i]; });
+    atFour(list, [](const StagewrightTensor& t, std::size_t i) { addFour(t, i); });
 }
 // Each block a part of the numbers; then one block adds up the parts.
 __global__ void squaresKernel(const __grid_constant__ TensorList list, bool more, double* partial)
@@ -184,7 +185,7 @@ __global__ void addPartialsKernel(const double* partial, double* sum) { addParti
 template <typename E>
 __global__ void stepKernel(int kind, StagewrightStep s, const __grid_constant__ TensorList list)
 {
-    atElement(list, [kind, &s](const StagewrightTensor& t, std::size_t i) { stepAt<E>(kind, s, t, i); });
+    atFour(list, [kind, &s](const StagewrightTensor& t, std::size_t i) { stepFour<E>(kind, s, t, i); });
 }
 template <typename E>
 __global__ void narrowKernel(std::size_t count, const float* x, void* elements)
