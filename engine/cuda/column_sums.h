@@ -134,26 +134,13 @@ struct GeluRows {
 
 template <typename E>
 struct TokenRows { // the rows of an embedding's gradient that have one token; added to its row of the table's gradient
-    static constexpr int kinds = 1, blocks = 1, atOnce = 1;
+    static constexpr int kinds = 1, blocks = 1;
     using Element = E;
-    template <int N>
-    using Loaded = Packed<E, N>;
     StagewrightEmbedding e;
     int token;
     int width = e.width;
 
     STAGEWRIGHT_BOTH bool pieces() const { return inPieces<E>(static_cast<std::size_t>(width), e.outGrad); }
-    template <int N>
-    STAGEWRIGHT_BOTH Loaded<N> load(int r, int column) const
-    {
-        if (e.bytes[r] != token) return {};
-        return Loaded<N>::load(row<E>(e.outGrad, 0), static_cast<std::size_t>(r) * width + column);
-    }
-    template <int N>
-    STAGEWRIGHT_BOTH void add(const Loaded<N>& piece, int, int, float (&to)[kinds][N]) const
-    {
-        addPiece(to[0], piece);
-    }
     STAGEWRIGHT_BOTH void put(int column, const float (&sum)[kinds]) const
     {
         e.tokenGrad[static_cast<std::size_t>(token) * width + column] += sum[0];
@@ -177,12 +164,12 @@ std::size_t partFloats(int rows, int width)
     return parts == 1 ? 0 : static_cast<std::size_t>(parts) * Rows::kinds * static_cast<std::size_t>(width);
 }
 
-// A lane's rows: every `lanes`-th from `first` on.
+// The rows of a lane of `lanes`: every `lanes`-th.
 template <int N, typename Rows>
-STAGEWRIGHT_BOTH void addRows(const Rows& of, int first, int lanes, int end, int column, float (&to)[Rows::kinds][N])
+STAGEWRIGHT_BOTH void addRows(const Rows& of, int first, int end, int lane, int lanes, int column, float (&to)[Rows::kinds][N])
 {
     typename Rows::template Loaded<N> loaded[Rows::atOnce];
-    int r = first;
+    int r = first + lane;
     for (; r + (Rows::atOnce - 1) * lanes < end; r += Rows::atOnce * lanes) {
         STAGEWRIGHT_UNROLL
         for (int i = 0; i < Rows::atOnce; ++i)
@@ -194,6 +181,29 @@ STAGEWRIGHT_BOTH void addRows(const Rows& of, int first, int lanes, int end, int
     for (; r < end; r += lanes)
         of.template add<N>(of.template load<N>(r, column), r, column, to);
 }
+// Of tokens: neighbouring rows, whose bytes are compared sixteen at a time; few are the token.
+template <int N, typename E>
+STAGEWRIGHT_BOTH void addRows(const TokenRows<E>& of, int first, int end, int lane, int lanes, int column, float (&to)[1][N])
+{
+    const auto addRow = [&](int r) { addPiece(to[0], Packed<E, N>::load(row<E>(of.e.outGrad, 0), static_cast<std::size_t>(r) * of.width + column)); };
+    if (of.token > 255) return; // no byte is
+    const std::uint8_t* bytes = of.e.bytes;
+    const std::uint32_t sought = 0x01010101U * static_cast<std::uint32_t>(of.token);
+    const int each = ((end - first + lanes - 1) / lanes + 15) / 16 * 16;
+    int r = first + lane * each;
+    const int stop = r + each < end ? r + each : end;
+    for (; r + 16 <= stop && reinterpret_cast<std::uintptr_t>(bytes + r) % 16 == 0; r += 16) {
+        const auto words = Packed<Fp32, 4>::load(reinterpret_cast<const float*>(bytes + r), 0); // their bits
+        for (int w = 0; w < 4; ++w) {
+            const std::uint32_t other = words.word[w] ^ sought;
+            std::uint32_t equal = ~(((other & 0x7f7f7f7fU) + 0x7f7f7f7fU) | other | 0x7f7f7f7fU); // the top bit of each byte that is
+            for (int i = 4 * w; equal != 0; equal >>= 8, ++i)
+                if ((equal & 0x80U) != 0) addRow(r + i);
+        }
+    }
+    for (; r < stop; ++r)
+        if (bytes[r] == of.token) addRow(r);
+}
 
 template <int N, typename Rows, typename Threads>
 STAGEWRIGHT_BOTH void sumColumnsBy(const Threads& t, const Rows& of, int first, int end, int tile, float* part)
@@ -204,7 +214,7 @@ STAGEWRIGHT_BOTH void sumColumnsBy(const Threads& t, const Rows& of, int first, 
     const int lane = t.thread() / across;
     const int piece = t.thread() % across;
     float own[Rows::kinds][N] = {};
-    if (tile * columnTile + piece * N < of.width) addRows<N>(of, first + lane, lanes, end, tile * columnTile + piece * N, own);
+    if (tile * columnTile + piece * N < of.width) addRows<N>(of, first, end, lane, lanes, tile * columnTile + piece * N, own);
     STAGEWRIGHT_UNROLL
     for (int kind = 0; kind < Rows::kinds; ++kind) {
         STAGEWRIGHT_UNROLL
@@ -258,7 +268,7 @@ void sumColumns(const Rows& of, int rows)
 {
     for (int column = 0; column < of.width; ++column) {
         float sum[Rows::kinds][1] = {};
-        addRows<1>(of, 0, 1, rows, column, sum);
+        addRows<1>(of, 0, rows, 0, 1, column, sum);
         float all[Rows::kinds];
         for (int kind = 0; kind < Rows::kinds; ++kind)
             all[kind] = sum[kind][0];

@@ -103,6 +103,7 @@ struct OneLane {
     STAGEWRIGHT_BOTH float sum(float x) const { return x; }
     STAGEWRIGHT_BOTH float largest(float x) const { return x; }
     STAGEWRIGHT_BOTH double sum(double x) const { return x; }
+    STAGEWRIGHT_BOTH void sumBoth(float (&)[2]) const {}
 };
 
 template <typename E>
@@ -204,7 +205,68 @@ STAGEWRIGHT_BOTH bool inPieces(std::size_t width, const Places*... places)
     return width % E::wide == 0 && ((reinterpret_cast<std::uintptr_t>(places) % 16 == 0) && ...);
 }
 
-template <typename E, int N, typename Lanes>
+// The lanes' pieces of N elements of a row, one after the other: visit(number among a lane's, first element). Held: how many a lane may
+// have, so that each has registers of its own (KeptRow); 0: any number, loaded again by every pass.
+template <int N, int Held, typename Lanes, typename Visit>
+STAGEWRIGHT_BOTH void eachPiece(const Lanes& lanes, int width, Visit&& visit)
+{
+    const int from = lanes.index() * N, step = lanes.count() * N;
+    if constexpr (Held == 0) {
+        for (int i = from, h = 0; i < width; i += step, ++h)
+            visit(h, i);
+    } else {
+        STAGEWRIGHT_UNROLL
+        for (int h = 0; h < Held; ++h)
+            if (from + h * step < width) visit(h, from + h * step);
+    }
+}
+template <typename E, int N, int Held>
+struct KeptRow {
+    const typename E::Stored* x;
+    Packed<E, N> kept[Held == 0 ? 1 : Held];
+
+    STAGEWRIGHT_BOTH void take(int h, int i)
+    {
+        if constexpr (Held != 0) kept[h] = Packed<E, N>::load(x, i);
+    }
+    STAGEWRIGHT_BOTH Piece<E, N> at(int h, int i) const
+    {
+        if constexpr (Held != 0)
+            return Piece<E, N>::of(kept[h]);
+        else
+            return Piece<E, N>::load(x, i);
+    }
+};
+// launch(std::integral_constant<int, Held>) for rows of that width: 0 where they have no pieces of 16 bytes, or too many for registers.
+template <typename E, typename Launch>
+void byHeld(bool pieces, int width, int lanes, Launch&& launch)
+{
+    const int each = pieces ? (width / E::wide + lanes - 1) / lanes : 9;
+    if (each <= 1)
+        launch(std::integral_constant<int, 1>());
+    else if (each <= 2)
+        launch(std::integral_constant<int, 2>());
+    else if (each <= 4)
+        launch(std::integral_constant<int, 4>());
+    else if (each <= 8)
+        launch(std::integral_constant<int, 8>());
+    else
+        launch(std::integral_constant<int, 0>());
+}
+
+template <typename E>
+STAGEWRIGHT_BOTH bool normInPieces(const StagewrightNorm& n)
+{
+    const auto* x = static_cast<const void*>(n.x); // one type for all places
+    return inPieces<E>(static_cast<std::size_t>(n.width), x, n.bias, n.gamma, n.beta, static_cast<const void*>(n.normal), static_cast<const void*>(n.out));
+}
+template <typename E>
+STAGEWRIGHT_BOTH bool normBackwardInPieces(const StagewrightNorm& n)
+{
+    return inPieces<E>(static_cast<std::size_t>(n.width), n.outGrad, n.residual, n.gamma, static_cast<const void*>(n.normal), static_cast<const void*>(n.inputGrad));
+}
+
+template <typename E, int N, int Held, typename Lanes>
 STAGEWRIGHT_BOTH void normRowBy(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
 {
     const std::size_t first = r * static_cast<std::size_t>(n.width);
@@ -213,105 +275,120 @@ STAGEWRIGHT_BOTH void normRowBy(const Lanes& lanes, const StagewrightNorm& n, st
     auto* out = row<E>(n.out, first);
     const auto *gamma = row<E>(n.gamma, 0), *beta = row<E>(n.beta, 0), *bias = row<E>(n.bias, 0);
     using P = Piece<E, N>;
-    const int from = lanes.index() * N, step = lanes.count() * N;
     const float perWidth = 1.0F / static_cast<float>(n.width);
+    KeptRow<E, N, Held> line{x, {}};
+    eachPiece<N, Held>(lanes, n.width, [&](int h, int i) { line.take(h, i); });
     float sum = 0;
-    for (int i = from; i < n.width; i += step) {
-        const P in = P::load(x, i);
+    eachPiece<N, Held>(lanes, n.width, [&](int h, int i) {
+        const P in = line.at(h, i);
         for (int k = 0; k < N; ++k)
             sum += in.at[k];
-    }
+    });
     const float mean = lanes.sum(sum) * perWidth;
     float squares = 0;
-    for (int i = from; i < n.width; i += step) {
-        const P in = P::load(x, i);
+    eachPiece<N, Held>(lanes, n.width, [&](int h, int i) {
+        const P in = line.at(h, i);
         for (int k = 0; k < N; ++k)
             squares += (in.at[k] - mean) * (in.at[k] - mean);
-    }
+    });
     const float scale = 1.0F / sqrtf(lanes.sum(squares) * perWidth + 1e-5F);
     if (lanes.index() == 0) n.deviation[r] = scale;
-    for (int i = from; i < n.width; i += step) {
-        P in = P::load(x, i), made;
+    eachPiece<N, Held>(lanes, n.width, [&](int h, int i) {
+        P in = line.at(h, i), made;
         for (int k = 0; k < N; ++k)
             made.at[k] = (in.at[k] - mean) * scale;
-        made.store(normal, i);
-        made = P::load(normal, i); // what is kept, from which W computes it again
+        made = made.store(normal, i); // what is kept, from which W computes `out` again
         const P factor = P::load(gamma, i), shift = P::load(beta, i);
         for (int k = 0; k < N; ++k)
             made.at[k] = made.at[k] * factor.at[k] + shift.at[k];
         made.store(out, i);
-        if (!n.bias) continue;
+        if (!n.bias) return;
         const P more = P::load(bias, i);
         for (int k = 0; k < N; ++k)
             in.at[k] += more.at[k];
         in.store(x, i);
-    }
+    });
 }
-template <typename E, typename Lanes>
+// Held: as byHeld() has it for this norm; 0 always does.
+template <typename E, int Held = 0, typename Lanes>
 STAGEWRIGHT_BOTH void normRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
 {
-    const auto* x = static_cast<const void*>(n.x); // one type for all places
-    if (inPieces<E>(static_cast<std::size_t>(n.width), x, n.bias, n.gamma, n.beta, static_cast<const void*>(n.normal), static_cast<const void*>(n.out)))
-        normRowBy<E, E::wide>(lanes, n, r);
+    if (Held != 0 || normInPieces<E>(n))
+        normRowBy<E, E::wide, Held>(lanes, n, r);
     else
-        normRowBy<E, 1>(lanes, n, r);
-}
-
-// Elements i … i + N of all rows.
-template <typename E, int N>
-STAGEWRIGHT_BOTH void scaleShiftAt(const StagewrightNorm& n, std::size_t i)
-{
-    using P = Piece<E, N>;
-    const std::size_t column = i % static_cast<std::size_t>(n.width);
-    P made = P::load(row<E>(static_cast<const void*>(n.normal), 0), i);
-    const P factor = P::load(row<E>(n.gamma, 0), column), shift = P::load(row<E>(n.beta, 0), column);
-    for (int k = 0; k < N; ++k)
-        made.at[k] = made.at[k] * factor.at[k] + shift.at[k];
-    made.store(row<E>(n.out, 0), i);
+        normRowBy<E, 1, 0>(lanes, n, r);
 }
 
 template <typename E, int N, typename Lanes>
+STAGEWRIGHT_BOTH void scaleShiftRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
+{
+    using P = Piece<E, N>;
+    const std::size_t first = r * static_cast<std::size_t>(n.width);
+    const auto* normal = row<E>(static_cast<const void*>(n.normal), first);
+    const auto *gamma = row<E>(n.gamma, 0), *beta = row<E>(n.beta, 0);
+    auto* out = row<E>(n.out, first);
+    eachPiece<N, 0>(lanes, n.width, [&](int, int i) {
+        P made = P::load(normal, i);
+        const P factor = P::load(gamma, i), shift = P::load(beta, i);
+        for (int k = 0; k < N; ++k)
+            made.at[k] = made.at[k] * factor.at[k] + shift.at[k];
+        made.store(out, i);
+    });
+}
+template <typename E>
+bool scaleShiftsInPieces(const StagewrightNorm& n)
+{
+    return inPieces<E>(static_cast<std::size_t>(n.width), static_cast<const void*>(n.normal), n.gamma, n.beta, static_cast<const void*>(n.out));
+}
+
+template <typename E, int N, int Held, typename Lanes>
 STAGEWRIGHT_BOTH void normBackwardRowBy(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
 {
     const std::size_t first = r * static_cast<std::size_t>(n.width);
-    const auto *from = row<E>(n.outGrad, first), *gamma = row<E>(n.gamma, 0);
-    const auto* hat = row<E>(static_cast<const void*>(n.normal), first);
+    const auto* gamma = row<E>(n.gamma, 0);
     auto* to = row<E>(n.inputGrad, first);
     using P = Piece<E, N>;
-    const int begin = lanes.index() * N, step = lanes.count() * N;
-    const float perWidth = 1.0F / static_cast<float>(n.width);
-    float gradients = 0;
-    float products = 0;
-    for (int i = begin; i < n.width; i += step) {
-        const P grad = P::load(from, i), factor = P::load(gamma, i), normal = P::load(hat, i);
-        for (int k = 0; k < N; ++k) {
-            gradients += grad.at[k] * factor.at[k];
-            products += grad.at[k] * factor.at[k] * normal.at[k];
-        }
-    }
-    const float meanGrad = lanes.sum(gradients) * perWidth;
-    const float meanProduct = lanes.sum(products) * perWidth;
+    KeptRow<E, N, Held> gradients{row<E>(n.outGrad, first), {}};
+    KeptRow<E, N, Held> normals{row<E>(static_cast<const void*>(n.normal), first), {}};
+    KeptRow<E, N, Held <= 4 ? Held : 0> around{row<E>(n.residual, first), {}};
     const float scale = n.deviation[r];
-    for (int i = begin; i < n.width; i += step) {
-        P grad = P::load(from, i);
-        const P factor = P::load(gamma, i), normal = P::load(hat, i);
+    const float perWidth = 1.0F / static_cast<float>(n.width);
+    eachPiece<N, Held>(lanes, n.width, [&](int h, int i) {
+        gradients.take(h, i);
+        normals.take(h, i);
+        if (n.residual) around.take(h, i);
+    });
+    float means[2] = {}; // of the gradients of `normal`, and of their products with it
+    eachPiece<N, Held>(lanes, n.width, [&](int h, int i) {
+        const P grad = gradients.at(h, i), factor = P::load(gamma, i), normal = normals.at(h, i);
+        for (int k = 0; k < N; ++k) {
+            means[0] += grad.at[k] * factor.at[k];
+            means[1] += grad.at[k] * factor.at[k] * normal.at[k];
+        }
+    });
+    lanes.sumBoth(means);
+    const float meanGrad = means[0] * perWidth;
+    const float meanProduct = means[1] * perWidth;
+    eachPiece<N, Held>(lanes, n.width, [&](int h, int i) {
+        P grad = gradients.at(h, i);
+        const P factor = P::load(gamma, i), normal = normals.at(h, i);
         for (int k = 0; k < N; ++k)
             grad.at[k] = scale * (grad.at[k] * factor.at[k] - meanGrad - normal.at[k] * meanProduct);
         if (n.residual) {
-            const P around = P::load(row<E>(n.residual, first), i);
+            const P more = around.at(h, i);
             for (int k = 0; k < N; ++k)
-                grad.at[k] += around.at[k];
+                grad.at[k] += more.at[k];
         }
         grad.store(to, i);
-    }
+    });
 }
-template <typename E, typename Lanes>
+template <typename E, int Held = 0, typename Lanes>
 STAGEWRIGHT_BOTH void normBackwardRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
 {
-    if (inPieces<E>(static_cast<std::size_t>(n.width), n.outGrad, n.residual, n.gamma, static_cast<const void*>(n.normal), static_cast<const void*>(n.inputGrad)))
-        normBackwardRowBy<E, E::wide>(lanes, n, r);
+    if (Held != 0 || normBackwardInPieces<E>(n))
+        normBackwardRowBy<E, E::wide, Held>(lanes, n, r);
     else
-        normBackwardRowBy<E, 1>(lanes, n, r);
+        normBackwardRowBy<E, 1, 0>(lanes, n, r);
 }
 
 // GELU, tanh form: 0.5 x (1 + tanh u) = x · sigmoid(2u), u = sqrt(2/π) (x + 0.044715 x³).
@@ -401,13 +478,25 @@ STAGEWRIGHT_BOTH void meanLoss(const Lanes& lanes, int rows, const float* rowLos
     if (lanes.index() == 0) *loss = sum / rows;
 }
 
-template <typename E>
-STAGEWRIGHT_BOTH void embedAt(const StagewrightEmbedding& e, std::size_t i)
+template <typename E, int N, typename Lanes>
+STAGEWRIGHT_BOTH void embedRow(const Lanes& lanes, const StagewrightEmbedding& e, int r)
 {
     const auto width = static_cast<std::size_t>(e.width);
-    const std::size_t r = i / width;
-    const std::size_t position = static_cast<std::size_t>(e.past) + r % static_cast<std::size_t>(e.tokens);
-    E::store(row<E>(e.out, 0), i, E::load(row<E>(e.tokenTable, 0), e.bytes[r] * width + i % width) + E::load(row<E>(e.positionTable, 0), position * width + i % width));
+    const auto* token = row<E>(e.tokenTable, e.bytes[r] * width);
+    const auto* position = row<E>(e.positionTable, static_cast<std::size_t>(e.past + r % e.tokens) * width);
+    auto* out = row<E>(e.out, static_cast<std::size_t>(r) * width);
+    eachPiece<N, 0>(lanes, e.width, [&](int, int i) {
+        auto made = Piece<E, N>::load(token, i);
+        const auto more = Piece<E, N>::load(position, i);
+        for (int k = 0; k < N; ++k)
+            made.at[k] += more.at[k];
+        made.store(out, i);
+    });
+}
+template <typename E>
+bool embedsInPieces(const StagewrightEmbedding& e)
+{
+    return inPieces<E>(static_cast<std::size_t>(e.width), e.tokenTable, e.positionTable, static_cast<const void*>(e.out));
 }
 // Elements i … i + N of the gradients of the positions' table, (tokens, width): samples in order.
 template <typename E, int N>
@@ -421,8 +510,18 @@ STAGEWRIGHT_BOTH void positionGradAt(const StagewrightEmbedding& e, std::size_t 
         for (int k = 0; k < N; ++k)
             sums[k] += grad.at[k];
     }
-    for (int k = 0; k < N; ++k)
-        to[k] += sums[k];
+    constexpr int floats = N == 1 ? 1 : Fp32::wide;
+    for (int k = 0; k < N; k += floats) {
+        auto sum = Piece<Fp32, floats>::load(to, k);
+        for (int j = 0; j < floats; ++j)
+            sum.at[j] += sums[k + j];
+        sum.store(to, k);
+    }
+}
+template <typename E>
+bool positionGradsInPieces(const StagewrightEmbedding& e)
+{
+    return inPieces<E>(static_cast<std::size_t>(e.width), e.outGrad, static_cast<const void*>(e.positionGrad));
 }
 
 // A lane's share of the sum of squares, in eight sums, from as many loads on their way at once.
@@ -434,11 +533,8 @@ STAGEWRIGHT_BOTH double ownSquaresBy(const Lanes& lanes, std::size_t count, cons
     const std::size_t pieces = count / N;
     const auto step = static_cast<std::size_t>(lanes.count());
     double sum[sums] = {};
-    for (std::size_t i = static_cast<std::size_t>(lanes.index()); i < pieces; i += sums * step) {
-        P loaded[sums];
-        STAGEWRIGHT_UNROLL
-        for (int j = 0; j < sums; ++j)
-            loaded[j] = i + j * step < pieces ? P::load(x, (i + j * step) * N) : P{};
+    P loaded[sums];
+    const auto addSquares = [&] {
         STAGEWRIGHT_UNROLL
         for (int j = 0; j < sums; ++j) {
             STAGEWRIGHT_UNROLL
@@ -447,7 +543,18 @@ STAGEWRIGHT_BOTH double ownSquaresBy(const Lanes& lanes, std::size_t count, cons
                 sum[(j * N + k) % sums] += value * value;
             }
         }
+    };
+    std::size_t at = static_cast<std::size_t>(lanes.index());
+    for (; at + (sums - 1) * step < pieces; at += sums * step) {
+        STAGEWRIGHT_UNROLL
+        for (int j = 0; j < sums; ++j)
+            loaded[j] = P::load(x, (at + j * step) * N);
+        addSquares();
     }
+    STAGEWRIGHT_UNROLL
+    for (int j = 0; j < sums; ++j)
+        loaded[j] = at + j * step < pieces ? P::load(x, (at + j * step) * N) : P{};
+    addSquares();
     for (std::size_t i = pieces * N + static_cast<std::size_t>(lanes.index()); i < count; i += step) {
         const double value = x[i];
         sum[0] += value * value;

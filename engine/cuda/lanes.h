@@ -26,41 +26,72 @@ struct WarpLanes {
             x = fmaxf(x, threads.shuffleXor(x, offset));
         return x;
     }
+    STAGEWRIGHT_BOTH void sumBoth(float (&x)[2]) const
+    {
+        x[0] = sum(x[0]);
+        x[1] = sum(x[1]);
+    }
 };
 
-// A block of Count threads, which call sum() and largest() together.
+// A block of Count threads, which call sum() and largest() together, of one BlockLanes: exchanges take turns with two sets of slots, so that
+// each needs one barrier (who writes a set again has passed the barrier of the exchange between, which comes after all have read the set).
 template <typename Threads, int Count>
 struct BlockLanes {
     static constexpr int warps = Count / 32;
     Threads threads;
+    mutable int turn = 0;
 
     STAGEWRIGHT_BOTH int index() const { return threads.thread(); }
     STAGEWRIGHT_BOTH int count() const { return Count; }
     template <typename T>
     STAGEWRIGHT_BOTH T sum(T x) const
     {
-        share(WarpLanes<Threads>{threads}.sum(x));
-        T total = threads.template slot<T, warps>(0);
+        T own[1] = {WarpLanes<Threads>{threads}.sum(x)};
+        const int first = share(own);
+        T total = ofWarp<T>(first, 0);
         for (int i = 1; i < warps; ++i)
-            total += threads.template slot<T, warps>(i);
+            total += ofWarp<T>(first, i);
         return total;
     }
     STAGEWRIGHT_BOTH float largest(float x) const
     {
-        share(WarpLanes<Threads>{threads}.largest(x));
-        float most = threads.template slot<float, warps>(0);
+        float own[1] = {WarpLanes<Threads>{threads}.largest(x)};
+        const int first = share(own);
+        float most = ofWarp<float>(first, 0);
         for (int i = 1; i < warps; ++i)
-            most = fmaxf(most, threads.template slot<float, warps>(i));
+            most = fmaxf(most, ofWarp<float>(first, i));
         return most;
     }
-
-private:
-    template <typename T>
-    STAGEWRIGHT_BOTH void share(T ofWarp) const
+    STAGEWRIGHT_BOTH void sumBoth(float (&x)[2]) const
     {
-        threads.barrier(); // what was shared before has been read
-        if (index() % 32 == 0) threads.template putSlot<T, warps>(index() / 32, ofWarp);
+        WarpLanes<Threads>{threads}.sumBoth(x);
+        const int first = share(x);
+        for (int number = 0; number < 2; ++number) {
+            x[number] = ofWarp<float>(first + number * warps, 0);
+            for (int i = 1; i < warps; ++i)
+                x[number] += ofWarp<float>(first + number * warps, i);
+        }
+    }
+
+    // Of a type: two sets of 8 bytes a warp, one behind the other.
+    template <typename T>
+    static constexpr int setSlots = int{8 / sizeof(T)} * warps;
+    template <typename T>
+    STAGEWRIGHT_BOTH T ofWarp(int first, int warp) const
+    {
+        return threads.template slot<T, 2 * setSlots<T>>(first + warp);
+    }
+    // The numbers of all warps; where the first one's are.
+    template <typename T, int Numbers>
+    STAGEWRIGHT_BOTH int share(const T (&own)[Numbers]) const
+    {
+        static_assert(Numbers * sizeof(T) <= 8);
+        const int first = turn * setSlots<T>;
+        turn = 1 - turn;
+        for (int number = 0; number < Numbers && index() % 32 == 0; ++number)
+            threads.template putSlot<T, 2 * setSlots<T>>(first + number * warps + index() / 32, own[number]);
         threads.barrier();
+        return first;
     }
 };
 

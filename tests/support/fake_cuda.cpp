@@ -121,21 +121,25 @@ int norm(StagewrightQueue* queue, const StagewrightNorm* norm)
         return ask(queue, 0, "layer norm",
                    {{n.x, all, n.bias != nullptr}, {n.bias, one, false}, {n.gamma, one, false}, {n.beta, one, false}, {n.normal, all, true}, {n.deviation, times(n.rows, 4), true}, {n.out, all, true}},
                    [n] {
-                       for (int r = 0; r < n.rows; ++r)
-                           normRow<decltype(element)>(OneLane{}, n, static_cast<std::size_t>(r));
+                       using E = decltype(element);
+                       byHeld<E>(normInPieces<E>(n), n.width, 1, [&](auto held) {
+                           for (int r = 0; r < n.rows; ++r)
+                               normRow<E, decltype(held)::value>(OneLane{}, n, static_cast<std::size_t>(r));
+                       });
                    });
     });
 }
 int scaleShift(StagewrightQueue* queue, const StagewrightNorm* norm)
 {
-    if (std::string fault = gridFault("scale and shift", flatBlocks(times(norm->rows, norm->width))); !fault.empty()) return failed(std::move(fault));
+    if (std::string fault = gridFault("scale and shift", times(norm->rows)); !fault.empty()) return failed(std::move(fault));
     const StagewrightNorm n = *norm;
     const std::size_t all = times(n.rows, n.width, width(queue));
     const std::size_t one = times(n.width, width(queue));
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "scale and shift", {{n.normal, all, false}, {n.gamma, one, false}, {n.beta, one, false}, {n.out, all, true}}, [n] {
-            for (std::size_t i = 0; i < times(n.rows, n.width); ++i)
-                scaleShiftAt<decltype(element), 1>(n, i);
+            using E = decltype(element);
+            for (std::size_t r = 0; r < times(n.rows); ++r)
+                scaleShiftsInPieces<E>(n) ? scaleShiftRow<E, E::wide>(OneLane{}, n, r) : scaleShiftRow<E, 1>(OneLane{}, n, r);
         });
     });
 }
@@ -150,8 +154,10 @@ int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm)
                    {{n.outGrad, all, false}, {n.normal, all, false}, {n.deviation, times(n.rows, 4), false}, {n.gamma, times(n.width, width(queue)), false}, {n.residual, all, false}, {n.inputGrad, all, true}, {n.gammaSum, floats, true}, {n.betaSum, floats, true}, {n.residualSum, floats, true}, {n.inputSum, floats, true}, {n.partial, 4 * partFloats<NormRows<decltype(element)>>(n.rows, n.width), true}},
                    [n] {
                        using E = decltype(element);
-                       for (int r = 0; r < n.rows; ++r)
-                           normBackwardRow<E>(OneLane{}, n, static_cast<std::size_t>(r));
+                       byHeld<E>(normBackwardInPieces<E>(n), n.width, 1, [&](auto held) {
+                           for (int r = 0; r < n.rows; ++r)
+                               normBackwardRow<E, decltype(held)::value>(OneLane{}, n, static_cast<std::size_t>(r));
+                       });
                        sumColumns(NormRows<E>{n}, n.rows);
                    });
     });
@@ -236,13 +242,14 @@ int anyFlash(StagewrightQueue* queue, const StagewrightFlash* flash)
 }
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding)
 {
-    if (std::string fault = gridFault("embedding", flatBlocks(times(embedding->batch, embedding->tokens, embedding->width))); !fault.empty()) return failed(std::move(fault));
+    if (std::string fault = gridFault("embedding", times(embedding->batch, embedding->tokens)); !fault.empty()) return failed(std::move(fault));
     const StagewrightEmbedding e = *embedding;
     const std::size_t rows = times(e.batch, e.tokens);
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "embedding", {{e.bytes, rows, false}, {e.out, times(rows, e.width, width(queue)), true}}, [e, rows] {
-            for (std::size_t i = 0; i < rows * static_cast<std::size_t>(e.width); ++i)
-                embedAt<decltype(element)>(e, i);
+            using E = decltype(element);
+            for (int r = 0; r < static_cast<int>(rows); ++r)
+                embedsInPieces<E>(e) ? embedRow<E, E::wide>(OneLane{}, e, r) : embedRow<E, 1>(OneLane{}, e, r);
         });
     });
 }
@@ -257,8 +264,9 @@ int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding)
                        using E = decltype(element);
                        for (int token = 0; token < e.vocabulary; ++token)
                            sumColumns(TokenRows<E>{e, token}, e.batch * e.tokens);
-                       for (std::size_t i = 0; i < times(e.tokens, e.width); ++i)
-                           positionGradAt<E, 1>(e, i);
+                       const bool pieces = positionGradsInPieces<E>(e);
+                       for (std::size_t i = 0; i < times(e.tokens, e.width); i += pieces ? E::wide : 1)
+                           pieces ? positionGradAt<E, E::wide>(e, i) : positionGradAt<E, 1>(e, i);
                    });
     });
 }

@@ -10,10 +10,12 @@ namespace stagewright::cuda::module {
 namespace {
 
 constexpr int rowThreads = 256;
+constexpr int normThreads = 128; // so that a lane has a few pieces of a row
 constexpr int flatThreads = 256;
 
 using Warp = WarpLanes<DeviceThreads>;
 using Block = BlockLanes<DeviceThreads, rowThreads>;
+using NormBlock = BlockLanes<DeviceThreads, normThreads>;
 
 __device__ std::size_t flatIndex()
 {
@@ -24,20 +26,20 @@ unsigned blocksFor(std::size_t count)
     return static_cast<unsigned>((count + flatThreads - 1) / flatThreads);
 }
 
-template <typename E>
-__global__ void normKernel(StagewrightNorm n)
+template <typename E, int Held>
+__global__ void __launch_bounds__(normThreads) normKernel(StagewrightNorm n)
 {
-    normRow<E>(Block{}, n, blockIdx.x);
+    normRow<E, Held>(NormBlock{}, n, blockIdx.x);
 }
-template <typename E>
-__global__ void normBackwardKernel(StagewrightNorm n)
+template <typename E, int Held>
+__global__ void __launch_bounds__(normThreads) normBackwardKernel(StagewrightNorm n)
 {
-    normBackwardRow<E>(Block{}, n, blockIdx.x);
+    normBackwardRow<E, Held>(NormBlock{}, n, blockIdx.x);
 }
 template <typename E, int N>
-__global__ void scaleShiftKernel(StagewrightNorm n, std::size_t count)
+__global__ void __launch_bounds__(normThreads) scaleShiftKernel(StagewrightNorm n)
 {
-    if (flatIndex() * N < count) scaleShiftAt<E, N>(n, flatIndex() * N);
+    scaleShiftRow<E, N>(NormBlock{}, n, blockIdx.x);
 }
 
 template <typename Rows>
@@ -112,10 +114,10 @@ __global__ void flashKernel(StagewrightFlash f)
     if constexpr (pass == FlashPass::Key) flashKeyRow<E>(lanes, f, sample, head, r);
 }
 
-template <typename E>
-__global__ void embedKernel(StagewrightEmbedding e, std::size_t count)
+template <typename E, int N>
+__global__ void embedKernel(StagewrightEmbedding e)
 {
-    if (flatIndex() < count) embedAt<E>(e, flatIndex());
+    embedRow<E, N>(Block{}, e, static_cast<int>(blockIdx.x));
 }
 template <typename E>
 __global__ void tokenGradKernel(StagewrightEmbedding e)
@@ -232,26 +234,26 @@ void byPieces(bool wide, Launch&& launch)
 
 int norm(StagewrightQueue* queue, const StagewrightNorm* n)
 {
-    return onElements(queue, "layer norm", [&](auto e) { normKernel<Of<decltype(e)>><<<n->rows, rowThreads, 0, queue->compute()>>>(*n); });
+    return onElements(queue, "layer norm", [&](auto e) {
+        using E = Of<decltype(e)>;
+        byHeld<E>(normInPieces<E>(*n), n->width, normThreads, [&](auto held) { normKernel<E, decltype(held)::value><<<n->rows, normThreads, 0, queue->compute()>>>(*n); });
+    });
 }
 
 int scaleShift(StagewrightQueue* queue, const StagewrightNorm* n)
 {
-    const std::size_t count = static_cast<std::size_t>(n->rows) * n->width;
     return onElements(queue, "scale and shift", [&](auto e) {
         using E = Of<decltype(e)>;
-        byPieces<E>(inPieces<E>(static_cast<std::size_t>(n->width), n->normal, n->out, n->gamma, n->beta), [&](auto pieces) {
-            constexpr int N = decltype(pieces)::value;
-            scaleShiftKernel<E, N><<<blocksFor(count / N), flatThreads, 0, queue->compute()>>>(*n, count);
-        });
+        byPieces<E>(scaleShiftsInPieces<E>(*n), [&](auto pieces) { scaleShiftKernel<E, decltype(pieces)::value><<<n->rows, normThreads, 0, queue->compute()>>>(*n); });
     });
 }
 
 int normBackward(StagewrightQueue* queue, const StagewrightNorm* n)
 {
     return onElements(queue, "layer norm backward", [&](auto e) {
-        using Rows = NormRows<Of<decltype(e)>>;
-        normBackwardKernel<Of<decltype(e)>><<<n->rows, rowThreads, 0, queue->compute()>>>(*n);
+        using E = Of<decltype(e)>;
+        using Rows = NormRows<E>;
+        byHeld<E>(normBackwardInPieces<E>(*n), n->width, normThreads, [&](auto held) { normBackwardKernel<E, decltype(held)::value><<<n->rows, normThreads, 0, queue->compute()>>>(*n); });
         sumColumnsOn(queue->compute(), columnSumsKernel<Rows>, Rows{*n}, n->rows, n->partial);
     });
 }
@@ -300,8 +302,10 @@ int flashBackward(StagewrightQueue* queue, const StagewrightFlash* f)
 
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* g)
 {
-    const std::size_t count = static_cast<std::size_t>(g->batch) * g->tokens * g->width;
-    return onElements(queue, "embedding", [&](auto e) { embedKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(*g, count); });
+    return onElements(queue, "embedding", [&](auto e) {
+        using E = Of<decltype(e)>;
+        byPieces<E>(embedsInPieces<E>(*g), [&](auto pieces) { embedKernel<E, decltype(pieces)::value><<<g->batch * g->tokens, rowThreads, 0, queue->compute()>>>(*g); });
+    });
 }
 
 int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* g)
@@ -311,7 +315,7 @@ int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* g)
     return onElements(queue, "embedding's gradient", [&](auto e) {
         using E = Of<decltype(e)>;
         tokenGradKernel<E><<<grid, columnThreads, 0, queue->compute()>>>(*g);
-        byPieces<E>(inPieces<E>(static_cast<std::size_t>(g->width), g->outGrad), [&](auto pieces) {
+        byPieces<E>(positionGradsInPieces<E>(*g), [&](auto pieces) {
             constexpr int N = decltype(pieces)::value;
             positionGradKernel<E, N><<<blocksFor(count / N), flatThreads, 0, queue->compute()>>>(*g, count);
         });
