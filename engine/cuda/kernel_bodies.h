@@ -571,7 +571,7 @@ STAGEWRIGHT_BOTH double ownSquares(const Lanes& lanes, std::size_t count, const 
 }
 
 // Four numbers of a tensor, from i on, are a thread's: visit(std::integral_constant<int, N>, element) for pieces of N of them. A piece of
-// four floats begins at 16 bytes in all of the tensor's places; four elements of E in half of that, where they are narrower.
+// four floats starts at 16 bytes in all of the tensor's places; four elements of E in half of that, where they are narrower.
 inline constexpr int numbersOfThread = 4;
 template <typename E, typename Visit>
 STAGEWRIGHT_BOTH void eachOfFour(const StagewrightTensor& t, std::size_t i, Visit&& visit)

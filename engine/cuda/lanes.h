@@ -103,7 +103,7 @@ STAGEWRIGHT_BOTH void squaresPart(const Lanes& lanes, const StagewrightTensor* t
     for (int k = 0; k < count; ++k) {
         const std::size_t all = tensors[k].count;
         constexpr std::size_t pieces = std::size_t{STAGEWRIGHT_PARTIALS} * Fp32::wide;
-        const std::size_t each = (all + pieces - 1) / pieces * Fp32::wide; // a part begins at 16 bytes where the tensor does
+        const std::size_t each = (all + pieces - 1) / pieces * Fp32::wide; // a part starts at 16 bytes where the tensor does
         const std::size_t first = static_cast<std::size_t>(part) * each;
         if (first < all) own += ownSquares(lanes, all - first < each ? all - first : each, tensors[k].gradient + first);
     }

@@ -166,7 +166,7 @@ template <typename Visit>
 __device__ void atFour(const TensorList& list, Visit&& visit)
 {
     static_assert((TensorList::most & (TensorList::most - 1)) == 0, "halved until it is one");
-    int k = 0; // the last that begins at this block or before
+    int k = 0; // the last that starts at this block or before
     for (int half = TensorList::most / 2; half > 0; half /= 2)
         if (k + half < list.count && blockIdx.x >= list.firstBlock[k + half]) k += half;
     const std::size_t i = (static_cast<std::size_t>(blockIdx.x - list.firstBlock[k]) * blockDim.x + threadIdx.x) * numbersOfThread;
