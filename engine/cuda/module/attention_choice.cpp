@@ -40,6 +40,9 @@ int cudnnIsChosen(StagewrightQueue& queue, const StagewrightFlash& f, bool& out)
 {
     out = false;
     if (queue.partition || choicesByTable()) return 0;
+    const auto [mine, unknown] = queue.attentionChoices.try_emplace({f.batch, f.heads, f.tokens, f.width, f.stride}, false);
+    out = mine->second;
+    if (!unknown) return 0;
     if (!queue.attentionOpened) {
         queue.attentionOpened = true;
         queue.attention = CudnnAttention::open(queue.compute());
@@ -64,7 +67,7 @@ int cudnnIsChosen(StagewrightQueue& queue, const StagewrightFlash& f, bool& out)
             kept.keep(key, at->second ? "cudnn" : "own", reason);
         }
     }
-    out = at->second;
+    out = mine->second = at->second;
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <vector>
 
 #include <cuda.h>
@@ -42,6 +43,7 @@ struct StagewrightQueue {
     stagewright::cuda::module::ProductPlans plans;
     std::shared_ptr<stagewright::cuda::module::CudnnAttention> attention; // null: not there, or not asked for yet
     bool attentionOpened = false;
+    std::map<std::tuple<int, int, int, int, std::int64_t>, bool> attentionChoices; // by batch, heads, tokens, width, stride: whether cuDNN's
 
     StagewrightQueue();
     ~StagewrightQueue();
