@@ -107,6 +107,7 @@ changed() {
     shift
     run stagewright "$@"
     expect_room_or_full
+    [ $rc = 0 ] || expect_err "${needs:-}"
     # shellcheck disable=SC2086
     expect_only $beside "$file"
     open_alone "$file"
@@ -243,8 +244,9 @@ for ((moment = 0; moment < 2 * moments; ++moment)); do
         disk_with holes.stagewright
         some_up_to 2400
         room_for $room
-        before=$holes after=$holes
+        before=$holes after=$holes needs='compacting needs about [0-9]+ MB of free space'
         changed holes.stagewright runs "$disk/holes.stagewright" --compact
+        needs=''
     else
         disk_with killed.stagewright killed.stagewright-wal
         some_up_to 1500
@@ -289,6 +291,7 @@ for ((moment = 0; moment < moments; ++moment)); do
     disk_with several.stagewright
     some_up_to 900
     room_for $room
+    needs='deleting needs at most [0-9]+ MB of free space'
     beside='' before=$several after=$(sed -n '2p;4p' <<<"$several")
     between=$(sed -n '2,4p' <<<"$several")
     changed several.stagewright runs "$disk/several.stagewright" --delete 1 --delete 3

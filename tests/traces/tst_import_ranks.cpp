@@ -214,7 +214,7 @@ private slots:
         QCOMPARE(tied, calls || host.contains("TP") ? 6 : 0);
     }
 
-    // What stands before the events is read, or left out by name, however large it is.
+    // What comes before the events is read, or left out by name, however large it is.
     void membersOfAnySize_data()
     {
         QTest::addColumn<int>("size");
