@@ -75,7 +75,8 @@ void Session::answer(const Json& object)
     if (!silent) write(object.page() + "\n");
 }
 
-Result<void> Session::answer(const Json& object, std::string_view key, const std::function<Result<void>(const ItemSink&)>& items)
+Result<void> Session::answer(const Json& object, std::string_view key,
+                             const std::function<Result<void>(const ItemSink&)>& items)
 {
     if (m_answered || silent) return {};
     m_answered = true;

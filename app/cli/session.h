@@ -42,9 +42,11 @@ public:
 
     void out(std::string_view text); // stdout; nothing with --json
     void answer(const Json& object); // the one object of --json
-    // The same with one more member at its end: a list that is too long to be kept, whose items are written as they come. Its error is that of `items`.
+    // The same with one more member at its end: a list that is too long to be kept, whose items are written as they
+    // come. Its error is that of `items`.
     using ItemSink = std::function<void(const Json&)>;
-    Result<void> answer(const Json& object, std::string_view key, const std::function<Result<void>(const ItemSink&)>& items);
+    Result<void> answer(const Json& object, std::string_view key,
+                        const std::function<Result<void>(const ItemSink&)>& items);
     bool answered() const { return m_answered; }
     void note(std::string_view text);  // stderr, level info
     void warn(std::string_view text);  // stderr, level warning

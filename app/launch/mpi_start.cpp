@@ -51,12 +51,17 @@ bool fewFiles(int processes)
     return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 25 + 5 * static_cast<rlim_t>(processes);
 }
 
-// What mpirun may have too little of, with what came of it; nothing: neither limit is low. It makes files of 4 MiB, and may wait for ever without them.
+// What mpirun may have too little of, with what came of it; nothing: neither limit is low. It makes files of 4 MiB, and
+// may wait for ever without them.
 std::optional<Error> tooLowLimit(int processes, const std::string& what)
 {
     constexpr std::uint64_t enough = std::uint64_t{64} << 20;
     if (fewFiles(processes)) return tooManyOpenFiles(EMFILE, what);
-    if (const auto most = largestFile(); most && *most < enough) return Error{ErrorCode::Unavailable, fmt::format("{}: files may have {} here, and mpirun makes some of 4 MiB and more", what, formatBytes(static_cast<Bytes>(*most))), "raise the limit: ulimit -f unlimited"};
+    if (const auto most = largestFile(); most && *most < enough)
+        return Error{ErrorCode::Unavailable,
+                     fmt::format("{}: files may have {} here, and mpirun makes some of 4 MiB and more", what,
+                                 formatBytes(static_cast<Bytes>(*most))),
+                     "raise the limit: ulimit -f unlimited"};
     return std::nullopt;
 }
 
@@ -206,12 +211,16 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
     }
     ::kill(-child, SIGKILL); // what it left behind
     if (input[1] >= 0) ::close(input[1]);
-    if (late) return tl::unexpected(*tooLowLimit(run.processes, fmt::format("mpirun has not brought {} processes together within {:.0f} s", run.processes, beginSeconds)));
+    if (late)
+        return tl::unexpected(
+            *tooLowLimit(run.processes, fmt::format("mpirun has not brought {} processes together within {:.0f} s",
+                                                    run.processes, beginSeconds)));
     if (!WIFEXITED(status)) return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
     constexpr int ofMpirun = 1; // its own code, where a process has none
     const bool met = !run.joined || run.joined();
     const bool ran = !run.started || run.started();
-    if (!met && !stop.stop_requested() && WEXITSTATUS(status) != 0 && (low || !ran || WEXITSTATUS(status) == ofMpirun)) {
+    if (!met && !stop.stop_requested() && WEXITSTATUS(status) != 0 &&
+        (low || !ran || WEXITSTATUS(status) == ofMpirun)) {
         const std::string what = fmt::format("mpirun ended with code {} {}", WEXITSTATUS(status), ran ? "before its processes had met" : "and started no process");
         if (auto limit = tooLowLimit(run.processes, what)) return tl::unexpected(std::move(*limit));
         return fail(ErrorCode::Unavailable, what, "see what it printed above; limits of processes, files and memory are shown by ulimit -a");

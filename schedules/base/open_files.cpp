@@ -22,9 +22,13 @@ std::optional<Error> tooManyOpenFiles(int problem, const std::string& what)
 std::optional<Error> noRoomLeft(int problem, const std::string& what)
 {
     switch (problem) {
-    case ENOSPC: return Error{ErrorCode::Failed, what + ": the disk is full", "free some space, or choose another location"};
-    case EDQUOT: return Error{ErrorCode::Failed, what + ": the quota of disk space is used up", "free some space, or choose a file on another disk"};
-    case EFBIG: return Error{ErrorCode::Failed, what + ": it may not become larger", "raise the limit: ulimit -f unlimited"};
+    case ENOSPC:
+        return Error{ErrorCode::Failed, what + ": the disk is full", "free some space, or choose another location"};
+    case EDQUOT:
+        return Error{ErrorCode::Failed, what + ": the quota of disk space is used up",
+                     "free some space, or choose a file on another disk"};
+    case EFBIG:
+        return Error{ErrorCode::Failed, what + ": it may not become larger", "raise the limit: ulimit -f unlimited"};
     default: return std::nullopt;
     }
 }

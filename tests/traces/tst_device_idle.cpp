@@ -185,7 +185,8 @@ private slots:
         const DeviceChanges changes = compareDevices(*sample(), 0, *faster.build(), 0);
         const auto figure = [&](const std::string& key) {
             const auto at = std::find_if(changes.figures.begin(), changes.figures.end(), [&](const DeviceFigure& one) { return one.key == key; });
-            return at == changes.figures.end() ? std::pair<Nanos, Nanos>(-1, -1) : std::pair(at->a.value_or(-2), at->b.value_or(-2));
+            return at == changes.figures.end() ? std::pair<Nanos, Nanos>(-1, -1)
+                                               : std::pair(at->a.value_or(-2), at->b.value_or(-2));
         };
         QVERIFY(figure("idle.launch_ns") == std::pair(70 * us, 20 * us));
         QVERIFY(figure("idle.sync_ns") == std::pair(20 * us, Nanos(0)));
@@ -313,7 +314,8 @@ private slots:
         QCOMPARE(deviceTables(changes, 'B', 1)[1].title, std::string("kernels and copies that changed most (1 of 2)"));
     }
 
-    // What a graph traced as a whole computes and communicates is unknown, in tables and in comparisons, and no reason is made of it.
+    // What a graph traced as a whole computes and communicates is unknown, in tables and in comparisons, and no reason
+    // is made of it.
     void wholeGraphsAreUnknown()
     {
         Step graphs;
@@ -325,25 +327,35 @@ private slots:
         kernels.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 100, 350, -1);
         const auto whole = graphs.build(), known = kernels.build();
         for (const bool graphsInB : {false, true}) {
-            const DeviceChanges changes = compareDevices(graphsInB ? *known : *whole, 0, graphsInB ? *whole : *known, 0);
+            const DeviceChanges changes =
+                compareDevices(graphsInB ? *known : *whole, 0, graphsInB ? *whole : *known, 0);
             for (const DeviceFigure& one : changes.figures) {
-                const bool split = one.key == "computing_ns" || one.key == "communicating_ns" || one.key == "exposed_ns" || one.key.starts_with("class.") || one.key.starts_with("communication.");
+                const bool split = one.key == "computing_ns" || one.key == "communicating_ns" ||
+                                   one.key == "exposed_ns" || one.key.starts_with("class.") ||
+                                   one.key.starts_with("communication.");
                 QVERIFY2(one.a.has_value() == (!split || graphsInB), one.key.c_str());
                 QVERIFY2(one.b.has_value() == (!split || !graphsInB), one.key.c_str());
                 QCOMPARE(one.change().has_value(), !split);
             }
-            for (const std::string& why : changes.why) QVERIFY2(why.find("compute") == std::string::npos || why.find("unknown") != std::string::npos, why.c_str());
-            QVERIFY2(changes.why.back().find(graphsInB ? "unknown in B" : "unknown in A") != std::string::npos, changes.why.back().c_str());
+            for (const std::string& why : changes.why)
+                QVERIFY2(why.find("compute") == std::string::npos || why.find("unknown") != std::string::npos,
+                         why.c_str());
+            QVERIFY2(changes.why.back().find(graphsInB ? "unknown in B" : "unknown in A") != std::string::npos,
+                     changes.why.back().c_str());
             QVERIFY(changes.why.back().find("--cuda-graph-trace=node") != std::string::npos);
             const auto table = deviceTables(changes).front();
-            QCOMPARE(table.rows[1].cells, (graphsInB ? std::vector<std::string>{"Computing", "100.0 µs", "unknown", "–", "–"} : std::vector<std::string>{"Computing", "unknown", "100.0 µs", "–", "–"}));
+            QCOMPARE(table.rows[1].cells,
+                     (graphsInB ? std::vector<std::string>{"Computing", "100.0 µs", "unknown", "–", "–"}
+                                : std::vector<std::string>{"Computing", "unknown", "100.0 µs", "–", "–"}));
         }
         QVERIFY(compareDevices(*known, 0, *known, 0).why.empty());
         Run run;
         run.timeline = whole;
         const ReportTable idle = reportTable(*findAnalysis("device_idle"), run, 0);
         for (std::size_t c = 0; c < idle.columns.size(); ++c)
-            if (const std::string key(idle.columns[c].key); key == "computing_ns" || key == "collective_ns" || key == "send_receive_ns") QVERIFY2(std::holds_alternative<std::monostate>(idle.rows[0][c]), key.c_str());
+            if (const std::string key(idle.columns[c].key);
+                key == "computing_ns" || key == "collective_ns" || key == "send_receive_ns")
+                QVERIFY2(std::holds_alternative<std::monostate>(idle.rows[0][c]), key.c_str());
     }
 
     void synchronisingCalls()

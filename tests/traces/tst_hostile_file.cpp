@@ -178,7 +178,8 @@ std::string varint(std::uint64_t value)
 std::string twoBytes(std::size_t value) { return {static_cast<char>(value >> 8), static_cast<char>(value & 0xff)}; }
 
 // A page of a table: its cells from the end, their places from `at` on. `right`: an inner page's last child.
-std::string pageOf(std::size_t size, std::size_t at, const std::vector<std::string>& cells, std::optional<std::uint32_t> right)
+std::string pageOf(std::size_t size, std::size_t at, const std::vector<std::string>& cells,
+                   std::optional<std::uint32_t> right)
 {
     std::string page(size, '\0'), places;
     std::size_t from = size;
@@ -187,7 +188,8 @@ std::string pageOf(std::size_t size, std::size_t at, const std::vector<std::stri
         page.replace(from, cell.size(), cell);
         places += twoBytes(from);
     }
-    const std::string head = std::string(1, right ? '\5' : '\15') + twoBytes(0) + twoBytes(cells.size()) + twoBytes(from) + '\0' + (right ? bigEndian(*right) : std::string());
+    const std::string head = std::string(1, right ? '\5' : '\15') + twoBytes(0) + twoBytes(cells.size()) +
+                             twoBytes(from) + '\0' + (right ? bigEndian(*right) : std::string());
     page.replace(at, head.size() + places.size(), head + places);
     return page;
 }
@@ -204,11 +206,15 @@ std::string endlessSchema(std::size_t size, int levels, int cells)
     head += varint(6) + varint(13 + 2 * sql.size());
     body += bigEndian(0) + bigEndian(2) + sql;
     const std::string row = varint(head.size() + 1) + head + body;
-    const auto inner = [&](std::uint32_t child, std::size_t at) { return pageOf(size, at, std::vector<std::string>(static_cast<std::size_t>(cells), bigEndian(child) + varint(1)), child); };
+    const auto inner = [&](std::uint32_t child, std::size_t at) {
+        return pageOf(size, at, std::vector<std::string>(static_cast<std::size_t>(cells), bigEndian(child) + varint(1)),
+                      child);
+    };
     std::string pages = pageOf(size, 0, {varint(row.size()) + varint(1) + row}, {});
     for (int level = 0; level < levels; ++level) pages += inner(static_cast<std::uint32_t>(level + 2), 0);
     std::string first = inner(static_cast<std::uint32_t>(levels + 2), 100);
-    std::string header = std::string("SQLite format 3") + '\0' + twoBytes(size) + std::string("\1\1\0\100\40\40", 6) + bigEndian(1) + bigEndian(static_cast<std::uint32_t>(levels + 2));
+    std::string header = std::string("SQLite format 3") + '\0' + twoBytes(size) + std::string("\1\1\0\100\40\40", 6) +
+                         bigEndian(1) + bigEndian(static_cast<std::uint32_t>(levels + 2));
     for (const std::uint32_t number : {0u, 0u, 1u, 4u, 0u, 0u, 1u, 7u, 0u, 0x53575254u}) header += bigEndian(number);
     header += std::string(20, '\0') + bigEndian(1) + bigEndian(3040001);
     first.replace(0, header.size(), header);
@@ -615,13 +621,16 @@ private slots:
         QVERIFY(untilEnded);
     }
 
-    // A query of the user's own over such a tree: SQLite counts its rows in one instruction, and still ends in time, or at a stop.
+    // A query of the user's own over such a tree: SQLite counts its rows in one instruction, and still ends in time, or
+    // at a stop.
     void queriesOfAnEndlessTreeEnd()
     {
         const std::string path = freshPath();
         fs::copy_file(m_good, path);
-        QVERIFY(execute(path, "PRAGMA page_size=1024; VACUUM; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<60000)"
-                              "INSERT INTO metric_value SELECT 1, 1000+i, i, 0.5 FROM n; CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(12000000));"));
+        QVERIFY(execute(
+            path,
+            "PRAGMA page_size=1024; VACUUM; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<60000)"
+            "INSERT INTO metric_value SELECT 1, 1000+i, i, 0.5 FROM n; CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(12000000));"));
         std::string content;
         {
             std::ifstream in(path, std::ios::binary);
@@ -631,12 +640,15 @@ private slots:
         std::ofstream(path, std::ios::binary) << content;
         const auto file = RunFile::open(path, OpenMode::Read);
         QVERIFY2(file.has_value(), file ? "" : file.error().message.c_str());
-        for (const char* sql : {"SELECT count(*) FROM main.metric_value", "SELECT sum(value) FROM main.metric_value", "SELECT count(*) FROM main.metric_value AS a, main.metric_value AS b WHERE a.value<0",
+        for (const char* sql : {"SELECT count(*) FROM main.metric_value", "SELECT sum(value) FROM main.metric_value",
+                                "SELECT count(*) FROM main.metric_value AS a, main.metric_value AS b WHERE a.value<0",
                                 "SELECT (SELECT count(*) FROM main.metric_value) + 1"}) {
             const auto answer = (*file)->query(sql, 10, {}, 0.2); // or it never returns
             QVERIFY(!answer.has_value());
             QCOMPARE(answer.error().code, ErrorCode::Failed);
-            QVERIFY2(answer.error().message.find("had computed for 0.2 s") != std::string::npos && answer.error().remedy.find("--time-limit") != std::string::npos, answer.error().message.c_str());
+            QVERIFY2(answer.error().message.find("had computed for 0.2 s") != std::string::npos &&
+                         answer.error().remedy.find("--time-limit") != std::string::npos,
+                     answer.error().message.c_str());
         }
         std::stop_source stop;
         std::thread later([&] {
@@ -652,7 +664,8 @@ private slots:
         QVERIFY((*file)->query("SELECT 1").has_value());
     }
 
-    // Its list of tables would be read for years, by whoever opens it: a run file, an export of Nsight Systems, one to be merged.
+    // Its list of tables would be read for years, by whoever opens it: a run file, an export of Nsight Systems, one to
+    // be merged.
     void endlessSchemas_data()
     {
         QTest::addColumn<int>("page");
@@ -686,9 +699,11 @@ private slots:
         constexpr int many = 200'000;
         const std::string path = freshPath();
         fs::copy_file(m_good, path);
-        QVERIFY(execute(path, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" + std::to_string(many) +
-                                  ") INSERT INTO run SELECT 1000+i, 'run '||i, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, microbatches, steps, warmup_steps, span_count, begin_ns, end_ns, "
-                                  "time_unit, memory_unit, NULL, NULL, NULL FROM n, run WHERE id=2"));
+        QVERIFY(execute(
+            path,
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" + std::to_string(many) +
+                ") INSERT INTO run SELECT 1000+i, 'run '||i, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, microbatches, steps, warmup_steps, span_count, begin_ns, end_ns, "
+                "time_unit, memory_unit, NULL, NULL, NULL FROM n, run WHERE id=2"));
         const auto file = RunFile::open(path, OpenMode::Read).value();
         std::int64_t last = 0, count = 0;
         bool ascends = true;
@@ -708,7 +723,9 @@ private slots:
         QCOMPARE(file->find("zb-h1").value(), std::int64_t{1000 + many}); // the newest
         const auto unknown = file->find("nosuch");
         QVERIFY(!unknown.has_value());
-        QVERIFY2(unknown.error().remedy.size() < 1000 && unknown.error().remedy.ends_with(" and " + std::to_string(many + 2 - 20) + " more"), unknown.error().remedy.c_str());
+        QVERIFY2(unknown.error().remedy.size() < 1000 &&
+                     unknown.error().remedy.ends_with(" and " + std::to_string(many + 2 - 20) + " more"),
+                 unknown.error().remedy.c_str());
     }
 
     // Each leaves the file as it was, and nothing beside it.

@@ -36,18 +36,21 @@ std::string row(const std::vector<std::int64_t>& kernel) // start, end, device, 
 std::string launches(int count) // 20 ns before each
 {
     std::string text;
-    for (int i = 0; i < count; ++i) text += "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(" + std::to_string(980 + 100 * i) + "," + std::to_string(990 + 100 * i) + "," + std::to_string(process) + "," + std::to_string(i + 1) + ");";
+    for (int i = 0; i < count; ++i)
+        text += "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(" + std::to_string(980 + 100 * i) + "," +
+                std::to_string(990 + 100 * i) + "," + std::to_string(process) + "," + std::to_string(i + 1) + ");";
     return text;
 }
 
 void exported(const std::string& path, const std::string& kernels, const std::string& others)
 {
     const auto database = Database::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE).value();
-    const auto done = database->execute("BEGIN; CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES(1, 'gemm');"
-                                        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, correlationId INT, demangledName INT, globalPid INT);"
-                                        "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT, end INT, globalTid INT, correlationId INT);"
-                                        "CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, text TEXT, globalTid INT);" +
-                                        kernels + others + "COMMIT");
+    const auto done = database->execute(
+        "BEGIN; CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES(1, 'gemm');"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, correlationId INT, demangledName INT, globalPid INT);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT, end INT, globalTid INT, correlationId INT);"
+        "CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, text TEXT, globalTid INT);" +
+        kernels + others + "COMMIT");
     if (!done) qFatal("%s", done.error().message.c_str());
 }
 
@@ -126,10 +129,13 @@ private slots:
         std::string kernels = row({1050, 1100, 0, 7, 900, 1}), calls, ranges;
         for (int step = 0; step < 3; ++step) {
             const int host = 1000 * (step + 1);
-            ranges += "INSERT INTO NVTX_EVENTS VALUES(" + std::to_string(host) + "," + std::to_string(host + 999) + ",59,'" + name.arg(5 + step).toStdString() + "'," + std::to_string(process) + ");";
+            ranges += "INSERT INTO NVTX_EVENTS VALUES(" + std::to_string(host) + "," + std::to_string(host + 999) +
+                      ",59,'" + name.arg(5 + step).toStdString() + "'," + std::to_string(process) + ");";
             for (int i = 0; i < 4; ++i) {
                 kernels += row({host + 1100 + 200 * i, host + 1280 + 200 * i, 0, 7, 10 * step + i + 1, 1});
-                calls += "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(" + std::to_string(host + 50 + 10 * i) + "," + std::to_string(host + 55 + 10 * i) + "," + std::to_string(process) + "," + std::to_string(10 * step + i + 1) + ");";
+                calls += "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(" + std::to_string(host + 50 + 10 * i) + "," +
+                         std::to_string(host + 55 + 10 * i) + "," + std::to_string(process) + "," +
+                         std::to_string(10 * step + i + 1) + ");";
             }
         }
         exported(path, kernels, calls + ranges);

@@ -166,7 +166,8 @@ private slots:
         }
     }
 
-    // Ids of operators are of a process, too: work without a call is tied to its own rank's operator, and to none where nothing says whose it is.
+    // Ids of operators are of a process, too: work without a call is tied to its own rank's operator, and to none where
+    // nothing says whose it is.
     void externalIdsAreOfTheirProcess_data()
     {
         QTest::addColumn<QString>("host");
@@ -191,15 +192,19 @@ private slots:
             const std::string process = host.arg(rank).toStdString(), gpu = device.arg(rank).toStdString();
             for (int call = 0; call < 3 && calls; ++call) {
                 const int number = 1 + call + 10 * rank;
-                events += eventOf("cuda_runtime", "cudaLaunchKernel", process, 40, 1000 + 100 * call, 5, correlated(number)) + eventOf("kernel", "gemm", gpu, 7, 1040 + 100 * call, 50, correlated(number));
+                events +=
+                    eventOf("cuda_runtime", "cudaLaunchKernel", process, 40, 1000 + 100 * call, 5, correlated(number)) +
+                    eventOf("kernel", "gemm", gpu, 7, 1040 + 100 * call, 50, correlated(number));
             }
             for (int round = 0; round < 3; ++round) {
                 const int at = 5000 + 1000 * round + 100 * rank;
                 const std::string id = "'External id':" + std::to_string(7 + round);
-                events += eventOf("cpu_op", "aten::copy_", process, 40, at, 30, id) + eventOf("kernel", "lonely", gpu, 7, at + 40 + 3 * rank, 20, id);
+                events += eventOf("cpu_op", "aten::copy_", process, 40, at, 30, id) +
+                          eventOf("kernel", "lonely", gpu, 7, at + 40 + 3 * rank, 20, id);
             }
         }
-        const ImportResult result = importedText(traceOf(events, "'distributedInfo':{'backend':'nccl','rank':0,'world_size':2},"), "merged.json");
+        const ImportResult result = importedText(
+            traceOf(events, "'distributedInfo':{'backend':'nccl','rank':0,'world_size':2},"), "merged.json");
         QCOMPARE(result.runs.size(), std::size_t{1});
         const Timeline& timeline = *result.runs[0].run.timeline;
         int tied = 0;
@@ -207,8 +212,10 @@ private slots:
             const Span& work = timeline.spans()[edge.to];
             if (edge.kind != EdgeKind::Launch || timeline.nameOf(work) != "lonely") continue;
             const Nanos since = work.start - edge.arrival;
-            QVERIFY2(since == 40'000 || since == 43'000, std::to_string(since).c_str()); // of the other rank it would be 60 µs before, or 140 after
-            if (calls || host.contains("TP")) QCOMPARE(since, timeline.trackOf(edge.to).rank == 0 ? Nanos{40'000} : Nanos{43'000});
+            QVERIFY2(since == 40'000 || since == 43'000,
+                     std::to_string(since).c_str()); // of the other rank it would be 60 µs before, or 140 after
+            if (calls || host.contains("TP"))
+                QCOMPARE(since, timeline.trackOf(edge.to).rank == 0 ? Nanos{40'000} : Nanos{43'000});
             ++tied;
         }
         QCOMPARE(tied, calls || host.contains("TP") ? 6 : 0);
@@ -240,7 +247,9 @@ private slots:
             for (member = "["; member.size() < many;) member += one;
             member += size > 0 ? "0]" : "0";
         }
-        const std::string text = quoted("{'big':" + member + ",'distributedInfo':{'rank':3,'world_size':4},'traceEvents':[" + eventOf("kernel", "gemm", "0", 7, 1000, 10, correlated(1)) + "{'ph':'M','name':'end','pid':1,'tid':1}]}");
+        const std::string text = quoted(
+            "{'big':" + member + ",'distributedInfo':{'rank':3,'world_size':4},'traceEvents':[" +
+            eventOf("kernel", "gemm", "0", 7, 1000, 10, correlated(1)) + "{'ph':'M','name':'end','pid':1,'tid':1}]}");
         const auto read = readText(text);
         if (size < 0) {
             QVERIFY(!read.has_value());
@@ -251,7 +260,8 @@ private slots:
         QCOMPARE(read->ranks.front().rank, 3);
         QCOMPARE(read->ranks.front().device.size(), std::size_t{1});
         const auto& notes = read->ranks.front().notes;
-        QCOMPARE(std::count(notes.begin(), notes.end(), "big is larger than 32 MiB, so it was not read"), size > (32 << 20) ? 1 : 0);
+        QCOMPARE(std::count(notes.begin(), notes.end(), "big is larger than 32 MiB, so it was not read"),
+                 size > (32 << 20) ? 1 : 0);
     }
 
     void clocksFollowTheEndsOfCollectives_data()

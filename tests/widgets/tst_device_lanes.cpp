@@ -144,7 +144,8 @@ private slots:
         QCOMPARE(busyText(busyOf(shown.panel(), unknown)), QStringLiteral("–"));
     }
 
-    // Two GPUs of a process that take turns: each is busy half of the time, and so is the rank, whose row says what its figure is.
+    // Two GPUs of a process that take turns: each is busy half of the time, and so is the rank, whose row says what its
+    // figure is.
     void gpusHaveTheirOwnShare()
     {
         TimelineBuilder builder(Provenance::Imported, "wall", 2);
@@ -155,7 +156,9 @@ private slots:
             span.label = builder.intern("gemm") & 0xffffffu;
             builder.addSpan(builder.addTrack(rank, lane, track), span);
         };
-        for (int i = 0; i < 10; ++i) add(0, i % 2 == 0 ? "rank 0 GPU 0 stream 7" : "rank 0 GPU 1 stream 7", Lane::Kernel, 100 * i, 100 * i + 100);
+        for (int i = 0; i < 10; ++i)
+            add(0, i % 2 == 0 ? "rank 0 GPU 0 stream 7" : "rank 0 GPU 1 stream 7", Lane::Kernel, 100 * i,
+                100 * i + 100);
         add(0, "rank 0 GPU 1 stream 9", Lane::Kernel, 100, 150); // beside another of its GPU
         add(0, "rank 0 GPU 0 stream 7", Lane::Copy, 0, 50);
         add(1, "rank 1 stream 7", Lane::Kernel, 0, 250);
@@ -169,13 +172,16 @@ private slots:
         QStringList shares;
         for (std::size_t lane = 0; lane < rank.lanes.size(); ++lane) {
             const auto busy = gpuBusyAt(rank, lane);
-            shares << laneTitle({0, rank.lanes[lane].lane, rank.lanes[lane].track}) + (busy ? QStringLiteral(" ") + busyText(*busy, 0) : QString());
+            shares << laneTitle({0, rank.lanes[lane].lane, rank.lanes[lane].track}) +
+                          (busy ? QStringLiteral(" ") + busyText(*busy, 0) : QString());
         }
         QCOMPARE(shares.filter(QStringLiteral("%")), (QStringList{"GPU 0 stream 7 50 %", "GPU 1 stream 7 50 %"}));
         QString card;
-        for (const auto& [title, value] : deviceCard(shown.panel(), 0, 10 * us, TimeOrigin::Run).rows) card += title + QLatin1Char(' ') + value + QLatin1Char(';');
+        for (const auto& [title, value] : deviceCard(shown.panel(), 0, 10 * us, TimeOrigin::Run).rows)
+            card += title + QLatin1Char(' ') + value + QLatin1Char(';');
         QVERIFY2(card.contains("Busy, mean 50.0 %;GPU 0 busy 50.0 %;GPU 1 busy 50.0 %;"), qPrintable(card));
-        const AggregateTable table = aggregateTable(shown.view.panels(), {{{0, 500 * us}, 0, 1}}, nullptr, AggregateBy::Rank);
+        const AggregateTable table =
+            aggregateTable(shown.view.panels(), {{{0, 500 * us}, 0, 1}}, nullptr, AggregateBy::Rank);
         QCOMPARE(table.rankTime, 3 * 500 * us); // of three GPUs
         Nanos idle = 0;
         for (const AggregateLine& line : table.lines) idle += line.what == AggregateLine::What::Idle ? line.total : 0;

@@ -199,9 +199,11 @@ Result<AnalysisRows> deviceIdleRows(const Run& run, int step)
     AnalysisRows out;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         std::vector<AnalysisCell> row{std::int64_t{ranks[r].rank}, ranks[r].gpu < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{ranks[r].gpu}), ranks[r].window};
-        for (std::size_t s = 0; s < deviceStateCount; ++s) { // what of a graph computes and what communicates is unknown
+        for (std::size_t s = 0; s < deviceStateCount;
+             ++s) { // what of a graph computes and what communicates is unknown
             const auto state = static_cast<DeviceState>(s);
-            const bool split = state == DeviceState::Computing || state == DeviceState::Collective || state == DeviceState::SendReceive;
+            const bool split = state == DeviceState::Computing || state == DeviceState::Collective ||
+                               state == DeviceState::SendReceive;
             row.push_back(split && ranks[r].wholeGraphs ? AnalysisCell() : AnalysisCell(ranks[r].time[s]));
         }
         row.emplace_back(ranks[r].lateLaunches);

@@ -14,8 +14,9 @@
 namespace stagewright {
 
 struct DeviceFigure {
-    std::string key;        // "window_ns", as the column of the table device_time; "idle.launch_ns" of device_idle; "class.attention_ns" of kernel_classes;
-                            // "communication.AllReduce_ns" of exposed_communication, of all sizes
+    std::string key;        // "window_ns", as the column of the table device_time; "idle.launch_ns" of device_idle;
+                            // "class.attention_ns" of kernel_classes; "communication.AllReduce_ns" of exposed_communication,
+                            // of all sizes
     std::string title;      // "First to last"
     std::optional<Nanos> a; // summed over ranks; nothing: unknown, as CUDA graphs were traced as a whole
     std::optional<Nanos> b;

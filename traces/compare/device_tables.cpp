@@ -52,11 +52,15 @@ private:
 DeviceTable figuresTable(const DeviceChanges& changes, const std::string& b)
 {
     DeviceTable table{DeviceTable::Content::Figures, "device time, summed over ranks", {{"time", "What the devices do", false}, {"A", "In A", true}, {b, "In " + b, true}, {b + " − A", "The change", true}, {"beyond noise", "Whether it exceeds the spread between steps; –: unknown, as neither run has several steps or it is not measured", false}}, {}, 3};
-    const auto known = [](std::optional<Nanos> time) { return time ? Units{}.timeText(*time) : std::string("unknown"); };
+    const auto known = [](std::optional<Nanos> time) {
+        return time ? Units{}.timeText(*time) : std::string("unknown");
+    };
     for (const DeviceFigure& one : changes.figures) {
         const auto change = one.change();
-        table.rows.push_back({{one.title, known(one.a), known(one.b), change ? changeText(*change) : "–", !one.noise || !change ? "–" : one.beyondNoise() ? "yes"
-                                                                                                                                                          : "no"},
+        table.rows.push_back({{one.title, known(one.a), known(one.b), change ? changeText(*change) : "–",
+                               !one.noise || !change ? "–"
+                               : one.beyondNoise()   ? "yes"
+                                                     : "no"},
                               change.value_or(0),
                               nullptr});
     }

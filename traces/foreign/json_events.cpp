@@ -230,7 +230,9 @@ bool JsonEvents::skipValue()
                 else if (c == '"')
                     string = false;
                 else {
-                    m_at = static_cast<std::size_t>(inString(m_buffer.data() + m_at, m_buffer.data() + m_end) - m_buffer.data()) - 1;
+                    m_at = static_cast<std::size_t>(inString(m_buffer.data() + m_at, m_buffer.data() + m_end) -
+                                                    m_buffer.data()) -
+                           1;
                     continue;
                 }
                 if (string || depth > 0) continue;

@@ -44,8 +44,11 @@ public:
     // event; those after it come again.
     void reject(std::size_t number);
 
-    const std::vector<std::string>& skipped() const { return m_skipped; } // keys of the first members that were too large
-    bool sawEvents() const { return m_sawEvents; }                        // a `traceEvents` array, or the root is one
+    const std::vector<std::string>& skipped() const
+    {
+        return m_skipped;
+    }                                              // keys of the first members that were too large
+    bool sawEvents() const { return m_sawEvents; } // a `traceEvents` array, or the root is one
     // The bytes ended before the JSON did. Not where only the bracket after an array's last event is missing, which the format allows.
     bool cutOff() const { return m_cutOff; }
     std::int64_t damaged() const { return m_damaged; }

@@ -34,7 +34,10 @@ std::vector<std::size_t> shownColumns(const ReportTable& table)
 {
     std::vector<std::size_t> shown;
     for (std::size_t c = 0; c < table.columns.size(); ++c)
-        if (table.columns[c].key != "gpu" || std::any_of(table.rows.begin(), table.rows.end(), [c](const auto& row) { return !std::holds_alternative<std::monostate>(row[c]); })) shown.push_back(c);
+        if (table.columns[c].key != "gpu" || std::any_of(table.rows.begin(), table.rows.end(), [c](const auto& row) {
+                return !std::holds_alternative<std::monostate>(row[c]);
+            }))
+            shown.push_back(c);
     return shown;
 }
 

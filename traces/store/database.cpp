@@ -30,9 +30,11 @@ Error errorOf(sqlite3* handle, int code, const std::string& path)
         if (temporaryFilesWereFull()) return {ErrorCode::Failed, message + "this needs more temporary files on the disk than a file of its size may", "ask for less; if nothing was asked, the file is damaged or made to do so"};
         return *noRoomLeft(ENOSPC, "file " + path);
     case SQLITE_IOERR:
-        if (auto full = noRoomLeft(code == SQLITE_IOERR_WRITE ? problemOfLastWrite() : handle != nullptr ? sqlite3_system_errno(handle)
-                                                                                                         : 0,
-                                   "file " + path)) return std::move(*full);
+        if (auto full = noRoomLeft(code == SQLITE_IOERR_WRITE ? problemOfLastWrite()
+                                   : handle != nullptr        ? sqlite3_system_errno(handle)
+                                                              : 0,
+                                   "file " + path))
+            return std::move(*full);
         return {ErrorCode::Failed, message + "input or output failed (" + reason + ")",
                 "check the disk and its free space"};
     case SQLITE_BUSY:

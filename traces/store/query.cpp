@@ -90,11 +90,12 @@ private:
     bool m_tooMuch = false;
 };
 
-// SQLite counts the rows of a table in one instruction, within which it asks no Watch: a thread of its own interrupts it when the query's has computed for so long
-// or is to stop.
+// SQLite counts the rows of a table in one instruction, within which it asks no Watch: a thread of its own interrupts
+// it when the query's has computed for so long or is to stop.
 class Alarm {
 public:
-    Alarm(const Database& database, double seconds, const Progress& progress) : m_seconds(seconds), m_database(database), m_progress(progress)
+    Alarm(const Database& database, double seconds, const Progress& progress)
+        : m_seconds(seconds), m_database(database), m_progress(progress)
     {
         ::pthread_getcpuclockid(::pthread_self(), &m_clock);
         m_until = computed() + seconds;
@@ -105,8 +106,10 @@ public:
     bool passed() const { return computed() > m_until; }
     Error error() const
     {
-        return {ErrorCode::Failed, fmt::format("file {}: the query was ended: it had computed for {} s", m_database.path(), m_seconds),
-                "ask for less, such as one step, or let it take longer with 'stagewright sql --time-limit'; if it asks for little, the file is damaged or made to do so"};
+        return {
+            ErrorCode::Failed,
+            fmt::format("file {}: the query was ended: it had computed for {} s", m_database.path(), m_seconds),
+            "ask for less, such as one step, or let it take longer with 'stagewright sql --time-limit'; if it asks for little, the file is damaged or made to do so"};
     }
 
 private:
@@ -147,7 +150,8 @@ std::string cell(const Statement& row, int column)
 
 } // namespace
 
-Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std::size_t maxRows, double seconds, const Progress& progress)
+Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std::size_t maxRows, double seconds,
+                                const Progress& progress)
 {
     LogGrowth log(database);
     const Watch watch(database, [&] { return progress.cancelled() || log.tooMuch(); });

@@ -8,6 +8,7 @@
 namespace stagewright {
 
 // seconds: how long it may compute.
-Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std::size_t maxRows, double seconds, const Progress& progress);
+Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std::size_t maxRows, double seconds,
+                                const Progress& progress);
 
 } // namespace stagewright

@@ -48,8 +48,9 @@ void makePagesSmall(Database& database)
     if (size && pages && *size > smallPage && *size * *pages <= smallFile) (void)database.execute(fmt::format("PRAGMA page_size={}; VACUUM", smallPage));
 }
 
-// A log takes its index beside it, of which SQLite makes this much at once. Without room for that the file would be left with an empty log that nobody can
-// open, so it is looked for before there is one. A file system that can't say is trusted.
+// A log takes its index beside it, of which SQLite makes this much at once. Without room for that the file would be
+// left with an empty log that nobody can open, so it is looked for before there is one. A file system that can't say is
+// trusted.
 Result<void> roomForLog(const std::string& path)
 {
     constexpr off_t bytes = off_t{48} << 10; // 32 KiB of index, and the first pages of the log
@@ -174,7 +175,9 @@ Result<void> RunStore::mayWrite()
 {
     if (mode == OpenMode::Read)
         return fail(ErrorCode::Usage, "file " + path + ": opened for reading only", "open it for writing");
-    if (const auto most = largestFile(); most && markOf(path).bytes > static_cast<std::int64_t>(std::min<std::uint64_t>(*most, std::numeric_limits<std::int64_t>::max())))
+    if (const auto most = largestFile();
+        most && markOf(path).bytes >
+                    static_cast<std::int64_t>(std::min<std::uint64_t>(*most, std::numeric_limits<std::int64_t>::max())))
         return tl::unexpected(*noRoomLeft(EFBIG, "file " + path)); // a change that fails could not be taken back
     return lock.acquire();
 }

@@ -66,7 +66,8 @@ std::string roomToDelete(const std::string& path)
 // Of a full disk: with the room that is needed.
 tl::unexpected<Error> needing(Error error, std::string room)
 {
-    if (error.code == ErrorCode::Failed && error.remedy != noRoomLeft(EFBIG, {})->remedy) error.remedy = std::move(room);
+    if (error.code == ErrorCode::Failed && error.remedy != noRoomLeft(EFBIG, {})->remedy)
+        error.remedy = std::move(room);
     return tl::unexpected(std::move(error));
 }
 
@@ -161,13 +162,15 @@ Result<std::int64_t> RunFile::find(const std::string& idOrName) const
     std::string known;
     std::size_t all = 0;
     auto looked = inSnapshot(*m_state->store, [&] {
-        return eachRunInfo(*m_state->store, [&](const RunInfo& info) -> Result<void> { // none is kept: there may be millions
-            if (info.id == number) numbered = info.id;
-            for (std::size_t i = 0; i < newest.size(); ++i)
-                if (matches[i](info, idOrName)) newest[i] = info.id;
-            if (++all <= mostNamed) known += fmt::format("{}{} {}", known.empty() ? "" : ", ", info.id, info.name);
-            return {};
-        });
+        return eachRunInfo(*m_state->store,
+                           [&](const RunInfo& info) -> Result<void> { // none is kept: there may be millions
+                               if (info.id == number) numbered = info.id;
+                               for (std::size_t i = 0; i < newest.size(); ++i)
+                                   if (matches[i](info, idOrName)) newest[i] = info.id;
+                               if (++all <= mostNamed)
+                                   known += fmt::format("{}{} {}", known.empty() ? "" : ", ", info.id, info.name);
+                               return {};
+                           });
     });
     if (!looked) return tl::unexpected(std::move(looked.error()));
     if (numbered) return *numbered;
@@ -412,12 +415,14 @@ Result<void> RunFile::removeQuery(const std::string& name)
     return writing([&] { return removeSavedQuery(*m_state->store, name); });
 }
 
-Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress, std::optional<double> seconds) const
+Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress,
+                                      std::optional<double> seconds) const
 {
     const double most = seconds.value_or(secondsForQuery(m_state->store->bytesNow()));
     if (auto prepared = prepareQueries(*m_state->store); !prepared) return tl::unexpected(std::move(prepared.error()));
     return withAllSteps(
-        *m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, most, progress); }, progress.stop);
+        *m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, most, progress); },
+        progress.stop);
 }
 
 Result<void> RunFile::limitSize(std::int64_t bytes)

@@ -191,7 +191,8 @@ public:
     };
     // Only a single SELECT; anything that writes, attaches or sets is refused. truncated: there were more than maxRows, or they have more than 256 MiB.
     // seconds: how long it may compute; none: a minute, and a second for each MB of the file. Then it is Failed.
-    Result<Table> query(const std::string& sql, std::size_t maxRows = 100000, const Progress& progress = {}, std::optional<double> seconds = {}) const;
+    Result<Table> query(const std::string& sql, std::size_t maxRows = 100000, const Progress& progress = {},
+                        std::optional<double> seconds = {}) const;
 
     // Refuses growth beyond this many bytes (whole pages) with the error of a full disk; 0: no limit. Not stored.
     Result<void> limitSize(std::int64_t bytes);

@@ -674,7 +674,10 @@ Result<void> eachRunInfo(RunStore& store, const std::function<Result<void>(RunIn
     return forEachRow(*store.database, fmt::format("SELECT {} FROM run WHERE id > ? ORDER BY id", infoColumns),
                       std::numeric_limits<std::int64_t>::min(), [&](const Statement& row) -> Result<void> {
                           RunInfo info = infoOf(store, row);
-                          if (info.id <= last) return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged (its runs are not in order)", store.path), "restore it from a copy, or record again");
+                          if (info.id <= last)
+                              return fail(ErrorCode::Unreadable,
+                                          fmt::format("file {}: damaged (its runs are not in order)", store.path),
+                                          "restore it from a copy, or record again");
                           last = info.id;
                           return abandoned(row.text(5), info) ? Result<void>() : sink(std::move(info));
                       });

@@ -84,7 +84,8 @@ public:
         }
     }
 
-    // Kernels and copies; idle while none of them runs, each GPU by itself. Stages and microbatches are unknown: then by class.
+    // Kernels and copies; idle while none of them runs, each GPU by itself. Stages and microbatches are unknown: then
+    // by class.
     void addDevices(const TimelinePanel& panel, int panelIndex, const PanelRank& rank, const TimeRange& range)
     {
         for (const PanelLane& lane : rank.lanes) {
@@ -115,7 +116,8 @@ public:
         Nanos at = range.begin;
         const auto& busy = device.slices();
         if (busy.empty()) return; // of a run too large for it
-        for (std::size_t i = device.firstEndingAfter(range.begin); i < busy.size() && busy[i].begin() < range.end; ++i) {
+        for (std::size_t i = device.firstEndingAfter(range.begin); i < busy.size() && busy[i].begin() < range.end;
+             ++i) {
             if (busy[i].begin() > at) add(AggregateLine::What::Idle, panelIndex, 0, 0, busy[i].begin() - at);
             at = std::max(at, busy[i].end());
         }

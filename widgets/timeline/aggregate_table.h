@@ -60,7 +60,8 @@ struct AggregateTable {
     std::vector<AggregateLine> lines; // ops by kind, stage, microbatch, rank; then work, transfers, idle time
     TimeRange range;                  // axis time; union over the areas
     int ranks = 0;                    // (panel, rank) pairs
-    Nanos rankTime = 0;               // ranks × range, each cut to its panel, and as often as a rank without ops has GPUs: the basis of shares
+    Nanos rankTime =
+        0; // ranks × range, each cut to its panel, and as often as a rank without ops has GPUs: the basis of shares
     std::int64_t ops = 0;
     std::int64_t kernels = 0; // and copies, of runs without ops
 };

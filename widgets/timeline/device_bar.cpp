@@ -107,7 +107,8 @@ void fillDevice(PanelRank& row, Nanos extent)
 
 QString gpusText(const PanelRank& rank)
 {
-    return rank.gpus.empty() ? QString() : QCoreApplication::translate("TimelineView", "mean of %1 GPUs").arg(rank.gpus.size());
+    return rank.gpus.empty() ? QString()
+                             : QCoreApplication::translate("TimelineView", "mean of %1 GPUs").arg(rank.gpus.size());
 }
 
 std::optional<double> gpuBusyAt(const PanelRank& rank, std::size_t lane)

@@ -5,7 +5,8 @@
 
 namespace stagewright {
 
-// PanelRank::device, gpus and deviceBusy of a rank whose other lanes are filled; `extent`: what deviceBusy is a share of. O(slices × log).
+// PanelRank::device, gpus and deviceBusy of a rank whose other lanes are filled; `extent`: what deviceBusy is a share
+// of. O(slices × log).
 void fillDevice(PanelRank& row, Nanos extent);
 // What the busy share of a rank with several GPUs is: "mean of 2 GPUs". Empty: it has one.
 QString gpusText(const PanelRank& rank);

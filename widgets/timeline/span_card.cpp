@@ -189,8 +189,11 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
     card.title = SpanCardWords::tr("Devices of rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
     card.rows.emplace_back(SpanCardWords::tr("At"), momentText(panel.shownTime(axisTime, from), resolution, panel.units));
-    if (rank.deviceBusy) card.rows.emplace_back(rank.gpus.empty() ? SpanCardWords::tr("Busy") : SpanCardWords::tr("Busy, mean"), percentText(*rank.deviceBusy));
-    for (const PanelRank::Gpu& one : rank.gpus) card.rows.emplace_back(SpanCardWords::tr("GPU %1 busy").arg(one.gpu), percentText(one.busy));
+    if (rank.deviceBusy)
+        card.rows.emplace_back(rank.gpus.empty() ? SpanCardWords::tr("Busy") : SpanCardWords::tr("Busy, mean"),
+                               percentText(*rank.deviceBusy));
+    for (const PanelRank::Gpu& one : rank.gpus)
+        card.rows.emplace_back(SpanCardWords::tr("GPU %1 busy").arg(one.gpu), percentText(one.busy));
     bool runs = false;
     for (const PanelLane& lane : rank.lanes) {
         if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
@@ -202,9 +205,11 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
     if (!runs)
         card.note = SpanCardWords::tr("Nothing runs.");
     else if (rank.gpus.empty())
-        card.note = SpanCardWords::tr("The bar shows one class at a time: computing covers communication, and both cover copies.");
+        card.note = SpanCardWords::tr(
+            "The bar shows one class at a time: computing covers communication, and both cover copies.");
     else
-        card.note = SpanCardWords::tr("The bar shows what runs on any of the rank's GPUs, one class at a time: computing covers communication, and both cover copies.");
+        card.note = SpanCardWords::tr(
+            "The bar shows what runs on any of the rank's GPUs, one class at a time: computing covers communication, and both cover copies.");
     return card;
 }
 

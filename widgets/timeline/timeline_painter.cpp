@@ -261,7 +261,9 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
         if (row.device && !lanes[at].track.empty() && !isCollectiveLane(lanes[at].lane)) {
             const auto busy = gpuBusyAt(f.scene.rankOf(row), at);
             const QString share = busy ? QStringLiteral("  ") + busyText(*busy, 0) : QString();
-            text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}), Qt::ElideMiddle, room - metrics.horizontalAdvance(share)) + share;
+            text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}),
+                                      Qt::ElideMiddle, room - metrics.horizontalAdvance(share)) +
+                   share;
         }
         f.p.drawText(QRectF(gutter.right - room, y - 2 + (row.device ? (row.lanePitch - 12) / 2 - 1 : 0), room, 14), Qt::AlignRight | Qt::AlignVCenter, text);
     }

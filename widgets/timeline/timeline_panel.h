@@ -47,9 +47,10 @@ struct PanelRank {
         double busy = 0; // as deviceBusy
         LaneData device; // as the rank's
     };
-    std::vector<Gpu> gpus;            // without ops, of a rank with several GPUs, by number
-    std::optional<double> deviceBusy; // without ops: share of the panel's extent in which a kernel or copy runs; of several GPUs the mean
-    int workLanes() const;            // number of `lanes` before the waits
+    std::vector<Gpu> gpus; // without ops, of a rank with several GPUs, by number
+    std::optional<double>
+        deviceBusy;        // without ops: share of the panel's extent in which a kernel or copy runs; of several GPUs the mean
+    int workLanes() const; // number of `lanes` before the waits
     MemorySeries activations;
     RankPlace place; // host and dimensions of parallelism, as far as the run says
 };

@@ -22,7 +22,8 @@ struct StoredRun {
 };
 
 // Says once of each file what of it is missing or not read.
-Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode = OpenMode::Read, std::stop_token stop = {});
+Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode = OpenMode::Read,
+                                             std::stop_token stop = {});
 // Damaged blocks are left out; a run without a readable span is an error (Unreadable).
 Result<StoredRun> readRun(const RunReference& reference, const Progress& progress = {});
 Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, const Progress& progress = {});

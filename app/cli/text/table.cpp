@@ -58,7 +58,8 @@ std::string Table::line(const std::vector<std::string>& cells, Tint tint, bool c
     std::string text;
     for (std::size_t i = 0; i < cells.size(); ++i) {
         const std::size_t width = displayWidth(cells[i]);
-        const std::string padding(m_widths[i] - std::min(width, m_widths[i]), ' '); // what was not measured may be wider
+        const std::string padding(m_widths[i] - std::min(width, m_widths[i]),
+                                  ' '); // what was not measured may be wider
         if (i > 0) text += "  ";
         text += m_columns[i].align == Align::Right ? padding + cells[i] : cells[i] + padding;
     }

@@ -63,11 +63,14 @@ std::string tableText(const ReportTable& table, const Units& units, bool colour,
     if (!table.unknown.empty()) return table.unknown + "\n";
     std::vector<Table::Column> columns;
     const std::vector<std::size_t> shown = shownColumns(table);
-    for (const std::size_t c : shown) columns.push_back({inLine(table.columns[c].title), table.columns[c].kind == ColumnKind::Text ? Table::Align::Left : Table::Align::Right});
+    for (const std::size_t c : shown)
+        columns.push_back({inLine(table.columns[c].title),
+                           table.columns[c].kind == ColumnKind::Text ? Table::Align::Left : Table::Align::Right});
     Table out(std::move(columns));
     for (std::size_t i = 0; i < std::min(mostRows, table.rows.size()); ++i) {
         std::vector<std::string> cells;
-        for (const std::size_t c : shown) cells.push_back(shortened(cellText(table.columns[c], table.rows[i][c], units)));
+        for (const std::size_t c : shown)
+            cells.push_back(shortened(cellText(table.columns[c], table.rows[i][c], units)));
         out.add(std::move(cells));
     }
     std::string text = out.text(colour);

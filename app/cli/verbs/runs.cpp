@@ -152,11 +152,27 @@ std::string stateText(const RunInfo& info, bool unreadable, bool altered)
     return fmt::format("{}{}", toText(info.state), info.damagedBlocks > 0 || altered ? ", damaged" : "");
 }
 
-// Lists what was verified and what was not. Read twice, so that a file may have more runs than memory could hold: for the widths of the columns, and to be written.
-Result<void> list(const RunsChoice& options, const RunFile& file, const std::vector<RunInfo>& runs, const Verified& verified, Session& session)
+// Lists what was verified and what was not. Read twice, so that a file may have more runs than memory could hold: for
+// the widths of the columns, and to be written.
+Result<void> list(const RunsChoice& options, const RunFile& file, const std::vector<RunInfo>& runs,
+                  const Verified& verified, Session& session)
 {
     using Align = Table::Align;
-    Table table({{"run", Align::Right}, {"name"}, {"schedule"}, {"shape", Align::Right}, {"steps", Align::Right}, {"kind"}, {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"conditions"}, {"note"}});
+    Table table({{"run", Align::Right},
+                 {"name"},
+                 {"schedule"},
+                 {"shape", Align::Right},
+                 {"steps", Align::Right},
+                 {"kind"},
+                 {"clock"},
+                 {"state"},
+                 {"recorded"},
+                 {"spans", Align::Right},
+                 {"model"},
+                 {"batch", Align::Right},
+                 {"link latency"},
+                 {"conditions"},
+                 {"note"}});
     struct Listed {
         RunInfo info;
         bool read = false, intact = false, altered = false;
@@ -177,9 +193,24 @@ Result<void> list(const RunsChoice& options, const RunFile& file, const std::vec
     };
     const auto cells = [](const Listed& one) -> std::vector<std::string> {
         const RunInfo& info = one.info;
-        const std::string steps = info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0)) : std::to_string(info.steps);
-        return {std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches > 0 ? std::to_string(info.microbatches) : "–"), steps,
-                std::string(toText(info.provenance)), info.clock, one.state, localTime(info.createdUnixMs), std::to_string(info.spanCount), one.made.model, one.made.microbatchSize, one.made.linkLatency, one.made.under, info.note};
+        const std::string steps = info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps),
+                                                                     std::max(info.steps - info.warmupSteps, 0))
+                                                       : std::to_string(info.steps);
+        return {std::to_string(info.id),
+                info.name,
+                info.scheduleName,
+                fmt::format("{} × {}", info.ranks, info.microbatches > 0 ? std::to_string(info.microbatches) : "–"),
+                steps,
+                std::string(toText(info.provenance)),
+                info.clock,
+                one.state,
+                localTime(info.createdUnixMs),
+                std::to_string(info.spanCount),
+                one.made.model,
+                one.made.microbatchSize,
+                one.made.linkLatency,
+                one.made.under,
+                info.note};
     };
     Progress progress = session.reporter("runs");
     const auto each = [&](const std::function<void(const RunFile::ListedRun&, std::size_t)>& act) {
@@ -216,12 +247,15 @@ Result<void> list(const RunsChoice& options, const RunFile& file, const std::vec
     session.out(table.titles(session.colourOut()));
     auto written = each([&](const RunFile::ListedRun& listed, std::size_t place) {
         const Listed one = look(listed, place);
-        session.out(table.line(cells(one), one.state == toText(RunState::Complete) ? Tint::None : Tint::Warn, session.colourOut()));
+        session.out(table.line(cells(one), one.state == toText(RunState::Complete) ? Tint::None : Tint::Warn,
+                               session.colourOut()));
     });
     if (!written || !noted) return written;
     session.out("\nnotes\n");
     return each([&](const RunFile::ListedRun& listed, std::size_t) {
-        for (const Note& note : listed.notes) session.out(fmt::format("run {}: {}: {}\n", listed.run.info.id, placeText(note, listed.timeUnit), note.text));
+        for (const Note& note : listed.notes)
+            session.out(
+                fmt::format("run {}: {}: {}\n", listed.run.info.id, placeText(note, listed.timeUnit), note.text));
     });
 }
 
@@ -242,7 +276,8 @@ Result<int> runRuns(const RunsChoice& options, Session& session)
         if (verified.problem && std::find(verified.read.begin(), verified.read.end(), true) == verified.read.end())
             return tl::unexpected(std::move(*verified.problem));
     }
-    if (auto listed = list(options, **file, runs, verified, session); !listed) return tl::unexpected(std::move(listed.error()));
+    if (auto listed = list(options, **file, runs, verified, session); !listed)
+        return tl::unexpected(std::move(listed.error()));
     if (options.verify && verified.damaged == 0) session.note("every run was read completely, nothing is damaged");
     return verified.damaged == 0 ? ExitDone : ExitDoesNotHold;
 }

@@ -28,9 +28,11 @@ bool looksNumeric(const std::string& text)
     return !text.empty() && text.find_first_not_of("-0123456789.e+") == std::string::npos;
 }
 
-Result<RunFile::Table> ask(const RunFile& file, const std::string& query, std::int64_t maxRows, const SqlChoice& options)
+Result<RunFile::Table> ask(const RunFile& file, const std::string& query, std::int64_t maxRows,
+                           const SqlChoice& options)
 {
-    return file.query(query, static_cast<std::size_t>(maxRows), {}, options.seconds > 0 ? std::optional(options.seconds) : std::nullopt);
+    return file.query(query, static_cast<std::size_t>(maxRows), {},
+                      options.seconds > 0 ? std::optional(options.seconds) : std::nullopt);
 }
 
 // Cells are texts; behind each the type that SQLite gives it.
@@ -42,7 +44,8 @@ Result<RunFile::Table> askTyped(const RunFile& file, std::string query, std::siz
         names += fmt::format("{}c{}", i ? "," : "", i);
         values += fmt::format("{}c{},typeof(c{})", i ? "," : "", i, i);
     }
-    return ask(file, fmt::format("WITH q({}) AS ({}\n) SELECT {} FROM q", names, query, values), options.maxRows, options);
+    return ask(file, fmt::format("WITH q({}) AS ({}\n) SELECT {} FROM q", names, query, values), options.maxRows,
+               options);
 }
 
 Json typedRow(const std::vector<std::string>& cells)
@@ -74,10 +77,11 @@ Result<int> runSql(const SqlChoice& options, Session& session)
         if (!typed) return tl::unexpected(std::move(typed.error()));
         table->rows = std::move(typed->rows);
         table->truncated = typed->truncated;
-        auto written = session.answer({{"columns", table->columns}}, "rows", [&](const Session::ItemSink& item) -> Result<void> {
-            for (const auto& cells : table->rows) item(typedRow(cells));
-            return {};
-        });
+        auto written =
+            session.answer({{"columns", table->columns}}, "rows", [&](const Session::ItemSink& item) -> Result<void> {
+                for (const auto& cells : table->rows) item(typedRow(cells));
+                return {};
+            });
         if (!written) return tl::unexpected(std::move(written.error()));
     } else if (options.csv) {
         session.out(csvLine(table->columns));
@@ -111,7 +115,10 @@ Command command_sql()
                 verb.value("QUERY", &options->query, "A SELECT").required();
                 verb.flag("--csv", options->csv, "Print CSV");
                 verb.value("--max-rows", &options->maxRows, "Stop after this many rows [100000]").form("N").check(wholeNumber(1, 100'000'000));
-                verb.value("--time-limit", &options->seconds, "End it once it has computed so long, in seconds [60, and 1 for each MB of the file]").form("S").check(realNumber(0.1, 1e9));
+                verb.value("--time-limit", &options->seconds,
+                           "End it once it has computed so long, in seconds [60, and 1 for each MB of the file]")
+                    .form("S")
+                    .check(realNumber(0.1, 1e9));
                 verb.notes("Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
                            "duration_ns, span, step_number), runs, steps, memory, edges, metrics, notes. The file is opened for reading only.\n"
                            "Example: stagewright sql demo.stagewright \"SELECT kind, count(*), avg(end_ns - start_ns) FROM spans WHERE run = 1 GROUP BY kind\"");

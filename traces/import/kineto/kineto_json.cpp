@@ -140,7 +140,8 @@ public:
         if (m_rank.events == 0)
             return fail(ErrorCode::Unreadable, m_rank.damaged == 0 ? "the trace has no events" : fmt::format("the trace has no readable events: all {} are damaged", m_rank.damaged), "record it again with torch.profiler, or copy it again from its source");
         for (const std::string& key : events.skipped())
-            m_rank.notes.push_back(fmt::format("{} is larger than {} MiB, so it was not read", shownText(key.substr(0, 80)), JsonEvents::mostMemberBytes >> 20));
+            m_rank.notes.push_back(fmt::format("{} is larger than {} MiB, so it was not read",
+                                               shownText(key.substr(0, 80)), JsonEvents::mostMemberBytes >> 20));
         if (!source.damage().empty())
             m_rank.notes.push_back(source.damage());
         else if (events.cutOff())
@@ -149,7 +150,8 @@ public:
         forgetSharedIds();
         nameByInputs();
         const IdOfProcess ids = [this](std::string_view process, std::int64_t id) { return idOf(process, id); };
-        if (auto tied = tieWithoutLaunches(source, m_external, ids, m_threads, m_rank, m_progress); !tied) return tl::unexpected(std::move(tied.error()));
+        if (auto tied = tieWithoutLaunches(source, m_external, ids, m_threads, m_rank, m_progress); !tied)
+            return tl::unexpected(std::move(tied.error()));
         return finish();
     }
 

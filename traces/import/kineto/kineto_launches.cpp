@@ -32,7 +32,8 @@ bool isHostRange(std::string_view category)
 
 class Tying {
 public:
-    Tying(const std::vector<std::int64_t>& external, const IdOfProcess& idOf, TraceThreads& threads, ForeignRank& rank) : m_external(external), m_idOf(idOf), m_threads(threads), m_rank(rank)
+    Tying(const std::vector<std::int64_t>& external, const IdOfProcess& idOf, TraceThreads& threads, ForeignRank& rank)
+        : m_external(external), m_idOf(idOf), m_threads(threads), m_rank(rank)
     {
         const auto less = [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; };
         if (!std::is_sorted(rank.launches.begin(), rank.launches.end(), less)) std::stable_sort(rank.launches.begin(), rank.launches.end(), less);
@@ -105,15 +106,21 @@ private:
     template <typename Visit>
     void eachLaunch(std::int64_t correlation, Visit visit) const
     {
-        auto at = std::lower_bound(m_rank.launches.begin(), m_rank.launches.end(), correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
-        for (; correlation >= 0 && at != m_rank.launches.end() && at->correlation == correlation; ++at) visit(processOf(at->thread));
+        auto at = std::lower_bound(m_rank.launches.begin(), m_rank.launches.end(), correlation,
+                                   [](const Launch& a, std::int64_t b) { return a.correlation < b; });
+        for (; correlation >= 0 && at != m_rank.launches.end() && at->correlation == correlation; ++at)
+            visit(processOf(at->thread));
     }
 
-    // Of merged ranks: the process on the host that made nine of ten calls of a device's process which only one process can have made.
+    // Of merged ranks: the process on the host that made nine of ten calls of a device's process which only one process
+    // can have made.
     void findOwners()
     {
         const auto& launches = m_rank.launches;
-        if (std::all_of(launches.begin(), launches.end(), [&](const Launch& launch) { return processOf(launch.thread) == processOf(launches.front().thread); })) return;
+        if (std::all_of(launches.begin(), launches.end(), [&](const Launch& launch) {
+                return processOf(launch.thread) == processOf(launches.front().thread);
+            }))
+            return;
         std::map<std::string, std::map<std::string, std::int64_t>> votes;
         for (const DeviceSpan& span : m_rank.device) {
             const std::string* caller = nullptr;
@@ -127,7 +134,8 @@ private:
         for (const auto& [device, counts] : votes) {
             std::int64_t all = 0;
             for (const auto& [host, count] : counts) all += count;
-            const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+            const auto most = std::max_element(counts.begin(), counts.end(),
+                                               [](const auto& a, const auto& b) { return a.second < b.second; });
             if (most->second * 10 >= all * 9) m_owners[device] = most->first;
         }
     }
@@ -138,13 +146,17 @@ private:
         const auto found = m_owners.find(processOf(span.thread));
         return found == m_owners.end() ? nullptr : &found->second;
     }
-    static bool haveTheSameTag(const std::string& device, const std::string& host) { return !processTag(device).empty() && processTag(device) == processTag(host); }
+    static bool haveTheSameTag(const std::string& device, const std::string& host)
+    {
+        return !processTag(device).empty() && processTag(device) == processTag(host);
+    }
 
     bool hasLaunch(const DeviceSpan& span) const
     {
         const std::string* owner = ownerOf(span);
         bool found = false;
-        eachLaunch(span.correlation, [&](const std::string& process) { found = found || owner == nullptr || *owner == process; });
+        eachLaunch(span.correlation,
+                   [&](const std::string& process) { found = found || owner == nullptr || *owner == process; });
         return found;
     }
 
@@ -157,8 +169,10 @@ private:
             const auto wanted = m_wanted.find(m_idOf(event.pid, event.args.external));
             if (wanted == m_wanted.end()) return;
             auto& places = wanted->second;
-            if (std::none_of(places.begin(), places.end(), [&](const HostPlace& place) { return processOf(place.thread) == event.pid; }))
-                places.push_back({*event.time, m_threads.of(event.pid, event.tid, false, m_rank)}); // the first of each process
+            if (std::none_of(places.begin(), places.end(),
+                             [&](const HostPlace& place) { return processOf(place.thread) == event.pid; }))
+                places.push_back(
+                    {*event.time, m_threads.of(event.pid, event.tid, false, m_rank)}); // the first of each process
             return;
         }
         if (m_flowsInto.empty() || (event.phase != 's' && event.phase != 'f') || event.category == "fwdbwd" || event.category == "forward_backward") return;
@@ -184,7 +198,9 @@ private:
         const std::string* owner = ownerOf(span);
         std::optional<HostPlace> found;
         for (const HostPlace& place : places) {
-            const bool own = owner != nullptr ? *owner == processOf(place.thread) : places.size() == 1 || haveTheSameTag(processOf(span.thread), processOf(place.thread));
+            const bool own = owner != nullptr ? *owner == processOf(place.thread)
+                                              : places.size() == 1 ||
+                                                    haveTheSameTag(processOf(span.thread), processOf(place.thread));
             if (!own) continue;
             if (found) return std::nullopt; // of two processes, and nothing says of which
             found = place;
@@ -205,8 +221,8 @@ private:
 
 } // namespace
 
-Result<void> tieWithoutLaunches(ByteSource& source, const std::vector<std::int64_t>& external, const IdOfProcess& idOf, TraceThreads& threads, ForeignRank& rank,
-                                const Progress& progress)
+Result<void> tieWithoutLaunches(ByteSource& source, const std::vector<std::int64_t>& external, const IdOfProcess& idOf,
+                                TraceThreads& threads, ForeignRank& rank, const Progress& progress)
 {
     Tying tying(external, idOf, threads, rank);
     if (!tying.worth(source.size())) return {};
