@@ -15,7 +15,10 @@ QString sentence(QString text)
     return text;
 }
 
-QString kindName(const KindTraits& rule) { return QStringLiteral("%1 (%2)").arg(sentence(rule.title), qtText(rule.text)); }
+QString kindName(const KindTraits& rule)
+{
+    return QStringLiteral("%1 (%2)").arg(sentence(rule.title), qtText(rule.text));
+}
 
 QString shownName(std::string_view text) { return QString::fromStdString(shownText(text)); }
 QString shownName(const QString& text) { return shownName(text.toStdString()); }

@@ -124,7 +124,9 @@ std::vector<ReportFigure> RunReport::figures() const
         for (std::size_t k = 0; k < byKind.size(); ++k) byKind[k] += rank.busyByKind[k];
     }
     for (const KindTraits& rule : allKinds())
-        if (rule.busy) time("busy_by_kind." + std::string(rule.text), fmt::format("Busy: {}", rule.title), byKind[static_cast<std::size_t>(rule.kind)], "A step");
+        if (rule.busy)
+            time(fmt::format("busy_by_kind.{}", rule.text), fmt::format("Busy: {}", rule.title),
+                 byKind[static_cast<std::size_t>(rule.kind)], "A step");
     time("busy_by_cause.processing", "Busy: processing", bubbles.busy - contention, "Contention");
     ReportFigure& off = time("busy_by_cause.contention", "Busy: contention", contention, "Contention");
     if (!cpuTime) off.unknown = "the run doesn't say how long its ops were on the processor";

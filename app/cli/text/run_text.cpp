@@ -200,8 +200,9 @@ std::string memoryText(const RunReport& figures, bool colour)
     const bool bytes = figures.units.memory == 1;
     std::vector<Table::Column> columns{{"memory", Align::Left}, {"activations", Align::Right}};
     std::vector<MemoryCategory> others;
-    for (const MemoryTraits& row : memoryTraits)
-        if (row.category != MemoryCategory::Activations && (!row.ofSharedState || figures.largestPeak(row.category) > 0)) others.push_back(row.category);
+    for (const auto& [category, text, title, chart, ofSharedState] : memoryTraits)
+        if (category != MemoryCategory::Activations && (!ofSharedState || figures.largestPeak(category) > 0))
+            others.push_back(category);
     if (bytes)
         for (const MemoryCategory category : others) columns.push_back({std::string(toText(category)), Align::Right});
     columns.push_back({"held at the peak by stage: microbatches", Align::Left});
