@@ -15,10 +15,13 @@
 #include "schedules/text/diff.h"
 #include "schedules/timeline/timeline_of.h"
 #include "tests/traces/import_rig.h"
+#include "traces/analysis/bubbles.h"
+#include "traces/analysis/collective_uses.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/exposed_communication.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/memory.h"
+#include "traces/export/chrome_json.h"
 #include "traces/export/kineto_writer.h"
 #include "traces/import/import.h"
 #include "traces/report/run_report.h"
@@ -359,43 +362,68 @@ private slots:
         }
     }
 
-    // Of replicas that share their state: gathers and reductions are beside compute again, and what waited for them does.
+    // Of replicas that share their state: gathers and reductions are beside compute again with their bytes, and what waited for them does.
+    void gathersAreKept_data()
+    {
+        QTest::addColumn<int>("steps");
+        QTest::addColumn<bool>("chrome");
+        for (const int steps : {1, 3})
+            for (const bool chrome : {false, true}) QTest::addRow("%d steps, %s", steps, chrome ? "chrome" : "kineto") << steps << chrome;
+    }
     void gathersAreKept()
     {
+        QFETCH(const int, steps);
+        QFETCH(const bool, chrome);
         ShardRules rules;
         rules.gather = GatherRule::Microbatch;
         rules.reduce = ReduceRule::Overlapped;
         const Schedule both = overReplicas(*addShardOps(*makeSchedule("1f1b", Shape{2, 3}), ShardLevel::Weights, rules), 2).value();
         CostModel costs = CostModel::uniform(both);
         costs.timeUnit = costs.memoryUnit = 1;
+        costs.replicas = 2;
+        costs.sharding.level = ShardLevel::Weights;
         costs.links.collectives = CollectiveLane::Beside;
         for (int stage = 0; stage < 2; ++stage) {
+            costs.memory[static_cast<std::size_t>(stage)].weight = costs.memory[static_cast<std::size_t>(stage)].gradient = 1000 * (stage + 1);
             costs.setDuration(OpKind::Unshard, stage, rankShare / 4);
             costs.setDuration(OpKind::ReduceGrad, stage, rankShare / 3);
             costs.setDuration(OpKind::Optimizer, stage, rankShare / 5);
         }
-        const Run run = *simulatedRun(both, costs);
+        const Run run = repeated(*simulatedRun(both, costs), steps, rankShare / 2, true);
         const QTemporaryDir folder;
-        const std::string traces = folder.filePath("traces").toStdString();
-        QVERIFY(writeKinetoFolder(run, traces).has_value());
+        const std::string traces = folder.filePath(chrome ? "trace.json" : "traces").toStdString();
+        QVERIFY(chrome ? writeChromeJsonFile(run, traces).has_value() : writeKinetoFolder(run, traces).has_value());
         const auto back = importTraces({traces}, {});
         QVERIFY(back && back->runs.size() == 1);
-        const Timeline& timeline = *back->runs[0].run.timeline;
+        const Run& read = back->runs[0].run;
+        QCOMPARE(read.info.steps, steps);
         const auto besideOf = [](const Timeline& of) {
-            std::map<std::tuple<Lane, int, Op, Nanos>, Nanos> out;
+            std::map<std::tuple<int, Lane, int, Op, Nanos>, Nanos> out;
             for (const Track& track : of.tracks())
                 for (const Span& span : of.spansOf(track))
-                    if ((track.lane == Lane::Gather || track.lane == Lane::Reduce) && span.op.kind != OpKind::Reshard) out[{track.lane, track.rank, span.op, span.start - of.begin()}] = span.duration();
+                    if ((track.lane == Lane::Gather || track.lane == Lane::Reduce) && span.op.kind != OpKind::Reshard) out[{span.step, track.lane, track.rank, span.op, span.start - of.begin()}] = span.duration();
             return out;
         };
-        QCOMPARE(besideOf(timeline).size(), besideOf(*run.timeline).size());
-        QVERIFY(besideOf(timeline) == besideOf(*run.timeline));
-        const auto before = analyseBubbles(*run.timeline, 0), after = analyseBubbles(timeline, 0);
-        QVERIFY(before && after);
-        const auto collective = static_cast<std::size_t>(IdleCause::Collective);
-        QVERIFY(before->byCause[collective] > 0);
-        QCOMPARE(after->byCause[collective], before->byCause[collective]);
-        QCOMPARE(after->stepTime(), before->stepTime());
+        QCOMPARE(besideOf(*read.timeline).size(), static_cast<std::size_t>(28 * steps));
+        QVERIFY(besideOf(*read.timeline) == besideOf(*run.timeline));
+        for (int step = 0; step < steps; ++step) {
+            const auto before = analyseBubbles(*run.timeline, step), after = analyseBubbles(*read.timeline, step);
+            QVERIFY(before && after);
+            QVERIFY(before->byCause[static_cast<std::size_t>(IdleCause::Collective)] > 0);
+            if (chrome) // messages are not in it
+                QCOMPARE(after->byCause[static_cast<std::size_t>(IdleCause::Collective)], before->byCause[static_cast<std::size_t>(IdleCause::Collective)]);
+            else
+                QVERIFY(after->byCause == before->byCause);
+        }
+        const auto sent = rankCollectives(*run.timeline, 0, run.schedule.get(), &*run.costs), received = rankCollectives(*read.timeline, 0, read.schedule.get(), nullptr);
+        QCOMPARE(received.size(), sent.size());
+        for (std::size_t rank = 0; rank < sent.size(); ++rank) {
+            QCOMPARE(received[rank].gathers, sent[rank].gathers);
+            QCOMPARE(received[rank].reductions, sent[rank].reductions);
+            QVERIFY(sent[rank].gathered.value_or(0) > 0);
+            QCOMPARE(received[rank].gathered, steps == 1 ? sent[rank].gathered : std::nullopt); // only one simulated step says it
+            QCOMPARE(received[rank].reduced, steps == 1 ? sent[rank].reduced : std::nullopt);
+        }
     }
 
     // A step's last messages end where the next step starts.

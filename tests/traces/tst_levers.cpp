@@ -124,6 +124,55 @@ private slots:
             QCOMPARE(table.gainOf(IdleCause::Collective), std::optional(lever->gain));
         }
     }
+    // Gathers alone at no time; and the gather of one stage that takes four times what the others take.
+    void slowGathers()
+    {
+        ShardRules rules;
+        rules.gather = GatherRule::Microbatch;
+        const Schedule schedule = addShardOps(scheduleFor("1f1b"), ShardLevel::Weights, rules).value();
+        CostModel costs = samples::unitCosts(schedule);
+        costs.links.collectives = CollectiveLane::Beside;
+        for (StageMemory& memory : costs.memory) memory.weight = 1'000'000;
+        for (int stage = 0; stage < schedule.stages; ++stage) {
+            costs.setDuration(OpKind::Unshard, stage, stage == 2 ? 2 * rankShare : rankShare / 2);
+            costs.setDuration(OpKind::ReduceGrad, stage, rankShare);
+        }
+        const LeverTable table = leversOf(simulatedRun(schedule, costs).value(), 0);
+        CostModel with = costs;
+        with.setDuration(OpKind::Unshard, 2, rankShare / 2);
+        const Lever* slow = find(table, "gather:2");
+        QVERIFY(slow != nullptr && slow->makespan);
+        QCOMPARE(*slow->makespan, figuresOf(schedule, simulate(schedule, with).value()).step);
+        QVERIFY(slow->gain > 0);
+        for (const char* other : {"gather:0", "gather:1", "gather:3"}) QVERIFY(find(table, other) == nullptr);
+        for (int stage = 0; stage < schedule.stages; ++stage) with.setDuration(OpKind::Unshard, stage, 0);
+        const Lever* gathers = find(table, "gathers");
+        QVERIFY(gathers != nullptr && gathers->makespan);
+        QCOMPARE(*gathers->makespan, figuresOf(schedule, simulate(schedule, with).value()).step);
+        QVERIFY(gathers->gain >= slow->gain && gathers->gain <= find(table, "collectives")->gain);
+        costs.memory[2].weight = 4'000'000; // then it is long, not slow
+        QVERIFY(find(leversOf(simulatedRun(schedule, costs).value(), 0), "gather:2") == nullptr);
+    }
+
+    // Lists that came with their sends and receives in Megatron-LM's batches keep that rule with other orders: just in time they hang.
+    void batchedStaysBatched()
+    {
+        const Lowering batched = parseLowering("batched").value();
+        const Schedule lists = lower(scheduleFor("interleaved-1f1b", 2), batched).value();
+        CostModel costs = samples::unitCosts(lists, 0.3);
+        Channels channels;
+        channels.sends = SendMode::Rendezvous;
+        for (const bool said : {true, false}) {
+            const Run run = simulatedRun(lists, costs, channels, said ? std::optional(batched) : std::nullopt).value();
+            const LeverTable table = leversOf(run, 0);
+            QCOMPARE(*table.simulated, table.measured);
+            QVERIFY(executedRun(run)->lowering == std::optional(batched));
+            const Lever* order = find(table, "order");
+            QVERIFY(order != nullptr && order->makespan);
+        }
+        QVERIFY(!simulate(lower(withoutMessages(lists), Lowering{}).value(), costs, channels));
+    }
+
     // Behind the last op: 30 units of reductions, of which 29 are their buckets'.
     void bucketsAndLateReductions()
     {

@@ -11,6 +11,8 @@ namespace stagewright {
 
 namespace {
 
+constexpr std::string_view weightsReceived = "weights received", gradientsReceived = "gradients received"; // as a recorder names them
+
 bool isBeside(const Track& track)
 {
     return track.lane == Lane::Gather || track.lane == Lane::Reduce;
@@ -164,8 +166,8 @@ std::vector<RankCollectives> rankCollectives(const Timeline& timeline, int step,
     }
     if (!any) return {};
     for (std::size_t rank = 0; rank < out.size(); ++rank) {
-        out[rank].gathered = countedBytes(timeline, step, static_cast<int>(rank), "weights received");
-        out[rank].reduced = countedBytes(timeline, step, static_cast<int>(rank), "gradients received");
+        out[rank].gathered = countedBytes(timeline, step, static_cast<int>(rank), weightsReceived);
+        out[rank].reduced = countedBytes(timeline, step, static_cast<int>(rank), gradientsReceived);
     }
     const auto shares = [](const std::vector<Op>& ops) { return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isCollective(op.kind); }); };
     const bool sized = schedule != nullptr && costs != nullptr && schedule->ranks == timeline.ranks() && std::any_of(schedule->order.begin(), schedule->order.end(), shares) &&
@@ -175,6 +177,26 @@ std::vector<RankCollectives> rankCollectives(const Timeline& timeline, int step,
     for (std::size_t rank = 0; rank < out.size() && rank < volumes.size(); ++rank) {
         if (!out[rank].gathered) out[rank].gathered = volumes[rank].gathered;
         if (!out[rank].reduced) out[rank].reduced = volumes[rank].reduced;
+    }
+    return out;
+}
+
+std::vector<Counter> receivedCounters(const Run& run)
+{
+    const Timeline& timeline = *run.timeline;
+    std::vector<Counter> out;
+    for (const Counter& counter : timeline.counters())
+        if (counter.name == weightsReceived || counter.name == gradientsReceived) out.push_back(counter);
+    if (!out.empty() || timeline.steps() != 1) return out;
+    const auto ranks = rankCollectives(timeline, 0, run.schedule.get(), run.costs ? &*run.costs : nullptr);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        const auto mark = std::find_if(timeline.stepMarks().begin(), timeline.stepMarks().end(), [&](const StepMark& each) { return each.rank == static_cast<int>(rank); });
+        if (mark == timeline.stepMarks().end()) continue;
+        const auto add = [&](std::string_view name, const std::optional<Bytes>& bytes) {
+            if (bytes) out.push_back({static_cast<int>(rank), std::string(name), "bytes", {{mark->end, static_cast<double>(*bytes)}}});
+        };
+        add(weightsReceived, ranks[rank].gathered);
+        add(gradientsReceived, ranks[rank].reduced);
     }
     return out;
 }

@@ -7,6 +7,7 @@
 
 #include "schedules/timeline/timeline.h"
 #include "traces/analysis/bubbles.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
@@ -53,5 +54,9 @@ bool isTakenLater(const Timeline& timeline, const Span& span);
 
 // By rank; empty if the step has neither gather nor reduction. costs: may be null.
 std::vector<RankCollectives> rankCollectives(const Timeline& timeline, int step, const Schedule* schedule, const CostModel* costs);
+
+// What was received in collectives, as counters that start from 0 in every step: as the run counted it, else of a simulated step by the stages' sizes.
+// Exports write these, so that an import knows the bytes.
+std::vector<Counter> receivedCounters(const Run& run);
 
 } // namespace stagewright

@@ -11,6 +11,7 @@
 
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
+#include "traces/analysis/collective_uses.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernel_class.h"
 #include "traces/analysis/work_bytes.h"
@@ -52,6 +53,7 @@ public:
         }
         if (m_good && !hasMessages(Lane::Receive)) hasMessages(Lane::Send) ? receives() : arrivals();
         if (m_good) memory();
+        if (m_good) received();
         m_buffer += "\n]}\n";
         flush(0);
         if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
@@ -476,6 +478,15 @@ private:
             event(R"({{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":{},"tid":{},"ts":{},"args":{{"Total Allocated":{},"Bytes":{},"Addr":{},"Device Id":0,"Device Type":1,"category":"{}"}}}})",
                   process(), kinetoHostThread, at(one.time), total, one.delta, address, toText(one.category));
             ++m_counts.memoryEvents;
+        }
+    }
+
+    void received()
+    {
+        for (const Counter& counter : receivedCounters(m_run)) {
+            if (counter.rank != m_rank || m_timeline.memoryUnit() != 1) continue;
+            for (const CounterSample& sample : counter.samples)
+                event(R"({{"ph":"C","name":{},"pid":{},"tid":0,"ts":{},"args":{{"{}":{:.0f}}}}})", jsonText(counter.name), process(), at(sample.time), counter.unit, sample.value);
         }
     }
 

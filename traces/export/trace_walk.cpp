@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "schedules/model/kinds.h"
+#include "traces/analysis/collective_uses.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/memory.h"
 
@@ -82,7 +84,7 @@ private:
 
 class Walk {
 public:
-    Walk(const Run& run, TraceSink& sink, const Progress& progress) : m_timeline(*run.timeline), m_sink(sink), m_progress(progress), m_flows(m_timeline)
+    Walk(const Run& run, TraceSink& sink, const Progress& progress) : m_run(run), m_timeline(*run.timeline), m_sink(sink), m_progress(progress), m_flows(m_timeline)
     {
         m_ranks.resize(static_cast<std::size_t>(std::max(0, m_timeline.ranks())));
     }
@@ -258,7 +260,16 @@ private:
 
     Result<void> counters()
     {
-        for (const Counter& one : m_timeline.counters()) {
+        std::vector<Counter> computed = receivedCounters(m_run);
+        std::erase_if(computed, [this](const Counter& one) {
+            return std::any_of(m_timeline.counters().begin(), m_timeline.counters().end(), [&one](const Counter& own) { return own.rank == one.rank && own.name == one.name; });
+        });
+        if (auto done = counters(m_timeline.counters()); !done) return done;
+        return counters(computed);
+    }
+    Result<void> counters(std::span<const Counter> list)
+    {
+        for (const Counter& one : list) {
             if (one.samples.empty()) continue;
             const TraceCounter counter = declare(one.rank, one.name, one.unit, false);
             for (const CounterSample& at : one.samples) {
@@ -272,6 +283,7 @@ private:
         return {};
     }
 
+    const Run& m_run;
     const Timeline& m_timeline;
     TraceSink& m_sink;
     const Progress& m_progress;

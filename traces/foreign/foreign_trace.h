@@ -106,6 +106,8 @@ struct MemoryChangeSeen { // of the allocator, on the host
 struct CounterSeen {
     std::string name;
     std::vector<CounterSample> samples;
+    std::string unit = {};    // "": unknown
+    std::string process = {}; // in traces written here, where a process is a rank; "": of the file
 };
 
 struct ForeignThread {

@@ -485,7 +485,7 @@ private:
         }
         giveBack(m_launchedIn);
         for (const CounterSeen& counter : from.counters) {
-            const int number = m_builder.addCounter(r, counter.name, "");
+            const int number = m_builder.addCounter(r, counter.name, counter.unit);
             for (const CounterSample& sample : counter.samples) m_builder.addSample(number, sample.time, sample.value);
         }
         return !m_progress.cancelled();

@@ -456,9 +456,10 @@ private:
         if (!values.is_object()) return false;
         for (const auto& [series, value] : values.items()) {
             if (!value.is_number()) continue;
-            std::string name = fmt::format("{} {}", m_event.name, series);
-            const auto [entry, added] = m_counters.try_emplace(name, m_rank.counters.size());
-            if (added) m_rank.counters.push_back({std::move(name), {}});
+            const bool own = !m_rank.run.empty(); // one series, named as its unit
+            std::string name = own ? std::string(m_event.name) : fmt::format("{} {}", m_event.name, series);
+            const auto [entry, added] = m_counters.try_emplace(own ? fmt::format("{} {}", m_event.pid, name) : name, m_rank.counters.size());
+            if (added) m_rank.counters.push_back({std::move(name), {}, own && series != "value" ? series : std::string(), own ? std::string(m_event.pid) : std::string()});
             m_rank.counters[entry->second].samples.push_back({*m_event.time, value.get<double>()});
         }
         return true;

@@ -129,7 +129,10 @@ std::vector<ForeignRank> TraceThreads::byProcess(ForeignRank whole) const
         ++rank.events;
     }
     ForeignRank& first = out.front();
-    first.counters = std::move(whole.counters);
+    for (CounterSeen& counter : whole.counters) {
+        const auto found = processes.find(keyOf(counter.process));
+        (found == processes.end() ? first : out[found->second]).counters.push_back(std::move(counter));
+    }
     first.leftOut = std::move(whole.leftOut);
     first.damaged = whole.damaged;
     first.repaired = whole.repaired;
