@@ -166,3 +166,23 @@ expect_json 3.0 peak_activation 0
 expect_json 2.0 peak_activation 1
 expect_json 1.0 peak_activation 2
 expect_that 'keep is used' eval '! grep -q "not used" err.txt'
+
+# validate: a file has its own shape, a library schedule no dialect, and a single rank sends nothing
+stagewright schedules 1f1b -p 2 -m 4 --csv >own.csv
+named() { # OPTION WORDS…
+    local option=$1
+    shift
+    run stagewright validate "$@"
+    expect_code 0
+    expect_that "validate $option is named" grep -qe "$option.* not used" err.txt
+}
+named --ranks own.csv -p 3
+named --microbatches own.csv -m 5
+named --chunks own.csv --chunks 2
+named --overlap own.csv --overlap serial
+named --overlap 1f1b --overlap serial
+named --dialect 1f1b --dialect old
+named --lower 1f1b -p 1 --lower pytorch
+named --sends 1f1b -p 1 --sends rendezvous
+named --channels 1f1b -p 1 --channels 1
+named --receives 1f1b --receives posted

@@ -81,6 +81,10 @@ Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOpti
         else
             out.lowering.reset();
     }
+    std::string unused;
+    for (const auto& [name, given] : {std::pair("--sends", out.channels.sends == SendMode::Rendezvous), std::pair("--channels", options.channels != "shared"), std::pair("--lower", !options.lower.empty() && out.lowering)})
+        if (given) unused += (unused.empty() ? "" : ", ") + std::string(name);
+    if (schedule.ranks == 1 && !unused.empty() && !isLowered(out.schedule)) session.note(unused + " not used: a single rank sends no messages");
     return out;
 }
 

@@ -115,10 +115,7 @@ bool namesFile(const std::string& nameOrFile)
     return nameOrFile.ends_with(".csv") || nameOrFile.ends_with(".block") || nameOrFile.find('/') != std::string::npos;
 }
 
-namespace {
-
-// A file has its own shape; a block leaves only the number of microbatches free.
-void tellUnused(const std::string& path, const ShapeOptions& shape, bool block, Session& session)
+void noteOwnShape(const std::string& path, const ShapeOptions& shape, bool block, Session& session)
 {
     std::string names;
     const auto add = [&](bool given, const char* name) {
@@ -137,9 +134,11 @@ Schedule overlapping(Schedule schedule, const ShapeOptions& shape, Session& sess
     return serialised(std::move(schedule));
 }
 
+namespace {
+
 Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& shape, Session& session)
 {
-    tellUnused(path, shape, path.ends_with(".block"), session);
+    noteOwnShape(path, shape, path.ends_with(".block"), session);
     if (path.ends_with(".block")) {
         auto text = readFile(path);
         if (!text) return tl::unexpected(std::move(text.error()));

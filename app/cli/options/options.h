@@ -67,6 +67,10 @@ Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& op
 // on as that; where other options change its lists, CheckedSchedule::after().
 Result<std::shared_ptr<const CheckedSchedule>> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
 // The same without the check: for `validate` and for what simulates a broken schedule's cycle.
+// Notes which of the options of shape a file leaves without effect; of a block all but the microbatches.
+void noteOwnShape(const std::string& path, const ShapeOptions& shape, bool block, Session& session);
+// As --overlap has it, with a note where the schedule has no overlapped pairs.
+Schedule overlapping(Schedule schedule, const ShapeOptions& shape, Session& session);
 Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
 bool namesFile(const std::string& nameOrFile); // ends in .csv or .block, or holds a slash
 

@@ -37,13 +37,16 @@ Result<Schedule> given(const ValidateChoice& options, Session& session)
                                                                                         : CsvDialect::Auto;
     csv.pytorch = options.pytorch;
     if (options.file != "-" && !namesFile(options.file) && !fileExists(options.file)) {
+        if (options.dialect != "auto") session.note(fmt::format("--dialect is not used: {} is a schedule of the library, not a file", options.file));
         auto made = readSchedule(options.file, options.shape, session);
         if (!made || !options.pytorch) return made;
         auto text = writeScheduleCsv(*made, csv);
         if (!text) return tl::unexpected(std::move(text.error()).with(options.file));
         return readScheduleCsv(*text, csv, made->name);
     }
-    return readCsvFile(options.file, csv);
+    noteOwnShape(options.file, options.shape, false, session);
+    auto read = readCsvFile(options.file, csv);
+    return read ? overlapping(std::move(*read), options.shape, session) : std::move(read);
 }
 
 // "the nearest library schedule is 1f1b, 2 of 16 ops differ; first difference: rank 1, op 3: 1F1 here, 1B0 there"
