@@ -58,7 +58,7 @@ std::vector<std::int64_t> sliceStartsOf(const Schedule& schedule);
 // The slice's part of a whole, rounded so that the parts of all slices sum to it; the whole where starts know no such slice.
 std::int64_t shareOfSlice(std::int64_t whole, const std::vector<std::int64_t>& starts, int slice);
 
-// Whether any two compute ops overlap. A recomputation that waits with its backward does not, and messages posted together are no pair.
+// Whether any two compute ops overlap. A recomputation that waits with its backward does not, and messages posted together are not a pair.
 bool overlapsOps(const Schedule& schedule);
 // The same orders without overlapped pairs: what a device does that can't overlap. A recomputation still waits for what its backward
 // needs, and messages posted together stay so.
