@@ -145,7 +145,13 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
         add("gpu_transport", byMpi ? std::string(way) : std::string(toText(options.device.transport)));
     }
     add("transport", std::string(m_state->transport->name()));
-    const std::string rule = m_state->checked->cameLowered() ? "as given" : toText(options.lowering);
+    // A run keeps its compute ops: lists that came with their messages are known again by the rule that makes them.
+    const auto ruleOfGiven = [](const Schedule& lists) {
+        const Lowering rule = loweringOf(lists);
+        const auto made = lower(lists, rule);
+        return made && *made == lists ? toText(rule) : std::string("as given");
+    };
+    const std::string rule = m_state->checked->cameLowered() ? ruleOfGiven(m_state->checked->given()) : toText(options.lowering);
     for (const auto& [key, value] : channelFacts(options.channels, m_state->lowered ? rule : std::string(), options.links.haveBandwidth())) add(key, value);
     add("clock", std::string(toText(m_state->clock)));
     if (m_state->clock == ClockMode::Virtual) add("permits", fmt::format("{}", m_state->control.permits()));

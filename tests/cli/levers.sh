@@ -72,3 +72,14 @@ recorded 'jitter' jitter -s 1f1b --perturb jitter=0.5
 RANKS=2 CLOCK=wall recorded 'rendezvous' sends -s gpipe --comm 2 --sends rendezvous
 RANKS=2 CLOCK=wall recorded 'channels' channels -s gpipe --comm 3 --channels 1
 printf 'injected causes named first or second: %s of %s\n' "$hits" "$tried"
+
+# Lists with groups of messages, recorded under rendezvous: the run keeps the rule that makes them, so that levers don't lower it just in time, which hangs.
+stagewright simulate -s interleaved-1f1b -p 2 -m 4 --chunks 2 --lower batched --sends rendezvous -o lists.stagewright >/dev/null 2>&1
+stagewright export lists.stagewright#1 --format csv -o batched.csv >/dev/null 2>&1
+expect_that 'the lists have groups' grep -q GROUPED batched.csv
+run stagewright record -s batched.csv --sends rendezvous --clock wall --steps 2 --model layers=4,hidden=16,heads=2,seq=4 --microbatch-size 1 -o batched.stagewright
+expect_code 0
+run stagewright report batched.stagewright
+expect_code 0
+expect_out 'buffered sends, which never wait'
+expect_that 'the run can be simulated again' eval '! grep -q "not simulated" out.txt'
