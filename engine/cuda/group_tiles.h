@@ -16,10 +16,10 @@
 
 namespace stagewright::cuda {
 
-inline constexpr int groupRows = 64;       // of a product, and threads in pairs: a group has 128
-inline constexpr int panelColumns = 64;    // 128 bytes
+inline constexpr int groupRows = 64;    // of a product, and threads in pairs: a group has 128
+inline constexpr int panelColumns = 64; // 128 bytes
 inline constexpr std::uint32_t panelRow = 128;
-inline constexpr std::uint32_t tileStart = 1024; // bytes: a tile begins at a multiple of it
+inline constexpr std::uint32_t tileAlignment = 1024; // bytes: the first of a tile is at a multiple of it
 
 // As the hardware exchanges pieces: by the address itself.
 STAGEWRIGHT_BOTH constexpr std::uint32_t exchanged(std::uint32_t at)
@@ -29,7 +29,7 @@ STAGEWRIGHT_BOTH constexpr std::uint32_t exchanged(std::uint32_t at)
 template <int Rows>
 STAGEWRIGHT_BOTH constexpr std::uint32_t panelBytes()
 {
-    static_assert(Rows * panelRow % tileStart == 0);
+    static_assert(Rows * panelRow % tileAlignment == 0);
     return Rows * panelRow;
 }
 

@@ -25,11 +25,11 @@ enum {
 };
 
 typedef struct StagewrightCudaFacts {
-    int32_t runtimeVersion;    /* 13000: CUDA 13.0 */
-    int32_t driverVersion;     /* the newest runtime that the driver supports; 0: no driver */
-    uint64_t matrixVersion;    /* of cuBLASLt */
-    int32_t collectiveVersion; /* of NCCL; 0: not found */
-    int32_t attentionVersion;  /* of cuDNN; 0: not found */
+    int32_t runtimeVersion;                    /* 13000: CUDA 13.0 */
+    int32_t driverVersion;                     /* the newest runtime that the driver supports; 0: no driver */
+    uint64_t matrixVersion;                    /* of cuBLASLt */
+    int32_t collectiveVersion;                 /* of NCCL; 0: not found */
+    int32_t attentionVersion;                  /* of cuDNN; 0: not found */
     char moduleVersion[STAGEWRIGHT_CUDA_TEXT]; /* of the program it was built with */
     char architectures[STAGEWRIGHT_CUDA_TEXT]; /* compiled for: "80 90 100" */
     char driverMissing[STAGEWRIGHT_CUDA_TEXT]; /* why there is no usable device at all; empty: there is one */

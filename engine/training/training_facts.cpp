@@ -147,9 +147,8 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     add("transport", std::string(m_state->transport->name()));
     // A run keeps its compute ops: lists that came with their messages are known again by the rule that makes them.
     const auto ruleOfGiven = [](const Schedule& lists) {
-        const Lowering rule = loweringOf(lists);
-        const auto made = lower(lists, rule);
-        return made && *made == lists ? toText(rule) : std::string("as given");
+        const auto rule = exactLoweringOf(lists);
+        return rule ? toText(*rule) : std::string("as given");
     };
     const std::string rule = m_state->checked->cameLowered() ? ruleOfGiven(m_state->checked->given()) : toText(options.lowering);
     for (const auto& [key, value] : channelFacts(options.channels, m_state->lowered ? rule : std::string(), options.links.haveBandwidth())) add(key, value);

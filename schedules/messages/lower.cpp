@@ -356,7 +356,7 @@ Schedule stripped(const Schedule& schedule, const std::function<bool(OpKind)>& d
 
 } // namespace
 
-Lowering loweringOf(const Schedule& lists)
+std::optional<Lowering> exactLoweringOf(const Schedule& lists)
 {
     constexpr int mostAhead = 4;
     std::vector<Lowering> rules;
@@ -365,6 +365,12 @@ Lowering loweringOf(const Schedule& lists)
     for (int ahead = 0; ahead <= mostAhead; ++ahead) rules.push_back({LoweringRule::EagerPost, ahead, false});
     for (const Lowering& rule : rules)
         if (const auto made = lower(lists, rule); made && *made == lists) return rule;
+    return std::nullopt;
+}
+
+Lowering loweringOf(const Schedule& lists)
+{
+    if (const auto exact = exactLoweringOf(lists)) return *exact;
     for (std::size_t rank = 0; rank < lists.paired.size(); ++rank)
         for (const std::uint32_t position : lists.paired[rank])
             if (isMessage(lists.order[rank][position].kind)) return {LoweringRule::Batched, 0, false};

@@ -10,6 +10,7 @@
 //   batched       1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1, where several meet in one batch
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,8 +49,9 @@ ReceiveMode receivesOf(LoweringRule rule);
 // under the rules that sweep where the order deadlocks. O(ops).
 Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering);
 
-// The rule that makes these lists from their compute ops. Of lists that no rule makes: Batched where they post messages together, as these
-// then need no buffers; else JustInTime. O(rules × ops).
+// The rule that makes these lists from their compute ops; none: no rule does. loweringOf: of lists that no rule makes, Batched where they
+// post messages together, as these then need no buffers; else JustInTime. O(rules × ops).
+std::optional<Lowering> exactLoweringOf(const Schedule& lists);
 Lowering loweringOf(const Schedule& lists);
 
 // Without sends and receives only, and without UNSHARD, RESHARD and REDUCE_GRAD only.

@@ -42,8 +42,7 @@ void emulateFlash(const StagewrightFlash& f, const FlashWatch& watch, FlashBy by
     const Sizes s(f);
     withTileWidth(f, [&](auto width) {
         constexpr int w = decltype(width)::value;
-        const std::vector<KernelRange> ranges = {{f.query, s.strided, false}, {f.key, s.strided, false}, {f.value, s.strided, false},
-                                                 {f.out, s.dense, true}, {f.sums, s.rows, true}};
+        const std::vector<KernelRange> ranges = {{f.query, s.strided, false}, {f.key, s.strided, false}, {f.value, s.strided, false}, {f.out, s.dense, true}, {f.sums, s.rows, true}};
         if (by == FlashBy::Groups)
             launch(f, ranges, groupRows, GroupShape<w>::forwardBytes, watch, [&](const EmulatedThread& t, int sample, int head, int tile) {
                 flashForwardGroup<w>(GroupOfWarps(t), f, sample, head, tile);

@@ -267,7 +267,7 @@ private:
             span.end = range.end;
             span.op = range.op;
             span.step = range.step;
-            (range.op.kind == OpKind::ReduceGrad ? reductions : gathers).push_back({span, i});
+            (isReduction(range.op.kind) ? reductions : gathers).push_back({span, i});
         }
         const bool own = !gathers.empty() || !reductions.empty();
         for (const ForeignMessage& message : from.messages) {
@@ -287,7 +287,7 @@ private:
         }
         BesideOps gathered, reduced;
         addTrack(r, Lane::Gather, {}, gathers, [&](const Row& row, SpanId id) {
-            if (own && row.span.op.kind == OpKind::Unshard) gathered[{row.span.step, row.span.op.stage}].push_back({id, row.span.start, row.span.end});
+            if (own && isGather(row.span.op.kind)) gathered[{row.span.step, row.span.op.stage}].push_back({id, row.span.start, row.span.end});
         });
         addTrack(r, Lane::Reduce, {}, reductions, [&](const Row& row, SpanId id) {
             if (own) reduced[{row.span.step, row.span.op.stage}].push_back({id, row.span.start, row.span.end});
@@ -306,7 +306,7 @@ private:
     {
         for (const std::uint32_t i : m_work[static_cast<std::size_t>(r)].compute) {
             const OpRange& range = ops(r).ops[i];
-            const bool steps = range.op.kind == OpKind::Optimizer;
+            const bool steps = isOptimizer(range.op.kind);
             if (!steps && !ruleOf(range.op.kind).needsWeights) continue;
             const auto found = (steps ? reduced : gathered).find({range.step, range.op.stage});
             if (found == (steps ? reduced : gathered).end()) continue;

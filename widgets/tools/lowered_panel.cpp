@@ -37,7 +37,7 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
     m_perDirection->setObjectName(QStringLiteral("perDirection"));
     m_perDirection->setRange(0, 64);
     m_perDirection->setSpecialValueText(tr("unlimited"));
-    m_oneStream = new QCheckBox(tr("one for each rank"), form);
+    m_oneStream = new QCheckBox(tr("one a rank"), form);
     m_oneStream->setObjectName(QStringLiteral("oneStream"));
     connect(m_oneStream, &QCheckBox::toggled, this, &LoweredPanel::changed);
     m_latency = new QDoubleSpinBox(form);

@@ -25,7 +25,7 @@ public:
     CudnnAttention& operator=(const CudnnAttention&) = delete;
 
     // Causal, bf16: out, and the log-sum-exps of the scaled scores. Asks the stream for it; false: cuDNN does not compute this shape with
-    // that much workspace and the same bits in every run, and nothing was asked for.
+    // this workspace and the same bits in every run, and nothing was asked for.
     bool forward(const StagewrightFlash& f, void* workspace, std::size_t workspaceBytes);
 
 private:

@@ -8,26 +8,30 @@
 namespace stagewright::cuda::module {
 
 #define STAGEWRIGHT_SUMS(constraint, n) constraint(sums[n][0]), constraint(sums[n][1]), constraint(sums[n][2]), constraint(sums[n][3])
-#define STAGEWRIGHT_SUMS_8(constraint)                                                                                  \
+#define STAGEWRIGHT_SUMS_8(constraint)                                                                                                  \
     STAGEWRIGHT_SUMS(constraint, 0), STAGEWRIGHT_SUMS(constraint, 1), STAGEWRIGHT_SUMS(constraint, 2), STAGEWRIGHT_SUMS(constraint, 3), \
         STAGEWRIGHT_SUMS(constraint, 4), STAGEWRIGHT_SUMS(constraint, 5), STAGEWRIGHT_SUMS(constraint, 6), STAGEWRIGHT_SUMS(constraint, 7)
-#define STAGEWRIGHT_SUMS_16(constraint)                                                                                \
-    STAGEWRIGHT_SUMS_8(constraint), STAGEWRIGHT_SUMS(constraint, 8), STAGEWRIGHT_SUMS(constraint, 9), STAGEWRIGHT_SUMS(constraint, 10), \
+#define STAGEWRIGHT_SUMS_16(constraint)                                                                                                         \
+    STAGEWRIGHT_SUMS_8(constraint), STAGEWRIGHT_SUMS(constraint, 8), STAGEWRIGHT_SUMS(constraint, 9), STAGEWRIGHT_SUMS(constraint, 10),         \
         STAGEWRIGHT_SUMS(constraint, 11), STAGEWRIGHT_SUMS(constraint, 12), STAGEWRIGHT_SUMS(constraint, 13), STAGEWRIGHT_SUMS(constraint, 14), \
         STAGEWRIGHT_SUMS(constraint, 15)
 
 struct DeviceGroups : DeviceThreads {
-    static constexpr std::uint32_t slack = tileStart; // bytes of shared memory in addition, as the dynamic part may begin anywhere
+    static constexpr std::uint32_t slack = tileAlignment; // bytes of shared memory in addition, as the dynamic part may begin anywhere
 
-    __device__ DeviceGroups() { base = (base + tileStart - 1) / tileStart * tileStart; }
+    __device__ DeviceGroups() { base = (base + tileAlignment - 1) / tileAlignment * tileAlignment; }
 
     // What cp.async and ordinary stores wrote is seen by the matrix units.
-    __device__ void copiesReady() const { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-    __device__ void beginProducts() const { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+    __device__ void copiesReady() const { asm volatile("fence.proxy.async.shared::cta;" ::
+                                                           : "memory"); }
+    __device__ void beginProducts() const { asm volatile("wgmma.fence.sync.aligned;" ::
+                                                             : "memory"); }
     __device__ void endProducts() const
     {
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        asm volatile("wgmma.commit_group.sync.aligned;" ::
+                         : "memory");
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::
+                         : "memory");
     }
 
     // Of a tile: pieces of 128 bytes exchanged, eight rows of 128 bytes = 1,024 bytes on; `leading`: from one panel to the next where

@@ -89,11 +89,11 @@ int softmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int flash(StagewrightQueue* queue, const StagewrightFlash* flash);
 int flashBackward(StagewrightQueue* queue, const StagewrightFlash* flash);
-int flashTiles(StagewrightQueue* queue, const StagewrightFlash& flash);         // on the matrix units; the caller has entered the queue
+int flashTiles(StagewrightQueue* queue, const StagewrightFlash& flash);          // on the matrix units; the caller has entered the queue
 int flashGroups(StagewrightQueue* queue, const StagewrightFlash& flash);         // the same by warp groups: of queues with `groups`
 int flashGroupsBackward(StagewrightQueue* queue, const StagewrightFlash& flash); // after the inner sums
-int attend(StagewrightQueue* queue, const StagewrightFlash& flash);             // the same by the faster of flashTiles() and cuDNN
-int flashTilesBackward(StagewrightQueue* queue, const StagewrightFlash& flash); // after the inner sums
+int attend(StagewrightQueue* queue, const StagewrightFlash& flash);              // the same by the faster of flashTiles() and cuDNN
+int flashTilesBackward(StagewrightQueue* queue, const StagewrightFlash& flash);  // after the inner sums
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
 int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
 int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets, float* rowLoss,
