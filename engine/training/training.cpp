@@ -192,6 +192,9 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         Result<std::shared_ptr<const Schedule>> lowered = checked->lowered(options.lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
         state->lowered = std::move(*lowered);
+        // A run keeps its compute ops: lists that came with their messages are known again by the rule that makes them.
+        const std::optional<Lowering> rule = checked->cameLowered() ? exactLoweringOf(checked->given()) : options.lowering;
+        state->loweredBy = rule ? toText(*rule) : std::string("as given");
     }
     state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(*tokens)}, options.replicaSamples);
     ProcessTeam* processes = nullptr;

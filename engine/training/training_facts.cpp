@@ -145,13 +145,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
         add("gpu_transport", byMpi ? std::string(way) : std::string(toText(options.device.transport)));
     }
     add("transport", std::string(m_state->transport->name()));
-    // A run keeps its compute ops: lists that came with their messages are known again by the rule that makes them.
-    const auto ruleOfGiven = [](const Schedule& lists) {
-        const auto rule = exactLoweringOf(lists);
-        return rule ? toText(*rule) : std::string("as given");
-    };
-    const std::string rule = m_state->checked->cameLowered() ? ruleOfGiven(m_state->checked->given()) : toText(options.lowering);
-    for (const auto& [key, value] : channelFacts(options.channels, m_state->lowered ? rule : std::string(), options.links.haveBandwidth())) add(key, value);
+    for (const auto& [key, value] : channelFacts(options.channels, m_state->loweredBy, options.links.haveBandwidth())) add(key, value);
     add("clock", std::string(toText(m_state->clock)));
     if (m_state->clock == ClockMode::Virtual) add("permits", fmt::format("{}", m_state->control.permits()));
     const auto linkText = [](const Link& link) {

@@ -146,6 +146,7 @@ struct TrainingState {
     std::shared_ptr<const CheckedSchedule> checked;
     const Schedule* schedule;                // checked->compute()
     std::shared_ptr<const Schedule> lowered; // rendezvous: checked's lists that the ranks run; else null
+    std::string loweredBy;                   // what made them: a rule or "as given"
     ExecutionPlan plan;
     TrainingOptions options;
     ClockMode clock; // Wall or Virtual
