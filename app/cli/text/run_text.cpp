@@ -181,11 +181,14 @@ std::string holdersText(const std::vector<Holder>& holders)
     std::string text;
     for (auto& [stage, microbatches] : byStage) {
         std::sort(microbatches.begin(), microbatches.end());
+        const auto first = std::find_if(microbatches.begin(), microbatches.end(), [](int microbatch) { return microbatch >= 0; });
+        std::rotate(microbatches.begin(), first, microbatches.end());
         std::string list;
         for (std::size_t i = 0; i < microbatches.size();) {
             std::size_t last = i;
-            while (last + 1 < microbatches.size() && microbatches[last + 1] == microbatches[last] + 1) ++last;
-            const std::string one = microbatches[i] < 0 ? "none" : std::to_string(microbatches[i]);
+            const bool numbered = microbatches[i] >= 0; // what is held for no microbatch starts no range
+            while (numbered && last + 1 < microbatches.size() && microbatches[last + 1] == microbatches[last] + 1) ++last;
+            const std::string one = numbered ? std::to_string(microbatches[i]) : "no microbatch";
             list += (list.empty() ? "" : ", ") + (last > i ? fmt::format("{}–{}", one, microbatches[last]) : one);
             i = last + 1;
         }
