@@ -3,6 +3,9 @@
 # The runs in them are recorded first, by training a small model under the four schedules. Each picture is drawn in both
 # themes. If ImageMagick is installed they get a palette of 256 colours, which shrinks them to a third.
 set -eu
+# ImageMagick's, not another program of that name.
+shrinks=$(convert --version 2>/dev/null | sed -n 's/^Version: \(ImageMagick\).*/\1/p')
+[ -n "$shrinks" ] || echo "ImageMagick's convert is not here: pictures are three times as large, and none are made for other eyes or in grey (apt-get install imagemagick)" >&2
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build/release}
 out=$root/docs/screenshots
@@ -25,8 +28,9 @@ draw() { # draw NAME ARGUMENTS: both themes
     for theme in light dark; do
         picture=$out/${name}_$theme.png
         "$window" "$@" --theme "$theme" --size 1600x1000 --screenshot "$picture" 2> "$work/drawing" || { cat "$work/drawing" >&2; exit 5; }
-        if command -v convert > /dev/null; then
-            convert "$picture" +dither -colors 256 -strip -define png:compression-level=9 "png8:$work/small.png" && cp "$work/small.png" "$picture"
+        if [ -n "$shrinks" ]; then
+            convert "$picture" +dither -colors 256 -strip -define png:compression-level=9 "png8:$work/small.png"
+            cp "$work/small.png" "$picture"
         fi
         echo "$picture"
     done
@@ -89,7 +93,7 @@ draw palette "$runs" --run 4 --show palette
 draw keys "$runs" --run 4 --show keys
 draw export "$runs" --run 4 --show export
 # The main pictures as without the cones for green (Machado 2009, in linear light), and in grey.
-if command -v convert > /dev/null; then
+if [ -n "$shrinks" ]; then
     for name in main compare explore lesson; do
         convert "$out/${name}_light.png" -colorspace RGB -color-matrix '0.367322 0.860646 -0.227968 0.280085 0.672501 0.047413 -0.011820 0.042940 0.968881' \
             -colorspace sRGB +dither -colors 256 -strip "png8:$out/${name}_deuteranope.png"
