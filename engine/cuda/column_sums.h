@@ -19,8 +19,8 @@ STAGEWRIGHT_BOTH void addPiece(float (&to)[N], const Packed<E, N>& piece)
         to[k] += piece.at(k);
 }
 
-// Of which kind of rows: `kinds` sums a column, by `blocks` blocks on each of a GPU's multiprocessors; load() gets piece (row, column …), for
-// `atOnce` rows before the first is awaited; add() adds it to a thread's sums; put() takes a column's sums.
+// A kind of rows has `kinds` sums a column, made by `blocks` blocks on each of a GPU's multiprocessors; load() gets piece (row, column …),
+// for `atOnce` rows before the first is awaited; add() adds it to a thread's sums; put() takes a column's sums.
 template <typename E>
 struct PlainRows { // (rows, width) of elements
     static constexpr int kinds = 1, blocks = 4, atOnce = 4;
@@ -181,7 +181,7 @@ STAGEWRIGHT_BOTH void addRows(const Rows& of, int first, int end, int lane, int 
     for (; r < end; r += lanes)
         of.template add<N>(of.template load<N>(r, column), r, column, to);
 }
-// Of tokens: neighbouring rows, whose bytes are compared sixteen at a time; few are the token.
+// Rows of tokens lie side by side: their bytes are compared sixteen at a time, as few are the token.
 template <int N, typename E>
 STAGEWRIGHT_BOTH void addRows(const TokenRows<E>& of, int first, int end, int lane, int lanes, int column, float (&to)[1][N])
 {

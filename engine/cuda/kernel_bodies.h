@@ -37,7 +37,7 @@ STAGEWRIGHT_BOTH inline std::uint32_t bitsOf(float value)
     return bits;
 }
 
-// Of each type also: `inWord` elements are a word of 32 bits, the first in its lowest bits, that `opened` takes them from and `word` makes
+// Each type also has what packs it: `inWord` elements are a word of 32 bits, the first in its lowest bits, that `opened` takes them from and `word` makes
 // of them; e^x and 1/x as exactly as the type needs them.
 struct Fp32 {
     using Stored = float;

@@ -73,7 +73,7 @@ struct BlockLanes {
         }
     }
 
-    // Of a type: two sets of 8 bytes a warp, one behind the other.
+    // Each type has two sets of 8 bytes a warp, one behind the other.
     template <typename T>
     static constexpr int setSlots = int{8 / sizeof(T)} * warps;
     template <typename T>

@@ -196,15 +196,20 @@ private:
         const int track = m_builder.addTrack(r, Lane::Compute);
         for (const std::uint32_t i : compute) {
             const OpRange& range = ops(r).ops[i];
-            Span span;
-            span.start = range.start;
-            span.end = range.end;
-            span.op = range.op;
-            span.step = range.step;
-            const SpanId id = m_builder.addSpan(track, span);
+            const SpanId id = m_builder.addSpan(track, spanOf(range));
             m_spanOfOp[i] = id;
             m_placed[{range.step, r, range.op}] = {id, range.start, range.end};
         }
+    }
+
+    static Span spanOf(const OpRange& range)
+    {
+        Span span;
+        span.start = range.start;
+        span.end = range.end;
+        span.op = range.op;
+        span.step = range.step;
+        return span;
     }
 
     void addMessageSpans(int r)
@@ -262,12 +267,7 @@ private:
         std::vector<Row> gathers, reductions;
         for (const std::uint32_t i : m_work[static_cast<std::size_t>(r)].beside) {
             const OpRange& range = ops(r).ops[i];
-            Span span;
-            span.start = range.start;
-            span.end = range.end;
-            span.op = range.op;
-            span.step = range.step;
-            (isReduction(range.op.kind) ? reductions : gathers).push_back({span, i});
+            (isReduction(range.op.kind) ? reductions : gathers).push_back({spanOf(range), i});
         }
         const bool own = !gathers.empty() || !reductions.empty();
         for (const ForeignMessage& message : from.messages) {

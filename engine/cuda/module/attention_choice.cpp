@@ -13,7 +13,6 @@ namespace stagewright::cuda::module {
 namespace {
 
 constexpr double expectedSeconds = 1e-4; // of a call, for the number of calls that are measured
-constexpr double worthwhile = 0.97;      // of the own kernel's time: nearer is noise, and the own one stays
 
 int byOwn(StagewrightQueue* queue, const StagewrightFlash& f)
 {

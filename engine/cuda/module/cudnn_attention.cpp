@@ -176,7 +176,7 @@ private:
 
 using Four = std::array<std::int64_t, 4>;
 
-// Of a pointwise operation, beside x.
+// What a pointwise operation takes beside x.
 struct Others {
     void* b = nullptr;      // second operand
     void* t = nullptr;      // what a selection goes by

@@ -15,7 +15,7 @@ namespace stagewright::cuda::module {
 
 int cudnnVersion(); // 91900: 9.19.0; 0: not found
 
-// Of one queue, used on its thread.
+// It belongs to one queue and is used on its thread.
 class CudnnAttention {
 public:
     // Null: cuDNN is not there, or does not start on the thread's current device.

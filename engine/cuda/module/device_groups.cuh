@@ -34,8 +34,8 @@ struct DeviceGroups : DeviceThreads {
                          : "memory");
     }
 
-    // Of a tile: pieces of 128 bytes exchanged, eight rows of 128 bytes = 1,024 bytes on; `leading`: from one panel to the next where
-    // columns are the rows of the product, else not used.
+    // It describes a tile: pieces of 128 bytes exchanged, the next eight rows 1,024 bytes on; `leading`: bytes from one panel to the next
+    // where columns are the rows of the product, else not used.
     __device__ std::uint64_t descriptor(std::uint32_t at, std::uint32_t leading) const
     {
         constexpr std::uint64_t exchangedBy128 = std::uint64_t{1} << 62;

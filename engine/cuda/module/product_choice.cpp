@@ -14,7 +14,6 @@ namespace stagewright::cuda::module {
 namespace {
 
 constexpr double leastMeasured = 1e9; // operations; a smaller product takes a few microseconds with any of them
-constexpr double worthwhile = 0.97;   // of the first's time: nearer is noise, and the first stays
 constexpr double expectedRate = 5e14; // operations a second, for the number of calls
 
 std::string hexOf(const cublasLtMatmulAlgo_t& algorithm)
@@ -36,7 +35,7 @@ bool fromHex(const std::string& text, cublasLtMatmulAlgo_t& out)
     return true;
 }
 
-// Of device, library and shape: what two queues must have in common to choose alike.
+// Names device, library and shape: what two queues must have in common to choose alike.
 int choiceKey(const StagewrightQueue& queue, const ProductKey& key, bool fused, std::string& out)
 {
     cudaDeviceProp device{};

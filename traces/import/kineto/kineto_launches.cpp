@@ -112,8 +112,8 @@ private:
             visit(processOf(at->thread));
     }
 
-    // Of merged ranks: the process on the host that made nine of ten calls of a device's process which only one process
-    // can have made.
+    // The owner of a merged rank's device: the process on the host that made nine of ten of those of its calls that only
+    // one process can have made.
     void findOwners()
     {
         const auto& launches = m_rank.launches;
