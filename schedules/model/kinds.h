@@ -149,7 +149,7 @@ inline bool isRelease(OpKind kind) { return ruleOf(kind).state == StateWork::Rel
 inline bool isReduction(OpKind kind) { return ruleOf(kind).state == StateWork::Reduce; }
 // Gather or release of a stage's weights, reduction of its gradients: what ranks that share a stage do together.
 inline bool isCollective(OpKind kind) { return ruleOf(kind).resource == Resource::Collective; }
-// Of a stage's weights, gradients or optimizer state: a collective or the optimizer.
+// Whether it is about a stage's weights, gradients or optimizer state: a collective or the optimizer.
 inline bool worksOnState(OpKind kind) { return ruleOf(kind).state != StateWork::None; }
 inline bool settles(OpKind kind) { return ruleOf(kind).settles; }
 // Reduction of a stage's gradients over its copies, or the optimizer: may be in any list.

@@ -75,7 +75,7 @@ inline Op makeFiller(int stage, std::uint32_t delay)
 inline Op makeForward(int stage, int microbatch) { return makeOp(OpKind::Forward, stage, microbatch); }
 inline Op makeBackward(int stage, int microbatch) { return makeOp(OpKind::Backward, stage, microbatch); }
 inline Op makeOptimizer(int stage) { return makeOp(OpKind::Optimizer, stage); }
-// Of the whole batch, or of one microbatch.
+// It is of the whole batch, or of one microbatch.
 inline Op makeGather(int stage, int microbatch = -1) { return makeOp(OpKind::Unshard, stage, microbatch); }
 inline Op makeRelease(int stage, int microbatch = -1) { return makeOp(OpKind::Reshard, stage, microbatch); }
 inline Op makeReduction(int stage, int microbatch = -1) { return makeOp(OpKind::ReduceGrad, stage, microbatch); }
