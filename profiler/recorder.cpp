@@ -25,8 +25,7 @@ std::vector<Interval> intervalsOf(const StepRecord& record)
 {
     std::vector<Interval> intervals; // by rank and op
     for (const std::vector<RecordedOp>& ops : record.ops)
-        for (const RecordedOp& op : ops)
-            intervals.push_back({op.begin, op.end});
+        for (const RecordedOp& op : ops) intervals.push_back({op.begin, op.end});
     return intervals;
 }
 
@@ -35,17 +34,21 @@ void moveWork(StepRecord& record, const std::vector<Interval>& before)
 {
     const std::vector<Interval> now = intervalsOf(record);
     std::vector<std::size_t> first{0};
-    for (const std::vector<RecordedOp>& ops : record.ops)
-        first.push_back(first.back() + ops.size());
+    for (const std::vector<RecordedOp>& ops : record.ops) first.push_back(first.back() + ops.size());
     std::erase_if(record.work, [](const RecordedWork& work) { return work.op < 0; });
     for (RecordedWork& work : record.work) {
         const std::size_t op = first[static_cast<std::size_t>(work.rank)] + static_cast<std::size_t>(work.op);
         const Nanos length = before[op].end - before[op].begin;
-        const double shrunk = length > 0 ? std::min(1.0, static_cast<double>(now[op].end - now[op].begin) / static_cast<double>(length)) : 1.0;
-        const auto moved = [&](Nanos at) { return now[op].begin + std::llround(static_cast<double>(at - before[op].begin) * shrunk); };
+        const double shrunk =
+            length > 0 ? std::min(1.0, static_cast<double>(now[op].end - now[op].begin) / static_cast<double>(length))
+                       : 1.0;
+        const auto moved = [&](Nanos at) {
+            return now[op].begin + std::llround(static_cast<double>(at - before[op].begin) * shrunk);
+        };
         work.begin = moved(work.begin);
         work.end = moved(work.end);
-        if (work.launched >= 0) work.launched = std::clamp<Nanos>(moved(work.launched), std::min(now[op].begin, work.begin), work.begin);
+        if (work.launched >= 0)
+            work.launched = std::clamp<Nanos>(moved(work.launched), std::min(now[op].begin, work.begin), work.begin);
     }
 }
 
@@ -80,8 +83,7 @@ void Recorder::adopt(int rank, std::vector<RecordedEvent> events, Nanos offset)
 Result<RecordedStep> Recorder::finishStep(const GpuTrace* trace, TraceFacts* facts)
 {
     std::vector<std::vector<RecordedEvent>> events;
-    for (const std::unique_ptr<RankRecorder>& rank : m_ranks)
-        events.push_back(rank->take());
+    for (const std::unique_ptr<RankRecorder>& rank : m_ranks) events.push_back(rank->take());
     for (std::size_t rank = 0; rank < m_adopted.size(); ++rank)
         if (!m_adopted[rank].empty()) events[rank] = std::exchange(m_adopted[rank], {});
     Result<StepRecord> record = decodeStep(m_steps, m_schedule, m_messages, events, m_begin, m_origin);
@@ -99,7 +101,8 @@ Result<RecordedStep> Recorder::finishStep(const GpuTrace* trace, TraceFacts* fac
     }
     if (m_options.virtualClock) {
         const std::vector<Interval> before = record->work.empty() ? std::vector<Interval>() : intervalsOf(*record);
-        Result<void> placed = placeOnVirtualClock(*record, m_options.links, m_virtualEnd, m_options.perturbation, m_options.gradientBuckets, m_options.channels);
+        Result<void> placed = placeOnVirtualClock(*record, m_options.links, m_virtualEnd, m_options.perturbation,
+                                                  m_options.gradientBuckets, m_options.channels);
         if (!placed) return tl::unexpected(std::move(placed.error()));
         if (!record->work.empty()) moveWork(*record, before);
         m_virtualEnd = record->end();
@@ -118,8 +121,7 @@ Result<RecordedStep> Recorder::finishStep(const GpuTrace* trace, TraceFacts* fac
 
 void Recorder::dropStep()
 {
-    for (const std::unique_ptr<RankRecorder>& rank : m_ranks)
-        rank->take();
+    for (const std::unique_ptr<RankRecorder>& rank : m_ranks) rank->take();
     m_adopted.clear();
 }
 

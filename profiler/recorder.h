@@ -20,8 +20,9 @@ struct GpuTrace;
 struct TraceFacts;
 
 struct RecorderOptions {
-    bool virtualClock = false;          // false: wall
-    Links links;                        // of the virtual clock; on the wall clock messages carry when they are available
+    bool virtualClock = false; // false: wall
+    // of the virtual clock; on the wall clock messages carry when they are available
+    Links links;
     RunPerturbation perturbation;       // of the virtual clock; on the wall clock the ranks themselves take longer
     bool threadCpu = true;              // the virtual clock needs it
     Channels channels{};                // of the virtual clock: whether messages share their links
@@ -43,12 +44,12 @@ public:
     int steps() const { return m_steps; } // finished ones
 
     void beginStep();
-    // What a rank in another process recorded in this step; offset: to add to its times to have this process's. None of them is before
-    // beginStep(): clocks are known but for a band.
+    // What a rank in another process recorded in this step; offset: to add to its times to have this process's. None of
+    // them is before beginStep(): clocks are known but for a band.
     void adopt(int rank, std::vector<RecordedEvent> events, Nanos offset);
-    // Fails where a rank's record is not whole (the step was stopped): then the step is dropped. trace: what devices did in the
-    // step (GpuTracer::take); ops then have their times, kernels hang below them, and facts, if given, gathers what was
-    // missing. On the virtual clock an op's duration is then its interval on the device.
+    // Fails where a rank's record is not whole (the step was stopped): then the step is dropped. trace: what devices
+    // did in the step (GpuTracer::take); ops then have their times, kernels hang below them, and facts, if given,
+    // gathers what was missing. On the virtual clock an op's duration is then its interval on the device.
     Result<RecordedStep> finishStep(const GpuTrace* trace = nullptr, TraceFacts* facts = nullptr);
     void dropStep(); // forgets what was recorded since beginStep()
 

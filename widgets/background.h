@@ -1,5 +1,5 @@
-// Work off the GUI thread: runs a pure function on a pool and hands its value back to the GUI thread. A value is dropped if its context
-// is gone; `Job` (job.h) also drops values that a later request has replaced.
+// Work off the GUI thread: runs a pure function on a pool and hands its value back to the GUI thread. A value is
+// dropped if its context is gone; `Job` (job.h) also drops values that a later request has replaced.
 #pragma once
 
 #include <functional>
@@ -46,7 +46,8 @@ auto valueOf(Work& work) -> decltype(work())
         try {
             return work();
         } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Failed, "there is not enough memory for it", "close other runs or programs, or open a part of it");
+            return fail(ErrorCode::Failed, "there is not enough memory for it",
+                        "close other runs or programs, or open a part of it");
         }
     } else {
         return work();

@@ -26,7 +26,8 @@ QString breakable(QString note)
 
 QRectF noteRect(const QString& note, double width)
 {
-    return QFontMetricsF(fontOf(FontRole::Small)).boundingRect(QRectF(0, 0, width, 1000), Qt::TextWordWrap, breakable(note));
+    return QFontMetricsF(fontOf(FontRole::Small))
+        .boundingRect(QRectF(0, 0, width, 1000), Qt::TextWordWrap, breakable(note));
 }
 
 } // namespace
@@ -96,7 +97,8 @@ void paintCard(QPainter& p, const QRectF& rect, const CardText& text, const Them
     if (!text.note.isEmpty()) {
         p.setFont(fontOf(FontRole::Small));
         p.setPen(theme.secondary);
-        p.drawText(QRectF(card.left() + margin, y + 3, width, card.bottom() - y), Qt::TextWordWrap, breakable(text.note));
+        p.drawText(QRectF(card.left() + margin, y + 3, width, card.bottom() - y), Qt::TextWordWrap,
+                   breakable(text.note));
     }
     p.restore();
 }

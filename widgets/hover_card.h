@@ -1,5 +1,5 @@
-// HoverCard: the small card beside the pointer that describes what is under it. One per view, a child of the view's window, so that it
-// may overlap neighbouring panes. Shown without delay.
+// HoverCard: the small card beside the pointer that describes what is under it. One per view, a child of the view's
+// window, so that it may overlap neighbouring panes. Shown without delay.
 #pragma once
 
 #include <utility>

@@ -1,6 +1,7 @@
-// Job: background work of one kind, newest wins: a pure function on a pool with a stop token, and a number, by which the value of a request
-// that another one has replaced is dropped. Jobs: those of a window, which is settled when none runs. GUI thread only, but for the functions.
-// A job that is destroyed while its function runs asks it to stop and drops its value; where the pool is a member, it is declared before the job.
+// Job: background work of one kind, newest wins: a pure function on a pool with a stop token, and a number, by which
+// the value of a request that another one has replaced is dropped. Jobs: those of a window, which is settled when none
+// runs. GUI thread only, but for the functions. A job that is destroyed while its function runs asks it to stop and
+// drops its value; where the pool is a member, it is declared before the job.
 #pragma once
 
 #include <functional>
@@ -52,8 +53,8 @@ public:
         drop();
         begin(std::move(work), std::move(then), pool);
     }
-    // One at a time: where a request runs, the latest one waits for it, so that pictures follow a slider as fast as they can. The value of
-    // the running one still arrives, then `request` is called, which starts its work.
+    // One at a time: where a request runs, the latest one waits for it, so that pictures follow a slider as fast as
+    // they can. The value of the running one still arrives, then `request` is called, which starts its work.
     bool waits(std::function<void()> request)
     {
         if (m_active == 0) return false;
@@ -62,15 +63,16 @@ public:
         return true;
     }
 
-    // A request that something else answers, such as the reading of a run: what this returns takes the answer, and passes it to then(value)
-    // unless another request or drop() came between.
+    // A request that something else answers, such as the reading of a run: what this returns takes the answer, and
+    // passes it to then(value) unless another request or drop() came between.
     template <typename Then>
     auto expect(Then then)
     {
         drop();
         m_stop = {};
         setRunning(true);
-        return [this, alive = QPointer<QObject>(&m_context), number = m_number, then = std::move(then)](auto&& value) mutable {
+        return [this, alive = QPointer<QObject>(&m_context), number = m_number,
+                then = std::move(then)](auto&& value) mutable {
             if (!alive || number != m_number) return;
             setRunning(false);
             then(std::forward<decltype(value)>(value));
@@ -92,7 +94,9 @@ private:
                 else
                     return work();
             },
-            [this, number = m_number, then = std::move(then)](auto&& value) mutable { arrived(number, [&] { then(std::forward<decltype(value)>(value)); }); },
+            [this, number = m_number, then = std::move(then)](auto&& value) mutable {
+                arrived(number, [&] { then(std::forward<decltype(value)>(value)); });
+            },
             pool);
     }
     template <typename Then>

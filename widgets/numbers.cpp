@@ -22,10 +22,7 @@ void setTimeUnit(TimeUnit unit) { chosenUnit.store(unit, std::memory_order_relax
 TimeUnit timeUnit() { return chosenUnit.load(std::memory_order_relaxed); }
 double fixedTimeScale() { return timeUnit() == TimeUnit::Automatic ? 0 : scaleOf(0).size; }
 
-QString withTrueMinus(QString text)
-{
-    return text.replace(QLatin1Char('-'), QChar(0x2212));
-}
+QString withTrueMinus(QString text) { return text.replace(QLatin1Char('-'), QChar(0x2212)); }
 
 QString fixed(double value, int decimals) { return utf8(fixedNumber(value, decimals)); }
 
@@ -37,7 +34,10 @@ QString signedFixed(double value, int decimals)
     return value <= 0 || text == fixed(0, decimals) || !std::isfinite(value) ? text : QLatin1Char('+') + text;
 }
 
-QString durationText(Nanos duration, const Units& units) { return utf8(formatDuration(duration, units.time, timeUnit())); }
+QString durationText(Nanos duration, const Units& units)
+{
+    return utf8(formatDuration(duration, units.time, timeUnit()));
+}
 
 QString signedDurationText(Nanos duration, const Units& units)
 {
@@ -47,7 +47,9 @@ QString signedDurationText(Nanos duration, const Units& units)
 
 QString momentText(Nanos time, double nanosPerPixel, const Units& units)
 {
-    const NumberScale scale = units.shares() ? NumberScale{static_cast<double>(units.time), {}} : scaleOf(std::max(std::abs(static_cast<double>(time)), nanosPerPixel * 100));
+    const NumberScale scale = units.shares()
+                                  ? NumberScale{static_cast<double>(units.time), {}}
+                                  : scaleOf(std::max(std::abs(static_cast<double>(time)), nanosPerPixel * 100));
     // one decimal more than a pixel resolves, but no digits below a nanosecond
     const double perPixel = std::max(nanosPerPixel, 1e-9) / scale.size;
     const int most = units.shares() ? 6 : static_cast<int>(std::lround(std::log10(scale.size)));

@@ -1,5 +1,5 @@
-// The numbers of schedules/base/quantity.h as the window prints them: the same texts, in the unit of time that the reader chose; never
-// elided.
+// The numbers of schedules/base/quantity.h as the window prints them: the same texts, in the unit of time that the
+// reader chose; never elided.
 #pragma once
 
 #include <QString>

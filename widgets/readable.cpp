@@ -20,8 +20,10 @@ double contrast(const QColor& a, const QColor& b)
     return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
 }
 
-QColor fieldBorder(bool dark, bool highContrast) { return QColor(highContrast ? "#C2C2C2" : dark ? "#6A7382"
-                                                                                                 : "#848C99"); }
+QColor fieldBorder(bool dark, bool highContrast)
+{
+    return QColor(highContrast ? "#C2C2C2" : dark ? "#6A7382" : "#848C99");
+}
 
 double textScale()
 {

@@ -5,7 +5,8 @@
 
 namespace stagewright {
 
-// The user's text size (QT_FONT_DPI, the desktop's font resolution) relative to 96 dpi, from 1 to 2; fixed at the first call.
+// The user's text size (QT_FONT_DPI, the desktop's font resolution) relative to 96 dpi, from 1 to 2; fixed at the first
+// call.
 double textScale();
 int textPixels(int pixels);                        // a size of the design at the user's text size, as fontOf()
 double luminance(const QColor& colour);            // relative, as WCAG defines it

@@ -31,7 +31,9 @@ QString shownTip(const QString& text)
 
 QString wholeQuantities(QString text)
 {
-    static const QRegularExpression quantity(QStringLiteral("([0-9]) (ns|µs|us|ms|s|%|B|KiB|MiB|GiB|TiB|PiB|KB|MB|GB|units?|microbatch|microbatches|steps?|ops?|ranks?)(?![\\w])"));
+    static const QRegularExpression quantity(QStringLiteral(
+        "([0-9]) "
+        "(ns|µs|us|ms|s|%|B|KiB|MiB|GiB|TiB|PiB|KB|MB|GB|units?|microbatch|microbatches|steps?|ops?|ranks?)(?![\\w])"));
     return text.replace(quantity, QStringLiteral("\\1\u00a0\\2"));
 }
 

@@ -11,8 +11,13 @@ namespace stagewright {
 struct KindTraits;
 
 QString sentence(QString text);
-inline QString qtText(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); } // as it is
-// A name or note of a file as it may be shown: control characters and marks of direction as escapes (schedules/base/shown_text.h).
+// as it is
+inline QString qtText(std::string_view text)
+{
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+// A name or note of a file as it may be shown: control characters and marks of direction as escapes
+// (schedules/base/shown_text.h).
 QString shownName(std::string_view text);
 QString shownName(const QString& text);
 // The same for a tooltip: Qt would read HTML in it.
@@ -21,7 +26,8 @@ inline QString sentence(std::string_view text) { return sentence(qtText(text)); 
 inline QString sentence(const std::string& text) { return sentence(std::string_view(text)); }
 QString kindName(const KindTraits& rule); // by its title and text: "Input gradient (I)"
 
-// A number and its unit stay on one line: "3.2 ms" with a space that does not break. Copied tables have plain spaces again.
+// A number and its unit stay on one line: "3.2 ms" with a space that does not break. Copied tables have plain spaces
+// again.
 QString wholeQuantities(QString text);
 
 } // namespace stagewright

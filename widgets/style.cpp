@@ -200,9 +200,12 @@ QString styleSheet(const Theme& t)
     for (const auto& [name, colour] : styleColours(t)) text.replace(name, hex(colour));
     const QList<std::pair<QString, QString>> values{
         {"@family", loadFonts()}, // named here too: platform themes give menus and buttons fonts of their own
-        {"@close", t.dark ? QStringLiteral(":/stagewright/icons/close_dark.svg") : QStringLiteral(":/stagewright/icons/close_light.svg")},
-        {"@check", t.dark ? QStringLiteral(":/stagewright/icons/check_dark.svg") : QStringLiteral(":/stagewright/icons/check_light.svg")},
-        {"@arrow", t.dark ? QStringLiteral(":/stagewright/icons/down_dark.svg") : QStringLiteral(":/stagewright/icons/down_light.svg")},
+        {"@close", t.dark ? QStringLiteral(":/stagewright/icons/close_dark.svg")
+                          : QStringLiteral(":/stagewright/icons/close_light.svg")},
+        {"@check", t.dark ? QStringLiteral(":/stagewright/icons/check_dark.svg")
+                          : QStringLiteral(":/stagewright/icons/check_light.svg")},
+        {"@arrow", t.dark ? QStringLiteral(":/stagewright/icons/down_dark.svg")
+                          : QStringLiteral(":/stagewright/icons/down_light.svg")},
     };
     for (const auto& [name, value] : values) text.replace(name, value);
     if (textScale() > 1) {
@@ -211,7 +214,8 @@ QString styleSheet(const Theme& t)
         qsizetype at = 0;
         for (auto found = size.globalMatch(text); found.hasNext();) {
             const auto match = found.next();
-            scaled += text.mid(at, match.capturedStart() - at) + QStringLiteral("font-size:%1px").arg(textPixels(match.captured(1).toInt()));
+            scaled += text.mid(at, match.capturedStart() - at) +
+                      QStringLiteral("font-size:%1px").arg(textPixels(match.captured(1).toInt()));
             at = match.capturedEnd();
         }
         text = scaled + text.mid(at);

@@ -1,5 +1,6 @@
-// The style sheet of the stock widgets (menus, tool buttons, fields, lists, scroll bars) in a theme's colours. Labels take
-// their style from the dynamic property "role": "title", "secondary", "faint", "value", "headline", "better", "worse".
+// The style sheet of the stock widgets (menus, tool buttons, fields, lists, scroll bars) in a theme's colours. Labels
+// take their style from the dynamic property "role": "title", "secondary", "faint", "value", "headline", "better",
+// "worse".
 #pragma once
 
 #include <utility>

@@ -76,8 +76,7 @@ QString csvText(const TableText& table)
         text += QLatin1Char('\n');
     };
     if (!table.header.isEmpty()) line(table.header);
-    for (const QStringList& row : table.rows)
-        line(row);
+    for (const QStringList& row : table.rows) line(row);
     return text;
 }
 
@@ -97,8 +96,7 @@ QString markdownText(const TableText& table)
     for (const bool figure : figureColumns(table))
         text += figure ? QStringLiteral(" ---: |") : QStringLiteral(" --- |");
     text += QLatin1Char('\n');
-    for (const QStringList& row : table.rows)
-        line(row);
+    for (const QStringList& row : table.rows) line(row);
     return text;
 }
 
@@ -113,32 +111,34 @@ QString htmlText(const TableText& table)
         text += QStringLiteral("</tr>");
     };
     if (!table.header.isEmpty()) line(table.header, "th");
-    for (const QStringList& row : table.rows)
-        line(row, "td");
+    for (const QStringList& row : table.rows) line(row, "td");
     return text + QStringLiteral("</table>");
 }
 
-void addRows(TableText& table, const QAbstractItemModel& model, const QModelIndex& parent, const QVector<int>& columns, const QItemSelectionModel* selection)
+void addRows(TableText& table, const QAbstractItemModel& model, const QModelIndex& parent, const QVector<int>& columns,
+             const QItemSelectionModel* selection)
 {
     for (int row = 0; row < model.rowCount(parent); ++row) {
         const QModelIndex first = model.index(row, 0, parent);
         if (selection == nullptr || selection->isRowSelected(row, parent) || selection->isSelected(first)) {
             QStringList cells;
-            for (const int column : columns)
-                cells << model.index(row, column, parent).data(Qt::DisplayRole).toString();
+            for (const int column : columns) cells << model.index(row, column, parent).data(Qt::DisplayRole).toString();
             table.rows << cells;
         }
         addRows(table, model, first, columns, selection);
     }
 }
 
-TableText tableOfColumns(const QAbstractItemModel& model, const QVector<int>& columns, const QItemSelectionModel* selection)
+TableText tableOfColumns(const QAbstractItemModel& model, const QVector<int>& columns,
+                         const QItemSelectionModel* selection)
 {
     TableText table;
     for (const int column : columns)
         table.header << model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
-    if (std::all_of(table.header.begin(), table.header.end(), [](const QString& title) { return title.isEmpty(); })) table.header.clear();
-    const bool several = selection != nullptr && selection->selectedIndexes().size() > 1 && selection->selectedRows().size() != 1;
+    if (std::all_of(table.header.begin(), table.header.end(), [](const QString& title) { return title.isEmpty(); }))
+        table.header.clear();
+    const bool several =
+        selection != nullptr && selection->selectedIndexes().size() > 1 && selection->selectedRows().size() != 1;
     addRows(table, model, {}, columns, several ? selection : nullptr);
     return table;
 }
@@ -158,7 +158,10 @@ QString textOf(const QWidget* widget)
 // Answers the keys and the context menu of one widget.
 class CopyKeys : public QObject {
 public:
-    CopyKeys(QWidget* widget, std::function<TableText()> table) : QObject(widget), m_table(std::move(table)) { widget->installEventFilter(this); }
+    CopyKeys(QWidget* widget, std::function<TableText()> table) : QObject(widget), m_table(std::move(table))
+    {
+        widget->installEventFilter(this);
+    }
     TableText table() const { return m_table(); }
 
 protected:
@@ -166,10 +169,12 @@ protected:
     {
         if (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress) {
             auto* key = static_cast<QKeyEvent*>(event);
-            const bool markdown = key->keyCombination() == QKeyCombination(Qt::ControlModifier | Qt::ShiftModifier, Qt::Key_C);
+            const bool markdown =
+                key->keyCombination() == QKeyCombination(Qt::ControlModifier | Qt::ShiftModifier, Qt::Key_C);
             if (!markdown && !key->matches(QKeySequence::Copy)) return false;
             event->accept();
-            if (event->type() == QEvent::KeyPress) copyTable(m_table(), markdown ? TableFormat::Markdown : TableFormat::Csv);
+            if (event->type() == QEvent::KeyPress)
+                copyTable(m_table(), markdown ? TableFormat::Markdown : TableFormat::Csv);
             return true;
         }
         auto* widget = static_cast<QWidget*>(watched);
@@ -194,7 +199,9 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override
     {
         if (event->type() != QEvent::ShortcutOverride && event->type() != QEvent::KeyPress) return false;
-        if (!static_cast<QKeyEvent*>(event)->matches(QKeySequence::Copy) || static_cast<QLabel*>(watched)->hasSelectedText()) return false;
+        if (!static_cast<QKeyEvent*>(event)->matches(QKeySequence::Copy) ||
+            static_cast<QLabel*>(watched)->hasSelectedText())
+            return false;
         event->ignore();
         return true;
     }
@@ -212,18 +219,19 @@ CopyKeys* copyKeysOf(const QWidget* widget)
 int TableText::columns() const
 {
     qsizetype most = header.size();
-    for (const QStringList& row : rows)
-        most = std::max(most, row.size());
+    for (const QStringList& row : rows) most = std::max(most, row.size());
     return static_cast<int>(most);
 }
 
-QString toText(const TableText& table, TableFormat format) { return format == TableFormat::Csv ? csvText(table) : markdownText(table); }
+QString toText(const TableText& table, TableFormat format)
+{
+    return format == TableFormat::Csv ? csvText(table) : markdownText(table);
+}
 
 TableText tableOf(const QAbstractItemModel& model, const QItemSelectionModel* selection)
 {
     QVector<int> columns;
-    for (int column = 0; column < model.columnCount(); ++column)
-        columns << column;
+    for (int column = 0; column < model.columnCount(); ++column) columns << column;
     return tableOfColumns(model, columns, selection);
 }
 
@@ -257,12 +265,15 @@ TableText tableOf(const QGridLayout& grid)
             last = widget;
             if (const auto* inner = qobject_cast<const QGridLayout*>(widget->layout())) {
                 table.rows << tableOf(*inner).rows;
-            } else if (qobject_cast<const QLabel*>(widget) != nullptr || qobject_cast<const QAbstractButton*>(widget) != nullptr) {
-                if (cells.isEmpty() && column > 0 && grid.itemAtPosition(row, 0) == nullptr) cells << QString(); // an empty corner
+            } else if (qobject_cast<const QLabel*>(widget) != nullptr ||
+                       qobject_cast<const QAbstractButton*>(widget) != nullptr) {
+                // an empty corner
+                if (cells.isEmpty() && column > 0 && grid.itemAtPosition(row, 0) == nullptr) cells << QString();
                 cells << textOf(widget);
             }
         }
-        if (std::any_of(cells.begin(), cells.end(), [](const QString& cell) { return !cell.isEmpty(); })) table.rows << cells;
+        if (std::any_of(cells.begin(), cells.end(), [](const QString& cell) { return !cell.isEmpty(); }))
+            table.rows << cells;
     }
     return table;
 }
@@ -273,7 +284,8 @@ void copyTable(const TableText& table, TableFormat format)
     auto* data = new QMimeData;
     const QString text = toText(table, format);
     data->setText(text);
-    data->setData(format == TableFormat::Csv ? QStringLiteral("text/csv") : QStringLiteral("text/markdown"), text.toUtf8());
+    data->setData(format == TableFormat::Csv ? QStringLiteral("text/csv") : QStringLiteral("text/markdown"),
+                  text.toUtf8());
     data->setHtml(htmlText(table));
     QApplication::clipboard()->setMimeData(data);
 }
@@ -289,9 +301,11 @@ void addCopyActions(QMenu* menu, QWidget* widget, const std::function<TableText(
 {
     const bool empty = table().isEmpty();
     for (const TableFormat format : {TableFormat::Csv, TableFormat::Markdown}) {
-        QAction* action = menu->addAction(format == TableFormat::Csv ? QApplication::translate("TableCopy", "Copy table as CSV")
-                                                                     : QApplication::translate("TableCopy", "Copy table as Markdown"));
-        action->setShortcut(format == TableFormat::Csv ? QKeySequence(QKeySequence::Copy) : QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C));
+        QAction* action = menu->addAction(format == TableFormat::Csv
+                                              ? QApplication::translate("TableCopy", "Copy table as CSV")
+                                              : QApplication::translate("TableCopy", "Copy table as Markdown"));
+        action->setShortcut(format == TableFormat::Csv ? QKeySequence(QKeySequence::Copy)
+                                                       : QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C));
         action->setEnabled(!empty);
         QObject::connect(action, &QAction::triggered, widget, [table, format] { copyTable(table(), format); });
     }

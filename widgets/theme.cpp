@@ -14,13 +14,14 @@ namespace stagewright {
 
 QColor mixed(const QColor& a, const QColor& b, float share)
 {
-    return QColor(QColor::fromRgbF(a.redF() * (1 - share) + b.redF() * share, a.greenF() * (1 - share) + b.greenF() * share,
+    return QColor(QColor::fromRgbF(a.redF() * (1 - share) + b.redF() * share,
+                                   a.greenF() * (1 - share) + b.greenF() * share,
                                    a.blueF() * (1 - share) + b.blueF() * share)
                       .rgb()); // eight bits, as it is painted
 }
 
-// Two tints towards the canvas, then one towards the ink; labels use the more readable of the two inks. High contrast goes
-// towards the ink twice: mixing with black would come too close to it.
+// Two tints towards the canvas, then one towards the ink; labels use the more readable of the two inks. High contrast
+// goes towards the ink twice: mixing with black would come too close to it.
 static void makeTints(Theme& t)
 {
     const QColor ink("#14171C"), white("#FFFFFF");
@@ -60,7 +61,7 @@ static Theme makeLight()
     Theme t;
     const QColor ink("#14171C"), white("#FFFFFF");
     t.fills = {Fill{QColor("#2F5D9C"), white, QColor("#254A7D")}, Fill{QColor("#EE8F2A"), ink, QColor("#C8741A")},
-               Fill{QColor("#45C794"), ink, QColor("#2FA177")}, Fill{QColor("#D19FCC"), ink, QColor("#B07BAA")},
+               Fill{QColor("#45C794"), ink, QColor("#2FA177")},   Fill{QColor("#D19FCC"), ink, QColor("#B07BAA")},
                Fill{QColor("#32343E"), white, QColor("#1F2128")}, Fill{QColor("#C4C9D2"), ink, QColor("#9BA2AE")}};
     t.bubbleFill = QColor("#F1F2F5");
     t.bubbleHatch = QColor("#C4C9D2");
@@ -84,7 +85,9 @@ static Theme makeLight()
     t.memoryLine = t.accent;
     t.memoryFill = QColor("#D5DEEB");
     t.ghost = QColor("#5A6270");
-    setFills(t, t.classes, {"#2F5D9C", "#EE8F2A", "#45C794", "#FFE17B", "#8C5A2B", "#9B8AAB", "#920769", "#428FFD", "#ACC2FF", "#352831", "#1E9367", "#C4C9D2"});
+    setFills(t, t.classes,
+             {"#2F5D9C", "#EE8F2A", "#45C794", "#FFE17B", "#8C5A2B", "#9B8AAB", "#920769", "#428FFD", "#ACC2FF",
+              "#352831", "#1E9367", "#C4C9D2"});
     setFills(t, t.ranges, {"#C9D8EE", "#F0D9BF", "#C6E3D4", "#DDCBE6", "#EBDFA8", "#CDD3DB"});
     makeTints(t);
     return t;
@@ -121,7 +124,9 @@ static Theme makeDark()
     t.memoryLine = t.accent;
     t.memoryFill = QColor("#253C59");
     t.ghost = QColor("#C9D0E0");
-    setFills(t, t.classes, {"#4895EE", "#F7A233", "#58C48F", "#FFF0A0", "#C86B00", "#B367A5", "#CAA0B7", "#9ADCFF", "#536D70", "#D8E1D4", "#15956C", "#3A414D"});
+    setFills(t, t.classes,
+             {"#4895EE", "#F7A233", "#58C48F", "#FFF0A0", "#C86B00", "#B367A5", "#CAA0B7", "#9ADCFF", "#536D70",
+              "#D8E1D4", "#15956C", "#3A414D"});
     setFills(t, t.ranges, {"#2B3A50", "#4A3D2E", "#2A4439", "#43364A", "#47432C", "#363D48"});
     makeTints(t);
     return t;
@@ -132,8 +137,9 @@ static Theme makeHighContrast()
     Theme t;
     t.dark = t.highContrast = true;
     const QColor black("#000000"), white("#FFFFFF");
-    t.fills = {Fill{QColor("#5CABFF"), black, white}, Fill{QColor("#FFC21A"), black, white}, Fill{QColor("#5CF2B0"), black, white},
-               Fill{QColor("#E07BE8"), black, white}, Fill{QColor("#F2F2F2"), black, white}, Fill{QColor("#A6A6A6"), black, white}};
+    t.fills = {Fill{QColor("#5CABFF"), black, white}, Fill{QColor("#FFC21A"), black, white},
+               Fill{QColor("#5CF2B0"), black, white}, Fill{QColor("#E07BE8"), black, white},
+               Fill{QColor("#F2F2F2"), black, white}, Fill{QColor("#A6A6A6"), black, white}};
     t.bubbleFill = black;
     t.bubbleHatch = QColor("#8C8C8C");
     t.critical = QColor("#FF7A85");
@@ -155,7 +161,9 @@ static Theme makeHighContrast()
     t.memoryLine = t.accent;
     t.memoryFill = QColor("#2F78AE");
     t.ghost = QColor("#E6E6E6");
-    setFills(t, t.classes, {"#5CABFF", "#FFB000", "#1ED089", "#FFFFA6", "#B6743D", "#F45DBE", "#CFB1BA", "#97EEFF", "#674FC7", "#D6FFE6", "#188A8B", "#768E77"});
+    setFills(t, t.classes,
+             {"#5CABFF", "#FFB000", "#1ED089", "#FFFFA6", "#B6743D", "#F45DBE", "#CFB1BA", "#97EEFF", "#674FC7",
+              "#D6FFE6", "#188A8B", "#768E77"});
     setFills(t, t.ranges, {"#595959", "#4A5C66", "#66583F", "#4C604F", "#5E5068", "#595959"});
     makeTints(t);
     return t;
@@ -199,8 +207,7 @@ const Theme& Theme::hatchedTwin() const
         return theme;
     };
     static const Theme twins[] = {make(light()), make(darkTheme()), make(highContrastTheme())};
-    return twins[highContrast ? 2 : dark ? 1
-                                         : 0];
+    return twins[highContrast ? 2 : dark ? 1 : 0];
 }
 
 const Theme& Theme::named(ThemeName name)
@@ -245,7 +252,8 @@ QString loadFonts()
         initFontResource();
         QString found;
         for (const char* file : {"Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf"}) {
-            const int id = QFontDatabase::addApplicationFont(QStringLiteral(":/stagewright/fonts/") + QLatin1String(file));
+            const int id =
+                QFontDatabase::addApplicationFont(QStringLiteral(":/stagewright/fonts/") + QLatin1String(file));
             const QStringList families = id < 0 ? QStringList() : QFontDatabase::applicationFontFamilies(id);
             if (found.isEmpty() && !families.isEmpty()) found = families.front();
         }

@@ -1,6 +1,6 @@
-// Theme: the palettes (light, dark, high contrast) and the bundled fonts. Windows, exports and documentation use the same colours; the
-// fills keep a CIEDE2000 distance of at least 15 under simulated colour-vision deficiency. High contrast is on black: text at 7:1 or
-// more, fills and lines at 3:1 or more.
+// Theme: the palettes (light, dark, high contrast) and the bundled fonts. Windows, exports and documentation use the
+// same colours; the fills keep a CIEDE2000 distance of at least 15 under simulated colour-vision deficiency. High
+// contrast is on black: text at 7:1 or more, fills and lines at 3:1 or more.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ namespace stagewright {
 // How a slice is painted. Full backward and input gradient share a colour; the letter distinguishes them.
 using Paint = ColourClass;
 inline constexpr std::size_t paintCount = colourClassCount;
-// Tints that distinguish the chunks of one rank, or the copies of a stage: 0 is the plain colour; further chunks start over.
+// Tints that distinguish the chunks of one rank, or the copies of a stage: 0 is the plain colour; further chunks start
+// over.
 inline constexpr int tintCount = 4;
 inline Paint paintOf(OpKind kind) { return ruleOf(kind).colour; }
 inline constexpr std::size_t rangeFillCount = 6; // of named ranges, by name
@@ -49,7 +50,8 @@ struct Theme {
     std::array<Fill, paintCount> fills;
     std::array<std::array<Fill, tintCount>, paintCount> tints; // [paint][0] is fills[paint]
     std::array<Fill, kernelClassCount> classes;                // of kernels and copies in runs without ops
-    std::array<Fill, rangeFillCount> ranges;                   // of named ranges there: pale, so that the devices stand out
+    // of named ranges there: pale, so that the devices stand out
+    std::array<Fill, rangeFillCount> ranges;
     QColor bubbleFill, bubbleHatch;
     QColor critical; // critical path and budget
     QColor canvas, panel, window;
@@ -67,7 +69,10 @@ struct Theme {
     const Fill& of(OpKind kind) const { return fills[static_cast<std::size_t>(paintOf(kind))]; }
     const Fill& of(Paint paint) const { return fills[static_cast<std::size_t>(paint)]; }
     const Fill& of(KernelClass kind) const { return classes[static_cast<std::size_t>(kind)]; }
-    const Fill& of(Paint paint, int tint) const { return tints[static_cast<std::size_t>(paint)][static_cast<std::size_t>(tint % tintCount)]; }
+    const Fill& of(Paint paint, int tint) const
+    {
+        return tints[static_cast<std::size_t>(paint)][static_cast<std::size_t>(tint % tintCount)];
+    }
     QPalette palette() const; // for the stock widgets
 
     static const Theme& light();
@@ -82,8 +87,8 @@ QColor mixed(const QColor& from, const QColor& to, float share);
 
 void hatchKinds(Theme& theme); // backward falling, weight gradient level, communication upright
 
-// Registers the bundled Inter once per process (needs a QGuiApplication) and returns its family name, or, if that fails,
-// the application's default font family.
+// Registers the bundled Inter once per process (needs a QGuiApplication) and returns its family name, or, if that
+// fails, the application's default font family.
 QString loadFonts();
 
 enum class FontRole {
@@ -94,7 +99,8 @@ enum class FontRole {
     Rank,
     Headline,
 };
-// Body 12, Small 11, Label 12 semibold (slices), Strong 12 semibold, Rank 13 semibold, Headline 30 semibold; pixels at 96 dpi, times textScale().
+// Body 12, Small 11, Label 12 semibold (slices), Strong 12 semibold, Rank 13 semibold, Headline 30 semibold; pixels at
+// 96 dpi, times textScale().
 QFont fontOf(FontRole role);
 
 } // namespace stagewright

@@ -83,10 +83,12 @@ Error unexpectedArgument(const CLI::App& app)
     Error error{ErrorCode::Usage, {}, helpHint(app)};
     if (&sub == &app && !extra.starts_with("-")) {
         std::vector<std::string> verbs;
-        for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
+        for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+            verbs.push_back(verb->get_name());
         const std::string near = nearestName(extra, verbs);
         error.message = fmt::format("there is no verb '{}'", extra);
-        error.remedy = near.empty() ? fmt::format("verbs are {}", listed(verbs)) : fmt::format("did you mean '{}'?", near);
+        error.remedy =
+            near.empty() ? fmt::format("verbs are {}", listed(verbs)) : fmt::format("did you mean '{}'?", near);
         return error;
     }
     if (extra.starts_with("-")) {
@@ -100,13 +102,15 @@ Error unexpectedArgument(const CLI::App& app)
         return error;
     }
     error.message = fmt::format("'{}' does not take the argument '{}'", sub.get_name(), extra);
-    if (sub.get_option_no_throw("--schedule") != nullptr) error.remedy = fmt::format("write -s {} if it is a schedule; {}", extra, helpHint(app));
+    if (sub.get_option_no_throw("--schedule") != nullptr)
+        error.remedy = fmt::format("write -s {} if it is a schedule; {}", extra, helpHint(app));
     return error;
 }
 
 std::string lowerFirst(std::string text)
 {
-    if (text.size() > 1 && text[0] >= 'A' && text[0] <= 'Z' && text[1] >= 'a') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+    if (text.size() > 1 && text[0] >= 'A' && text[0] <= 'Z' && text[1] >= 'a')
+        text[0] = static_cast<char>(text[0] - 'A' + 'a');
     while (!text.empty() && (text.back() == '.' || text.back() == '\n')) text.pop_back();
     return text;
 }
@@ -116,9 +120,11 @@ Error usageError(const CLI::App& app, const CLI::ParseError& error)
     const bool required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
     if (dynamic_cast<const CLI::ExtrasError*>(&error) || (app.get_subcommands().empty() && !app.remaining().empty()))
         return unexpectedArgument(app);
-    if (app.get_subcommands().empty() && required) return {ErrorCode::Usage, "a verb is needed", "see 'stagewright --help'"};
+    if (app.get_subcommands().empty() && required)
+        return {ErrorCode::Usage, "a verb is needed", "see 'stagewright --help'"};
     const std::string message = lowerFirst(error.what());
-    return {ErrorCode::Usage, required ? fmt::format("'{}': {}", chosen(app).get_name(), message) : message, helpHint(app)};
+    return {ErrorCode::Usage, required ? fmt::format("'{}': {}", chosen(app).get_name(), message) : message,
+            helpHint(app)};
 }
 
 // Whether the words contain --json, for errors before they are parsed.
@@ -137,14 +143,18 @@ struct CallWord {
 };
 using CallWords = std::vector<CallWord>;
 
-// Whether what was typed names this file: as it is, as FILE#RUN, FILE:FUNCTION or ID=FILE, by a pattern, or by a folder that it is in.
+// Whether what was typed names this file: as it is, as FILE#RUN, FILE:FUNCTION or ID=FILE, by a pattern, or by a folder
+// that it is in.
 bool names(const std::string& typed, const std::filesystem::path& file)
 {
     namespace fs = std::filesystem;
     std::error_code unknown;
-    for (const std::string& name : {typed, typed.substr(0, typed.rfind('#')), typed.substr(0, typed.rfind(':')), typed.substr(typed.find('=') + 1)}) {
+    for (const std::string& name : {typed, typed.substr(0, typed.rfind('#')), typed.substr(0, typed.rfind(':')),
+                                    typed.substr(typed.find('=') + 1)}) {
         if (name.empty()) continue;
-        if (fs::equivalent(name, file, unknown) || (name.find_first_of("*?[") != std::string::npos && ::fnmatch(name.c_str(), file.c_str(), FNM_PATHNAME) == 0)) return true;
+        if (fs::equivalent(name, file, unknown) || (name.find_first_of("*?[") != std::string::npos &&
+                                                    ::fnmatch(name.c_str(), file.c_str(), FNM_PATHNAME) == 0))
+            return true;
     }
     if (!fs::is_directory(typed, unknown)) return false;
     for (fs::path above = fs::canonical(file, unknown).parent_path(); !above.empty(); above = above.parent_path()) {
@@ -154,15 +164,21 @@ bool names(const std::string& typed, const std::filesystem::path& file)
     return false;
 }
 
-// A file that is read is not replaced by the same call. Run files are: runs are added to them, and nothing else replaces them.
+// A file that is read is not replaced by the same call. Run files are: runs are added to them, and nothing else
+// replaces them.
 Result<void> keepsWhatItReads(const CallWords& words)
 {
     std::error_code unknown;
     for (const CallWord& output : words) {
-        if (!output.replaces || output.value.ends_with(".stagewright") || !std::filesystem::is_regular_file(output.value, unknown)) continue;
+        if (!output.replaces || output.value.ends_with(".stagewright") ||
+            !std::filesystem::is_regular_file(output.value, unknown))
+            continue;
         for (const CallWord& input : words)
             if (!input.replaces && names(input.value, output.value))
-                return fail(ErrorCode::Usage, fmt::format("{} {}: it would replace a file that is read ({})", output.option, output.value, input.option), "choose another name");
+                return fail(ErrorCode::Usage,
+                            fmt::format("{} {}: it would replace a file that is read ({})", output.option, output.value,
+                                        input.option),
+                            "choose another name");
     }
     return {};
 }
@@ -177,14 +193,20 @@ public:
         std::map<const Option*, CLI::Option*> made;
         for (const Option& option : set.m_options) {
             CLI::Option* one = made[&option] = add(app, option);
-            if (!option.m_flag) one->each([words, name = one->get_name(), replaces = option.m_replaces](const std::string& value) { words->push_back({name, value, replaces}); });
+            if (!option.m_flag)
+                one->each([words, name = one->get_name(), replaces = option.m_replaces](const std::string& value) {
+                    words->push_back({name, value, replaces});
+                });
         }
         for (const auto& [option, one] : made) {
             if (option->m_excluded) one->excludes(made.at(option->m_excluded));
             if (set.m_watch && !one->get_lnames().empty())
-                one->each([given = set.m_watch, name = "--" + one->get_lnames().front()](const std::string& value) { (*given)[name] = value; });
+                one->each([given = set.m_watch, name = "--" + one->get_lnames().front()](const std::string& value) {
+                    (*given)[name] = value;
+                });
             if (set.m_typed && !one->get_lnames().empty())
-                one->each([typed = set.m_typed, flag = option->m_flag, name = "--" + one->get_lnames().front()](const std::string& value) {
+                one->each([typed = set.m_typed, flag = option->m_flag,
+                           name = "--" + one->get_lnames().front()](const std::string& value) {
                     typed->push_back({name, flag ? std::nullopt : std::optional(value)});
                 });
         }
@@ -196,7 +218,8 @@ private:
     {
         CLI::Option* one = std::visit([&](const auto& place) { return make(app, option, place); }, option.m_place);
         if (!option.m_form.empty()) one->type_name(option.m_form);
-        if (option.m_check) one->check(CLI::Validator([check = option.m_check](std::string& text) { return check(text); }, ""));
+        if (option.m_check)
+            one->check(CLI::Validator([check = option.m_check](std::string& text) { return check(text); }, ""));
         if (option.m_required) one->required();
         if (option.m_commas) one->delimiter(',');
         if (option.m_each) one->allow_extra_args(false);
@@ -204,11 +227,15 @@ private:
         if (option.m_given != nullptr) one->each([given = option.m_given](const std::string&) { *given = true; });
         return one;
     }
-    static CLI::Option* make(CLI::App& app, const Option& option, bool* flag) { return app.add_flag(option.m_names, *flag, option.m_help); }
+    static CLI::Option* make(CLI::App& app, const Option& option, bool* flag)
+    {
+        return app.add_flag(option.m_names, *flag, option.m_help);
+    }
     static CLI::Option* make(CLI::App& app, const Option& option, const Option::Receiver& receiver)
     {
-        if (option.m_flag) return app.add_flag_callback(
-            option.m_names, [receiver] { receiver({}); }, option.m_help);
+        if (option.m_flag)
+            return app.add_flag_callback(
+                option.m_names, [receiver] { receiver({}); }, option.m_help);
         return app.add_option_function<std::string>(option.m_names, receiver, option.m_help);
     }
     template <typename Value>
@@ -221,15 +248,17 @@ private:
 Result<Call> readCall(int count, char** words, Session& session)
 {
     constexpr const char* help = "Print this help and exit";
-    CLI::App app("A workbench for pipeline-parallel training: make a schedule, train for real with it, see where time and\n"
-                 "memory went, change it, compare.");
+    CLI::App app(
+        "A workbench for pipeline-parallel training: make a schedule, train for real with it, see where time and\n"
+        "memory went, change it, compare.");
     app.name("stagewright");
     app.formatter(std::make_shared<HelpFormatter>());
     app.set_version_flag("--version", fmt::format("stagewright {}", programVersion), "Print the version and exit");
     app.get_help_ptr()->description(help);
     app.require_subcommand(1);
-    app.footer("'stagewright VERB --help' explains a verb. Exit codes: 0 done, 1 a check or requirement failed,\n"
-               "2 wrong usage, 3 input unreadable, 4 device or program not available, 5 the run failed, 130 interrupted.");
+    app.footer(
+        "'stagewright VERB --help' explains a verb. Exit codes: 0 done, 1 a check or requirement failed,\n"
+        "2 wrong usage, 3 input unreadable, 4 device or program not available, 5 the run failed, 130 interrupted.");
 
     std::string level = "info";
     std::map<const CLI::App*, Runner> runners;
@@ -241,7 +270,9 @@ Result<Call> readCall(int count, char** words, Session& session)
         OptionSet options;
         runners[verb] = command.setUp(options);
         if (command.json) options.flag("--json", session.json, "Print one JSON object instead of text");
-        options.value("--log-level", &level, "error, warning, info or debug [info]").form("LEVEL").check(oneOf({"error", "warning", "info", "debug"}));
+        options.value("--log-level", &level, "error, warning, info or debug [info]")
+            .form("LEVEL")
+            .check(oneOf({"error", "warning", "info", "debug"}));
         if (command.longWork) {
             options.value("--progress", &session.progressMode, "auto (a bar on a terminal), jsonl or none [auto]")
                 .form("MODE")

@@ -12,8 +12,8 @@ struct Call {
     Runner run; // empty: help or the version was asked for and printed
 };
 
-// Sets the session's options, those that every verb takes. Wrong usage is an Error that names the option, says what is accepted and the
-// nearest name there is.
+// Sets the session's options, those that every verb takes. Wrong usage is an Error that names the option, says what is
+// accepted and the nearest name there is.
 Result<Call> readCall(int count, char** words, Session& session);
 
 } // namespace stagewright

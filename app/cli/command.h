@@ -2,8 +2,8 @@
 //
 //     Command command_<verb>();
 //
-// and has one line in commands.def. setUp adds the verb's options and returns what runs after parsing. The runner returns
-// the exit code for success (0) or for a failed check (1), or an Error, which main.cpp turns into a message,
+// and has one line in commands.def. setUp adds the verb's options and returns what runs after parsing. The runner
+// returns the exit code for success (0) or for a failed check (1), or an Error, which main.cpp turns into a message,
 // or with --json into an object, and an exit code.
 #pragma once
 

@@ -52,17 +52,15 @@ void install(void (*handler)(int))
     sigemptyset(&action.sa_mask);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
         struct sigaction before {};
-        if (number == SIGHUP && sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue; // nohup
+        // nohup
+        if (number == SIGHUP && sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
         sigaction(number, &action, nullptr);
     }
 }
 
 } // namespace
 
-void Interrupt::endOnSignals()
-{
-    install(onEndSignal);
-}
+void Interrupt::endOnSignals() { install(onEndSignal); }
 
 Interrupt::Interrupt(bool watchStdin, std::string stopFile)
 {

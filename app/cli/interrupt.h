@@ -14,7 +14,8 @@ public:
     Interrupt(const Interrupt&) = delete;
     Interrupt& operator=(const Interrupt&) = delete;
 
-    // Until there is an object: SIGTERM and SIGHUP end the program with the code of an interruption, SIGINT as it does by itself.
+    // Until there is an object: SIGTERM and SIGHUP end the program with the code of an interruption, SIGINT as it does
+    // by itself.
     static void endOnSignals();
 
     std::stop_token token() const { return m_source.get_token(); }

@@ -21,7 +21,8 @@
 namespace stagewright {
 namespace {
 
-constexpr char outOfMemory[] = "stagewright: out of memory\n  take fewer ranks, microbatches or steps, or a smaller model\n";
+constexpr char outOfMemory[] =
+    "stagewright: out of memory\n  take fewer ranks, microbatches or steps, or a smaller model\n";
 
 // After an error: what libraries do at an exit may wait for memory or threads that they did not get.
 [[noreturn]] void endNow(int code)
@@ -95,7 +96,9 @@ int main(int count, char** words)
     } catch (const std::bad_alloc&) {
         stagewright::endUncaught();
     } catch (const std::system_error& error) { // threads, as a rule
-        stagewright::sayOnStandardError(fmt::format("stagewright: the system refuses more threads or memory: {}\n  raise ulimit -u or -v\n", stagewright::shownText(error.code().message())));
+        stagewright::sayOnStandardError(
+            fmt::format("stagewright: the system refuses more threads or memory: {}\n  raise ulimit -u or -v\n",
+                        stagewright::shownText(error.code().message())));
     } catch (const std::exception& error) {
         stagewright::sayOnStandardError(fmt::format("stagewright: {}\n", stagewright::shownText(error.what())));
     }

@@ -31,7 +31,8 @@ OptionCheck oneOf(std::vector<std::string> names)
     return [names = std::move(names)](const std::string& text) {
         if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
         const std::string near = nearestName(text, names);
-        return fmt::format("takes one of {}, not '{}'{}", listed(names), text, near.empty() ? "" : "; did you mean " + near + "?");
+        return fmt::format("takes one of {}, not '{}'{}", listed(names), text,
+                           near.empty() ? "" : "; did you mean " + near + "?");
     };
 }
 

@@ -1,5 +1,5 @@
-// OptionSet: the options and arguments of a verb as data: a verb lists them, each with the place its value goes to, which must outlive
-// the set. Only call.cpp knows the parser that reads them.
+// OptionSet: the options and arguments of a verb as data: a verb lists them, each with the place its value goes to,
+// which must outlive the set. Only call.cpp knows the parser that reads them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace stagewright {
 
-// What is wrong with a value as it was typed, as the end of a sentence ("takes a whole number from 1 to 8, not '9'"); "": nothing.
+// What is wrong with a value as it was typed, as the end of a sentence ("takes a whole number from 1 to 8, not '9'");
+// "": nothing.
 using OptionCheck = std::function<std::string(const std::string& text)>;
 OptionCheck wholeNumber(std::int64_t least, std::int64_t most);
 OptionCheck realNumber(double least, double most);
@@ -29,7 +30,8 @@ struct TypedOption {
 class Option {
 public:
     using Receiver = std::function<void(const std::string& text)>; // of a flag: of ""
-    using Place = std::variant<bool*, int*, std::int64_t*, double*, std::string*, std::vector<int>*, std::vector<std::string>*, Receiver>;
+    using Place = std::variant<bool*, int*, std::int64_t*, double*, std::string*, std::vector<int>*,
+                               std::vector<std::string>*, Receiver>;
 
     Option(std::string names, Place place, std::string help, bool flag);
 
@@ -64,8 +66,10 @@ class OptionSet {
 public:
     Option& flag(std::string names, bool& place, std::string help);
     Option& flag(std::string names, Option::Receiver receiver, std::string help);
-    Option& value(std::string names, Option::Place place, std::string help); // an option, or an argument where the name has no dash
-    // What is on the command line is written there, by the option's long name: its last value as typed; of a flag "true".
+    // an option, or an argument where the name has no dash
+    Option& value(std::string names, Option::Place place, std::string help);
+    // What is on the command line is written there, by the option's long name: its last value as typed; of a flag
+    // "true".
     void watch(std::map<std::string, std::string>& given) { m_watch = &given; }
     // All of them, in the order of the options; each value of a list by itself.
     void typed(std::vector<TypedOption>& words) { m_typed = &words; }

@@ -54,10 +54,12 @@ int endFollower(ProcessJob& job, const Result<int>& result, Session& session)
     // One speaks where the leader can't any more; each where the leader lives and knows nothing of its fault.
     bool first = true;
     for (int other = 1; other < job.index(); ++other) first = first && job.hasEnded(other);
-    if (ended && !first) // whoever is first speaks and ends the job, this process as well; ended by another it would stay silent
-        job.await([] { return false; }, [] { return false; }, firstSpeaks);
+    // whoever is first speaks and ends the job, this process as well; ended by another it would stay silent
+    if (ended && !first) job.await([] { return false; }, [] { return false; }, firstSpeaks);
     session.silent = false;
-    session.complain(result ? Error{ErrorCode::Failed, fmt::format("rank 0: {} has ended, killed or crashed", job.nameOf(0)), "complete steps are in the run file"}
+    session.complain(result ? Error{ErrorCode::Failed,
+                                    fmt::format("rank 0: {} has ended, killed or crashed", job.nameOf(0)),
+                                    "complete steps are in the run file"}
                             : Error(result.error()).with(job.nameOf(job.index())));
     job.processes().abort(code);
     return code;
@@ -131,7 +133,8 @@ public:
         const Deadlock found = explainStall(left->records, MessageMatching::ByOp);
         std::string text;
         for (const RankRecord& record : left->records) {
-            const auto blocked = std::find_if(found.blocked.begin(), found.blocked.end(), [&](const BlockedRank& one) { return one.rank == record.rank; });
+            const auto blocked = std::find_if(found.blocked.begin(), found.blocked.end(),
+                                              [&](const BlockedRank& one) { return one.rank == record.rank; });
             if (blocked != found.blocked.end())
                 text += fmt::format("  {}\n", blocked->sentence);
             else if (!record.present)
@@ -152,13 +155,13 @@ private:
 void addProcessOptions(OptionSet& verb, ProcessOptions& options)
 {
     verb.flag("--processes", options.processes, "Run ranks as processes that mpirun starts, instead of threads");
-    verb.value("--ranks-per-process", &options.perProcess, "Ranks that share a process, with --processes or under mpirun [1]").form("N").check(wholeNumber(1, 4096));
+    verb.value("--ranks-per-process", &options.perProcess,
+               "Ranks that share a process, with --processes or under mpirun [1]")
+        .form("N")
+        .check(wholeNumber(1, 4096));
 }
 
-std::optional<int> launchedProcesses()
-{
-    return mpi::launchedProcesses();
-}
+std::optional<int> launchedProcesses() { return mpi::launchedProcesses(); }
 
 Result<ProcessesEnd> startProcesses(int count, Session& session)
 {
@@ -178,7 +181,8 @@ Result<ProcessesEnd> startProcesses(int count, Session& session)
     std::string standing = flights.standing();
     if (!standing.empty()) session.out(standing);
     if (end->signal == 0) return ProcessesEnd{end->code, std::move(standing)};
-    session.warn(fmt::format("a process {}; complete steps are in the run file", toText(*end))); // one of the others has said which
+    // one of the others has said which
+    session.warn(fmt::format("a process {}; complete steps are in the run file", toText(*end)));
     return ProcessesEnd{ExitFailed, std::move(standing)};
 }
 

@@ -1,5 +1,5 @@
-// Verbs whose ranks are processes: a call that starts them, and what each of them is. The first one leads and speaks; the others run its
-// ranks silently.
+// Verbs whose ranks are processes: a call that starts them, and what each of them is. The first one leads and speaks;
+// the others run its ranks silently.
 #pragma once
 
 #include <functional>
@@ -28,13 +28,15 @@ std::optional<int> launchedProcesses();
 // How processes ended that this call started.
 struct ProcessesEnd {
     int code = 0;
-    std::string standing; // where the process that speaks for all was killed: what each rank was doing, a line each; else ""
+    // where the process that speaks for all was killed: what each rank was doing, a line each; else ""
+    std::string standing;
 };
 
 // A call by hand: starts the same call as so many processes, says how, and what became of them.
 Result<ProcessesEnd> startProcesses(int count, Session& session);
 
-// Of a call by hand the body with no job. Else one of the processes: joins them, and ends together with them. body gives the exit code.
+// Of a call by hand the body with no job. Else one of the processes: joins them, and ends together with them. body
+// gives the exit code.
 Result<int> inProcesses(Session& session, const std::function<Result<int>(std::shared_ptr<ProcessJob> job)>& body);
 
 } // namespace stagewright

@@ -49,8 +49,9 @@ void ProgressLine::tell(std::string_view what, std::int64_t done, std::int64_t t
     const double seconds = std::chrono::duration<double>(now - m_begin).count();
     std::string rest;
     if (done > 0 && done < total && seconds > 2) rest = fmt::format("  {:.0f} s left", seconds * (1 - share) / share);
-    sayOnStandardError(fmt::format("\r\033[K{}{}{} {}/{} {}{}{}", m_colour ? "\033[36m" : "", bar, m_colour ? "\033[0m" : "", done,
-                                   total, shownText(what), detail.empty() ? "" : fmt::format("  {}", shownText(detail)), rest));
+    sayOnStandardError(fmt::format("\r\033[K{}{}{} {}/{} {}{}{}", m_colour ? "\033[36m" : "", bar,
+                                   m_colour ? "\033[0m" : "", done, total, shownText(what),
+                                   detail.empty() ? "" : fmt::format("  {}", shownText(detail)), rest));
     m_drawn = true;
 }
 

@@ -1,6 +1,6 @@
 // ProgressLine: how long work reports its progress on stderr: a bar on a terminal, or one JSON object per line
-// (--progress jsonl) for the window and remote callers, whose first line is a handshake with protocol and version. The objects may go to a file.
-// Thread safe.
+// (--progress jsonl) for the window and remote callers, whose first line is a handshake with protocol and version. The
+// objects may go to a file. Thread safe.
 #pragma once
 
 #include <chrono>

@@ -105,18 +105,22 @@ void Session::note(std::string_view text)
 void Session::warn(std::string_view text)
 {
     if (silent) return;
-    if (progressMode == "jsonl") progress().event({{"event", "warning"}, {"message", text}}); // stderr holds objects only
+    // stderr holds objects only
+    if (progressMode == "jsonl") progress().event({{"event", "warning"}, {"message", text}});
     if (logLevel < LogLevel::Warning || progressMode == "jsonl") return;
     if (m_progress) m_progress->clear();
-    sayOnStandardError(fmt::format("{}warning:{} {}\n", m_colourErr ? "\033[33m" : "", m_colourErr ? "\033[0m" : "", forTerminal(text, m_colourErr)));
+    sayOnStandardError(fmt::format("{}warning:{} {}\n", m_colourErr ? "\033[33m" : "", m_colourErr ? "\033[0m" : "",
+                                   forTerminal(text, m_colourErr)));
 }
 
 void Session::unmet(std::string_view text)
 {
     if (silent) return;
-    if (progressMode == "jsonl") return progress().event({{"event", "warning"}, {"message", text}}); // stderr holds objects only
+    // stderr holds objects only
+    if (progressMode == "jsonl") return progress().event({{"event", "warning"}, {"message", text}});
     if (m_progress) m_progress->clear();
-    sayOnStandardError(fmt::format("{}error:{} {}\n", m_colourErr ? "\033[31m" : "", m_colourErr ? "\033[0m" : "", forTerminal(text, m_colourErr)));
+    sayOnStandardError(fmt::format("{}error:{} {}\n", m_colourErr ? "\033[31m" : "", m_colourErr ? "\033[0m" : "",
+                                   forTerminal(text, m_colourErr)));
 }
 
 void Session::complain(const Error& error)
@@ -128,10 +132,7 @@ void Session::complain(const Error& error)
         progress().event({{"event", "error"}, {"code", code}, {"message", error.message}, {"remedy", error.remedy}});
     }
     if (json && !m_answered) {
-        answer({{"error",
-                 {{"code", code},
-                  {"message", error.message},
-                  {"remedy", textOrNull(error.remedy)}}}});
+        answer({{"error", {{"code", code}, {"message", error.message}, {"remedy", textOrNull(error.remedy)}}}});
     }
     if (progressMode == "jsonl") return; // stderr holds objects only
     const char* red = m_colourErr ? "\033[31m" : "";
@@ -142,7 +143,9 @@ void Session::complain(const Error& error)
 
 std::stop_token Session::stop()
 {
-    if (!m_interrupt) m_interrupt = std::make_unique<Interrupt>(stdinControl, jobFolder.empty() ? std::string() : jobFolder + "/" + jobfile::stop);
+    if (!m_interrupt)
+        m_interrupt = std::make_unique<Interrupt>(stdinControl,
+                                                  jobFolder.empty() ? std::string() : jobFolder + "/" + jobfile::stop);
     return m_interrupt->token();
 }
 
@@ -153,7 +156,8 @@ ProgressLine& Session::progress()
                           : progressMode == "jsonl"                 ? ProgressLine::Mode::JsonLines
                           : progressMode == "auto" && m_terminalErr ? ProgressLine::Mode::Bar
                                                                     : ProgressLine::Mode::Silent;
-        m_progress = std::make_unique<ProgressLine>(mode, verb, m_colourErr, jobFolder.empty() ? std::string() : jobFolder + "/" + jobfile::events);
+        m_progress = std::make_unique<ProgressLine>(
+            mode, verb, m_colourErr, jobFolder.empty() ? std::string() : jobFolder + "/" + jobfile::events);
     }
     return *m_progress;
 }
@@ -162,7 +166,8 @@ Progress Session::reporter(std::string_view what)
 {
     Progress progress;
     progress.stop = stop();
-    progress.report = [this, title = std::string(what)](std::string_view detail, std::int64_t done, std::int64_t total) {
+    progress.report = [this, title = std::string(what)](std::string_view detail, std::int64_t done,
+                                                        std::int64_t total) {
         this->progress().tell(detail.empty() ? std::string_view(title) : detail, done, total);
     };
     return progress;

@@ -31,8 +31,9 @@ public:
     // Set by main() from the options every verb has.
     bool json = false;
     bool stdinControl = false;
-    bool silent = false;               // says nothing: a process that another one speaks for
-    std::string jobFolder;             // events go to a file there, and a file "stop" there is a stop request; "": none. Set before any is used
+    bool silent = false; // says nothing: a process that another one speaks for
+    // events go to a file there, and a file "stop" there is a stop request; "": none. Set before any is used
+    std::string jobFolder;
     std::string progressMode = "auto"; // auto, jsonl, none
     LogLevel logLevel = LogLevel::Info;
     std::string verb;

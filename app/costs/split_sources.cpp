@@ -10,7 +10,8 @@ SplitSource shapeOf(const ConfiguredModel& model)
 {
     SplitSource shape{model.inputShares(model.stageLayers), {}, "the model's shape", SplitBasis::Shape, {}};
     for (const StageMemory& memory : model.memoryOf(model.stageLayers))
-        shape.freedShare.emplace_back(memory.activation > 0 ? std::optional(static_cast<double>(memory.freedAtInput) / static_cast<double>(memory.activation))
+        shape.freedShare.emplace_back(memory.activation > 0 ? std::optional(static_cast<double>(memory.freedAtInput) /
+                                                                            static_cast<double>(memory.activation))
                                                             : std::nullopt);
     return shape;
 }

@@ -9,11 +9,13 @@
 
 namespace stagewright {
 
-// Of a recorded run and its costs, in the order in which completeSplit asks them: what the run's own layers took, the newest run of
-// its file that was set up alike, and the model's shape. Without a file: not that run. Reads the costs of the file's runs until one fits.
+// Of a recorded run and its costs, in the order in which completeSplit asks them: what the run's own layers took, the
+// newest run of its file that was set up alike, and the model's shape. Without a file: not that run. Reads the costs of
+// the file's runs until one fits.
 Result<std::vector<SplitSource>> splitSources(const RunFile* file, const Run& run, const CostModel& costs);
 
-// Costs with every kind of backward: I and W together where B is missing, B parted where they are. file: of the run; "": none.
+// Costs with every kind of backward: I and W together where B is missing, B parted where they are. file: of the run;
+// "": none.
 struct BackwardCosts {
     CostModel costs;
     std::vector<SplitSource> sources; // asked only where something was missing

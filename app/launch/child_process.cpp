@@ -44,7 +44,8 @@ std::vector<std::string> environmentWith(const std::vector<std::pair<std::string
     std::map<std::string, std::string> all;
     for (char** at = environ; *at != nullptr; ++at) {
         const std::string entry = *at;
-        if (const std::size_t equals = entry.find('='); equals != std::string::npos) all[entry.substr(0, equals)] = entry.substr(equals + 1);
+        if (const std::size_t equals = entry.find('='); equals != std::string::npos)
+            all[entry.substr(0, equals)] = entry.substr(equals + 1);
     }
     for (const auto& [name, value] : variables) all[name] = value;
     std::vector<std::string> out;
@@ -137,14 +138,17 @@ Result<ChildProcess> ChildProcess::start(const ChildStart& what)
     int why = forked;
     const bool failed = pid < 0 || ::read(problem.read, &why, sizeof(why)) == sizeof(why);
     ::close(problem.read);
-    if (failed) return fail(ErrorCode::Unavailable, fmt::format("{}: it can't be started: {}", what.arguments.front(), std::strerror(why)));
+    if (failed)
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("{}: it can't be started: {}", what.arguments.front(), std::strerror(why)));
     for (const int end : {child.m_output, child.m_errors})
         if (end >= 0) ::fcntl(end, F_SETFL, ::fcntl(end, F_GETFL) | O_NONBLOCK);
     return child;
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
-    : m_pid(std::exchange(other.m_pid, -1)), m_output(std::exchange(other.m_output, -1)), m_errors(std::exchange(other.m_errors, -1)), m_input(std::exchange(other.m_input, -1)), m_end(other.m_end)
+    : m_pid(std::exchange(other.m_pid, -1)), m_output(std::exchange(other.m_output, -1)),
+      m_errors(std::exchange(other.m_errors, -1)), m_input(std::exchange(other.m_input, -1)), m_end(other.m_end)
 {
 }
 
@@ -158,15 +162,9 @@ ChildProcess::~ChildProcess()
         if (end >= 0) ::close(end);
 }
 
-std::string ChildProcess::read()
-{
-    return readAll(m_output);
-}
+std::string ChildProcess::read() { return readAll(m_output); }
 
-std::string ChildProcess::readErrors()
-{
-    return readAll(m_errors);
-}
+std::string ChildProcess::readErrors() { return readAll(m_errors); }
 
 void ChildProcess::endInput()
 {

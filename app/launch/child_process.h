@@ -1,5 +1,5 @@
-// A program in a process group of its own, so that Ctrl+C of the terminal reaches only who started it, and so that everything it
-// started ends with it.
+// A program in a process group of its own, so that Ctrl+C of the terminal reaches only who started it, and so that
+// everything it started ends with it.
 #pragma once
 
 #include <chrono>

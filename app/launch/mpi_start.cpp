@@ -65,8 +65,8 @@ std::optional<Error> tooLowLimit(int processes, const std::string& what)
     return std::nullopt;
 }
 
-// Ends a process and its group after this program, however that ends: a process of its own, which waits for the end of a pipe. mpirun passes the end of
-// its input on and ends then by itself; one that hangs does not.
+// Ends a process and its group after this program, however that ends: a process of its own, which waits for the end of
+// a pipe. mpirun passes the end of its input on and ends then by itself; one that hangs does not.
 class GroupGuard {
 public:
     explicit GroupGuard(pid_t leader)
@@ -92,10 +92,12 @@ public:
     }
 
 private:
-    [[noreturn]] static void watch(pid_t leader, int process, int alive) // only what may be called after a fork of a program with threads
+    // only what may be called after a fork of a program with threads
+    [[noreturn]] static void watch(pid_t leader, int process, int alive)
     {
         ::setsid();
-        const int kept = ::fcntl(process, F_DUPFD, STDERR_FILENO + 1); // not one of the next two; -1: not known when it ends
+        // not one of the next two; -1: not known when it ends
+        const int kept = ::fcntl(process, F_DUPFD, STDERR_FILENO + 1);
         ::dup2(alive, STDIN_FILENO);
         process = kept < 0 ? -1 : ::dup2(kept, STDOUT_FILENO);
         ::close_range(STDERR_FILENO, ~0U, 0); // who reads this program's output sees its end
@@ -120,7 +122,9 @@ private:
 Result<std::vector<std::string>> mpirunArguments(const MpiStart& start)
 {
     const std::string mpirun = programOnPath("mpirun");
-    if (mpirun.empty()) return fail(ErrorCode::Unavailable, "ranks as processes are started by mpirun, which is not on PATH", "install Open MPI (Debian: apt install openmpi-bin)");
+    if (mpirun.empty())
+        return fail(ErrorCode::Unavailable, "ranks as processes are started by mpirun, which is not on PATH",
+                    "install Open MPI (Debian: apt install openmpi-bin)");
     std::vector<std::string> arguments{mpirun, "-q", "--oversubscribe", "--bind-to", "none"};
     if (::geteuid() == 0) arguments.emplace_back("--allow-run-as-root");
     // When one process ends the others get SIGTERM, and so many seconds to keep what is complete.
@@ -143,7 +147,8 @@ Result<std::vector<std::string>> ownArguments()
         arguments.push_back(bytes.substr(begin, end - begin));
         begin = end + 1;
     }
-    if (error || arguments.empty()) return fail(ErrorCode::Failed, "this program's own arguments can't be read from /proc/self");
+    if (error || arguments.empty())
+        return fail(ErrorCode::Failed, "this program's own arguments can't be read from /proc/self");
     arguments.front() = program.string();
     return arguments;
 }
@@ -182,7 +187,8 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
     ::close(input[0]);
     if (failed != 0) {
         ::close(input[1]);
-        return fail(ErrorCode::Unavailable, fmt::format("{} can't be started: {}", run.mpirun.front(), std::strerror(failed)));
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("{} can't be started: {}", run.mpirun.front(), std::strerror(failed)));
     }
     const GroupGuard guard(child);
     const auto begin = Clock::now();
@@ -215,15 +221,18 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
         return tl::unexpected(
             *tooLowLimit(run.processes, fmt::format("mpirun has not brought {} processes together within {:.0f} s",
                                                     run.processes, beginSeconds)));
-    if (!WIFEXITED(status)) return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
+    if (!WIFEXITED(status))
+        return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
     constexpr int ofMpirun = 1; // its own code, where a process has none
     const bool met = !run.joined || run.joined();
     const bool ran = !run.started || run.started();
     if (!met && !stop.stop_requested() && WEXITSTATUS(status) != 0 &&
         (low || !ran || WEXITSTATUS(status) == ofMpirun)) {
-        const std::string what = fmt::format("mpirun ended with code {} {}", WEXITSTATUS(status), ran ? "before its processes had met" : "and started no process");
+        const std::string what = fmt::format("mpirun ended with code {} {}", WEXITSTATUS(status),
+                                             ran ? "before its processes had met" : "and started no process");
         if (auto limit = tooLowLimit(run.processes, what)) return tl::unexpected(std::move(*limit));
-        return fail(ErrorCode::Unavailable, what, "see what it printed above; limits of processes, files and memory are shown by ulimit -a");
+        return fail(ErrorCode::Unavailable, what,
+                    "see what it printed above; limits of processes, files and memory are shown by ulimit -a");
     }
     constexpr int bySignal = 128; // of one of the processes: mpirun adds the signal
     const int code = WEXITSTATUS(status);

@@ -16,18 +16,20 @@ struct MpiStart {
     std::vector<std::string> arguments; // of each process: the program's path first
 };
 
-// mpirun's arguments: more processes than cores are allowed, none is tied to a core; as root with what Open MPI asks for then. Unavailable
-// where there is no mpirun on PATH.
+// mpirun's arguments: more processes than cores are allowed, none is tied to a core; as root with what Open MPI asks
+// for then. Unavailable where there is no mpirun on PATH.
 Result<std::vector<std::string>> mpirunArguments(const MpiStart& start);
 struct MpiRun {
     std::vector<std::string> mpirun; // its arguments
     int processes = 1;
     std::function<bool()> started; // whether one of the processes runs; may be empty
-    std::function<bool()> joined;  // whether they have met: within 6 s where fewer files may be open than mpirun needs; may be empty
+    // whether they have met: within 6 s where fewer files may be open than mpirun needs; may be empty
+    std::function<bool()> joined;
 };
-// How the processes ended, as mpirun says: their exit code, or the signal that ended one. They have this program's standard output and
-// error. The end of its input is a stop request to the first one, which ends the others in good order (--stdin-control); it comes with the
-// stop token, and if this program is killed. After 10 s more they are ended, mpirun itself as well. Unavailable where they never began. Blocks.
+// How the processes ended, as mpirun says: their exit code, or the signal that ended one. They have this program's
+// standard output and error. The end of its input is a stop request to the first one, which ends the others in good
+// order (--stdin-control); it comes with the stop token, and if this program is killed. After 10 s more they are ended,
+// mpirun itself as well. Unavailable where they never began. Blocks.
 Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop);
 
 // This program's own arguments, its path first.

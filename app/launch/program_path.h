@@ -1,4 +1,5 @@
-// Programs on PATH. Folders of it that are not absolute, the current one too, are skipped, so that nothing that lies about is started.
+// Programs on PATH. Folders of it that are not absolute, the current one too, are skipped, so that nothing that lies
+// about is started.
 #pragma once
 
 #include <string>

@@ -96,18 +96,22 @@ Result<std::vector<PythonPlace>> pythonPlaces(const std::string& named)
             if (canRun(file)) return std::vector<PythonPlace>{{file.string(), "--python"}};
         } else {
             for (const std::string& folder : folders)
-                if (canRun(fs::path(folder) / named)) return std::vector<PythonPlace>{{(fs::path(folder) / named).string(), "--python"}};
+                if (canRun(fs::path(folder) / named))
+                    return std::vector<PythonPlace>{{(fs::path(folder) / named).string(), "--python"}};
         }
-        return fail(ErrorCode::Usage, fmt::format("--python {}: it is not a program", named), "give the path of an interpreter, for example ~/venv/bin/python3");
+        return fail(ErrorCode::Usage, fmt::format("--python {}: it is not a program", named),
+                    "give the path of an interpreter, for example ~/venv/bin/python3");
     }
     std::set<std::string> seen;
     const auto add = [&](const fs::path& file, const char* origin) {
         std::error_code error;
-        if (canRun(file) && seen.insert(fs::canonical(file, error).string()).second) places.push_back({file.string(), origin});
+        if (canRun(file) && seen.insert(fs::canonical(file, error).string()).second)
+            places.push_back({file.string(), origin});
     };
     if (const char* environment = std::getenv("VIRTUAL_ENV"); environment && *environment == '/') {
         // Its python3 is a link to another's, but has modules of its own.
-        if (const fs::path file = fs::path(environment) / "bin/python3"; canRun(file)) places.push_back({file.string(), "VIRTUAL_ENV"});
+        if (const fs::path file = fs::path(environment) / "bin/python3"; canRun(file))
+            places.push_back({file.string(), "VIRTUAL_ENV"});
     }
     for (const std::string& folder : folders) {
         const fs::path file = fs::path(folder) / "python3";
@@ -139,18 +143,21 @@ PythonFound askPython(const PythonPlace& place, const std::stop_token& stop)
     while (!end) {
         if (stop.stop_requested() || std::chrono::steady_clock::now() - begin > longest) {
             child->signalGroup(SIGKILL);
-            found.reason = stop.stop_requested() ? "interrupted" : fmt::format("no answer within {} s", longest.count());
+            found.reason =
+                stop.stop_requested() ? "interrupted" : fmt::format("no answer within {} s", longest.count());
             return found;
         }
         pollfd waiting{child->output(), POLLIN, 0};
         ::poll(&waiting, child->atEnd() ? 0U : 1U, 50);
         end = child->poll();
         text += child->read();
-        if (constexpr std::size_t most = std::size_t{1} << 20; text.size() > most) text.erase(0, text.size() - most); // its last line counts
+        // its last line counts
+        if (constexpr std::size_t most = std::size_t{1} << 20; text.size() > most) text.erase(0, text.size() - most);
     }
     const auto answer = readForeignJson(lastLineOf(text));
     if (!end->good() || !answer.is_object()) {
-        found.reason = fmt::format("it {}{}", end->good() ? "gave no answer" : toText(*end), text.empty() ? "" : ": " + lastLineOf(text));
+        found.reason = fmt::format("it {}{}", end->good() ? "gave no answer" : toText(*end),
+                                   text.empty() ? "" : ": " + lastLineOf(text));
         return found;
     }
     try {
@@ -174,12 +181,18 @@ Result<PythonFound> choosePython(const std::string& named, bool cuda, const std:
 {
     auto places = pythonPlaces(named);
     if (!places) return tl::unexpected(std::move(places.error()));
-    if (places->empty()) return fail(ErrorCode::Unavailable, "there is no python3 on PATH", "install Python with PyTorch, or name one with --python FILE");
+    if (places->empty())
+        return fail(ErrorCode::Unavailable, "there is no python3 on PATH",
+                    "install Python with PyTorch, or name one with --python FILE");
     PythonFound found = askPython(places->front(), stop);
     if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
-    if (!found.usable()) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", found.path, found.reason), found.remedy + "; 'stagewright devices' lists those found");
+    if (!found.usable())
+        return fail(ErrorCode::Unavailable, fmt::format("{}: {}", found.path, found.reason),
+                    found.remedy + "; 'stagewright devices' lists those found");
     if (cuda && (!found.nccl || found.gpus == 0))
-        return fail(ErrorCode::Unavailable, fmt::format("{}: its PyTorch {}", found.path, found.nccl ? "finds no GPU" : "has no NCCL"), "use --backend cpu, or another --python FILE");
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("{}: its PyTorch {}", found.path, found.nccl ? "finds no GPU" : "has no NCCL"),
+                    "use --backend cpu, or another --python FILE");
     return found;
 }
 

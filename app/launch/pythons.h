@@ -25,8 +25,8 @@ struct PythonFound {
     std::string remedy;
 };
 
-// Where to look: what the user named, else $VIRTUAL_ENV/bin/python3 and the python3 of each folder of PATH; relative folders of PATH,
-// the current one too, are skipped. Each file once; symbolic links to one are one.
+// Where to look: what the user named, else $VIRTUAL_ENV/bin/python3 and the python3 of each folder of PATH; relative
+// folders of PATH, the current one too, are skipped. Each file once; symbolic links to one are one.
 struct PythonPlace {
     std::string path;
     std::string origin;
@@ -34,11 +34,12 @@ struct PythonPlace {
 // Usage where `named` is not an executable file, or a bare name that PATH does not have.
 Result<std::vector<PythonPlace>> pythonPlaces(const std::string& named = {});
 
-// Starts it once and asks; a minute at most. It runs in an empty folder, so that nothing of the current one is imported.
+// Starts it once and asks; a minute at most. It runs in an empty folder, so that nothing of the current one is
+// imported.
 PythonFound askPython(const PythonPlace& place, const std::stop_token& stop = {});
 
-// The first place's interpreter, whether named or found. Unavailable, with the reason and what to do, where it has no usable PyTorch:
-// another one is never taken silently.
+// The first place's interpreter, whether named or found. Unavailable, with the reason and what to do, where it has no
+// usable PyTorch: another one is never taken silently.
 Result<PythonFound> choosePython(const std::string& named, bool cuda, const std::stop_token& stop = {});
 
 } // namespace stagewright

@@ -10,14 +10,12 @@ namespace stagewright {
 
 namespace {
 
-bool isControl(char c)
-{
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-}
+bool isControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 bool isHarmless(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_-+./:,@%").find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-+./:,@%").find(c) != std::string_view::npos;
 }
 
 } // namespace
@@ -25,7 +23,9 @@ bool isHarmless(char c)
 std::string shellWord(std::string_view text)
 {
     const bool option = text.starts_with('-'); // no assignment, whatever it is in front of
-    if (!text.empty() && std::all_of(text.begin(), text.end(), [&](char c) { return isHarmless(c) || (option && c == '='); })) return std::string(text);
+    if (!text.empty() &&
+        std::all_of(text.begin(), text.end(), [&](char c) { return isHarmless(c) || (option && c == '='); }))
+        return std::string(text);
     std::string quoted = "'";
     for (const char c : text)
         if (c == '\'')
@@ -52,7 +52,9 @@ std::string shellPath(std::string_view folder)
 std::string whyNotSent(std::string_view text)
 {
     const auto bad = std::find_if(text.begin(), text.end(), isControl);
-    return bad == text.end() ? std::string() : fmt::format("its character {} is a control character (0x{:02x})", bad - text.begin() + 1, static_cast<unsigned char>(*bad));
+    return bad == text.end() ? std::string()
+                             : fmt::format("its character {} is a control character (0x{:02x})", bad - text.begin() + 1,
+                                           static_cast<unsigned char>(*bad));
 }
 
 std::string plainText(std::string_view text, std::size_t most)

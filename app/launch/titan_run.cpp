@@ -79,7 +79,10 @@ std::string newestTraces(const std::string& folder)
 
 class TitanWatch {
 public:
-    TitanWatch(const TitanRun& run, ChildProcess child) : m_run(run), m_child(std::move(child)), m_log(run.folder + "/titan.log", std::ios::binary | std::ios::trunc) {}
+    TitanWatch(const TitanRun& run, ChildProcess child)
+        : m_run(run), m_child(std::move(child)), m_log(run.folder + "/titan.log", std::ios::binary | std::ios::trunc)
+    {
+    }
 
     TitanRunEnd watch(const std::stop_token& stop)
     {
@@ -94,7 +97,8 @@ public:
                 m_out.stopped = failure(fmt::format("TorchTitan said nothing for {:.0f} s", still.count()));
         }
         if (!end) m_child.signalGroup(SIGTERM);
-        for (const auto until = Clock::now() + std::chrono::seconds(2); !m_child.atEnd() && Clock::now() < until;) listen(50);
+        for (const auto until = Clock::now() + std::chrono::seconds(2); !m_child.atEnd() && Clock::now() < until;)
+            listen(50);
         if (!end) m_child.signalGroup(SIGKILL);
         if (!m_begun.empty()) take(m_begun);
         m_out.traces = newestTraces(m_run.folder);
@@ -118,7 +122,8 @@ private:
         m_log << text << std::flush;
         m_begun += text;
         std::size_t begin = 0;
-        for (std::size_t end = 0; (end = m_begun.find('\n', begin)) != std::string::npos; begin = end + 1) take(m_begun.substr(begin, end - begin));
+        for (std::size_t end = 0; (end = m_begun.find('\n', begin)) != std::string::npos; begin = end + 1)
+            take(m_begun.substr(begin, end - begin));
         m_begun.erase(0, begin);
         if (m_begun.size() > longestTitanLine) take(std::exchange(m_begun, {}));
     }
@@ -142,7 +147,8 @@ private:
     {
         std::string lines;
         for (const std::string& line : m_last) lines += "\n    " + line;
-        return {ErrorCode::Failed, what, fmt::format("its log is {}/titan.log{}{}", m_run.folder, lines.empty() ? "" : ", which ends:", lines)};
+        return {ErrorCode::Failed, what,
+                fmt::format("its log is {}/titan.log{}{}", m_run.folder, lines.empty() ? "" : ", which ends:", lines)};
     }
 
     const TitanRun& m_run;
@@ -161,13 +167,17 @@ std::optional<TitanStep> parseTitanLine(const std::string& line)
     const std::string text = withoutColours(line);
     const auto step = numberAfter(text, "step:");
     const auto loss = numberAfter(text, "loss:");
-    if (!step || !loss || !(*step >= 1) || *step > mostSteps || *step != std::floor(*step) || !std::isfinite(*loss)) return std::nullopt;
+    if (!step || !loss || !(*step >= 1) || *step > mostSteps || *step != std::floor(*step) || !std::isfinite(*loss))
+        return std::nullopt;
     return TitanStep{static_cast<int>(*step), *loss};
 }
 
 Result<TitanRunEnd> runTitanJob(const TitanRun& run, const std::stop_token& stop)
 {
-    auto child = ChildProcess::start({{"/bin/sh", run.folder + "/run.sh", run.config}, {{"PYTHON", run.python}, {"STEPS", std::to_string(run.steps)}, {"PYTHONUNBUFFERED", "1"}}, run.folder});
+    auto child =
+        ChildProcess::start({{"/bin/sh", run.folder + "/run.sh", run.config},
+                             {{"PYTHON", run.python}, {"STEPS", std::to_string(run.steps)}, {"PYTHONUNBUFFERED", "1"}},
+                             run.folder});
     if (!child) return tl::unexpected(std::move(child.error()));
     return TitanWatch(run, std::move(*child)).watch(stop);
 }

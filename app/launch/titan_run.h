@@ -1,5 +1,5 @@
-// Running a TorchTitan job of the user's on this computer with a schedule of ours: by the script of its folder (traces/export/torchtitan),
-// watched until it ends.
+// Running a TorchTitan job of the user's on this computer with a schedule of ours: by the script of its folder
+// (traces/export/torchtitan), watched until it ends.
 #pragma once
 
 #include <functional>

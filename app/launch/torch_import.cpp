@@ -29,25 +29,30 @@ std::string differenceOf(const Schedule& sent, const Schedule& ran)
 }
 
 // The one run of the traces, under the schedule's name; a warning where another order ran.
-Result<TorchImport> importOne(const std::string& traces, const Schedule& schedule, bool stopped, const Progress& progress)
+Result<TorchImport> importOne(const std::string& traces, const Schedule& schedule, bool stopped,
+                              const Progress& progress)
 {
     auto imported = importTraces({traces}, {}, progress);
     if (!imported) return tl::unexpected(std::move(imported.error()));
     if (!imported->refused.empty()) return tl::unexpected(std::move(imported->refused.front().error));
     if (imported->runs.size() != 1)
-        return fail(ErrorCode::Failed, fmt::format("folder {}: its traces are {} runs, and one was expected", traces, imported->runs.size()));
+        return fail(ErrorCode::Failed, fmt::format("folder {}: its traces are {} runs, and one was expected", traces,
+                                                   imported->runs.size()));
     TorchImport out;
     ImportedRun& one = imported->runs.front();
     out.run = std::move(one.run);
     Run& run = out.run;
     run.info.name = schedule.name;
     run.info.scheduleName = schedule.name;
-    run.info.createdUnixMs = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    run.info.createdUnixMs =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
     run.info.state = stopped ? RunState::Interrupted : RunState::Complete;
 
     const Schedule sent = withoutCommunication(schedule);
     if (!run.schedule) {
-        out.warning = fmt::format("{}: the order that ran could not be read from the traces: {}", schedule.name, one.notRebuilt);
+        out.warning =
+            fmt::format("{}: the order that ran could not be read from the traces: {}", schedule.name, one.notRebuilt);
     } else if (const std::string difference = differenceOf(sent, *run.schedule); !difference.empty()) {
         out.warning = fmt::format("{}: PyTorch ran another order: {}", schedule.name, difference);
     } else if (run.schedule->name != schedule.name) {
@@ -71,12 +76,14 @@ void describe(Run& run, TextPairs configuration, TextPairs environment)
 
 } // namespace
 
-Result<TorchImport> importTorchJob(const TorchJob& job, const TorchRunEnd& end, const std::string& folder, const Progress& progress)
+Result<TorchImport> importTorchJob(const TorchJob& job, const TorchRunEnd& end, const std::string& folder,
+                                   const Progress& progress)
 {
     auto out = importOne(folder + "/traces", job.schedule, end.stopped.has_value(), progress);
     if (!out) return out;
     Run& run = out->run;
-    describe(run, configurationOf(job), {{"engine", "PyTorch " + end.torch}, {"python", end.python}, {"device", end.device}, {"job", folder}});
+    describe(run, configurationOf(job),
+             {{"engine", "PyTorch " + end.torch}, {"python", end.python}, {"device", end.device}, {"job", folder}});
     Metric loss{"loss", "nats", {}};
     for (int step = 0; step < run.info.steps; ++step) {
         const auto at = static_cast<std::size_t>(job.warmup + step);
@@ -86,15 +93,24 @@ Result<TorchImport> importTorchJob(const TorchJob& job, const TorchRunEnd& end, 
     return out;
 }
 
-Result<TorchImport> importTitanJob(const Schedule& schedule, const TitanRun& titan, const TitanRunEnd& end, const Progress& progress)
+Result<TorchImport> importTitanJob(const Schedule& schedule, const TitanRun& titan, const TitanRunEnd& end,
+                                   const Progress& progress)
 {
     auto out = importOne(end.traces, schedule, end.stopped.has_value(), progress);
     if (!out) return out;
-    TextPairs configuration{{"schedule", schedule.name}, {"ranks", std::to_string(schedule.ranks)}, {"stages", std::to_string(schedule.stages)}, {"microbatches", std::to_string(schedule.microbatches)}, {"engine", "torchtitan"}, {"config", titan.config}, {"unprofiled_steps", std::to_string(end.steps - out->run.info.steps)}};
-    describe(out->run, std::move(configuration), {{"engine", "TorchTitan with PyTorch " + titan.torch}, {"python", titan.python}, {"job", titan.folder}});
+    TextPairs configuration{{"schedule", schedule.name},
+                            {"ranks", std::to_string(schedule.ranks)},
+                            {"stages", std::to_string(schedule.stages)},
+                            {"microbatches", std::to_string(schedule.microbatches)},
+                            {"engine", "torchtitan"},
+                            {"config", titan.config},
+                            {"unprofiled_steps", std::to_string(end.steps - out->run.info.steps)}};
+    describe(out->run, std::move(configuration),
+             {{"engine", "TorchTitan with PyTorch " + titan.torch}, {"python", titan.python}, {"job", titan.folder}});
     Metric loss{"loss", "nats", {}}; // of the last steps, which are traced
     for (int step = end.steps - out->run.info.steps; step < end.steps; ++step)
-        if (step >= 0 && static_cast<std::size_t>(step) < end.losses.size()) loss.values.push_back(end.losses[static_cast<std::size_t>(step)]);
+        if (step >= 0 && static_cast<std::size_t>(step) < end.losses.size())
+            loss.values.push_back(end.losses[static_cast<std::size_t>(step)]);
     if (static_cast<int>(loss.values.size()) == out->run.info.steps) out->run.metrics.push_back(std::move(loss));
     return out;
 }

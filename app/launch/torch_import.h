@@ -18,9 +18,11 @@ struct TorchImport {
 };
 
 // Reads FOLDER/traces. Fails where they are unreadable or are not one run.
-Result<TorchImport> importTorchJob(const TorchJob& job, const TorchRunEnd& end, const std::string& folder, const Progress& progress = {});
+Result<TorchImport> importTorchJob(const TorchJob& job, const TorchRunEnd& end, const std::string& folder,
+                                   const Progress& progress = {});
 
 // The same of a TorchTitan job: its newest traces, with the losses of its log.
-Result<TorchImport> importTitanJob(const Schedule& schedule, const TitanRun& titan, const TitanRunEnd& end, const Progress& progress = {});
+Result<TorchImport> importTitanJob(const Schedule& schedule, const TitanRun& titan, const TitanRunEnd& end,
+                                   const Progress& progress = {});
 
 } // namespace stagewright

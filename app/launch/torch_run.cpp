@@ -33,7 +33,8 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr Seconds longestSilence{15}; // a rank says that it lives every second
 constexpr Seconds slowWork{120};      // at least this is granted for loading PyTorch and for writing traces
-constexpr Seconds endsTogether{0.4};  // how long after the first rank's end the others' ends are awaited, to tell cause from effect
+// how long after the first rank's end the others' ends are awaited, to tell cause from effect
+constexpr Seconds endsTogether{0.4};
 constexpr Seconds stopsWithin{10};
 constexpr std::size_t lastLines = 5;
 constexpr std::size_t longestLine = 1 << 16; // longer ones are cut
@@ -47,13 +48,17 @@ int freePort()
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
-    const bool bound = ::bind(probe, reinterpret_cast<sockaddr*>(&address), size) == 0 && ::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+    const bool bound = ::bind(probe, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                       ::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size) == 0;
     ::close(probe);
     return bound ? ntohs(address.sin_port) : 0;
 }
 
 struct Rank {
-    Rank(ChildProcess aChild, int aNumber, const std::string& logPath) : child(std::move(aChild)), number(aNumber), logName(logPath), log(logPath, std::ios::binary | std::ios::trunc) {}
+    Rank(ChildProcess aChild, int aNumber, const std::string& logPath)
+        : child(std::move(aChild)), number(aNumber), logName(logPath), log(logPath, std::ios::binary | std::ios::trunc)
+    {
+    }
 
     ChildProcess child;
     int number;
@@ -80,14 +85,19 @@ public:
     {
         std::error_code error;
         fs::create_directories(fs::path(m_run.folder) / "logs", error);
-        if (error) return fail(ErrorCode::Failed, fmt::format("folder {}: {}", m_run.folder, error.message()), "choose another folder with --job");
+        if (error)
+            return fail(ErrorCode::Failed, fmt::format("folder {}: {}", m_run.folder, error.message()),
+                        "choose another folder with --job");
         const int port = freePort();
-        if (port == 0) return fail(ErrorCode::Failed, fmt::format("no free port on 127.0.0.1: {}", std::strerror(errno)));
+        if (port == 0)
+            return fail(ErrorCode::Failed, fmt::format("no free port on 127.0.0.1: {}", std::strerror(errno)));
         for (int rank = 0; rank < m_run.ranks; ++rank) {
             TorchRankCommand command = rankCommand(rank, port);
-            auto child = ChildProcess::start({std::move(command.arguments), std::move(command.variables), m_run.folder});
+            auto child =
+                ChildProcess::start({std::move(command.arguments), std::move(command.variables), m_run.folder});
             if (!child) return tl::unexpected(std::move(child.error()));
-            m_ranks.push_back(std::make_unique<Rank>(std::move(*child), rank, fmt::format("{}/logs/rank{}.log", m_run.folder, rank)));
+            m_ranks.push_back(
+                std::make_unique<Rank>(std::move(*child), rank, fmt::format("{}/logs/rank{}.log", m_run.folder, rank)));
         }
         return {};
     }
@@ -117,7 +127,16 @@ private:
         if (nodes == 1) return torchRankCommand(m_run.python, place);
         place.master = m_run.nodes.front();
         TorchRankCommand command = torchRankCommand(m_run.python, place);
-        const std::vector<std::string> srun{programOnPath("srun"), "--nodes=1", "--ntasks=1", "--nodelist=" + m_run.nodes[static_cast<std::size_t>(node)], "--overlap", "--mpi=none", "--unbuffered", "--quiet", "--chdir=" + m_run.folder, "--"};
+        const std::vector<std::string> srun{programOnPath("srun"),
+                                            "--nodes=1",
+                                            "--ntasks=1",
+                                            "--nodelist=" + m_run.nodes[static_cast<std::size_t>(node)],
+                                            "--overlap",
+                                            "--mpi=none",
+                                            "--unbuffered",
+                                            "--quiet",
+                                            "--chdir=" + m_run.folder,
+                                            "--"};
         command.arguments.insert(command.arguments.begin(), srun.begin(), srun.end());
         return command;
     }
@@ -146,7 +165,8 @@ private:
         rank.heard = Clock::now();
         rank.begun += text;
         std::size_t begin = 0;
-        for (std::size_t end = 0; (end = rank.begun.find('\n', begin)) != std::string::npos; begin = end + 1) take(rank, rank.begun.substr(begin, end - begin));
+        for (std::size_t end = 0; (end = rank.begun.find('\n', begin)) != std::string::npos; begin = end + 1)
+            take(rank, rank.begun.substr(begin, end - begin));
         rank.begun.erase(0, begin);
         if (rank.begun.size() > longestLine) take(rank, std::exchange(rank.begun, {}));
         rank.log << std::flush;
@@ -164,7 +184,8 @@ private:
         }
         switch (event->kind) {
         case TorchEvent::Kind::Beat:
-            if (event->step != rank.step || event->ops != rank.ops || event->where != rank.where) m_lastProgress = Clock::now();
+            if (event->step != rank.step || event->ops != rank.ops || event->where != rank.where)
+                m_lastProgress = Clock::now();
             rank.step = event->step;
             rank.ops = event->ops;
             rank.where = event->where;
@@ -232,10 +253,14 @@ private:
         const Rank* worst = nullptr;
         for (const auto& rank : m_ranks)
             if (blame(*rank) > (worst ? blame(*worst) : 0)) worst = rank.get();
-        if (worst) m_out.stopped = failure(*worst, worst->error ? fmt::format("failed {}: {}", worst->error->where, worst->error->message) : toText(*worst->end));
+        if (worst)
+            m_out.stopped =
+                failure(*worst, worst->error ? fmt::format("failed {}: {}", worst->error->where, worst->error->message)
+                                             : toText(*worst->end));
     }
 
-    // How likely a rank is the cause: killed, an error of its own, gone without a word, an error that another's end caused.
+    // How likely a rank is the cause: killed, an error of its own, gone without a word, an error that another's end
+    // caused.
     static int blame(const Rank& rank)
     {
         if (!rank.end || rank.done) return 0;
@@ -252,21 +277,29 @@ private:
             if (rank->end) continue;
             const Seconds limit = isSlow(*rank) ? std::max(timeout, slowWork) : std::min(timeout, longestSilence);
             if (const Seconds silent = now - rank->heard; silent > limit) {
-                m_out.stopped = failure(*rank, fmt::format("gave no sign of life for {:.0f} s, {}", silent.count(), placeOf(*rank)));
+                m_out.stopped = failure(
+                    *rank, fmt::format("gave no sign of life for {:.0f} s, {}", silent.count(), placeOf(*rank)));
                 return;
             }
         }
-        const bool slow = std::any_of(m_ranks.begin(), m_ranks.end(), [](const auto& rank) { return !rank->end && isSlow(*rank); });
+        const bool slow =
+            std::any_of(m_ranks.begin(), m_ranks.end(), [](const auto& rank) { return !rank->end && isSlow(*rank); });
         if (const Seconds still = now - m_lastProgress; still > (slow ? std::max(timeout, slowWork) : timeout)) {
             // Ranks between ops wait for messages; the one within an op is the one that they wait for.
-            const auto inside = std::find_if(m_ranks.begin(), m_ranks.end(), [](const auto& rank) { return !rank->end && rank->where.starts_with("in "); });
-            const Rank& stuck = inside != m_ranks.end() ? **inside : **std::min_element(m_ranks.begin(), m_ranks.end(), [](const auto& a, const auto& b) {
-                return std::pair(a->step, a->ops) < std::pair(b->step, b->ops);
+            const auto inside = std::find_if(m_ranks.begin(), m_ranks.end(), [](const auto& rank) {
+                return !rank->end && rank->where.starts_with("in ");
             });
+            const Rank& stuck =
+                inside != m_ranks.end()
+                    ? **inside
+                    : **std::min_element(m_ranks.begin(), m_ranks.end(), [](const auto& a, const auto& b) {
+                          return std::pair(a->step, a->ops) < std::pair(b->step, b->ops);
+                      });
             std::string others;
             for (const auto& rank : m_ranks)
                 if (rank.get() != &stuck) others += fmt::format("; rank {} is {}", rank->number, placeOf(*rank));
-            m_out.stopped = failure(stuck, fmt::format("made no progress for {:.0f} s, {}{}", still.count(), placeOf(stuck), others));
+            m_out.stopped = failure(
+                stuck, fmt::format("made no progress for {:.0f} s, {}{}", still.count(), placeOf(stuck), others));
         }
     }
 
@@ -278,7 +311,8 @@ private:
     {
         std::string lines;
         for (const std::string& line : rank.last) lines += "\n    " + line;
-        return {ErrorCode::Failed, fmt::format("rank {} {}", rank.number, what), fmt::format("its log is {}{}{}", rank.logName, lines.empty() ? "" : ", which ends:", lines)};
+        return {ErrorCode::Failed, fmt::format("rank {} {}", rank.number, what),
+                fmt::format("its log is {}{}{}", rank.logName, lines.empty() ? "" : ", which ends:", lines)};
     }
 
     // What a rank wrote without an end of line.

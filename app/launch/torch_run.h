@@ -1,4 +1,5 @@
-// Running a job folder of PyTorch: one process a rank, on this computer or on the nodes of a Slurm job, watched until all have ended.
+// Running a job folder of PyTorch: one process a rank, on this computer or on the nodes of a Slurm job, watched until
+// all have ended.
 #pragma once
 
 #include <functional>
@@ -16,9 +17,11 @@ struct TorchRun {
     std::string python; // absolute path of an interpreter or of a program that acts as one
     std::string folder; // of the job, absolute
     int ranks = 1;
-    std::vector<std::string> nodes{}; // of a Slurm job: srun starts as many on each, neighbours together; the folder is on all. Empty: all here
+    // of a Slurm job: srun starts as many on each, neighbours together; the folder is on all. Empty: all here
+    std::vector<std::string> nodes{};
     int warmup = 0;
-    double timeoutSeconds = 120;                      // without progress; loading PyTorch and writing traces have 120 s at least
+    // without progress; loading PyTorch and writing traces have 120 s at least
+    double timeoutSeconds = 120;
     std::function<void(const TorchEvent&)> onEvent{}; // on the calling thread; Ready, Step and Check
 };
 
@@ -28,9 +31,9 @@ struct TorchRunEnd {
     std::vector<Nanos> stepTimes;
     std::string torch, python, device; // of rank 0
     bool traces = false;               // every rank wrote one
-    // Why it ended early. Cancelled: on request, between two steps where that took no longer than 10 s: the steps before are traced.
-    // Failed: a rank ended, made no sign of life for 15 s, or no rank made progress for the time-out; it names the rank, what it did
-    // and its log's last lines. All other ranks have been ended.
+    // Why it ended early. Cancelled: on request, between two steps where that took no longer than 10 s: the steps
+    // before are traced. Failed: a rank ended, made no sign of life for 15 s, or no rank made progress for the
+    // time-out; it names the rank, what it did and its log's last lines. All other ranks have been ended.
     std::optional<Error> stopped;
 };
 

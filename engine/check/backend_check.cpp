@@ -10,7 +10,8 @@ namespace stagewright {
 
 namespace {
 
-Result<std::unique_ptr<Replay>> undividedOn(const TrainingOptions& options, const std::shared_ptr<const CheckedSchedule>& undivided)
+Result<std::unique_ptr<Replay>> undividedOn(const TrainingOptions& options,
+                                            const std::shared_ptr<const CheckedSchedule>& undivided)
 {
     Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
     if (!backend) return tl::unexpected(std::move(backend.error()));
@@ -19,17 +20,16 @@ Result<std::unique_ptr<Replay>> undividedOn(const TrainingOptions& options, cons
 
 } // namespace
 
-double narrowGradientTolerance(int layers)
-{
-    return 3.0 / 512 * std::sqrt(24.0 * layers);
-}
+double narrowGradientTolerance(int layers) { return 3.0 / 512 * std::sqrt(24.0 * layers); }
 
-Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int microbatches, int steps, const std::stop_token& stop)
+Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int microbatches, int steps,
+                                         const std::stop_token& stop)
 {
     TrainingOptions device = options;
     device.stageLayers.clear();
-    // At one rate a wider model moves further away with every step, and two trainings that differ in rounding go ways of their own; the
-    // rate that moves every width alike falls with the width (Tensor Programs V, arXiv 2203.03466, table 3).
+    // At one rate a wider model moves further away with every step, and two trainings that differ in rounding go ways
+    // of their own; the rate that moves every width alike falls with the width (Tensor Programs V, arXiv 2203.03466,
+    // table 3).
     constexpr double widestAtFullRate = 64;
     device.optimizer.learningRate *= std::min(1.0, widestAtFullRate / device.model.hidden);
     TrainingOptions host = device;
@@ -46,10 +46,12 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
     result.backend = options.backend;
     result.precision = traitsOf(options.backend).settled(options.device.precision);
     result.steps = steps;
-    result.gradientTolerance = result.precision == Precision::Bf16 ? narrowGradientTolerance(options.model.layers) : result.precision == Precision::Tf32 ? 1e-2
-                                                                                                                                                         : 1e-4;
-    result.lossTolerance = result.precision == Precision::Bf16 ? 2e-2 : result.precision == Precision::Tf32 ? 1e-2
-                                                                                                            : 1e-4;
+    result.gradientTolerance = result.precision == Precision::Bf16   ? narrowGradientTolerance(options.model.layers)
+                               : result.precision == Precision::Tf32 ? 1e-2
+                                                                     : 1e-4;
+    result.lossTolerance = result.precision == Precision::Bf16   ? 2e-2
+                           : result.precision == Precision::Tf32 ? 1e-2
+                                                                 : 1e-4;
     for (int step = 0; step < steps; ++step) {
         Result<double> loss = (*mine)->step(stop);
         if (!loss) return tl::unexpected(std::move(loss.error()));
@@ -57,7 +59,8 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
         if (!expected) return tl::unexpected(std::move(expected.error()));
         const double apart = std::abs(*loss - *expected) / std::abs(*expected);
         result.lossError = apart <= result.lossError ? result.lossError : apart; // NaN stays
-        if (step > 0) continue;                                                  // later gradients are of weights that differ already
+        // later gradients are of weights that differ already
+        if (step > 0) continue;
         const auto names = (*mine)->parameterNames();
         for (std::size_t i = 0; i < names.front().size(); ++i) {
             Difference difference;

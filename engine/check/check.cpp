@@ -33,7 +33,8 @@ double orderToleranceOf(const TrainingOptions& options)
     default: return 1e-1; // activations of 8 bits
     }
 }
-// An optimizer step that was rolled back leaves the weights a rounding error away: what gradients may differ by afterwards.
+// An optimizer step that was rolled back leaves the weights a rounding error away: what gradients may differ by
+// afterwards.
 constexpr double rollbackTolerance = 1e-4;
 
 bool weightsInMicrobatchOrder(const Schedule& schedule)
@@ -64,8 +65,7 @@ Result<Difference> againstUndivided(const Schedule& schedule, const Replay& repl
     std::map<std::string, const std::vector<float>*> byName;
     const auto names = replay.parameterNames();
     for (std::size_t stage = 0; stage < names.size(); ++stage) {
-        for (std::size_t i = 0; i < names[stage].size(); ++i)
-            byName[names[stage][i]] = &replay.gradients()[stage][i];
+        for (std::size_t i = 0; i < names[stage].size(); ++i) byName[names[stage][i]] = &replay.gradients()[stage][i];
     }
     Difference difference;
     const auto wholeNames = (*reference)->parameterNames();
@@ -103,7 +103,8 @@ bool weightsAgree(Training& training, const Replay& replay)
         const std::vector<ParameterView> trained = training.parameters(stage);
         const std::vector<ParameterView> replayed = replay.parameters(stage);
         for (std::size_t i = 0; i < trained.size(); ++i)
-            if (trained[i].value.size() != replayed[i].value.size() || std::memcmp(trained[i].value.data(), replayed[i].value.data(), trained[i].value.size_bytes()) != 0)
+            if (trained[i].value.size() != replayed[i].value.size() ||
+                std::memcmp(trained[i].value.data(), replayed[i].value.data(), trained[i].value.size_bytes()) != 0)
                 return false;
         if (trained.size() != replayed.size()) return false;
     }
@@ -129,7 +130,8 @@ std::string noteOf(const CheckResult& result, const Difference& whole, const std
     if (!result.gradientsEqual && exact) return "gradients differ from the one-rank replay";
     if (!result.lossesEqual && exact) return "losses differ from the one-rank replay";
     if (!result.repeatEqual) return "a second run gives different bits";
-    const std::string reference = result.partial ? "the undivided model over each layer's contributors" : "the undivided model";
+    const std::string reference =
+        result.partial ? "the undivided model over each layer's contributors" : "the undivided model";
     std::string text = whole.equal ? fmt::format("equal to {} bit for bit", reference)
                                    : fmt::format("{:.1e} from {} ({})", whole.error, reference,
                                                  other.empty() ? "bit for bit was expected" : other);
@@ -158,15 +160,11 @@ void Difference::add(std::span<const float> a, std::span<const float> b)
         distance = apart <= distance ? distance : apart; // NaN stays
         size = std::max(size, std::abs(static_cast<double>(b[i])));
     }
-    const double relative = distance == 0 ? 0 : size > 0 ? distance / size
-                                                         : std::numeric_limits<double>::infinity();
+    const double relative = distance == 0 ? 0 : size > 0 ? distance / size : std::numeric_limits<double>::infinity();
     error = std::isnan(relative) ? std::numeric_limits<double>::infinity() : std::max(error, relative);
 }
 
-bool sameBits(double a, double b)
-{
-    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
+bool sameBits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 
 Difference compareGradients(const std::vector<std::vector<float>>& training,
                             const std::vector<std::vector<std::vector<float>>>& reference)
@@ -190,7 +188,8 @@ TrainingOptions clockedOptions(const TrainingOptions& options, int training)
     TrainingOptions clocked = options;
     if (training > 0) clocked.job = nullptr;
     const bool wallOnly = options.channels.sends == SendMode::Rendezvous || options.channels.limited();
-    if (clocked.clock == ClockMode::Auto) clocked.clock = training == 0 || wallOnly ? ClockMode::Wall : ClockMode::Virtual;
+    if (clocked.clock == ClockMode::Auto)
+        clocked.clock = training == 0 || wallOnly ? ClockMode::Wall : ClockMode::Virtual;
     return clocked;
 }
 
@@ -199,22 +198,21 @@ CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& optio
     CheckResult result;
     result.schedule = schedule.name;
     result.backend = options.backend;
-    result.shape =
-        fmt::format("p={} m={} v={}{}", schedule.pipelineRanks(), schedule.microbatches, schedule.stages / schedule.pipelineRanks(),
-                    schedule.replicas > 1 ? fmt::format(" r={}", schedule.replicas) : std::string());
+    result.shape = fmt::format("p={} m={} v={}{}", schedule.pipelineRanks(), schedule.microbatches,
+                               schedule.stages / schedule.pipelineRanks(),
+                               schedule.replicas > 1 ? fmt::format(" r={}", schedule.replicas) : std::string());
     result.weights = schedule.weights;
     result.gradientsEqual = result.lossesEqual = result.repeatEqual = result.orderEqual = result.copiesEqual = true;
     return result;
 }
 
-bool serves(const TrainingOptions& options)
-{
-    return options.job && options.job->index() != 0;
-}
+bool serves(const TrainingOptions& options) { return options.job && options.job->index() != 0; }
 
-Result<CheckResult> servedCheck(std::span<const std::unique_ptr<Training>> trainings, const Schedule& schedule, const TrainingOptions& options)
+Result<CheckResult> servedCheck(std::span<const std::unique_ptr<Training>> trainings, const Schedule& schedule,
+                                const TrainingOptions& options)
 {
-    if (Result<void> served = serveTrainings(trainings, *options.job); !served) return tl::unexpected(std::move(served.error()));
+    if (Result<void> served = serveTrainings(trainings, *options.job); !served)
+        return tl::unexpected(std::move(served.error()));
     CheckResult result = checkResultOf(schedule, options);
     result.passed = true; // as far as is known here
     return result;
@@ -241,17 +239,19 @@ Result<std::shared_ptr<const CheckedSchedule>> checkedUndivided(int microbatches
     return CheckedSchedule::of(undividedSchedule(microbatches));
 }
 
-Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps,
-                                  const std::stop_token& stop)
+Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
+                                  int steps, const std::stop_token& stop)
 {
     TrainingOptions agreed = options;
-    if (Result<void> all = agreeOnOptions(agreed, checked->compute().ranks); !all) return tl::unexpected(std::move(all.error()));
+    if (Result<void> all = agreeOnOptions(agreed, checked->compute().ranks); !all)
+        return tl::unexpected(std::move(all.error()));
     agreed.clock = options.clock;
-    return checkSchedule(checked, agreed, steps, stop, [&agreed] { return makeBackend(agreed.backend, agreed.device); });
+    return checkSchedule(checked, agreed, steps, stop,
+                         [&agreed] { return makeBackend(agreed.backend, agreed.device); });
 }
 
-Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps,
-                                  const std::stop_token& stop, const BackendMaker& makeBackend)
+Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
+                                  int steps, const std::stop_token& stop, const BackendMaker& makeBackend)
 {
     if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps; a check needs at least 1", steps));
     const Schedule& schedule = checked->compute();
@@ -262,7 +262,8 @@ Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& 
     for (int i = 0; i < 2; ++i) {
         Result<std::unique_ptr<Backend>> backend = makeBackend();
         if (!backend) return tl::unexpected(std::move(backend.error()));
-        Result<std::unique_ptr<Training>> training = createTraining(checked, clockedOptions(options, i), std::move(*backend));
+        Result<std::unique_ptr<Training>> training =
+            createTraining(checked, clockedOptions(options, i), std::move(*backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));
@@ -297,7 +298,8 @@ Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& 
             outcomes.push_back(std::move(*outcome));
         }
         if (synchronous) {
-            if (auto stepped = synchronous->after(*trainings[0], stop); !stepped) return tl::unexpected(std::move(stepped.error()));
+            if (auto stepped = synchronous->after(*trainings[0], stop); !stepped)
+                return tl::unexpected(std::move(stepped.error()));
             result.deviation = synchronous->deviation();
         }
         const std::vector<std::vector<float>> gradients = trainings[0]->lastGradients();
@@ -306,8 +308,7 @@ Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& 
         result.gradientsEqual = result.gradientsEqual && difference.equal;
         Difference repeat;
         const std::vector<std::vector<float>> again = trainings[1]->lastGradients();
-        for (std::size_t stage = 0; stage < gradients.size(); ++stage)
-            repeat.add(again[stage], gradients[stage]);
+        for (std::size_t stage = 0; stage < gradients.size(); ++stage) repeat.add(again[stage], gradients[stage]);
         result.repeatEqual = result.repeatEqual && repeat.equal && sameBits(outcomes[0].loss, outcomes[1].loss);
         result.lossesEqual = result.lossesEqual && sameBits(outcomes[0].loss, *reference);
         lossesNear = lossesNear && std::abs(outcomes[0].loss - *reference) <= rollbackTolerance * std::abs(*reference);
@@ -317,18 +318,23 @@ Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& 
         result.rollbacks += outcomes[0].rollbacks;
         result.loss = outcomes[0].loss;
         result.referenceLoss = *reference;
-        if (step == 0 && options.replicaSamples.empty()) { // later steps start from weights that may differ by roundings
-            Result<Difference> apart = synchronous ? againstContributors(schedule, **replay, options, makeBackend) : againstUndivided(schedule, **replay, options, makeBackend, stop);
+        // later steps start from weights that may differ by roundings
+        if (step == 0 && options.replicaSamples.empty()) {
+            Result<Difference> apart = synchronous ? againstContributors(schedule, **replay, options, makeBackend)
+                                                   : againstUndivided(schedule, **replay, options, makeBackend, stop);
             if (!apart) return tl::unexpected(std::move(apart.error()));
             whole = *apart;
         }
     }
-    const std::string other = options.replicaSamples.empty() ? otherSums(schedule, *plan) : "not compared: microbatches of several sizes";
+    const std::string other =
+        options.replicaSamples.empty() ? otherSums(schedule, *plan) : "not compared: microbatches of several sizes";
     const bool wholeHolds = other.empty() ? whole.equal : whole.error <= orderToleranceOf(options);
-    const bool replayHolds = result.rollbacks > 0 && !plan->shared ? result.gradientError <= rollbackTolerance && lossesNear
-                                                                   : result.gradientsEqual && result.lossesEqual;
+    const bool replayHolds = result.rollbacks > 0 && !plan->shared
+                                 ? result.gradientError <= rollbackTolerance && lossesNear
+                                 : result.gradientsEqual && result.lossesEqual;
     result.note = noteOf(result, whole, other);
-    result.passed = replayHolds && result.repeatEqual && result.orderEqual && result.copiesEqual && result.weightsEqual && wholeHolds;
+    result.passed = replayHolds && result.repeatEqual && result.orderEqual && result.copiesEqual &&
+                    result.weightsEqual && wholeHolds;
     return result;
 }
 

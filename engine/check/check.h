@@ -1,4 +1,5 @@
-// checkSchedule(): a training against its one-rank replay; and what the checks of synchronous and asynchronous schedules share.
+// checkSchedule(): a training against its one-rank replay; and what the checks of synchronous and asynchronous
+// schedules share.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,8 @@
 
 namespace stagewright {
 
-// The truth of training: gradients and losses of a one-rank replay that accumulates each stage's weight gradients in the
-// schedule's own order (docs/numbers.md, "gradient_error").
+// The truth of training: gradients and losses of a one-rank replay that accumulates each stage's weight gradients in
+// the schedule's own order (docs/numbers.md, "gradient_error").
 struct CheckResult {
     std::string schedule;
     std::string backend;
@@ -31,21 +32,23 @@ struct CheckResult {
     int rollbacks = 0;                // optimizer steps rolled back: then equality is up to their rounding (1e-4)
     WeightRule weights = WeightRule::Synchronous;
     bool partial = false; // replicas go back to different layers
-    double deviation = 0; // asynchronous schedules and partial backward: of their weights from those of synchronous training
+    // asynchronous schedules and partial backward: of their weights from those of synchronous training
+    double deviation = 0;
     double referenceLoss = 0;
     double loss = 0;
     std::string note;
     bool passed = false;
 };
-Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, const std::stop_token& stop);
+Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
+                                  int steps, const std::stop_token& stop);
 
 // Creates a new backend on each call: a check needs several.
 using BackendMaker = std::function<Result<std::unique_ptr<Backend>>()>;
-Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps,
-                                  const std::stop_token& stop, const BackendMaker& makeBackend);
+Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
+                                  int steps, const std::stop_token& stop, const BackendMaker& makeBackend);
 
 struct Difference {
-    double error = 0;  // largest ‖a−b‖∞ / ‖b‖∞ over tensors; infinite where sizes differ or NaN is among them
+    double error = 0; // largest ‖a−b‖∞ / ‖b‖∞ over tensors; infinite where sizes differ or NaN is among them
     bool equal = true; // bit for bit
 
     void add(std::span<const float> a, std::span<const float> b);
@@ -57,16 +60,19 @@ bool sameBits(double a, double b);
 Difference compareGradients(const std::vector<std::vector<float>>& training,
                             const std::vector<std::vector<std::vector<float>>>& reference);
 
-// Of a check whose first training has its ranks in several processes: in those that do not lead there is nothing but to serve it. The
-// result says nothing there.
+// Of a check whose first training has its ranks in several processes: in those that do not lead there is nothing but to
+// serve it. The result says nothing there.
 bool serves(const TrainingOptions& options);
-Result<CheckResult> servedCheck(std::span<const std::unique_ptr<Training>> trainings, const Schedule& schedule, const TrainingOptions& options);
+Result<CheckResult> servedCheck(std::span<const std::unique_ptr<Training>> trainings, const Schedule& schedule,
+                                const TrainingOptions& options);
 
-// The options of the first and the second training of a check; of ranks in processes only the first is. Where the check may choose the clock, one runs on the
-// wall clock and one on the virtual clock: the bits may depend on neither, and idle cores are not needed.
+// The options of the first and the second training of a check; of ranks in processes only the first is. Where the check
+// may choose the clock, one runs on the wall clock and one on the virtual clock: the bits may depend on neither, and
+// idle cores are not needed.
 TrainingOptions clockedOptions(const TrainingOptions& options, int training);
 
-// The undivided model on one rank: F and B of one microbatch after the other. A schedule of its own, checked like any other.
+// The undivided model on one rank: F and B of one microbatch after the other. A schedule of its own, checked like any
+// other.
 Schedule undividedSchedule(int microbatches);
 Result<std::shared_ptr<const CheckedSchedule>> checkedUndivided(int microbatches);
 

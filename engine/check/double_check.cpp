@@ -29,7 +29,9 @@ ModelConfig cut(ModelConfig model, int samples)
 {
     model.layers = std::min(model.layers, 3);
     while (productsOf(model, samples) > mostProducts && model.sequence > 16) model.sequence /= 2;
-    while (productsOf(model, samples) > mostProducts && model.hidden / model.heads > 8 && model.hidden % (2 * model.heads) == 0) model.hidden /= 2;
+    while (productsOf(model, samples) > mostProducts && model.hidden / model.heads > 8 &&
+           model.hidden % (2 * model.heads) == 0)
+        model.hidden /= 2;
     while (productsOf(model, samples) > mostProducts && model.heads > 1) {
         model.hidden = model.hidden / model.heads * (model.heads / 2);
         model.heads /= 2;

@@ -36,8 +36,9 @@ double DoubleModel::run(const std::vector<std::uint8_t>& tokens, const std::vect
     Values stream(rows * width);
     for (std::size_t row = 0; row < rows; ++row)
         for (std::size_t i = 0; i < width; ++i)
-            stream[row * width + i] = parameters.at("embedding.token")[tokens[row] * width + i] +
-                                      parameters.at("embedding.position")[row % static_cast<std::size_t>(sequence) * width + i];
+            stream[row * width + i] =
+                parameters.at("embedding.token")[tokens[row] * width + i] +
+                parameters.at("embedding.position")[row % static_cast<std::size_t>(sequence) * width + i];
     std::vector<Kept> kept(static_cast<std::size_t>(layers));
     for (int layer = 0; layer < layers; ++layer) forward(layer, kept[static_cast<std::size_t>(layer)], stream);
     // Head: norm, logits, softmax, loss; and straight back.
@@ -60,12 +61,14 @@ double DoubleModel::run(const std::vector<std::uint8_t>& tokens, const std::vect
     for (std::size_t row = 0; row < rows; ++row)
         for (std::size_t i = 0; i < width; ++i) {
             gradients["embedding.token"][tokens[row] * width + i] += grad[row * width + i];
-            gradients["embedding.position"][row % static_cast<std::size_t>(sequence) * width + i] += grad[row * width + i];
+            gradients["embedding.position"][row % static_cast<std::size_t>(sequence) * width + i] +=
+                grad[row * width + i];
         }
     return loss;
 }
 
-DoubleModel::Values DoubleModel::linear(const std::string& weight, const std::string& bias, const Values& in, std::size_t rows, std::size_t inputs, std::size_t outputs) const
+DoubleModel::Values DoubleModel::linear(const std::string& weight, const std::string& bias, const Values& in,
+                                        std::size_t rows, std::size_t inputs, std::size_t outputs) const
 {
     const Values& w = parameters.at(weight);
     Values out(rows * outputs);
@@ -77,7 +80,8 @@ DoubleModel::Values DoubleModel::linear(const std::string& weight, const std::st
         }
     return out;
 }
-DoubleModel::Values DoubleModel::linearBack(const std::string& weight, const std::string& bias, const Values& in, const Values& outGrad, std::size_t rows, std::size_t inputs,
+DoubleModel::Values DoubleModel::linearBack(const std::string& weight, const std::string& bias, const Values& in,
+                                            const Values& outGrad, std::size_t rows, std::size_t inputs,
                                             std::size_t outputs)
 {
     const Values& w = parameters.at(weight);
@@ -103,7 +107,8 @@ DoubleModel::Values DoubleModel::norm(const std::string& name, const Values& in)
         double mean = 0, inverse = 0;
         moments(&in[row * width], width, mean, inverse);
         for (std::size_t i = 0; i < width; ++i)
-            out[row * width + i] = (in[row * width + i] - mean) * inverse * parameters.at(name + ".gamma")[i] + parameters.at(name + ".beta")[i];
+            out[row * width + i] = (in[row * width + i] - mean) * inverse * parameters.at(name + ".gamma")[i] +
+                                   parameters.at(name + ".beta")[i];
     }
     return out;
 }
@@ -125,7 +130,8 @@ DoubleModel::Values DoubleModel::normBack(const std::string& name, const Values&
         }
         for (std::size_t i = 0; i < width; ++i) {
             const double x = (in[row * width + i] - mean) * inverse;
-            inGrad[row * width + i] = inverse * (outGrad[row * width + i] * parameters.at(name + ".gamma")[i] - sum / n - x * along / n);
+            inGrad[row * width + i] =
+                inverse * (outGrad[row * width + i] * parameters.at(name + ".gamma")[i] - sum / n - x * along / n);
         }
     }
     return inGrad;
@@ -139,7 +145,9 @@ void DoubleModel::attend(const Values& qkv, Values& out, const Values* outGrad, 
     const auto length = static_cast<std::size_t>(sequence);
     for (std::size_t sample = 0; sample < static_cast<std::size_t>(batch); ++sample)
         for (std::size_t head = 0; head < static_cast<std::size_t>(heads); ++head) {
-            auto at = [&](std::size_t t, std::size_t which, std::size_t i) { return (sample * length + t) * 3 * width + which * width + head * size + i; };
+            auto at = [&](std::size_t t, std::size_t which, std::size_t i) {
+                return (sample * length + t) * 3 * width + which * width + head * size + i;
+            };
             for (std::size_t t = 0; t < length; ++t) {
                 Values p(t + 1);
                 double sum = 0;
@@ -182,33 +190,41 @@ void DoubleModel::forward(int layer, Kept& kept, Values& stream) const
     const std::size_t rows = stream.size() / width;
     kept.before = stream;
     kept.normed1 = norm(nameOf(layer, ".norm1"), stream);
-    kept.qkv = linear(nameOf(layer, ".attention.qkv.weight"), nameOf(layer, ".attention.qkv.bias"), kept.normed1, rows, width, 3 * width);
+    kept.qkv = linear(nameOf(layer, ".attention.qkv.weight"), nameOf(layer, ".attention.qkv.bias"), kept.normed1, rows,
+                      width, 3 * width);
     kept.attended.assign(stream.size(), 0.0);
     attend(kept.qkv, kept.attended, nullptr, nullptr);
-    const Values projected = linear(nameOf(layer, ".attention.project.weight"), nameOf(layer, ".attention.project.bias"), kept.attended, rows, width, width);
+    const Values projected = linear(nameOf(layer, ".attention.project.weight"),
+                                    nameOf(layer, ".attention.project.bias"), kept.attended, rows, width, width);
     for (std::size_t i = 0; i < stream.size(); ++i) stream[i] += projected[i];
     kept.between = stream;
     kept.normed2 = norm(nameOf(layer, ".norm2"), stream);
-    kept.expanded = linear(nameOf(layer, ".mlp.expand.weight"), nameOf(layer, ".mlp.expand.bias"), kept.normed2, rows, width, 4 * width);
+    kept.expanded = linear(nameOf(layer, ".mlp.expand.weight"), nameOf(layer, ".mlp.expand.bias"), kept.normed2, rows,
+                           width, 4 * width);
     kept.active.resize(kept.expanded.size());
     for (std::size_t i = 0; i < kept.active.size(); ++i) kept.active[i] = gelu(kept.expanded[i]);
-    const Values contracted = linear(nameOf(layer, ".mlp.contract.weight"), nameOf(layer, ".mlp.contract.bias"), kept.active, rows, 4 * width, width);
+    const Values contracted = linear(nameOf(layer, ".mlp.contract.weight"), nameOf(layer, ".mlp.contract.bias"),
+                                     kept.active, rows, 4 * width, width);
     for (std::size_t i = 0; i < stream.size(); ++i) stream[i] += contracted[i];
 }
 void DoubleModel::backward(int layer, const Kept& kept, Values& grad)
 {
     const auto width = static_cast<std::size_t>(hidden);
     const std::size_t rows = grad.size() / width;
-    Values inner = linearBack(nameOf(layer, ".mlp.contract.weight"), nameOf(layer, ".mlp.contract.bias"), kept.active, grad, rows, 4 * width, width);
+    Values inner = linearBack(nameOf(layer, ".mlp.contract.weight"), nameOf(layer, ".mlp.contract.bias"), kept.active,
+                              grad, rows, 4 * width, width);
     for (std::size_t i = 0; i < inner.size(); ++i) inner[i] *= geluSlope(kept.expanded[i]);
-    inner = linearBack(nameOf(layer, ".mlp.expand.weight"), nameOf(layer, ".mlp.expand.bias"), kept.normed2, inner, rows, width, 4 * width);
+    inner = linearBack(nameOf(layer, ".mlp.expand.weight"), nameOf(layer, ".mlp.expand.bias"), kept.normed2, inner,
+                       rows, width, 4 * width);
     inner = normBack(nameOf(layer, ".norm2"), kept.between, inner);
     for (std::size_t i = 0; i < grad.size(); ++i) grad[i] += inner[i];
-    inner = linearBack(nameOf(layer, ".attention.project.weight"), nameOf(layer, ".attention.project.bias"), kept.attended, grad, rows, width, width);
+    inner = linearBack(nameOf(layer, ".attention.project.weight"), nameOf(layer, ".attention.project.bias"),
+                       kept.attended, grad, rows, width, width);
     Values qkvGrad(kept.qkv.size());
     Values unused;
     attend(kept.qkv, unused, &inner, &qkvGrad);
-    inner = linearBack(nameOf(layer, ".attention.qkv.weight"), nameOf(layer, ".attention.qkv.bias"), kept.normed1, qkvGrad, rows, width, 3 * width);
+    inner = linearBack(nameOf(layer, ".attention.qkv.weight"), nameOf(layer, ".attention.qkv.bias"), kept.normed1,
+                       qkvGrad, rows, width, 3 * width);
     inner = normBack(nameOf(layer, ".norm1"), kept.before, inner);
     for (std::size_t i = 0; i < grad.size(); ++i) grad[i] += inner[i];
 }

@@ -1,5 +1,6 @@
-// The model of docs/model.md once more: forward and backward in double precision by plain loops, as a reference for the engine's loss and
-// gradients. It takes parameters by name and bytes, and shares no code with the engine. O(rows · parameters) and one thread: for small models.
+// The model of docs/model.md once more: forward and backward in double precision by plain loops, as a reference for the
+// engine's loss and gradients. It takes parameters by name and bytes, and shares no code with the engine. O(rows ·
+// parameters) and one thread: for small models.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,10 @@ private:
         Values before, normed1, qkv, attended, between, normed2, expanded, active;
     };
 
-    Values linear(const std::string& weight, const std::string& bias, const Values& in, std::size_t rows, std::size_t inputs, std::size_t outputs) const;
-    Values linearBack(const std::string& weight, const std::string& bias, const Values& in, const Values& outGrad, std::size_t rows, std::size_t inputs,
-                      std::size_t outputs);
+    Values linear(const std::string& weight, const std::string& bias, const Values& in, std::size_t rows,
+                  std::size_t inputs, std::size_t outputs) const;
+    Values linearBack(const std::string& weight, const std::string& bias, const Values& in, const Values& outGrad,
+                      std::size_t rows, std::size_t inputs, std::size_t outputs);
     Values norm(const std::string& name, const Values& in) const;
     Values normBack(const std::string& name, const Values& in, const Values& outGrad);
     // Causal attention of one sample and head; with outGrad also the gradient of qkv.

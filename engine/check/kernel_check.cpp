@@ -38,31 +38,33 @@ std::uint16_t narrowed(float value)
     const auto bits = std::bit_cast<std::uint32_t>(value);
     return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
-float widened(std::uint16_t value)
-{
-    return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16);
-}
+float widened(std::uint16_t value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16); }
 
-std::size_t area(int a, int b)
-{
-    return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
-}
+std::size_t area(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
 
 // One of the two that are compared: puts inputs into its memory, computes, fetches what came out.
 class Side {
 public:
-    Side(LayerMath& computes, Allocator& allocator, Precision precision) : math(computes), m_allocator(allocator), m_narrow(precision == Precision::Bf16) {}
+    Side(LayerMath& computes, Allocator& allocator, Precision precision)
+        : math(computes), m_allocator(allocator), m_narrow(precision == Precision::Bf16)
+    {
+    }
 
     LayerMath& math;
 
     // Inputs, the same on both sides: random, rounded to the precision where they are elements.
-    Elements elements(std::size_t count, float from = -1, float to = 1) { return {put(random(count, from, to, m_narrow), true)}; }
-    float* floats(std::size_t count, float from = -1, float to = 1) { return put(random(count, from, to, false), false); }
+    Elements elements(std::size_t count, float from = -1, float to = 1)
+    {
+        return {put(random(count, from, to, m_narrow), true)};
+    }
+    float* floats(std::size_t count, float from = -1, float to = 1)
+    {
+        return put(random(count, from, to, false), false);
+    }
     const std::uint8_t* bytes(std::size_t count, int below)
     {
         std::vector<std::uint8_t> values(count);
-        for (std::uint8_t& value : values)
-            value = static_cast<std::uint8_t>(m_random() % static_cast<unsigned>(below));
+        for (std::uint8_t& value : values) value = static_cast<std::uint8_t>(m_random() % static_cast<unsigned>(below));
         float* to = take((count + 3) / 4);
         m_allocator.memory().upload(to, values.data(), count);
         return reinterpret_cast<const std::uint8_t*>(to);
@@ -78,8 +80,7 @@ public:
         } else {
             std::vector<std::uint16_t> halves(count);
             m_allocator.memory().download(halves.data(), from, count * 2);
-            for (std::size_t i = 0; i < count; ++i)
-                values[i] = widened(halves[i]);
+            for (std::size_t i = 0; i < count; ++i) values[i] = widened(halves[i]);
         }
         results.push_back(std::move(values));
     }
@@ -111,8 +112,7 @@ private:
             return to;
         }
         std::vector<std::uint16_t> halves;
-        for (const float value : values)
-            halves.push_back(narrowed(value));
+        for (const float value : values) halves.push_back(narrowed(value));
         float* to = take(math.words(values.size()));
         m_allocator.memory().upload(to, halves.data(), halves.size() * 2);
         return to;
@@ -144,8 +144,7 @@ void norms(std::vector<Case>& cases)
                          const ConstElements bias = s.elements(width);
                          const ConstElements gamma = s.elements(width);
                          s.math.layerNorm(rows, width, x, bias, gamma, s.elements(width), normal, deviation, out);
-                         for (const Elements result : {x, normal, out})
-                             s.keepElements(result, area(rows, width));
+                         for (const Elements result : {x, normal, out}) s.keepElements(result, area(rows, width));
                          s.keep(deviation, rows);
                      }});
     cases.push_back({"scale and shift", [](Side& s) {
@@ -164,10 +163,10 @@ void norms(std::vector<Case>& cases)
                          const ConstElements residual = s.elements(area(rows, width));
                          const Elements inputGrad = s.emptyElements(area(rows, width));
                          const layers::ColumnSums sums{s.empty(width), s.empty(width), s.empty(width), s.empty(width)};
-                         s.math.layerNormBackward(rows, width, outGrad, normal, deviation, gamma, residual, inputGrad, sums);
+                         s.math.layerNormBackward(rows, width, outGrad, normal, deviation, gamma, residual, inputGrad,
+                                                  sums);
                          s.keepElements(inputGrad, area(rows, width));
-                         for (const float* sum : {sums.gamma, sums.beta, sums.residual, sums.input})
-                             s.keep(sum, width);
+                         for (const float* sum : {sums.gamma, sums.beta, sums.residual, sums.input}) s.keep(sum, width);
                      }});
 }
 
@@ -254,7 +253,9 @@ void attend(Side& s, const AttentionShape& shape)
 // The number of the first case that streams, as those after it.
 std::size_t attentions(std::vector<Case>& cases)
 {
-    const auto add = [&](const char* name, const AttentionShape& shape) { cases.push_back({name, [shape](Side& s) { attend(s, shape); }}); };
+    const auto add = [&](const char* name, const AttentionShape& shape) {
+        cases.push_back({name, [shape](Side& s) { attend(s, shape); }});
+    };
     add("attention, forward and backward", {batch, tokens, width, heads, 0});
     add("attention of a later slice", {batch, tokens, width, heads, 2 * tokens});
     const std::size_t streamed = cases.size();
@@ -277,7 +278,8 @@ void ends(std::vector<Case>& cases)
                          const ConstElements outGrad = s.elements(area(rows, width));
                          float* tokenGrad = s.floats(area(vocabulary, width));
                          float* positionGrad = s.floats(area(tokens, width));
-                         s.math.embedWeightGrad(batch, tokens, 0, width, vocabulary, bytes, outGrad, tokenGrad, positionGrad);
+                         s.math.embedWeightGrad(batch, tokens, 0, width, vocabulary, bytes, outGrad, tokenGrad,
+                                                positionGrad);
                          s.keep(tokenGrad, area(vocabulary, width));
                          s.keep(positionGrad, area(tokens, width));
                      }});
@@ -304,8 +306,7 @@ void ends(std::vector<Case>& cases)
                          s.math.add(sums);
                          s.keep(sum, sumFloats);
                          std::vector<std::span<const float>> tensors{{more, count}, {columns, width}};
-                         for (std::size_t i = 1; i < manyTensors; ++i)
-                             tensors.emplace_back(more + i, i);
+                         for (std::size_t i = 1; i < manyTensors; ++i) tensors.emplace_back(more + i, i);
                          s.keep(s.math.squareSum(tensors));
                      }});
 }
@@ -336,18 +337,21 @@ void optimizers(std::vector<Case>& cases)
                          s.math.undoAdamW({&tensor, 1}, step);
                          keep(s, tensor);
                      }});
-    cases.push_back({"AdamW on many tensors", [=](Side& s) {
-                         std::vector<layers::TensorStep> tensors;
-                         for (std::size_t i = 1; i < manyTensors; ++i) {
-                             tensors.push_back({3 * i, s.floats(3 * i), s.floats(3 * i), s.floats(3 * i), s.floats(3 * i, 0.1F, 1), {}});
-                             if (s.math.elementBytes() != 4) tensors.back().used = s.emptyElements(3 * i);
-                         }
-                         s.math.adamW(tensors, {3e-3F, 0.9F, 0.95F, 1.5F, 2.0F, 1e-8F, 0.1F, 0.5F});
-                         for (const layers::TensorStep& tensor : tensors) {
-                             s.keep(tensor.value, tensor.count);
-                             tensor.used.data != nullptr ? s.keepElements(tensor.used, tensor.count) : s.keep(tensor.value, tensor.count);
-                         }
-                     }});
+    cases.push_back(
+        {"AdamW on many tensors", [=](Side& s) {
+             std::vector<layers::TensorStep> tensors;
+             for (std::size_t i = 1; i < manyTensors; ++i) {
+                 tensors.push_back(
+                     {3 * i, s.floats(3 * i), s.floats(3 * i), s.floats(3 * i), s.floats(3 * i, 0.1F, 1), {}});
+                 if (s.math.elementBytes() != 4) tensors.back().used = s.emptyElements(3 * i);
+             }
+             s.math.adamW(tensors, {3e-3F, 0.9F, 0.95F, 1.5F, 2.0F, 1e-8F, 0.1F, 0.5F});
+             for (const layers::TensorStep& tensor : tensors) {
+                 s.keep(tensor.value, tensor.count);
+                 tensor.used.data != nullptr ? s.keepElements(tensor.used, tensor.count)
+                                             : s.keep(tensor.value, tensor.count);
+             }
+         }});
     cases.push_back({"SGD, step and undo", [=](Side& s) {
                          const layers::TensorStep tensor = state(s, false);
                          const layers::SgdStep step{3e-3F, 0.9F, 0.1F, 0.5F};
@@ -379,11 +383,11 @@ std::vector<Values> resultsOf(const Case& one, LayerMath& math, Allocator& alloc
 
 double kernelTolerance(Precision precision)
 {
-    return precision == Precision::Bf16 ? 2e-2 : precision == Precision::Tf32 ? 4e-3
-                                                                              : 1e-4;
+    return precision == Precision::Bf16 ? 2e-2 : precision == Precision::Tf32 ? 4e-3 : 1e-4;
 }
 
-Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, const DeviceOptions& options, Precision precision)
+Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, const DeviceOptions& options,
+                                                     Precision precision)
 {
     DeviceOptions wanted = options;
     wanted.precision = precision;
@@ -414,8 +418,7 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
             const auto host = cpu::makeCpuMath(**products);
             const std::vector<Values> reference = resultsOf(cases[i], *host, hostAllocator, precision);
             Difference difference;
-            for (std::size_t k = 0; k < mine.size(); ++k)
-                difference.add(mine[k], reference[k]);
+            for (std::size_t k = 0; k < mine.size(); ++k) difference.add(mine[k], reference[k]);
             const double tolerance = kernelTolerance(precision);
             all.push_back({cases[i].name, difference.error, tolerance, difference.error <= tolerance});
         } catch (const std::exception& e) {

@@ -13,12 +13,14 @@ namespace stagewright {
 
 namespace {
 
-// One undivided model a replica, each with its share of the batch: a schedule of its own, checked once for the replays of it.
+// One undivided model a replica, each with its share of the batch: a schedule of its own, checked once for the replays
+// of it.
 Result<std::shared_ptr<const CheckedSchedule>> undividedReplicas(const Schedule& schedule)
 {
     std::vector<Schedule> each;
     each.reserve(static_cast<std::size_t>(schedule.replicas));
-    for (int replica = 0; replica < schedule.replicas; ++replica) each.push_back(undividedSchedule(replicaSchedule(schedule, replica).microbatches));
+    for (int replica = 0; replica < schedule.replicas; ++replica)
+        each.push_back(undividedSchedule(replicaSchedule(schedule, replica).microbatches));
     auto whole = overReplicas(each);
     if (!whole) return tl::unexpected(std::move(whole.error()));
     return CheckedSchedule::of(std::move(*whole));
@@ -55,7 +57,8 @@ std::map<std::string, std::vector<float>> gradientsOf(Training& training)
         const std::vector<float>& all = flat[static_cast<std::size_t>(stage)];
         for (const ParameterView& parameter : training.parameters(stage)) {
             const std::size_t end = std::min(all.size(), at + parameter.value.size());
-            out[parameter.name].assign(all.begin() + static_cast<std::ptrdiff_t>(std::min(at, end)), all.begin() + static_cast<std::ptrdiff_t>(end));
+            out[parameter.name].assign(all.begin() + static_cast<std::ptrdiff_t>(std::min(at, end)),
+                                       all.begin() + static_cast<std::ptrdiff_t>(end));
             at = end;
         }
     }
@@ -76,8 +79,10 @@ struct Angles {
         }
     }
     double distance() const { return apart == 0 ? 0 : std::sqrt(apart) / std::sqrt(other); }
-    double cosine() const { return own > 0 && other > 0 ? dot / (std::sqrt(own) * std::sqrt(other)) : own == other ? 1
-                                                                                                                   : 0; }
+    double cosine() const
+    {
+        return own > 0 && other > 0 ? dot / (std::sqrt(own) * std::sqrt(other)) : own == other ? 1 : 0;
+    }
 };
 
 } // namespace
@@ -88,7 +93,8 @@ std::string layerNameOf(const std::string& parameter)
     return first.starts_with("layer") ? first.substr(5) : first;
 }
 
-Result<std::unique_ptr<PartialReference>> PartialReference::create(const Schedule& schedule, const TrainingOptions& options, const BackendMaker& makeBackend)
+Result<std::unique_ptr<PartialReference>>
+PartialReference::create(const Schedule& schedule, const TrainingOptions& options, const BackendMaker& makeBackend)
 {
     const auto whole = undividedReplicas(schedule);
     if (!whole) return tl::unexpected(whole.error());
@@ -103,10 +109,7 @@ Result<std::unique_ptr<PartialReference>> PartialReference::create(const Schedul
     return out;
 }
 
-void PartialReference::before(Training& training)
-{
-    m_probe->takeWeights(valuesOf(training));
-}
+void PartialReference::before(Training& training) { m_probe->takeWeights(valuesOf(training)); }
 
 Result<void> PartialReference::after(Training& training, const std::stop_token& stop)
 {
@@ -117,7 +120,8 @@ Result<void> PartialReference::after(Training& training, const std::stop_token& 
     }
     Angles weights;
     const Named trained = valuesOf(training);
-    for (const ParameterView& parameter : m_along->parameters(0)) weights.add(trained.at(parameter.name), parameter.value);
+    for (const ParameterView& parameter : m_along->parameters(0))
+        weights.add(trained.at(parameter.name), parameter.value);
     m_deviation = weights.distance();
     const auto gradients = gradientsOf(training);
     const std::vector<std::vector<std::string>> names = m_probe->parameterNames();
@@ -132,13 +136,15 @@ Result<void> PartialReference::after(Training& training, const std::stop_token& 
     return {};
 }
 
-Result<Difference> againstContributors(const Schedule& schedule, const Replay& replay, const TrainingOptions& options, const BackendMaker& makeBackend)
+Result<Difference> againstContributors(const Schedule& schedule, const Replay& replay, const TrainingOptions& options,
+                                       const BackendMaker& makeBackend)
 {
     try {
         std::map<std::string, const std::vector<float>*> byName;
         const auto names = replay.parameterNames();
         for (std::size_t stage = 0; stage < names.size(); ++stage)
-            for (std::size_t i = 0; i < names[stage].size(); ++i) byName[names[stage][i]] = &replay.gradients()[stage][i];
+            for (std::size_t i = 0; i < names[stage].size(); ++i)
+                byName[names[stage][i]] = &replay.gradients()[stage][i];
         std::vector<int> cuts = options.cuts;
         std::sort(cuts.begin(), cuts.end());
         cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
@@ -152,15 +158,20 @@ Result<Difference> againstContributors(const Schedule& schedule, const Replay& r
             auto memory = (*backend)->openMemory(0, 1, 1);
             if (!memory) return tl::unexpected(std::move(memory.error()).with("reference of the contributors"));
             Allocator allocator(*memory ? **memory : hostMemory());
-            auto model = (*backend)->makeStage(options.model, slices->front(), options.microbatchSize, options.seed, options.optimizer, allocator);
+            auto model = (*backend)->makeStage(options.model, slices->front(), options.microbatchSize, options.seed,
+                                               options.optimizer, allocator);
             if (!model) return tl::unexpected(std::move(model.error()));
-            const PartShapes shape{options.microbatchSize, options.model.sequence, messageWidth(options.model, **backend), {}};
+            const PartShapes shape{
+                options.microbatchSize, options.model.sequence, messageWidth(options.model, **backend), {}};
             const BatchShapes shapes(schedule, shape, {});
             StepData data;
-            data.sample(options.data ? *options.data : *Corpus::builtIn(), options.seed, 0, schedule.microbatches, shapes);
+            data.sample(options.data ? *options.data : *Corpus::builtIn(), options.seed, 0, schedule.microbatches,
+                        shapes);
             std::vector<int> contributed;
             for (int j = 0; j < schedule.microbatches; ++j)
-                if (options.cuts[static_cast<std::size_t>(schedule.replicaOf(schedule.placement.rankOf(0, j)))] <= cuts[i]) contributed.push_back(j);
+                if (options.cuts[static_cast<std::size_t>(schedule.replicaOf(schedule.placement.rankOf(0, j)))] <=
+                    cuts[i])
+                    contributed.push_back(j);
             (*model)->setLossScale(1.0F / static_cast<float>(contributed.size()));
             (*model)->zeroGradients();
             std::vector<std::uint8_t> tokens, targets;
@@ -171,8 +182,7 @@ Result<Difference> againstContributors(const Schedule& schedule, const Replay& r
             }
             for (const ParameterView& parameter : (*model)->parameters()) {
                 const std::string layer = layerNameOf(parameter.name);
-                const int number = layer == "embedding" ? 0 : layer == "head" ? options.model.layers
-                                                                              : std::stoi(layer);
+                const int number = layer == "embedding" ? 0 : layer == "head" ? options.model.layers : std::stoi(layer);
                 if (number >= cuts[i] && number < until) out.add(*byName.at(parameter.name), parameter.gradient);
             }
         }

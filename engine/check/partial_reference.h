@@ -1,4 +1,5 @@
-// What partial backward is measured against: the same replicas' training where all go back to layer 0, by an undivided model on one rank.
+// What partial backward is measured against: the same replicas' training where all go back to layer 0, by an undivided
+// model on one rank.
 #pragma once
 
 #include <memory>
@@ -23,15 +24,18 @@ struct LayerDeviation {
 class PartialReference {
 public:
     // Of a training with cuts. Makes two undivided models a replica.
-    static Result<std::unique_ptr<PartialReference>> create(const Schedule& schedule, const TrainingOptions& options, const BackendMaker& makeBackend);
+    static Result<std::unique_ptr<PartialReference>> create(const Schedule& schedule, const TrainingOptions& options,
+                                                            const BackendMaker& makeBackend);
 
     // Around each step of the training, which keeps its gradients.
     void before(Training& training);
     Result<void> after(Training& training, const std::stop_token& stop);
 
     // After the last step.
-    double loss() const { return m_loss; }                                 // of synchronous training from the same start
-    double deviation() const { return m_deviation; }                       // ‖w − w′‖₂ / ‖w′‖₂ of all weights from synchronous training
+    // of synchronous training from the same start
+    double loss() const { return m_loss; }
+    // ‖w − w′‖₂ / ‖w′‖₂ of all weights from synchronous training
+    double deviation() const { return m_deviation; }
     const std::vector<LayerDeviation>& layers() const { return m_layers; } // embedding, blocks, head
 
 private:
@@ -42,9 +46,10 @@ private:
     std::vector<LayerDeviation> m_layers;
 };
 
-// The replay's first gradients, layer by layer, against those of an undivided model over the contributors' microbatches alone: code that
-// knows no cut, no copies and no rescaling. Microbatches of one size.
-Result<Difference> againstContributors(const Schedule& schedule, const Replay& replay, const TrainingOptions& options, const BackendMaker& makeBackend);
+// The replay's first gradients, layer by layer, against those of an undivided model over the contributors' microbatches
+// alone: code that knows no cut, no copies and no rescaling. Microbatches of one size.
+Result<Difference> againstContributors(const Schedule& schedule, const Replay& replay, const TrainingOptions& options,
+                                       const BackendMaker& makeBackend);
 
 // "embedding", "3", "head" of a parameter's name.
 std::string layerNameOf(const std::string& parameter);

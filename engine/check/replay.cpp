@@ -10,14 +10,15 @@
 
 namespace stagewright {
 
-Replay::Replay(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, std::unique_ptr<Backend> backend)
+Replay::Replay(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
+               std::unique_ptr<Backend> backend)
     : m_schedule(computeOf(checked)), m_options(options), m_backend(std::move(backend))
 {
     if (!m_options.data) m_options.data = Corpus::builtIn();
 }
 
-Result<std::unique_ptr<Replay>> Replay::create(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
-                                               std::unique_ptr<Backend> backend)
+Result<std::unique_ptr<Replay>> Replay::create(const std::shared_ptr<const CheckedSchedule>& checked,
+                                               const TrainingOptions& options, std::unique_ptr<Backend> backend)
 {
     const Schedule& schedule = checked->compute();
     std::unique_ptr<Replay> replay(new Replay(checked, options, std::move(backend)));
@@ -26,7 +27,10 @@ Result<std::unique_ptr<Replay>> Replay::create(const std::shared_ptr<const Check
     replay->m_plan = std::move(*plan);
     Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
     if (!tokens) return tl::unexpected(std::move(tokens.error()));
-    replay->m_shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, messageWidth(options.model, *replay->m_backend), std::move(*tokens)}, options.replicaSamples);
+    replay->m_shapes = BatchShapes(schedule,
+                                   {options.microbatchSize, options.model.sequence,
+                                    messageWidth(options.model, *replay->m_backend), std::move(*tokens)},
+                                   options.replicaSamples);
     Result<std::unique_ptr<Memory>> memory = replay->m_backend->openMemory(0, 1, 1);
     if (!memory) return tl::unexpected(std::move(memory.error()).with("one-rank replay"));
     replay->m_memory = std::move(*memory);
@@ -47,7 +51,8 @@ Result<void> Replay::makeStages()
                 m_options.model, slice, m_shapes.ofRank(rank).batch, m_options.seed, m_options.optimizer, *m_allocator);
             if (!stage) return tl::unexpected(std::move(stage.error()).with("one-rank replay"));
             (*stage)->setLossScale(m_shapes.lossScale(*m_schedule, rank));
-            if (!m_options.cuts.empty()) (*stage)->setBackwardFrom(m_options.cuts[static_cast<std::size_t>(m_schedule->replicaOf(rank))]);
+            if (!m_options.cuts.empty())
+                (*stage)->setBackwardFrom(m_options.cuts[static_cast<std::size_t>(m_schedule->replicaOf(rank))]);
             if (const auto& cut = m_shapes.ofRank(rank).sliceTokens; !cut.empty()) (*stage)->setSlices(cut);
             if (m_options.recomputedLayers) {
                 (*stage)->setRecomputedLayers(m_options.recomputedLayers->first, m_options.recomputedLayers->second);
@@ -89,7 +94,8 @@ void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std
         });
     if (!isForward(planned.op.kind) || !model.slice().last) return;
     for (const PlannedPart& part : m_plan.ranks[static_cast<std::size_t>(rank)].partsOf(planned))
-        losses[static_cast<std::size_t>(part.part.microbatch)] += m_shapes.ofRank(rank).shareOf(part.part) * model.loss(part.part);
+        losses[static_cast<std::size_t>(part.part.microbatch)] +=
+            m_shapes.ofRank(rank).shareOf(part.part) * model.loss(part.part);
 }
 
 Result<double> Replay::step(const std::stop_token& stop)
@@ -143,10 +149,12 @@ std::vector<float> Replay::sumOfReductions(std::size_t first, std::size_t end) c
 }
 
 // Element by element, of the copies that went back to it.
-std::vector<float> Replay::meanOfContributors(const StageSlice& slice, const std::vector<std::vector<float>>& parts) const
+std::vector<float> Replay::meanOfContributors(const StageSlice& slice,
+                                              const std::vector<std::vector<float>>& parts) const
 {
     std::vector<float> mean(parts.front().size(), 0.0F);
-    for (const ContributedRange& range : contributionsTo(*m_schedule, m_options.model, slice, m_options.cuts, m_shapes, static_cast<std::int64_t>(mean.size())))
+    for (const ContributedRange& range : contributionsTo(*m_schedule, m_options.model, slice, m_options.cuts, m_shapes,
+                                                         static_cast<std::int64_t>(mean.size())))
         for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end); ++i) {
             bool first = true;
             for (std::size_t copy = 0; copy < parts.size(); ++copy) {
@@ -173,8 +181,7 @@ void Replay::sumAndStep()
         if (parts.empty()) parts.push_back(sumOfReductions(first, end));
         if (!m_options.cuts.empty()) parts = {meanOfContributors(m_copies[first].slice, parts)};
         const std::vector<std::span<const float>> spans(parts.begin(), parts.end());
-        for (std::size_t i = first; i < end; ++i)
-            sumGradients(*m_copies[i].model, spans);
+        for (std::size_t i = first; i < end; ++i) sumGradients(*m_copies[i].model, spans);
         std::vector<std::vector<float>>& tensors = m_gradients.emplace_back();
         for (const ParameterView& parameter : m_copies[first].model->parameters())
             tensors.emplace_back(parameter.gradient.begin(), parameter.gradient.end());
@@ -201,7 +208,8 @@ void Replay::takeWeights(const std::map<std::string, std::span<const float>>& by
 
 std::vector<ParameterView> Replay::parameters(int stage) const
 {
-    const auto found = std::find_if(m_copies.begin(), m_copies.end(), [stage](const Copy& copy) { return copy.slice.stage == stage; });
+    const auto found =
+        std::find_if(m_copies.begin(), m_copies.end(), [stage](const Copy& copy) { return copy.slice.stage == stage; });
     return found->model->parameters();
 }
 
@@ -213,8 +221,7 @@ std::vector<std::vector<std::string>> Replay::parameterNames() const
         if (copy.slice.stage == last) continue;
         last = copy.slice.stage;
         std::vector<std::string>& of = names.emplace_back();
-        for (const ParameterView& parameter : copy.model->parameters())
-            of.push_back(parameter.name);
+        for (const ParameterView& parameter : copy.model->parameters()) of.push_back(parameter.name);
     }
     return names;
 }

@@ -1,7 +1,7 @@
 // Replay: a synchronous schedule's ops on a single thread, all stages side by side, in a global order that keeps every
-// rank's own order. One accumulator per copy of a stage, copies summed in rank order, the sums of several reductions of a step added in
-// their order; of replicas that go back to different layers the mean over each layer's contributors; one optimizer step at the end. No
-// threads, no transport, no recorder: what a training must equal bit for bit.
+// rank's own order. One accumulator per copy of a stage, copies summed in rank order, the sums of several reductions of
+// a step added in their order; of replicas that go back to different layers the mean over each layer's contributors;
+// one optimizer step at the end. No threads, no transport, no recorder: what a training must equal bit for bit.
 #pragma once
 
 #include <map>
@@ -18,15 +18,16 @@ namespace stagewright {
 class Replay {
 public:
     // The schedule must be synchronous and one that planExecution() accepts.
-    static Result<std::unique_ptr<Replay>> create(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
-                                                  std::unique_ptr<Backend> backend);
+    static Result<std::unique_ptr<Replay>> create(const std::shared_ptr<const CheckedSchedule>& checked,
+                                                  const TrainingOptions& options, std::unique_ptr<Backend> backend);
 
     Result<double> step(const std::stop_token& stop); // the mean loss
     // After step(): by stage, by parameter, as they were before clipping.
     const std::vector<std::vector<std::vector<float>>>& gradients() const { return m_gradients; }
-    std::vector<std::vector<std::string>> parameterNames() const;                  // by stage, by parameter
-    std::vector<ParameterView> parameters(int stage) const;                        // after the last step
-    void takeWeights(const std::map<std::string, std::span<const float>>& byName); // into every copy; optimizer state stays
+    std::vector<std::vector<std::string>> parameterNames() const; // by stage, by parameter
+    std::vector<ParameterView> parameters(int stage) const;       // after the last step
+    // into every copy; optimizer state stays
+    void takeWeights(const std::map<std::string, std::span<const float>>& byName);
 
 private:
     struct Copy {
@@ -36,7 +37,8 @@ private:
         std::vector<std::vector<float>> reduced; // by reduction of this step, where there are several
     };
 
-    Replay(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, std::unique_ptr<Backend> backend);
+    Replay(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
+           std::unique_ptr<Backend> backend);
     Result<void> makeStages();
     Copy& copyOn(int stage, int rank);
     bool hasInputs(const RankPlan& plan, const PlannedOp& planned) const;

@@ -32,8 +32,7 @@ Difference compareWeights(Training& training, const StaleModel& model)
     const auto weights = model.weights();
     for (std::size_t stage = 0; stage < weights.size(); ++stage) {
         const std::vector<ParameterView> parameters = training.parameters(static_cast<int>(stage));
-        for (std::size_t p = 0; p < parameters.size(); ++p)
-            difference.add(parameters[p].value, weights[stage][p]);
+        for (std::size_t p = 0; p < parameters.size(); ++p) difference.add(parameters[p].value, weights[stage][p]);
     }
     return difference;
 }
@@ -44,7 +43,8 @@ bool sameWeights(Training& a, Training& b)
         const std::vector<ParameterView> first = a.parameters(stage);
         const std::vector<ParameterView> second = b.parameters(stage);
         for (std::size_t p = 0; p < first.size(); ++p) {
-            if (std::memcmp(first[p].value.data(), second[p].value.data(), first[p].value.size_bytes()) != 0) return false;
+            if (std::memcmp(first[p].value.data(), second[p].value.data(), first[p].value.size_bytes()) != 0)
+                return false;
         }
     }
     return true;
@@ -63,8 +63,8 @@ std::string lagText(const Schedule& schedule)
 
 } // namespace
 
-Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, const std::stop_token& stop,
-                               const BackendMaker& makeBackend)
+Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
+                               int steps, const std::stop_token& stop, const BackendMaker& makeBackend)
 {
     const Schedule& schedule = checked->compute();
     std::vector<std::unique_ptr<Training>> trainings;
@@ -74,7 +74,8 @@ Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& che
         Result<std::unique_ptr<Backend>> backend = makeBackend();
         if (!backend) return tl::unexpected(std::move(backend.error()));
         if ((*backend)->capabilities().elementBytes < 4) allowed = predictedApartInBf16;
-        Result<std::unique_ptr<Training>> training = createTraining(checked, clockedOptions(options, i), std::move(*backend));
+        Result<std::unique_ptr<Training>> training =
+            createTraining(checked, clockedOptions(options, i), std::move(*backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));
@@ -83,7 +84,8 @@ Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& che
     for (const Staleness staleness : {Staleness::OfSchedule, Staleness::None}) {
         Result<std::unique_ptr<Backend>> backend = makeBackend();
         if (!backend) return tl::unexpected(std::move(backend.error()));
-        Result<std::unique_ptr<StaleModel>> model = StaleModel::create(schedule, options, std::move(*backend), staleness);
+        Result<std::unique_ptr<StaleModel>> model =
+            StaleModel::create(schedule, options, std::move(*backend), staleness);
         if (!model) return tl::unexpected(std::move(model.error()));
         models.push_back(std::move(*model));
     }
@@ -123,14 +125,14 @@ Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& che
     const bool holds = predicted ? apart <= allowed.weights && result.gradientError <= allowed.gradients && lossesNear
                                  : result.gradientsEqual && result.lossesEqual;
     result.passed = holds && result.repeatEqual && result.orderEqual;
-    result.note = !result.orderEqual    ? std::string("the run's order is not the schedule's")
-                  : !result.repeatEqual ? std::string("a second run gives different bits")
-                  : !holds              ? fmt::format("weights are {:.1e} from the one-rank model of stale weights", apart)
-                                        : fmt::format("{}; weights {} the one-rank model of the rule, {:.1e} from synchronous training",
-                                                      lagText(schedule),
-                                         weightsEqual ? std::string("equal bit for bit to")
-                                                                   : fmt::format("{:.1e} from", apart),
-                                                      result.deviation);
+    result.note =
+        !result.orderEqual    ? std::string("the run's order is not the schedule's")
+        : !result.repeatEqual ? std::string("a second run gives different bits")
+        : !holds              ? fmt::format("weights are {:.1e} from the one-rank model of stale weights", apart)
+                 : fmt::format("{}; weights {} the one-rank model of the rule, {:.1e} from synchronous training",
+                               lagText(schedule),
+                               weightsEqual ? std::string("equal bit for bit to") : fmt::format("{:.1e} from", apart),
+                               result.deviation);
     return result;
 }
 

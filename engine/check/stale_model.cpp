@@ -46,7 +46,8 @@ public:
                 m_direction[p][i] = mean / (std::sqrt(square) + m_config.epsilon);
             }
         }
-        const double warm = m_config.warmupSteps > 0 ? std::min(1.0, static_cast<double>(number) / m_config.warmupSteps) : 1.0;
+        const double warm =
+            m_config.warmupSteps > 0 ? std::min(1.0, static_cast<double>(number) / m_config.warmupSteps) : 1.0;
         m_rate = m_config.learningRate * warm;
     }
     Tensors ahead(const Tensors& weights, int updates) const
@@ -54,7 +55,8 @@ public:
         Tensors moved = weights;
         for (std::size_t p = 0; p < m_direction.size(); ++p) {
             for (std::size_t i = 0; i < moved[p].size(); ++i)
-                moved[p][i] = static_cast<float>(static_cast<double>(moved[p][i]) - m_rate * updates * m_direction[p][i]);
+                moved[p][i] =
+                    static_cast<float>(static_cast<double>(moved[p][i]) - m_rate * updates * m_direction[p][i]);
         }
         return moved;
     }
@@ -102,8 +104,11 @@ struct StaleModel::Stage {
 };
 
 StaleModel::StaleModel(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend)
-    : m_schedule(schedule), m_options(options),
-      m_shapes{options.microbatchSize, options.model.sequence, messageWidth(options.model, *backend), {}}, m_backend(std::move(backend))
+    : m_schedule(schedule), m_options(options), m_shapes{options.microbatchSize,
+                                                         options.model.sequence,
+                                                         messageWidth(options.model, *backend),
+                                                         {}},
+      m_backend(std::move(backend))
 {
     if (!m_options.data) m_options.data = Corpus::builtIn();
 }
@@ -114,14 +119,17 @@ Result<std::unique_ptr<StaleModel>> StaleModel::create(const Schedule& schedule,
                                                        std::unique_ptr<Backend> backend, Staleness staleness)
 {
     if (schedule.weights == WeightRule::Synchronous)
-        return fail(ErrorCode::Usage, fmt::format("schedule '{}' is synchronous: its weights are never stale", schedule.name));
+        return fail(ErrorCode::Usage,
+                    fmt::format("schedule '{}' is synchronous: its weights are never stale", schedule.name));
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         std::vector<int> last(static_cast<std::size_t>(schedule.stages), -1);
         for (const Op& op : schedule.order[rank]) {
             if (!makesWeightGradient(op.kind)) continue;
             if (op.microbatch < last[op.stage]) {
-                return fail(ErrorCode::Usage, fmt::format("rank {}: {} comes after microbatch {} of the stage", rank, toText(op), last[op.stage]),
-                            "run the backwards of an asynchronous schedule by rising microbatch");
+                return fail(
+                    ErrorCode::Usage,
+                    fmt::format("rank {}: {} comes after microbatch {} of the stage", rank, toText(op), last[op.stage]),
+                    "run the backwards of an asynchronous schedule by rising microbatch");
             }
             last[op.stage] = op.microbatch;
         }
@@ -196,26 +204,26 @@ void StaleModel::update(Stage& stage)
     for (const ParameterView& parameter : stage.model->parameters())
         gradients.emplace_back(parameter.gradient.begin(), parameter.gradient.end());
     Direction direction = newest.direction;
-    if (m_schedule.weights == WeightRule::Predicted) direction.follow(stage.model->parameters(), newest.weights, stage.updates);
+    if (m_schedule.weights == WeightRule::Predicted)
+        direction.follow(stage.model->parameters(), newest.weights, stage.updates);
     stage.model->optimizerStep(m_options.optimizer, stage.updates, 1.0f);
     stage.model->zeroGradients();
     stage.history.push_back({valuesOf(*stage.model), std::move(direction)});
-    while (stage.history.size() > stage.longest + 1)
-        stage.history.pop_front();
+    while (stage.history.size() > stage.longest + 1) stage.history.pop_front();
 }
 
 Result<double> StaleModel::step(const std::stop_token& stop)
 {
     try {
-        m_data.sample(*m_options.data, m_options.seed, m_step++, m_schedule.microbatches, BatchShapes(m_schedule, m_shapes, {}));
+        m_data.sample(*m_options.data, m_options.seed, m_step++, m_schedule.microbatches,
+                      BatchShapes(m_schedule, m_shapes, {}));
         const bool eachMicrobatch = m_schedule.weights != WeightRule::TwoVersions;
         double sum = 0;
         for (int j = 0; j < m_schedule.microbatches; ++j) {
             if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "one-rank model of stale weights stopped");
             sum += run(j);
             if (!eachMicrobatch && j + 1 < m_schedule.microbatches) continue;
-            for (const auto& stage : m_stages)
-                update(*stage);
+            for (const auto& stage : m_stages) update(*stage);
         }
         return sum / static_cast<double>(m_schedule.microbatches);
     } catch (const std::exception& e) {
@@ -226,8 +234,7 @@ Result<double> StaleModel::step(const std::stop_token& stop)
 std::vector<std::vector<std::vector<float>>> StaleModel::weights() const
 {
     std::vector<Tensors> all;
-    for (const auto& stage : m_stages)
-        all.push_back(stage->back(0).weights);
+    for (const auto& stage : m_stages) all.push_back(stage->back(0).weights);
     return all;
 }
 

@@ -1,12 +1,12 @@
 // StaleModel: the training of an asynchronous schedule by its update rule, on one rank, microbatch after microbatch.
-// Written from the rule alone: every stage keeps the history of its weights, and each microbatch picks the ones its rule
-// names. It knows no rank loop, no weight versions of the layers, no messages.
+// Written from the rule alone: every stage keeps the history of its weights, and each microbatch picks the ones its
+// rule names. It knows no rank loop, no weight versions of the layers, no messages.
 //
 //   Stashed      F and B of microbatch j at stage s with w(n − d), the update with the newest: w(n+1) = w(n) − lr ∇f
 //   Predicted    F with w(n − d) moved d updates on along the direction of the last one, B with w(n)
 //   TwoVersions  all microbatches of step t with w(t−1), the update on w(t)
-// n counts the updates of the stage; d is how many of them lie between F and B of the microbatch in the schedule's lists
-// (updatesBetween()). Each call of step() starts with an empty pipeline, as Training::step() does.
+// n counts the updates of the stage; d is how many of them lie between F and B of the microbatch in the schedule's
+// lists (updatesBetween()). Each call of step() starts with an empty pipeline, as Training::step() does.
 // With Staleness::None every d is 0: the same updates on the same data, synchronously. The deviation of an
 // asynchronous run is measured from that.
 #pragma once
@@ -28,7 +28,8 @@ enum class Staleness {
 
 class StaleModel {
 public:
-    // The schedule must be asynchronous, accepted by planExecution(), and run its backwards by rising microbatch (Usage).
+    // The schedule must be asynchronous, accepted by planExecution(), and run its backwards by rising microbatch
+    // (Usage).
     static Result<std::unique_ptr<StaleModel>> create(const Schedule& schedule, const TrainingOptions& options,
                                                       std::unique_ptr<Backend> backend, Staleness staleness);
     ~StaleModel();

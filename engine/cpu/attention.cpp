@@ -8,19 +8,13 @@ namespace stagewright::cpu {
 
 namespace {
 
-const float* floats(ConstElements elements)
-{
-    return static_cast<const float*>(elements.data);
-}
-float* floats(Elements elements)
-{
-    return static_cast<float*>(elements.data);
-}
+const float* floats(ConstElements elements) { return static_cast<const float*>(elements.data); }
+float* floats(Elements elements) { return static_cast<float*>(elements.data); }
 
 } // namespace
 
-void attentionForward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query, int queryStride,
-                      std::span<const KeySegment> segments, float* probabilities, float* out)
+void attentionForward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query,
+                      int queryStride, std::span<const KeySegment> segments, float* probabilities, float* out)
 {
     const int width = shape.headWidth();
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
@@ -36,9 +30,10 @@ void attentionForward(const AttentionShape& shape, const Kernels& kernels, const
                 float* p = probabilities + block.offset;
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
-                    products.timesTransposed(block.rows, keys, width, scale, blockQueries,
-                                             {floats(segment.key) + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
-                                             p + firstKey, block.keys);
+                    products.timesTransposed(
+                        block.rows, keys, width, scale, blockQueries,
+                        {floats(segment.key) + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
+                        p + firstKey, block.keys);
                 });
                 kernels.causalSoftmax(shape.past + block.first, block.rows, block.keys, p);
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
@@ -54,9 +49,10 @@ void attentionForward(const AttentionShape& shape, const Kernels& kernels, const
     }
 }
 
-void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query, int queryStride,
-                       std::span<const KeySegment> segments, const float* probabilities, const float* outGrad,
-                       float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace)
+void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const Products& products,
+                       const float* query, int queryStride, std::span<const KeySegment> segments,
+                       const float* probabilities, const float* outGrad, float* queryGrad,
+                       std::span<const KeyGradSegment> gradients, float* workspace)
 {
     const int width = shape.headWidth();
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
@@ -79,9 +75,10 @@ void attentionBackward(const AttentionShape& shape, const Kernels& kernels, cons
                     products.transposedTimes(keys, width, block.rows, 1.0F, {p + firstKey, block.keys}, blockGrad,
                                              firstVisit && to.empty ? 0.0F : 1.0F,
                                              floats(to.value) + place(segment.tokens, to.stride), to.stride);
-                    products.timesTransposed(block.rows, keys, width, 1.0F, blockGrad,
-                                             {floats(segment.value) + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
-                                             workspace + firstKey, block.keys);
+                    products.timesTransposed(
+                        block.rows, keys, width, 1.0F, blockGrad,
+                        {floats(segment.value) + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
+                        workspace + firstKey, block.keys);
                 });
                 kernels.causalSoftmaxBackward(shape.past + block.first, block.rows, block.keys, p, workspace);
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {

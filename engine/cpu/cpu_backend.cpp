@@ -25,7 +25,8 @@ namespace stagewright {
 namespace {
 
 // Weights, gradients and optimizer state of stages.
-std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer, Precision precision)
+std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer,
+                         Precision precision)
 {
     std::int64_t bytes = 0;
     for (const StageSlice& slice : slices) {
@@ -43,11 +44,13 @@ std::int64_t machineBytes()
     return pages > 0 && size > 0 ? static_cast<std::int64_t>(pages) * size : 0;
 }
 
-std::string needOf(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer, Precision precision)
+std::string needOf(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer,
+                   Precision precision)
 {
     const std::string who = slices.size() == 1 ? "stage " + std::to_string(slices.front().stage) + " needs "
                                                : "all " + std::to_string(slices.size()) + " stages together need ";
-    return who + formatBytes(weightBytes(model, slices, optimizer, precision)) + " for weights, gradients and optimizer";
+    return who + formatBytes(weightBytes(model, slices, optimizer, precision)) +
+           " for weights, gradients and optimizer";
 }
 
 class CpuBackend final : public Backend, public layers::MathSource {
@@ -70,7 +73,9 @@ public:
         device.details = environment();
         for (const bool narrow : {false, true}) {
             const auto fastest = cpu::fastestProducts(narrow);
-            if (fastest) device.details.emplace_back(narrow ? "products_best_bf16" : "products_best", fastest->reason + " a core (" + fastest->shape + ")");
+            if (fastest)
+                device.details.emplace_back(narrow ? "products_best_bf16" : "products_best",
+                                            fastest->reason + " a core (" + fastest->shape + ")");
         }
         return {device};
     }
@@ -104,7 +109,11 @@ public:
         return settled;
     }
 
-    std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool) const override { return cpu::makeNarrowMath(*m_narrow, allocator, 0); } // bf16 only
+    // bf16 only
+    std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool) const override
+    {
+        return cpu::makeNarrowMath(*m_narrow, allocator, 0);
+    }
 
     Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                                                   std::uint64_t seed, const OptimizerConfig& optimizer,
@@ -113,8 +122,9 @@ public:
         return make(model, slice, microbatchSize, seed, optimizer, nullptr, allocator);
     }
 
-    Result<std::unique_ptr<StageModel>> makeSharedStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
-                                                        std::uint64_t seed, const OptimizerConfig& optimizer, const StageShare& share,
+    Result<std::unique_ptr<StageModel>> makeSharedStage(const ModelConfig& model, const StageSlice& slice,
+                                                        int microbatchSize, std::uint64_t seed,
+                                                        const OptimizerConfig& optimizer, const StageShare& share,
                                                         Allocator& allocator) override
     {
         return make(model, slice, microbatchSize, seed, optimizer, &share, allocator);
@@ -131,8 +141,7 @@ public:
             facts.emplace_back("products", "onednn");
             facts.emplace_back("products_chosen", "the only one in bf16");
             addSpeeds(facts, m_narrowSpeed);
-            for (auto& fact : m_narrow->facts())
-                facts.push_back(std::move(fact));
+            for (auto& fact : m_narrow->facts()) facts.push_back(std::move(fact));
             return facts;
         }
         std::vector<const cpu::Products*> products = cpu::allProducts();
@@ -143,18 +152,19 @@ public:
             products = {m_choice.products};
         }
         for (const cpu::Products* each : products)
-            for (auto& fact : each->facts())
-                facts.push_back(std::move(fact));
+            for (auto& fact : each->facts()) facts.push_back(std::move(fact));
         return facts;
     }
 
 private:
     // share: null where the whole stage is the rank's.
-    Result<std::unique_ptr<StageModel>> make(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-                                             const OptimizerConfig& optimizer, const StageShare* share, Allocator& allocator)
+    Result<std::unique_ptr<StageModel>> make(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
+                                             std::uint64_t seed, const OptimizerConfig& optimizer,
+                                             const StageShare* share, Allocator& allocator)
     {
         if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(usable.error());
-        if (auto fits = layers::checkElements(model, capabilities().elementBytes); !fits) return tl::unexpected(std::move(fits.error()));
+        if (auto fits = layers::checkElements(model, capabilities().elementBytes); !fits)
+            return tl::unexpected(std::move(fits.error()));
         if (microbatchSize < 1)
             return fail(ErrorCode::Usage, "microbatch size " + std::to_string(microbatchSize) + ", at least 1 needed");
         // BLAS counts rows and columns with int.
@@ -169,14 +179,18 @@ private:
         const auto products = productsFor(model, microbatchSize);
         if (!products) return tl::unexpected(products.error());
         try {
-            auto math = m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(**products);
-            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator, std::move(math), share);
+            auto math =
+                m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(**products);
+            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
+                                                        std::move(math), share);
         } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer, m_precision) + "; less is free", "use a smaller model");
+            return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer, m_precision) + "; less is free",
+                        "use a smaller model");
         }
     }
 
-    // For one more stage. Chosen by the first that is made, for all; ranks make theirs at the same time. Null in bf16, which has one library.
+    // For one more stage. Chosen by the first that is made, for all; ranks make theirs at the same time. Null in bf16,
+    // which has one library.
     Result<const cpu::Products*> productsFor(const ModelConfig& model, int microbatchSize)
     {
         const std::lock_guard lock(m_choosing);
@@ -198,7 +212,8 @@ private:
     {
         if (gflops > 0) facts.emplace_back("products_flops", std::to_string(std::llround(1e9 * gflops)));
         if (const auto fastest = cpu::fastestProducts(m_narrow != nullptr))
-            facts.emplace_back("products_best_flops", std::to_string(std::llround(1e9 * std::max(gflops, fastest->gflops))));
+            facts.emplace_back("products_best_flops",
+                               std::to_string(std::llround(1e9 * std::max(gflops, fastest->gflops))));
     }
 
     std::string m_wanted;          // empty: the fastest
@@ -215,14 +230,18 @@ private:
 Result<std::unique_ptr<Backend>> backends::cpu(const DeviceOptions& options)
 {
     if (options.precision == Precision::Tf32)
-        return fail(ErrorCode::Usage, "the cpu backend computes in fp32 or bf16, not in tf32", "use --precision fp32, or --backend cuda");
-    if (options.sharing != DeviceSharing::Queues || options.transport != DeviceTransport::Copies || !options.devices.empty())
-        return fail(ErrorCode::Usage, "the cpu backend has no devices to choose, share or connect", "use --backend cuda with it");
+        return fail(ErrorCode::Usage, "the cpu backend computes in fp32 or bf16, not in tf32",
+                    "use --precision fp32, or --backend cuda");
+    if (options.sharing != DeviceSharing::Queues || options.transport != DeviceTransport::Copies ||
+        !options.devices.empty())
+        return fail(ErrorCode::Usage, "the cpu backend has no devices to choose, share or connect",
+                    "use --backend cuda with it");
     if (!options.products.empty())
         if (auto known = cpu::productsNamed(options.products); !known) return tl::unexpected(std::move(known.error()));
     if (options.precision != Precision::Bf16) return std::make_unique<CpuBackend>(options.products, nullptr);
     if (!options.products.empty() && options.products != "onednn")
-        return fail(ErrorCode::Usage, "products " + options.products + ": on the CPU only oneDNN multiplies in bf16", "use --products onednn, or --precision fp32");
+        return fail(ErrorCode::Usage, "products " + options.products + ": on the CPU only oneDNN multiplies in bf16",
+                    "use --products onednn, or --precision fp32");
     auto narrow = cpu::narrowProducts();
     if (!narrow) return tl::unexpected(std::move(narrow.error()));
     return std::make_unique<CpuBackend>(options.products, *narrow);

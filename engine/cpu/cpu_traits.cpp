@@ -42,15 +42,9 @@ private:
     double m_cpu = 0;
 };
 
-StageLayout layoutIn(Precision precision)
-{
-    return {precision == Precision::Bf16 ? 2 : 4};
-}
+StageLayout layoutIn(Precision precision) { return {precision == Precision::Bf16 ? 2 : 4}; }
 
-std::unique_ptr<LoadGauge> openLoad(const std::vector<int>&)
-{
-    return std::make_unique<HostGauge>();
-}
+std::unique_ptr<LoadGauge> openLoad(const std::vector<int>&) { return std::make_unique<HostGauge>(); }
 
 } // namespace
 

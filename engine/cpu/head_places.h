@@ -1,4 +1,5 @@
-// Where a head's columns are in a packed matrix, and which segments of keys a block of queries sees: shared by attention in fp32 and bf16.
+// Where a head's columns are in a packed matrix, and which segments of keys a block of queries sees: shared by
+// attention in fp32 and bf16.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +15,15 @@ namespace stagewright::cpu {
 class HeadPlace {
 public:
     HeadPlace(const AttentionShape& shape, int sample, int head)
-        : m_column(static_cast<std::size_t>(head) * static_cast<std::size_t>(shape.headWidth())), m_sample(static_cast<std::size_t>(sample))
+        : m_column(static_cast<std::size_t>(head) * static_cast<std::size_t>(shape.headWidth())),
+          m_sample(static_cast<std::size_t>(sample))
     {
     }
     std::size_t operator()(int tokens, int stride, int row = 0) const
     {
-        return (m_sample * static_cast<std::size_t>(tokens) + static_cast<std::size_t>(row)) * static_cast<std::size_t>(stride) + m_column;
+        return (m_sample * static_cast<std::size_t>(tokens) + static_cast<std::size_t>(row)) *
+                   static_cast<std::size_t>(stride) +
+               m_column;
     }
 
 private:

@@ -5,14 +5,8 @@
 namespace stagewright::cpu {
 
 #ifndef STAGEWRIGHT_X86_KERNELS
-const Kernels* avx2Kernels()
-{
-    return nullptr;
-}
-const Kernels* avx512Kernels()
-{
-    return nullptr;
-}
+const Kernels* avx2Kernels() { return nullptr; }
+const Kernels* avx512Kernels() { return nullptr; }
 #endif
 
 namespace {

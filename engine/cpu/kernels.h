@@ -1,5 +1,6 @@
 // The loops that are not matrix products, compiled once per instruction set (baseline, AVX2 with FMA, AVX-512) from
-// kernels_body.h and chosen at run time. All arrays are row-major and dense: (rows, width). NaN passes through all of them.
+// kernels_body.h and chosen at run time. All arrays are row-major and dense: (rows, width). NaN passes through all of
+// them.
 #pragma once
 
 #include <cstddef>
@@ -18,25 +19,30 @@ template <typename E>
 struct ElementKernels {
     // normal = (x − mean) / sqrt(variance + 1e-5); out = normal · gamma + beta. Afterwards adds `bias` to x where it is
     // not null: the bias of the layer whose output is added to the residual stream x next.
-    void (*layerNorm)(int rows, int width, E* x, const E* bias, const E* gamma, const E* beta, E* normal, float* inverseDeviation, E* out);
+    void (*layerNorm)(int rows, int width, E* x, const E* bias, const E* gamma, const E* beta, E* normal,
+                      float* inverseDeviation, E* out);
     void (*scaleShift)(int rows, int width, const E* normal, const E* gamma, const E* beta, E* out);
     // inputGrad = residual + gradient through the norm. residual may be null.
-    void (*layerNormBackward)(int rows, int width, const E* outGrad, const E* normal, const float* inverseDeviation, const E* gamma,
-                              const E* residual, E* inputGrad, const ColumnSums& sums);
+    void (*layerNormBackward)(int rows, int width, const E* outGrad, const E* normal, const float* inverseDeviation,
+                              const E* gamma, const E* residual, E* inputGrad, const ColumnSums& sums);
     void (*addColumnSums)(int rows, int width, const E* x, float* sums);  // sums += Σ rows
     void (*gelu)(int rows, int width, const E* x, const E* bias, E* out); // tanh form, of x + bias
     void (*add)(std::size_t count, const E* x, float* sum);
 };
 
-// Between products whose results are fp32 and what is kept in bf16; `product` and `scores` are dense (rows, width), what has a stride
-// is not.
+// Between products whose results are fp32 and what is kept in bf16; `product` and `scores` are dense (rows, width),
+// what has a stride is not.
 struct NarrowKernels : ElementKernels<BFloat16> {
-    void (*storeRows)(int rows, int width, const float* product, const BFloat16* bias, BFloat16* out, int stride); // bias may be null
+    // bias may be null
+    void (*storeRows)(int rows, int width, const float* product, const BFloat16* bias, BFloat16* out, int stride);
     void (*addRows)(int rows, int width, const float* product, BFloat16* sum, int stride);
     // As Kernels::geluBackward; outGrad dense, x and gradient with the stride.
-    void (*geluBackward)(int rows, int width, int stride, BFloat16* x, const BFloat16* bias, const float* outGrad, BFloat16* gradient, float* biasSums);
-    void (*causalSoftmax)(int firstRow, int rows, int columns, float* scores, BFloat16* probabilities); // scores: overwritten
-    void (*causalSoftmaxBackward)(int firstRow, int rows, int columns, const BFloat16* probabilities, const float* gradient, BFloat16* scoreGradient);
+    void (*geluBackward)(int rows, int width, int stride, BFloat16* x, const BFloat16* bias, const float* outGrad,
+                         BFloat16* gradient, float* biasSums);
+    // scores: overwritten
+    void (*causalSoftmax)(int firstRow, int rows, int columns, float* scores, BFloat16* probabilities);
+    void (*causalSoftmaxBackward)(int firstRow, int rows, int columns, const BFloat16* probabilities,
+                                  const float* gradient, BFloat16* scoreGradient);
     double (*crossEntropy)(int rows, int vocabulary, BFloat16* logits, const std::uint8_t* targets);
     void (*embedRow)(int width, const BFloat16* token, const BFloat16* position, BFloat16* out); // the sum
 };
@@ -60,7 +66,8 @@ struct Kernels : ElementKernels<float> {
     // velocity may be null (no momentum).
     void (*sgd)(std::size_t count, float* value, const float* gradient, float* velocity, float learningRate,
                 float momentum, float weightDecay, float gradientScale);
-    // The same step backwards, with its own arguments: equal but for rounding. Zero Bubble, arXiv 2401.10241, algorithm 1.
+    // The same step backwards, with its own arguments: equal but for rounding. Zero Bubble, arXiv 2401.10241, algorithm
+    // 1.
     void (*undoAdamW)(std::size_t count, float* value, const float* gradient, float* moment1, float* moment2,
                       const AdamWStep& step);
     void (*undoSgd)(std::size_t count, float* value, const float* gradient, float* velocity, float learningRate,

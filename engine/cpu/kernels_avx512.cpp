@@ -1,7 +1,4 @@
 #define STAGEWRIGHT_KERNEL_SET "avx512"
 #include "engine/cpu/kernels_body.h"
 
-const stagewright::cpu::Kernels* stagewright::cpu::avx512Kernels()
-{
-    return &table;
-}
+const stagewright::cpu::Kernels* stagewright::cpu::avx512Kernels() { return &table; }

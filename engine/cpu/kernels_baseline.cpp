@@ -1,7 +1,4 @@
 #define STAGEWRIGHT_KERNEL_SET "baseline"
 #include "engine/cpu/kernels_body.h"
 
-const stagewright::cpu::Kernels* stagewright::cpu::baselineKernels()
-{
-    return &table;
-}
+const stagewright::cpu::Kernels* stagewright::cpu::baselineKernels() { return &table; }

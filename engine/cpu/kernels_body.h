@@ -1,6 +1,7 @@
-// Included once by each kernels_<set>.cpp, which gives the name of its set; everything here is local to that file, because
-// it is compiled for a different processor than the rest: no inline function of a library may come from here. Loops are marked for the vectoriser; sums have a fixed shape, so that
-// the same input gives the same bits on every call.
+// Included once by each kernels_<set>.cpp, which gives the name of its set; everything here is local to that file,
+// because it is compiled for a different processor than the rest: no inline function of a library may come from here.
+// Loops are marked for the vectoriser; sums have a fixed shape, so that the same input gives the same bits on every
+// call.
 #include "engine/cpu/kernels.h"
 
 namespace stagewright::cpu {
@@ -8,28 +9,16 @@ namespace {
 
 constexpr float normEpsilon = 1e-5F;
 
-inline std::int32_t bitsOf(float value)
-{
-    return __builtin_bit_cast(std::int32_t, value);
-}
+inline std::int32_t bitsOf(float value) { return __builtin_bit_cast(std::int32_t, value); }
 
-inline float floatOf(std::int32_t bits)
-{
-    return __builtin_bit_cast(float, bits);
-}
+inline float floatOf(std::int32_t bits) { return __builtin_bit_cast(float, bits); }
 
-inline float valueOf(float x)
-{
-    return x;
-}
+inline float valueOf(float x) { return x; }
 inline float valueOf(BFloat16 x)
 {
     return floatOf(static_cast<std::int32_t>(static_cast<std::uint32_t>(x.bits) << 16));
 }
-inline void store(float value, float& to)
-{
-    to = value;
-}
+inline void store(float value, float& to) { to = value; }
 // To the nearest, halves to the even one; NaN stays.
 inline void store(float value, BFloat16& to)
 {
@@ -38,9 +27,10 @@ inline void store(float value, BFloat16& to)
     to.bits = static_cast<std::uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? 0x7fc0U : rounded);
 }
 
-// e^x: x = n ln 2 + r, |r| ≤ ln 2 / 2; a polynomial for e^r, the exponent bits for 2^n. Relative error below 2e-7 between
-// −60 and 60 and clamped outside, which makes no difference to a probability or gate: so products with them stay clear
-// of denormal numbers, which would cost a hundred cycles each. NaN stays NaN: comparisons with it are false, e^r is NaN.
+// e^x: x = n ln 2 + r, |r| ≤ ln 2 / 2; a polynomial for e^r, the exponent bits for 2^n. Relative error below 2e-7
+// between −60 and 60 and clamped outside, which makes no difference to a probability or gate: so products with them
+// stay clear of denormal numbers, which would cost a hundred cycles each. NaN stays NaN: comparisons with it are false,
+// e^r is NaN.
 inline float exponential(float x)
 {
     x = x < -60.0F ? -60.0F : x;
@@ -62,7 +52,8 @@ inline float exponential(float x)
 }
 
 template <typename E>
-void layerNorm(int rows, int width, E* x, const E* bias, const E* gamma, const E* beta, E* normal, float* inverseDeviation, E* out)
+void layerNorm(int rows, int width, E* x, const E* bias, const E* gamma, const E* beta, E* normal,
+               float* inverseDeviation, E* out)
 {
     const float perWidth = 1.0F / static_cast<float>(width);
     for (int row = 0; row < rows; ++row) {
@@ -70,16 +61,12 @@ void layerNorm(int rows, int width, E* x, const E* bias, const E* gamma, const E
         E* hat = normal + static_cast<std::size_t>(row) * width;
         E* to = out + static_cast<std::size_t>(row) * width;
         float sum = 0;
-#pragma omp simd reduction(+ \
-                           : sum)
-        for (int i = 0; i < width; ++i)
-            sum += valueOf(in[i]);
+#pragma omp simd reduction(+ : sum)
+        for (int i = 0; i < width; ++i) sum += valueOf(in[i]);
         const float mean = sum * perWidth;
         float squares = 0;
-#pragma omp simd reduction(+ \
-                           : squares)
-        for (int i = 0; i < width; ++i)
-            squares += (valueOf(in[i]) - mean) * (valueOf(in[i]) - mean);
+#pragma omp simd reduction(+ : squares)
+        for (int i = 0; i < width; ++i) squares += (valueOf(in[i]) - mean) * (valueOf(in[i]) - mean);
         const float scale = 1.0F / __builtin_sqrtf(squares * perWidth + normEpsilon);
         inverseDeviation[row] = scale;
 #pragma omp simd
@@ -90,8 +77,7 @@ void layerNorm(int rows, int width, E* x, const E* bias, const E* gamma, const E
         }
         if (bias) {
 #pragma omp simd
-            for (int i = 0; i < width; ++i)
-                store(valueOf(in[i]) + valueOf(bias[i]), in[i]);
+            for (int i = 0; i < width; ++i) store(valueOf(in[i]) + valueOf(bias[i]), in[i]);
         }
     }
 }
@@ -103,29 +89,26 @@ void scaleShift(int rows, int width, const E* normal, const E* gamma, const E* b
         const E* hat = normal + static_cast<std::size_t>(row) * width;
         E* to = out + static_cast<std::size_t>(row) * width;
 #pragma omp simd
-        for (int i = 0; i < width; ++i)
-            store(valueOf(hat[i]) * valueOf(gamma[i]) + valueOf(beta[i]), to[i]);
+        for (int i = 0; i < width; ++i) store(valueOf(hat[i]) * valueOf(gamma[i]) + valueOf(beta[i]), to[i]);
     }
 }
 
 void clear(int width, float* row)
 {
     if (!row) return;
-    for (int i = 0; i < width; ++i)
-        row[i] = 0;
+    for (int i = 0; i < width; ++i) row[i] = 0;
 }
 
 template <typename E>
 void addTo(int width, const E* row, float* sum)
 {
 #pragma omp simd
-    for (int i = 0; i < width; ++i)
-        sum[i] += valueOf(row[i]);
+    for (int i = 0; i < width; ++i) sum[i] += valueOf(row[i]);
 }
 
 template <typename E>
-void layerNormBackward(int rows, int width, const E* outGrad, const E* normal, const float* inverseDeviation, const E* gamma, const E* residual,
-                       E* inputGrad, const ColumnSums& sums)
+void layerNormBackward(int rows, int width, const E* outGrad, const E* normal, const float* inverseDeviation,
+                       const E* gamma, const E* residual, E* inputGrad, const ColumnSums& sums)
 {
     const float perWidth = 1.0F / static_cast<float>(width);
     float* gammaSum = sums.gamma;
@@ -140,8 +123,7 @@ void layerNormBackward(int rows, int width, const E* outGrad, const E* normal, c
         E* to = inputGrad + static_cast<std::size_t>(row) * width;
         float meanGrad = 0;
         float meanProduct = 0;
-#pragma omp simd reduction(+ \
-                           : meanGrad, meanProduct)
+#pragma omp simd reduction(+ : meanGrad, meanProduct)
         for (int i = 0; i < width; ++i) {
             const float outer = valueOf(from[i]);
             const float grad = outer * valueOf(gamma[i]);
@@ -157,7 +139,9 @@ void layerNormBackward(int rows, int width, const E* outGrad, const E* normal, c
             const E* past = residual + static_cast<std::size_t>(row) * width;
 #pragma omp simd
             for (int i = 0; i < width; ++i)
-                store(valueOf(past[i]) + scale * (valueOf(from[i]) * valueOf(gamma[i]) - meanGrad - valueOf(hat[i]) * meanProduct), to[i]);
+                store(valueOf(past[i]) +
+                          scale * (valueOf(from[i]) * valueOf(gamma[i]) - meanGrad - valueOf(hat[i]) * meanProduct),
+                      to[i]);
             if (sums.residual) addTo(width, past, sums.residual);
         } else {
 #pragma omp simd
@@ -173,26 +157,21 @@ void fillRows(int rows, int width, const float* from, float* out)
     for (int row = 0; row < rows; ++row) {
         float* to = out + static_cast<std::size_t>(row) * width;
 #pragma omp simd
-        for (int i = 0; i < width; ++i)
-            to[i] = from[i];
+        for (int i = 0; i < width; ++i) to[i] = from[i];
     }
 }
 
 template <typename E>
 void addColumnSums(int rows, int width, const E* x, float* sums)
 {
-    for (int row = 0; row < rows; ++row)
-        addTo(width, x + static_cast<std::size_t>(row) * width, sums);
+    for (int row = 0; row < rows; ++row) addTo(width, x + static_cast<std::size_t>(row) * width, sums);
 }
 
 // 0.5 x (1 + tanh u) = x · sigmoid(2u), u = sqrt(2/π) (x + 0.044715 x³).
 constexpr float geluSlope = 2.0F * 0.797884561F;
 constexpr float geluCubic = 0.044715F;
 
-inline float geluSigmoid(float x)
-{
-    return 1.0F / (1.0F + exponential(-geluSlope * x * (1.0F + geluCubic * x * x)));
-}
+inline float geluSigmoid(float x) { return 1.0F / (1.0F + exponential(-geluSlope * x * (1.0F + geluCubic * x * x))); }
 
 template <typename E>
 void gelu(int rows, int width, const E* x, const E* bias, E* out)
@@ -210,7 +189,8 @@ void gelu(int rows, int width, const E* x, const E* bias, E* out)
 
 // outGrad and gradient may be the same.
 template <typename E>
-void geluRowsBackward(int rows, int width, int stride, E* x, const E* bias, const float* outGrad, E* gradient, float* biasSums)
+void geluRowsBackward(int rows, int width, int stride, E* x, const E* bias, const float* outGrad, E* gradient,
+                      float* biasSums)
 {
     clear(width, biasSums);
     for (int row = 0; row < rows; ++row) {
@@ -236,18 +216,16 @@ void geluBackward(int rows, int width, float* x, const float* bias, float* gradi
     geluRowsBackward(rows, width, width, x, bias, gradient, gradient, biasSums);
 }
 
-// Turns a row into exp(x − largest) and returns the sum. A NaN never wins a comparison, but passes through the exponential.
+// Turns a row into exp(x − largest) and returns the sum. A NaN never wins a comparison, but passes through the
+// exponential.
 inline float exponentials(int width, float* row, float& largest)
 {
     float most = row[0];
-#pragma omp simd reduction(max \
-                           : most)
-    for (int i = 0; i < width; ++i)
-        most = row[i] > most ? row[i] : most;
+#pragma omp simd reduction(max : most)
+    for (int i = 0; i < width; ++i) most = row[i] > most ? row[i] : most;
     largest = most;
     float sum = 0;
-#pragma omp simd reduction(+ \
-                           : sum)
+#pragma omp simd reduction(+ : sum)
     for (int i = 0; i < width; ++i) {
         const float value = exponential(row[i] - most);
         row[i] = value;
@@ -264,11 +242,9 @@ void causalSoftmax(int firstRow, int rows, int columns, float* scores)
         float largest = 0;
         const float scale = 1.0F / exponentials(kept, line, largest);
 #pragma omp simd
-        for (int i = 0; i < kept; ++i)
-            line[i] *= scale;
+        for (int i = 0; i < kept; ++i) line[i] *= scale;
 #pragma omp simd
-        for (int i = kept; i < columns; ++i)
-            line[i] = 0;
+        for (int i = kept; i < columns; ++i) line[i] = 0;
     }
 }
 
@@ -279,16 +255,12 @@ void causalSoftmaxBackward(int firstRow, int rows, int columns, const float* pro
         float* grad = gradient + static_cast<std::size_t>(row) * columns;
         const int kept = firstRow + row + 1;
         float inner = 0;
-#pragma omp simd reduction(+ \
-                           : inner)
-        for (int i = 0; i < kept; ++i)
-            inner += p[i] * grad[i];
+#pragma omp simd reduction(+ : inner)
+        for (int i = 0; i < kept; ++i) inner += p[i] * grad[i];
 #pragma omp simd
-        for (int i = 0; i < kept; ++i)
-            grad[i] = p[i] * (grad[i] - inner);
+        for (int i = 0; i < kept; ++i) grad[i] = p[i] * (grad[i] - inner);
 #pragma omp simd
-        for (int i = kept; i < columns; ++i)
-            grad[i] = 0;
+        for (int i = kept; i < columns; ++i) grad[i] = 0;
     }
 }
 
@@ -302,15 +274,14 @@ void narrowSoftmax(int firstRow, int rows, int columns, float* scores, BFloat16*
         float largest = 0;
         const float scale = 1.0F / exponentials(kept, line, largest);
 #pragma omp simd
-        for (int i = 0; i < kept; ++i)
-            store(line[i] * scale, to[i]);
+        for (int i = 0; i < kept; ++i) store(line[i] * scale, to[i]);
 #pragma omp simd
-        for (int i = kept; i < columns; ++i)
-            to[i].bits = 0;
+        for (int i = kept; i < columns; ++i) to[i].bits = 0;
     }
 }
 
-void narrowSoftmaxBackward(int firstRow, int rows, int columns, const BFloat16* probabilities, const float* gradient, BFloat16* scoreGradient)
+void narrowSoftmaxBackward(int firstRow, int rows, int columns, const BFloat16* probabilities, const float* gradient,
+                           BFloat16* scoreGradient)
 {
     for (int row = 0; row < rows; ++row) {
         const BFloat16* p = probabilities + static_cast<std::size_t>(row) * columns;
@@ -318,16 +289,12 @@ void narrowSoftmaxBackward(int firstRow, int rows, int columns, const BFloat16* 
         BFloat16* to = scoreGradient + static_cast<std::size_t>(row) * columns;
         const int kept = firstRow + row + 1;
         float inner = 0;
-#pragma omp simd reduction(+ \
-                           : inner)
-        for (int i = 0; i < kept; ++i)
-            inner += valueOf(p[i]) * grad[i];
+#pragma omp simd reduction(+ : inner)
+        for (int i = 0; i < kept; ++i) inner += valueOf(p[i]) * grad[i];
 #pragma omp simd
-        for (int i = 0; i < kept; ++i)
-            store(valueOf(p[i]) * (grad[i] - inner), to[i]);
+        for (int i = 0; i < kept; ++i) store(valueOf(p[i]) * (grad[i] - inner), to[i]);
 #pragma omp simd
-        for (int i = kept; i < columns; ++i)
-            to[i].bits = 0;
+        for (int i = kept; i < columns; ++i) to[i].bits = 0;
     }
 }
 
@@ -339,21 +306,16 @@ double narrowCrossEntropy(int rows, int vocabulary, BFloat16* logits, const std:
         const int target = targets[row];
         const auto targetLogit = static_cast<double>(valueOf(line[target]));
         float most = valueOf(line[0]);
-#pragma omp simd reduction(max \
-                           : most)
-        for (int i = 0; i < vocabulary; ++i)
-            most = valueOf(line[i]) > most ? valueOf(line[i]) : most;
+#pragma omp simd reduction(max : most)
+        for (int i = 0; i < vocabulary; ++i) most = valueOf(line[i]) > most ? valueOf(line[i]) : most;
         float sum = 0;
-#pragma omp simd reduction(+ \
-                           : sum)
-        for (int i = 0; i < vocabulary; ++i)
-            sum += exponential(valueOf(line[i]) - most);
+#pragma omp simd reduction(+ : sum)
+        for (int i = 0; i < vocabulary; ++i) sum += exponential(valueOf(line[i]) - most);
         total += __builtin_log(static_cast<double>(sum)) - (targetLogit - static_cast<double>(most));
         const float scale = 1.0F / sum;
         const float own = exponential(valueOf(line[target]) - most) * scale - 1.0F;
 #pragma omp simd
-        for (int i = 0; i < vocabulary; ++i)
-            store(exponential(valueOf(line[i]) - most) * scale, line[i]);
+        for (int i = 0; i < vocabulary; ++i) store(exponential(valueOf(line[i]) - most) * scale, line[i]);
         store(own, line[target]);
     }
     return total;
@@ -366,12 +328,10 @@ void storeRows(int rows, int width, const float* product, const BFloat16* bias, 
         BFloat16* to = out + static_cast<std::size_t>(row) * stride;
         if (bias) {
 #pragma omp simd
-            for (int i = 0; i < width; ++i)
-                store(from[i] + valueOf(bias[i]), to[i]);
+            for (int i = 0; i < width; ++i) store(from[i] + valueOf(bias[i]), to[i]);
         } else {
 #pragma omp simd
-            for (int i = 0; i < width; ++i)
-                store(from[i], to[i]);
+            for (int i = 0; i < width; ++i) store(from[i], to[i]);
         }
     }
 }
@@ -382,16 +342,14 @@ void addRows(int rows, int width, const float* product, BFloat16* sum, int strid
         const float* from = product + static_cast<std::size_t>(row) * width;
         BFloat16* to = sum + static_cast<std::size_t>(row) * stride;
 #pragma omp simd
-        for (int i = 0; i < width; ++i)
-            store(valueOf(to[i]) + from[i], to[i]);
+        for (int i = 0; i < width; ++i) store(valueOf(to[i]) + from[i], to[i]);
     }
 }
 
 void embedRow(int width, const BFloat16* token, const BFloat16* position, BFloat16* out)
 {
 #pragma omp simd
-    for (int i = 0; i < width; ++i)
-        store(valueOf(token[i]) + valueOf(position[i]), out[i]);
+    for (int i = 0; i < width; ++i) store(valueOf(token[i]) + valueOf(position[i]), out[i]);
 }
 
 double crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t* targets)
@@ -406,8 +364,7 @@ double crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t*
         const float scale = 1.0F / sum;
         total += __builtin_log(static_cast<double>(sum)) - (targetLogit - static_cast<double>(largest));
 #pragma omp simd
-        for (int i = 0; i < vocabulary; ++i)
-            line[i] *= scale;
+        for (int i = 0; i < vocabulary; ++i) line[i] *= scale;
         line[target] -= 1.0F;
     }
     return total;
@@ -417,21 +374,19 @@ template <typename E>
 void add(std::size_t count, const E* x, float* sum)
 {
 #pragma omp simd
-    for (std::size_t i = 0; i < count; ++i)
-        sum[i] += valueOf(x[i]);
+    for (std::size_t i = 0; i < count; ++i) sum[i] += valueOf(x[i]);
 }
 
 double squareSum(std::size_t count, const float* x)
 {
     double sum = 0;
-#pragma omp simd reduction(+ \
-                           : sum)
-    for (std::size_t i = 0; i < count; ++i)
-        sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+#pragma omp simd reduction(+ : sum)
+    for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
     return sum;
 }
 
-void adamW(std::size_t count, float* value, const float* gradient, float* moment1, float* moment2, const AdamWStep& step)
+void adamW(std::size_t count, float* value, const float* gradient, float* moment1, float* moment2,
+           const AdamWStep& step)
 {
     const AdamWStep s = step; // copied: the arrays could alias it
     const float keep = 1.0F - s.learningRate * s.weightDecay;
@@ -485,8 +440,8 @@ void undoAdamW(std::size_t count, float* value, const float* gradient, float* mo
     }
 }
 
-void undoSgd(std::size_t count, float* value, const float* gradient, float* velocity, float learningRate, float momentum,
-             float weightDecay, float gradientScale)
+void undoSgd(std::size_t count, float* value, const float* gradient, float* velocity, float learningRate,
+             float momentum, float weightDecay, float gradientScale)
 {
     const float regrow = 1.0F / (1.0F - learningRate * weightDecay);
     if (!velocity) {
@@ -510,8 +465,7 @@ void predict(std::size_t count, const float* value, const float* moment1, const 
     const AdamWStep s = step;
     if (!moment2) {
 #pragma omp simd
-        for (std::size_t i = 0; i < count; ++i)
-            out[i] = value[i] - reach * moment1[i];
+        for (std::size_t i = 0; i < count; ++i) out[i] = value[i] - reach * moment1[i];
         return;
     }
     const float rate = reach * s.correction1;
@@ -534,7 +488,8 @@ constexpr Kernels table = {
     undoAdamW,
     undoSgd,
     predict,
-    {{layerNorm<BFloat16>, scaleShift<BFloat16>, layerNormBackward<BFloat16>, addColumnSums<BFloat16>, gelu<BFloat16>, add<BFloat16>},
+    {{layerNorm<BFloat16>, scaleShift<BFloat16>, layerNormBackward<BFloat16>, addColumnSums<BFloat16>, gelu<BFloat16>,
+      add<BFloat16>},
      storeRows,
      addRows,
      geluRowsBackward<BFloat16>,

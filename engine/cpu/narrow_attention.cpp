@@ -11,14 +11,8 @@ namespace stagewright::cpu {
 
 namespace {
 
-const BFloat16* elementsOf(layers::ConstElements elements)
-{
-    return static_cast<const BFloat16*>(elements.data);
-}
-BFloat16* elementsOf(layers::Elements elements)
-{
-    return static_cast<BFloat16*>(elements.data);
-}
+const BFloat16* elementsOf(layers::ConstElements elements) { return static_cast<const BFloat16*>(elements.data); }
+BFloat16* elementsOf(layers::Elements elements) { return static_cast<BFloat16*>(elements.data); }
 
 using Rows = NarrowProducts::Matrix;
 
@@ -36,13 +30,15 @@ void forHeads(const AttentionShape& shape, Visit&& visit)
 
 } // namespace
 
-void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products, ConstElements query,
-                            int queryStride, std::span<const KeySegment> segments, float* probabilities, Elements out, float* workspace)
+void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products,
+                            ConstElements query, int queryStride, std::span<const KeySegment> segments,
+                            float* probabilities, Elements out, float* workspace)
 {
     const int width = shape.headWidth();
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
     float* result = workspace;
-    float* scores = workspace + static_cast<std::size_t>(std::min(blockRows, shape.tokens)) * static_cast<std::size_t>(width);
+    float* scores =
+        workspace + static_cast<std::size_t>(std::min(blockRows, shape.tokens)) * static_cast<std::size_t>(width);
     forHeads(shape, [&](const HeadPlace& place, std::size_t kept) {
         for (int index = 0; index < blockCount(shape); ++index) {
             const QueryBlock block = queryBlock(shape, index);
@@ -51,22 +47,26 @@ void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& ke
             forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                 const KeySegment& segment = segments[s];
                 products.multiply(false, true, block.rows, keys, width, scale, queries,
-                                  {elementsOf(segment.key) + place(segment.tokens, segment.stride), segment.stride}, 0.0F, scores + firstKey, block.keys);
+                                  {elementsOf(segment.key) + place(segment.tokens, segment.stride), segment.stride},
+                                  0.0F, scores + firstKey, block.keys);
             });
             kernels.causalSoftmax(shape.past + block.first, block.rows, block.keys, scores, p);
             forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                 const KeySegment& segment = segments[s];
                 products.multiply(false, false, block.rows, width, keys, 1.0F, {p + firstKey, block.keys},
-                                  {elementsOf(segment.value) + place(segment.tokens, segment.stride), segment.stride}, s == 0 ? 0.0F : 1.0F, result, width);
+                                  {elementsOf(segment.value) + place(segment.tokens, segment.stride), segment.stride},
+                                  s == 0 ? 0.0F : 1.0F, result, width);
             });
-            kernels.storeRows(block.rows, width, result, nullptr, elementsOf(out) + place(shape.tokens, shape.hidden, block.first), shape.hidden);
+            kernels.storeRows(block.rows, width, result, nullptr,
+                              elementsOf(out) + place(shape.tokens, shape.hidden, block.first), shape.hidden);
         }
     });
 }
 
-void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products, ConstElements query,
-                             int queryStride, std::span<const KeySegment> segments, const float* probabilities, ConstElements outGrad,
-                             Elements queryGrad, std::span<const KeyGradSegment> gradients, float* workspace)
+void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products,
+                             ConstElements query, int queryStride, std::span<const KeySegment> segments,
+                             const float* probabilities, ConstElements outGrad, Elements queryGrad,
+                             std::span<const KeyGradSegment> gradients, float* workspace)
 {
     const int width = shape.headWidth();
     const auto wide = static_cast<std::size_t>(width);
@@ -86,20 +86,25 @@ void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& k
             const Rows queries{elementsOf(query) + place(shape.tokens, queryStride, block.first), queryStride};
             const Rows grad{elementsOf(outGrad) + place(shape.tokens, shape.hidden, block.first), shape.hidden};
             const BFloat16* p = reinterpret_cast<const BFloat16*>(probabilities) + kept + block.offset;
-            products.multiply(true, false, block.keys, width, block.rows, 1.0F, {p, block.keys}, grad, before, valueGrad, width);
+            products.multiply(true, false, block.keys, width, block.rows, 1.0F, {p, block.keys}, grad, before,
+                              valueGrad, width);
             forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                 const KeySegment& segment = segments[s];
                 products.multiply(false, true, block.rows, keys, width, 1.0F, grad,
-                                  {elementsOf(segment.value) + place(segment.tokens, segment.stride), segment.stride}, 0.0F, innerGrad + firstKey, block.keys);
+                                  {elementsOf(segment.value) + place(segment.tokens, segment.stride), segment.stride},
+                                  0.0F, innerGrad + firstKey, block.keys);
             });
             kernels.causalSoftmaxBackward(shape.past + block.first, block.rows, block.keys, p, innerGrad, scoreGrad);
             forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                 const KeySegment& segment = segments[s];
                 products.multiply(false, false, block.rows, width, keys, scale, {scoreGrad + firstKey, block.keys},
-                                  {elementsOf(segment.key) + place(segment.tokens, segment.stride), segment.stride}, s == 0 ? 0.0F : 1.0F, rowsGrad, width);
+                                  {elementsOf(segment.key) + place(segment.tokens, segment.stride), segment.stride},
+                                  s == 0 ? 0.0F : 1.0F, rowsGrad, width);
             });
-            products.multiply(true, false, block.keys, width, block.rows, scale, {scoreGrad, block.keys}, queries, before, keyGrad, width);
-            kernels.storeRows(block.rows, width, rowsGrad, nullptr, elementsOf(queryGrad) + place(shape.tokens, queryStride, block.first), queryStride);
+            products.multiply(true, false, block.keys, width, block.rows, scale, {scoreGrad, block.keys}, queries,
+                              before, keyGrad, width);
+            kernels.storeRows(block.rows, width, rowsGrad, nullptr,
+                              elementsOf(queryGrad) + place(shape.tokens, queryStride, block.first), queryStride);
         }
         std::size_t first = 0;
         for (std::size_t s = 0; s < segments.size(); ++s) {

@@ -14,41 +14,40 @@ namespace {
 
 using namespace layers;
 
-const BFloat16* elementsOf(ConstElements elements)
-{
-    return static_cast<const BFloat16*>(elements.data);
-}
-BFloat16* elementsOf(Elements elements)
-{
-    return static_cast<BFloat16*>(elements.data);
-}
+const BFloat16* elementsOf(ConstElements elements) { return static_cast<const BFloat16*>(elements.data); }
+BFloat16* elementsOf(Elements elements) { return static_cast<BFloat16*>(elements.data); }
 
 class NarrowMath final : public SharedMath {
 public:
     NarrowMath(const NarrowProducts& products, Allocator& allocator, int stage)
-        : m_products(products), m_allocator(allocator), m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1}
+        : m_products(products),
+          m_allocator(allocator), m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1}
     {
     }
 
     int elementBytes() const override { return sizeof(BFloat16); }
 
-    void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta, Elements normal,
-                   float* deviation, Elements out) override
+    void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta,
+                   Elements normal, float* deviation, Elements out) override
     {
-        n.layerNorm(rows, width, elementsOf(x), elementsOf(bias), elementsOf(gamma), elementsOf(beta), elementsOf(normal), deviation, elementsOf(out));
+        n.layerNorm(rows, width, elementsOf(x), elementsOf(bias), elementsOf(gamma), elementsOf(beta),
+                    elementsOf(normal), deviation, elementsOf(out));
     }
-    void scaleShift(int rows, int width, ConstElements normal, ConstElements gamma, ConstElements beta, Elements out) override
+    void scaleShift(int rows, int width, ConstElements normal, ConstElements gamma, ConstElements beta,
+                    Elements out) override
     {
         n.scaleShift(rows, width, elementsOf(normal), elementsOf(gamma), elementsOf(beta), elementsOf(out));
     }
     void layerNormBackward(int rows, int width, ConstElements outGrad, ConstElements normal, const float* deviation,
-                           ConstElements gamma, ConstElements residual, Elements inputGrad, const ColumnSums& sums) override
+                           ConstElements gamma, ConstElements residual, Elements inputGrad,
+                           const ColumnSums& sums) override
     {
-        n.layerNormBackward(rows, width, elementsOf(outGrad), elementsOf(normal), deviation, elementsOf(gamma), elementsOf(residual),
-                            elementsOf(inputGrad), sums);
+        n.layerNormBackward(rows, width, elementsOf(outGrad), elementsOf(normal), deviation, elementsOf(gamma),
+                            elementsOf(residual), elementsOf(inputGrad), sums);
     }
 
-    void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements y) override
+    void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias,
+                Elements y) override
     {
         forward(rows, out, in, x, weight, [&](int first, int columns, const float* product) {
             n.storeRows(rows, columns, product, elementsOf(bias) + first, elementsOf(y) + first, out);
@@ -56,39 +55,48 @@ public:
     }
     void linearAdd(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
-        forward(rows, out, in, x, weight,
-                [&](int first, int columns, const float* product) { n.addRows(rows, columns, product, elementsOf(y) + first, out); });
+        forward(rows, out, in, x, weight, [&](int first, int columns, const float* product) {
+            n.addRows(rows, columns, product, elementsOf(y) + first, out);
+        });
     }
     void linearBare(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
-        forward(rows, out, in, x, weight,
-                [&](int first, int columns, const float* product) { n.storeRows(rows, columns, product, nullptr, elementsOf(y) + first, out); });
+        forward(rows, out, in, x, weight, [&](int first, int columns, const float* product) {
+            n.storeRows(rows, columns, product, nullptr, elementsOf(y) + first, out);
+        });
     }
-    void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight, Elements dx) override
+    void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight,
+                         Elements dx) override
     {
-        backward(rows, out, in, alpha, dy, weight,
-                 [&](int first, int columns, const float* product) { n.storeRows(rows, columns, product, nullptr, elementsOf(dx) + first, in); });
+        backward(rows, out, in, alpha, dy, weight, [&](int first, int columns, const float* product) {
+            n.storeRows(rows, columns, product, nullptr, elementsOf(dx) + first, in);
+        });
     }
-    void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x, float* gradient) override
+    void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x,
+                          float* gradient) override
     {
-        m_products.multiply(true, false, out, in, rows, alpha, {elementsOf(dy), out}, {elementsOf(x), in}, 1.0F, gradient, in);
+        m_products.multiply(true, false, out, in, rows, alpha, {elementsOf(dy), out}, {elementsOf(x), in}, 1.0F,
+                            gradient, in);
     }
 
     void activate(int rows, int width, ConstElements hidden, ConstElements bias, Elements activation) override
     {
         n.gelu(rows, width, elementsOf(hidden), elementsOf(bias), elementsOf(activation));
     }
-    void geluInputGrad(int rows, int wide, int width, ConstElements outputGrad, ConstElements contract, ConstElements bias,
-                       Elements hidden, Elements hiddenGrad, float* biasSums) override
+    void geluInputGrad(int rows, int wide, int width, ConstElements outputGrad, ConstElements contract,
+                       ConstElements bias, Elements hidden, Elements hiddenGrad, float* biasSums) override
     {
         backward(rows, width, wide, 1.0F, outputGrad, contract, [&](int first, int columns, const float* product) {
-            n.geluBackward(rows, columns, wide, elementsOf(hidden) + first, elementsOf(bias) + first, product, elementsOf(hiddenGrad) + first,
-                           biasSums + first);
+            n.geluBackward(rows, columns, wide, elementsOf(hidden) + first, elementsOf(bias) + first, product,
+                           elementsOf(hiddenGrad) + first, biasSums + first);
         });
     }
 
     std::size_t keptByAttention(const AttentionShape& shape) const override { return narrow::probabilityFloats(shape); }
-    std::size_t attentionWorkspace(const AttentionShape& shape) const override { return narrow::backwardWorkspace(shape); }
+    std::size_t attentionWorkspace(const AttentionShape& shape) const override
+    {
+        return narrow::backwardWorkspace(shape);
+    }
     void attentionForward(const AttentionShape& shape, ConstElements query, int queryStride,
                           std::span<const KeySegment> segments, float* kept, Elements out) override
     {
@@ -96,22 +104,26 @@ public:
         narrowAttentionForward(shape, n, m_products, query, queryStride, segments, kept, out, workspace.data());
     }
     void attentionBackward(const AttentionShape& shape, ConstElements query, int queryStride,
-                           std::span<const KeySegment> segments, const float* kept, ConstElements, ConstElements outGrad,
-                           Elements queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
+                           std::span<const KeySegment> segments, const float* kept, ConstElements,
+                           ConstElements outGrad, Elements queryGrad, std::span<const KeyGradSegment> gradients,
+                           float* workspace) override
     {
-        narrowAttentionBackward(shape, n, m_products, query, queryStride, segments, kept, outGrad, queryGrad, gradients, workspace);
+        narrowAttentionBackward(shape, n, m_products, query, queryStride, segments, kept, outGrad, queryGrad, gradients,
+                                workspace);
     }
 
     void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, ConstElements tokenTable,
                ConstElements positionTable, Elements out) override
     {
         eachRow(batch, tokens, past, width, [&](std::size_t row, std::size_t position) {
-            n.embedRow(width, elementsOf(tokenTable) + bytes[row / static_cast<std::size_t>(width)] * static_cast<std::size_t>(width),
+            n.embedRow(width,
+                       elementsOf(tokenTable) +
+                           bytes[row / static_cast<std::size_t>(width)] * static_cast<std::size_t>(width),
                        elementsOf(positionTable) + position, elementsOf(out) + row);
         });
     }
-    void embedWeightGrad(int batch, int tokens, int past, int width, int, const std::uint8_t* bytes, ConstElements outGrad,
-                         float* tokenGrad, float* positionGrad) override
+    void embedWeightGrad(int batch, int tokens, int past, int width, int, const std::uint8_t* bytes,
+                         ConstElements outGrad, float* tokenGrad, float* positionGrad) override
     {
         addToTables<BFloat16>(n, batch, tokens, past, width, bytes, elementsOf(outGrad), tokenGrad, positionGrad);
     }
@@ -132,14 +144,16 @@ public:
         float predicted[stepElements];
         for (std::size_t first = 0; first < count; first += stepElements) {
             const std::size_t part = std::min(stepElements, count - first);
-            k.predict(part, value + first, moment1 + first, moment2 ? moment2 + first : nullptr, reach, step, predicted);
+            k.predict(part, value + first, moment1 + first, moment2 ? moment2 + first : nullptr, reach, step,
+                      predicted);
             n.storeRows(1, static_cast<int>(part), predicted, nullptr, elementsOf(out) + first, 0);
         }
     }
     void toElements(std::size_t count, const float* value, Elements elements) override
     {
         for (std::size_t first = 0; first < count; first += stepElements)
-            n.storeRows(1, static_cast<int>(std::min(stepElements, count - first)), value + first, nullptr, elementsOf(elements) + first, 0);
+            n.storeRows(1, static_cast<int>(std::min(stepElements, count - first)), value + first, nullptr,
+                        elementsOf(elements) + first, 0);
     }
 
 private:
@@ -152,8 +166,10 @@ private:
         const Buffer product = borrow(narrow::productWorkspace(rows, out));
         for (int first = 0; first < out; first += narrow::productColumns) {
             const int columns = std::min(narrow::productColumns, out - first);
-            m_products.multiply(false, true, rows, columns, in, 1.0F, {elementsOf(x), in},
-                                {elementsOf(weight) + static_cast<std::size_t>(first) * static_cast<std::size_t>(in), in}, 0.0F, product.data(), columns);
+            m_products.multiply(
+                false, true, rows, columns, in, 1.0F, {elementsOf(x), in},
+                {elementsOf(weight) + static_cast<std::size_t>(first) * static_cast<std::size_t>(in), in}, 0.0F,
+                product.data(), columns);
             finish(first, columns, product.data());
         }
     }
@@ -164,7 +180,8 @@ private:
         const Buffer product = borrow(narrow::productWorkspace(rows, in));
         for (int first = 0; first < in; first += narrow::productColumns) {
             const int columns = std::min(narrow::productColumns, in - first);
-            m_products.multiply(false, false, rows, columns, out, alpha, {elementsOf(dy), out}, {elementsOf(weight) + first, in}, 0.0F, product.data(), columns);
+            m_products.multiply(false, false, rows, columns, out, alpha, {elementsOf(dy), out},
+                                {elementsOf(weight) + first, in}, 0.0F, product.data(), columns);
             finish(first, columns, product.data());
         }
     }

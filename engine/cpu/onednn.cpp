@@ -1,5 +1,6 @@
-// Products by oneDNN, whose kernels are made at run time for the processor at hand. Loaded where it is installed: versions 2 and 3 have the
-// same dnnl_sgemm (oneDNN's reference, "BLAS functions"), declared here, so that no header is needed to build.
+// Products by oneDNN, whose kernels are made at run time for the processor at hand. Loaded where it is installed:
+// versions 2 and 3 have the same dnnl_sgemm (oneDNN's reference, "BLAS functions"), declared here, so that no header is
+// needed to build.
 #include "engine/cpu/onednn.h"
 
 #include <cstdint>
@@ -10,8 +11,9 @@ namespace stagewright::cpu {
 
 namespace {
 
-using Sgemm = int (*)(char transposeA, char transposeB, std::int64_t rows, std::int64_t columns, std::int64_t depth, float alpha, const float* a,
-                      std::int64_t aStride, const float* b, std::int64_t bStride, float beta, float* c, std::int64_t cStride);
+using Sgemm = int (*)(char transposeA, char transposeB, std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                      float alpha, const float* a, std::int64_t aStride, const float* b, std::int64_t bStride,
+                      float beta, float* c, std::int64_t cStride);
 struct Version { // the head of dnnl_version_t
     int major;
     int minor;
@@ -19,9 +21,9 @@ struct Version { // the head of dnnl_version_t
 };
 
 // Exported by versions 2 and 3, though in no header: their own tests call it.
-using GemmBf16 = int (*)(char transposeA, char transposeB, std::int64_t rows, std::int64_t columns, std::int64_t depth, float alpha,
-                         const layers::BFloat16* a, std::int64_t aStride, const layers::BFloat16* b, std::int64_t bStride, float beta, float* c,
-                         std::int64_t cStride);
+using GemmBf16 = int (*)(char transposeA, char transposeB, std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                         float alpha, const layers::BFloat16* a, std::int64_t aStride, const layers::BFloat16* b,
+                         std::int64_t bStride, float beta, float* c, std::int64_t cStride);
 
 // Null members: not to be used.
 struct Library {
@@ -39,7 +41,8 @@ struct Library {
         sgemm = reinterpret_cast<Sgemm>(::dlsym(library, "dnnl_sgemm"));
         gemmBf16 = reinterpret_cast<GemmBf16>(::dlsym(library, "dnnl_gemm_bf16bf16f32"));
         version = reinterpret_cast<const Version* (*)()>(::dlsym(library, "dnnl_version"));
-        // Debian's is built with OpenMP, whose number of threads is each calling thread's own; a sequential one has no such function.
+        // Debian's is built with OpenMP, whose number of threads is each calling thread's own; a sequential one has no
+        // such function.
         setThreads = reinterpret_cast<void (*)(int)>(::dlsym(library, "omp_set_num_threads"));
     }
     void oneThread() const
@@ -66,12 +69,12 @@ public:
     bool usable() const { return m_library.sgemm != nullptr && m_library.version != nullptr; }
     std::string_view name() const override { return "onednn"; }
     std::vector<std::pair<std::string, std::string>> facts() const override { return m_library.facts(); }
-    void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta, float* c,
-                  int cStride) const override
+    void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b,
+                  float beta, float* c, int cStride) const override
     {
         m_library.oneThread();
-        m_library.sgemm(transposeA ? 'T' : 'N', transposeB ? 'T' : 'N', rows, columns, depth, alpha, a.data, a.stride, b.data, b.stride, beta, c,
-                        cStride);
+        m_library.sgemm(transposeA ? 'T' : 'N', transposeB ? 'T' : 'N', rows, columns, depth, alpha, a.data, a.stride,
+                        b.data, b.stride, beta, c, cStride);
     }
 
 private:
@@ -90,12 +93,12 @@ public:
         return m_library.gemmBf16('N', 'N', 1, 1, 1, 1.0F, &one, 1, &one, 1, 0.0F, &product, 1) == 0 && product == 1.0F;
     }
     std::vector<std::pair<std::string, std::string>> facts() const override { return m_library.facts(); }
-    void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta, float* c,
-                  int cStride) const override
+    void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b,
+                  float beta, float* c, int cStride) const override
     {
         m_library.oneThread();
-        m_library.gemmBf16(transposeA ? 'T' : 'N', transposeB ? 'T' : 'N', rows, columns, depth, alpha, a.data, a.stride, b.data, b.stride, beta, c,
-                           cStride);
+        m_library.gemmBf16(transposeA ? 'T' : 'N', transposeB ? 'T' : 'N', rows, columns, depth, alpha, a.data,
+                           a.stride, b.data, b.stride, beta, c, cStride);
     }
 
 private:

@@ -1,5 +1,6 @@
-// Products by OpenBLAS, loaded when a first product is asked for: started with the program, it takes threads and ends the process where it
-// gets none. With little address space it asks again without end, so room for its buffers is taken before they are needed.
+// Products by OpenBLAS, loaded when a first product is asked for: started with the program, it takes threads and ends
+// the process where it gets none. With little address space it asks again without end, so room for its buffers is taken
+// before they are needed.
 #include "engine/cpu/openblas.h"
 
 #include <algorithm>
@@ -25,10 +26,10 @@ namespace {
 
 // cblas.h of the reference BLAS
 enum Order { RowMajor = 101 };
-enum Transpose { Plain = 111,
-                 Transposed = 112 };
-using Sgemm = void (*)(Order order, Transpose transposeA, Transpose transposeB, int rows, int columns, int depth, float alpha, const float* a, int aStride,
-                       const float* b, int bStride, float beta, float* c, int cStride);
+enum Transpose { Plain = 111, Transposed = 112 };
+using Sgemm = void (*)(Order order, Transpose transposeA, Transpose transposeB, int rows, int columns, int depth,
+                       float alpha, const float* a, int aStride, const float* b, int bStride, float beta, float* c,
+                       int cStride);
 
 constexpr std::size_t libraryBytes = std::size_t{48} << 20; // mapped, with the libraries it needs
 constexpr std::size_t bufferBytes = std::size_t{128} << 20; // mapped for each call under way, on x86-64
@@ -49,13 +50,16 @@ std::string addressLimit()
     return fmt::format("less is free: the limit is {} MiB (ulimit -v {})", limit.rlim_cur >> 20, limit.rlim_cur >> 10);
 }
 
-// OpenBLAS waits without end for a buffer that can't be mapped. Its room is looked for first, but a thread that starts in between would take it: the C
-// library maps 128 MiB for the heap of each. Where address space is scarce, they share one.
+// OpenBLAS waits without end for a buffer that can't be mapped. Its room is looked for first, but a thread that starts
+// in between would take it: the C library maps 128 MiB for the heap of each. Where address space is scarce, they share
+// one.
 void shareHeapIfScarce()
 {
     constexpr std::size_t threadBytes = std::size_t{128} << 20;
     rlimit limit{};
-    if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && !canMap(mostBuffers * (bufferBytes + threadBytes))) ::mallopt(M_ARENA_MAX, 1);
+    if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        !canMap(mostBuffers * (bufferBytes + threadBytes)))
+        ::mallopt(M_ARENA_MAX, 1);
 }
 
 constexpr std::string_view raiseLimit = "raise the limit (ulimit -v unlimited)";
@@ -75,11 +79,13 @@ struct Library {
     {
         shareHeapIfScarce();
         if (!canMap(libraryBytes + spareBytes)) {
-            problem.message = fmt::format("it needs {} MiB of address space; {}", (libraryBytes + spareBytes) >> 20, addressLimit());
+            problem.message =
+                fmt::format("it needs {} MiB of address space; {}", (libraryBytes + spareBytes) >> 20, addressLimit());
             problem.remedy = raiseLimit;
             return;
         }
-        // One thread: ranks are the threads. Said before it starts its own, and not to programs that are started from here.
+        // One thread: ranks are the threads. Said before it starts its own, and not to programs that are started from
+        // here.
         const bool said = std::getenv("OPENBLAS_NUM_THREADS") != nullptr;
         if (!said) ::setenv("OPENBLAS_NUM_THREADS", "1", 0);
         void* library = nullptr;
@@ -95,7 +101,9 @@ struct Library {
         }
         if (!said) ::unsetenv("OPENBLAS_NUM_THREADS");
         if (library == nullptr) return;
-        const auto take = [library](auto& function, const char* name) { function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name)); };
+        const auto take = [library](auto& function, const char* name) {
+            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+        };
         take(sgemm, "cblas_sgemm");
         take(config, "openblas_get_config");
         take(coreName, "openblas_get_corename");
@@ -124,9 +132,10 @@ public:
         std::vector<std::pair<std::string, std::string>> facts;
         facts.emplace_back("blas", m_library.config != nullptr ? m_library.config() : "unnamed CBLAS");
         if (m_library.coreName != nullptr) facts.emplace_back("blas_kernel", m_library.coreName());
-        facts.emplace_back("blas_calls", m_serial ? "in turn: this OpenBLAS is built without locks; libopenblas0-pthread "
-                                                    "lets ranks compute side by side"
-                                                  : "side by side");
+        facts.emplace_back("blas_calls", m_serial
+                                             ? "in turn: this OpenBLAS is built without locks; libopenblas0-pthread "
+                                               "lets ranks compute side by side"
+                                             : "side by side");
         return facts;
     }
 
@@ -143,28 +152,31 @@ public:
             room = static_cast<int>(held.size()) < m_reserved || canMap(bufferBytes + spareBytes);
             if (room) held.push_back(m_library.takeBuffer(0));
         }
-        for (void* buffer : held)
-            m_library.giveBuffer(buffer);
+        for (void* buffer : held) m_library.giveBuffer(buffer);
         m_reserved = std::max(m_reserved, static_cast<int>(held.size()));
         if (room) return {};
         return fail(ErrorCode::Unavailable,
-                    fmt::format("matrix products of {} {} need {} MiB of address space for OpenBLAS; {}", wanted, wanted == 1 ? "rank" : "ranks",
-                                (static_cast<std::size_t>(wanted) * bufferBytes) >> 20, addressLimit()),
+                    fmt::format("matrix products of {} {} need {} MiB of address space for OpenBLAS; {}", wanted,
+                                wanted == 1 ? "rank" : "ranks", (static_cast<std::size_t>(wanted) * bufferBytes) >> 20,
+                                addressLimit()),
                     fmt::format("{}, use fewer ranks, or --products onednn", raiseLimit));
     }
 
-    void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta, float* c,
-                  int cStride) const override
+    void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b,
+                  float beta, float* c, int cStride) const override
     {
         const auto own = turn();
-        m_library.sgemm(RowMajor, transposeA ? Transposed : Plain, transposeB ? Transposed : Plain, rows, columns, depth, alpha, a.data, a.stride, b.data,
-                        b.stride, beta, c, cStride);
+        m_library.sgemm(RowMajor, transposeA ? Transposed : Plain, transposeB ? Transposed : Plain, rows, columns,
+                        depth, alpha, a.data, a.stride, b.data, b.stride, beta, c, cStride);
     }
 
 private:
-    // OpenBLAS built without threads has no locks either: two threads that call at once may be handed the same scratch buffer
-    // and get wrong products. Where that flavour is loaded, calls take turns.
-    std::unique_lock<std::mutex> turn() const { return m_serial ? std::unique_lock(m_turns) : std::unique_lock<std::mutex>(); }
+    // OpenBLAS built without threads has no locks either: two threads that call at once may be handed the same scratch
+    // buffer and get wrong products. Where that flavour is loaded, calls take turns.
+    std::unique_lock<std::mutex> turn() const
+    {
+        return m_serial ? std::unique_lock(m_turns) : std::unique_lock<std::mutex>();
+    }
 
     const Library& m_library = library();
     const bool m_serial = m_library.parallel != nullptr && m_library.parallel() == 0;
@@ -181,9 +193,6 @@ const Products* openBlas()
     return products.usable() ? &products : nullptr;
 }
 
-Error openBlasMissing()
-{
-    return Error(library().problem).with("OpenBLAS can't be loaded");
-}
+Error openBlasMissing() { return Error(library().problem).with("OpenBLAS can't be loaded"); }
 
 } // namespace stagewright::cpu

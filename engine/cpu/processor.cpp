@@ -25,21 +25,15 @@ std::string processorName()
 }
 
 #ifdef STAGEWRIGHT_X86_KERNELS
-bool isIntel()
-{
-    return __builtin_cpu_is("intel");
-}
+bool isIntel() { return __builtin_cpu_is("intel"); }
 bool hasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 bool hasAvx512()
 {
-    return hasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
+    return hasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 #else
-bool isIntel()
-{
-    return false;
-}
+bool isIntel() { return false; }
 bool hasAvx2() { return false; }
 bool hasAvx512() { return false; }
 #endif

@@ -64,7 +64,8 @@ double speedOf(const Library& products, const std::vector<Shape>& shapes, Elemen
         for (int run = 0; run < 4; ++run) { // the first is for kernels that are made on demand
             const double start = threadSeconds();
             for (int i = 0; i < (run == 0 ? 1 : repeats); ++i)
-                products.multiply(s.transposeA, s.transposeB, s.rows, s.columns, s.depth, 1.0F, {a.data(), aStride}, {b.data(), bStride}, 0.0F, c.data(), s.columns);
+                products.multiply(s.transposeA, s.transposeB, s.rows, s.columns, s.depth, 1.0F, {a.data(), aStride},
+                                  {b.data(), bStride}, 0.0F, c.data(), s.columns);
             const double took = (threadSeconds() - start) / repeats;
             if (run == 1 || (run > 1 && took < best)) best = took;
         }
@@ -79,8 +80,7 @@ std::string machineKey(bool narrow)
 {
     std::string key = processorName();
     for (const Products* products : allProducts())
-        for (const auto& [name, value] : products->facts())
-            key.append("; ").append(name).append(" ").append(value);
+        for (const auto& [name, value] : products->facts()) key.append("; ").append(name).append(" ").append(value);
     std::replace(key.begin(), key.end(), '\t', ' ');
     return key + (narrow ? "; bf16; " : "; ");
 }
@@ -111,7 +111,8 @@ ProductChoice measured(const ModelConfig& model, int tokens)
     const KeptChoices kept;
     const std::string key = keyOf(model, tokens);
     if (const auto known = kept.find(key))
-        if (const auto products = productsNamed(known->first)) return {*products, known->second, speedIn(known->second, known->first)};
+        if (const auto products = productsNamed(known->first))
+            return {*products, known->second, speedIn(known->second, known->first)};
     if (!kept.canKeep()) return byProcessor();
     const std::vector<Shape> shapes = shapesOf(model, tokens);
     std::vector<std::pair<double, const Products*>> speeds;
@@ -145,15 +146,21 @@ Result<const Products*> productsNamed(std::string_view name)
     for (const Products* products : allProducts())
         if (products->name() == name) return products;
     if (name == "openblas") return tl::unexpected(openBlasMissing());
-    if (name == "onednn") return fail(ErrorCode::Unavailable, "oneDNN is not installed", "apt-get install libdnnl2, or use --products openblas");
+    if (name == "onednn")
+        return fail(ErrorCode::Unavailable, "oneDNN is not installed",
+                    "apt-get install libdnnl2, or use --products openblas");
     return fail(ErrorCode::Usage, fmt::format("unknown products {}", name), "use openblas or onednn");
 }
 
 Result<const NarrowProducts*> narrowProducts()
 {
-    if (oneDnn() == nullptr) return fail(ErrorCode::Unavailable, "bf16 on the CPU needs oneDNN, which is not installed", "apt-get install libdnnl2, or use --precision fp32");
+    if (oneDnn() == nullptr)
+        return fail(ErrorCode::Unavailable, "bf16 on the CPU needs oneDNN, which is not installed",
+                    "apt-get install libdnnl2, or use --precision fp32");
     if (const NarrowProducts* products = oneDnnNarrow()) return products;
-    return fail(ErrorCode::Unavailable, fmt::format("oneDNN {} has no bf16 products for this processor ({})", oneDnn()->facts().front().second, processorName()),
+    return fail(ErrorCode::Unavailable,
+                fmt::format("oneDNN {} has no bf16 products for this processor ({})", oneDnn()->facts().front().second,
+                            processorName()),
                 "use --precision fp32; bf16 needs AVX-512");
 }
 
@@ -166,7 +173,8 @@ Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& m
         return ProductChoice{*products, "asked for", known ? speedIn(known->second, name) : 0};
     }
     if (allProducts().empty()) return tl::unexpected(openBlasMissing());
-    if (std::getenv("OPENBLAS_CORETYPE") != nullptr && openBlas() != nullptr) return ProductChoice{openBlas(), "OPENBLAS_CORETYPE is set", 0};
+    if (std::getenv("OPENBLAS_CORETYPE") != nullptr && openBlas() != nullptr)
+        return ProductChoice{openBlas(), "OPENBLAS_CORETYPE is set", 0};
     if (allProducts().size() == 1) return ProductChoice{allProducts().front(), "the only one installed", 0};
     if (choicesByTable()) return byProcessor();
     static std::mutex mutex;
@@ -183,7 +191,8 @@ std::optional<FastestProducts> fastestProducts(bool narrow)
     std::optional<FastestProducts> best;
     KeptChoices().each(machineKey(narrow), [&](std::string shape, const std::string& name, std::string reason) {
         const double speed = speedIn(reason, name);
-        if (shape.starts_with("hidden ") && speed > (best ? best->gflops : 0)) best = FastestProducts{std::move(reason), std::move(shape), speed};
+        if (shape.starts_with("hidden ") && speed > (best ? best->gflops : 0))
+            best = FastestProducts{std::move(reason), std::move(shape), speed};
     });
     return best;
 }

@@ -32,8 +32,7 @@ public:
     }
     ~Measurement()
     {
-        for (void* block : m_blocks)
-            (void)m_table.give(m_wish.device, block);
+        for (void* block : m_blocks) (void)m_table.give(m_wish.device, block);
         m_table.closeQueue(m_queue);
     }
     Measurement(const Measurement&) = delete;
@@ -56,14 +55,15 @@ private:
     {
         void* block = nullptr;
         done(m_table.take(m_wish.device, bytes, &block));
-        if (!block) throw std::runtime_error(fmt::format("the device has no {} bytes free to measure its ceilings with", bytes));
+        if (!block)
+            throw std::runtime_error(
+                fmt::format("the device has no {} bytes free to measure its ceilings with", bytes));
         m_blocks.push_back(block);
         return block;
     }
     void giveAll()
     {
-        for (void* block : m_blocks)
-            done(m_table.give(m_wish.device, block));
+        for (void* block : m_blocks) done(m_table.give(m_wish.device, block));
         m_blocks.clear();
     }
 
@@ -108,8 +108,7 @@ private:
             const Nanos waited = monotonicNow() - begin;
             std::int64_t nanos = 0;
             const int status = m_table.nanosBetween(marks[0], marks[1], &nanos);
-            for (StagewrightMark* mark : marks)
-                m_table.dropMark(mark);
+            for (StagewrightMark* mark : marks) m_table.dropMark(mark);
             done(status);
             if (round == 0) continue;
             shortest.device = std::min<Nanos>(shortest.device, std::max<std::int64_t>(nanos, 1));
@@ -122,7 +121,8 @@ private:
     {
         double most = 0;
         for (std::int32_t n = narrowest; n <= widest; n *= 2) {
-            const std::size_t bytes = static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * (m_wish.narrow != 0 ? 2 : 4);
+            const std::size_t bytes =
+                static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * (m_wish.narrow != 0 ? 2 : 4);
             if (n > narrowest && 3 * bytes > room) break;
             StagewrightProduct p{};
             p.kind = STAGEWRIGHT_A_BT;
@@ -156,7 +156,8 @@ private:
             void* to = take(bytes);
             fill(from, bytes);
             done(m_table.finish(m_queue));
-            const Shortest time = best([&] { return m_table.copyRows(m_queue, STAGEWRIGHT_COMPUTE, to, bytes, from, bytes, bytes, 1); });
+            const Shortest time =
+                best([&] { return m_table.copyRows(m_queue, STAGEWRIGHT_COMPUTE, to, bytes, from, bytes, bytes, 1); });
             most = std::max(most, 2.0 * static_cast<double>(bytes) * 1e9 / static_cast<double>(time.device));
             giveAll();
             if (time.waited * 4 > longEnough) break;
@@ -183,7 +184,8 @@ Result<DeviceCeilings> ceilingsOf(const StagewrightCudaTable& table, const Stage
         try {
             return Measurement(table, wish).run();
         } catch (const std::exception& e) {
-            return fail(ErrorCode::Unavailable, fmt::format("the ceilings of CUDA device {} are not known: {}", wish.device, e.what()));
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("the ceilings of CUDA device {} are not known: {}", wish.device, e.what()));
         }
     }();
     return known.emplace(key, std::move(measured)).first->second;

@@ -75,8 +75,8 @@ public:
     {
         for (std::size_t i = 0; i < m_ends.size(); ++i) {
             const std::size_t next = (i + 1) % m_ends.size();
-            done(m_table.transfer(m_team, static_cast<std::int32_t>(i), m_ends[i].given, static_cast<std::int32_t>(next), m_ends[next].made,
-                                  part * sizeof(float)));
+            done(m_table.transfer(m_team, static_cast<std::int32_t>(i), m_ends[i].given,
+                                  static_cast<std::int32_t>(next), m_ends[next].made, part * sizeof(float)));
         }
     }
 
@@ -97,8 +97,10 @@ private:
     {
         const auto end = static_cast<std::int32_t>(at);
         StagewrightMark* mark = nullptr;
-        done(before ? m_table.mark(m_ends[at].queue, STAGEWRIGHT_COMPUTE, &mark) : m_table.teamMark(m_team, end, &mark));
-        const int status = before ? m_table.teamAwait(m_team, end, mark) : m_table.await(m_ends[at].queue, STAGEWRIGHT_COMPUTE, mark);
+        done(before ? m_table.mark(m_ends[at].queue, STAGEWRIGHT_COMPUTE, &mark)
+                    : m_table.teamMark(m_team, end, &mark));
+        const int status =
+            before ? m_table.teamAwait(m_team, end, mark) : m_table.await(m_ends[at].queue, STAGEWRIGHT_COMPUTE, mark);
         m_table.dropMark(mark);
         done(status);
     }
@@ -117,17 +119,18 @@ private:
     StagewrightTeam* m_team = nullptr;
 };
 
-KernelComparison compared(const char* name, const std::vector<Values>& made, const std::vector<Values>& wanted, double tolerance)
+KernelComparison compared(const char* name, const std::vector<Values>& made, const std::vector<Values>& wanted,
+                          double tolerance)
 {
     Difference difference;
-    for (std::size_t i = 0; i < made.size(); ++i)
-        difference.add(made[i], wanted[i]);
+    for (std::size_t i = 0; i < made.size(); ++i) difference.add(made[i], wanted[i]);
     return {name, difference.error, tolerance, difference.error <= tolerance};
 }
 
 } // namespace
 
-Result<std::vector<KernelComparison>> compareCollectives(const StagewrightCudaTable& table, std::span<const int> devices)
+Result<std::vector<KernelComparison>> compareCollectives(const StagewrightCudaTable& table,
+                                                         std::span<const int> devices)
 {
     std::vector<KernelComparison> all;
     const std::size_t ends = devices.size();
@@ -136,29 +139,34 @@ Result<std::vector<KernelComparison>> compareCollectives(const StagewrightCudaTa
     std::uniform_real_distribution<float> numbers(-1, 1);
     std::vector<Values> given(ends, Values(ends * part));
     for (Values& values : given)
-        for (float& value : values)
-            value = numbers(random);
+        for (float& value : values) value = numbers(random);
     // By end: the neighbour's, the sum, the own part of the sum, everybody's.
     std::vector<Values> passed(ends), sums(ends, Values(part)), parts(ends), gathered(ends);
     Values sum(ends * part);
     for (std::size_t i = 0; i < ends; ++i)
-        for (std::size_t k = 0; k < sum.size(); ++k)
-            sum[k] += given[i][k];
+        for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += given[i][k];
     for (std::size_t i = 0; i < ends; ++i) {
         const auto front = [&](const Values& values) { return Values(values.begin(), values.begin() + part); };
         passed[(i + 1) % ends] = front(given[i]);
         sums[i] = front(sum);
-        parts[i] = Values(sum.begin() + static_cast<std::ptrdiff_t>(i * part), sum.begin() + static_cast<std::ptrdiff_t>((i + 1) * part));
+        parts[i] = Values(sum.begin() + static_cast<std::ptrdiff_t>(i * part),
+                          sum.begin() + static_cast<std::ptrdiff_t>((i + 1) * part));
         for (std::size_t k = 0; k < ends; ++k)
             gathered[i].insert(gathered[i].end(), given[k].begin(), given[k].begin() + part);
     }
     const double tolerance = static_cast<double>(ends) * 0x1p-24;
     try {
         Ring ring(table, devices);
-        all.push_back(compared("message along the devices", ring.results(given, part, [&] { ring.passOn(); }), passed, 0));
-        all.push_back(compared("all-reduce", ring.results(given, part, [&] { ring.collect(STAGEWRIGHT_ALL_REDUCE); }), sums, tolerance));
-        all.push_back(compared("reduce-scatter", ring.results(given, part, [&] { ring.collect(STAGEWRIGHT_REDUCE_SCATTER); }), parts, tolerance));
-        all.push_back(compared("all-gather", ring.results(given, ends * part, [&] { ring.collect(STAGEWRIGHT_ALL_GATHER); }), gathered, 0));
+        all.push_back(
+            compared("message along the devices", ring.results(given, part, [&] { ring.passOn(); }), passed, 0));
+        all.push_back(compared("all-reduce", ring.results(given, part, [&] { ring.collect(STAGEWRIGHT_ALL_REDUCE); }),
+                               sums, tolerance));
+        all.push_back(compared("reduce-scatter",
+                               ring.results(given, part, [&] { ring.collect(STAGEWRIGHT_REDUCE_SCATTER); }), parts,
+                               tolerance));
+        all.push_back(compared("all-gather",
+                               ring.results(given, ends * part, [&] { ring.collect(STAGEWRIGHT_ALL_GATHER); }),
+                               gathered, 0));
     } catch (const std::exception& e) {
         return fail(ErrorCode::Unavailable, fmt::format("collectives of {} devices: {}", ends, e.what()));
     }

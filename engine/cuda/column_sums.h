@@ -1,7 +1,8 @@
-// Sums over the rows of a matrix, column by column, by blocks of a GPU: a block has columnTile columns, in pieces of 16 bytes where they fall
-// into such, and every lane of it adds up each so-and-so-many-th row; then a thread a column adds the lanes' sums in order. Where there are too few
-// columns to fill a GPU with blocks, the rows are cut into parts, whose sums are added in order by a second launch. The shape of a sum depends
-// on rows, width and whether there are pieces, so the same input gives the same bits.
+// Sums over the rows of a matrix, column by column, by blocks of a GPU: a block has columnTile columns, in pieces of 16
+// bytes where they fall into such, and every lane of it adds up each so-and-so-many-th row; then a thread a column adds
+// the lanes' sums in order. Where there are too few columns to fill a GPU with blocks, the rows are cut into parts,
+// whose sums are added in order by a second launch. The shape of a sum depends on rows, width and whether there are
+// pieces, so the same input gives the same bits.
 #pragma once
 
 #include "engine/cuda/matrix_tiles.h"
@@ -15,12 +16,12 @@ template <typename E, int N>
 STAGEWRIGHT_BOTH void addPiece(float (&to)[N], const Packed<E, N>& piece)
 {
     STAGEWRIGHT_UNROLL
-    for (int k = 0; k < N; ++k)
-        to[k] += piece.at(k);
+    for (int k = 0; k < N; ++k) to[k] += piece.at(k);
 }
 
-// A kind of rows has `kinds` sums a column, made by `blocks` blocks on each of a GPU's multiprocessors; load() gets piece (row, column …),
-// for `atOnce` rows before the first is awaited; add() adds it to a thread's sums; put() takes a column's sums.
+// A kind of rows has `kinds` sums a column, made by `blocks` blocks on each of a GPU's multiprocessors; load() gets
+// piece (row, column …), for `atOnce` rows before the first is awaited; add() adds it to a thread's sums; put() takes a
+// column's sums.
 template <typename E>
 struct PlainRows { // (rows, width) of elements
     static constexpr int kinds = 1, blocks = 4, atOnce = 4;
@@ -58,14 +59,16 @@ struct NormRows { // what a LayerNorm's backward sums up
 
     STAGEWRIGHT_BOTH bool pieces() const
     {
-        return inPieces<E>(static_cast<std::size_t>(width), n.outGrad, static_cast<const void*>(n.normal), n.residual, static_cast<const void*>(n.inputGrad));
+        return inPieces<E>(static_cast<std::size_t>(width), n.outGrad, static_cast<const void*>(n.normal), n.residual,
+                           static_cast<const void*>(n.inputGrad));
     }
     template <int N>
     STAGEWRIGHT_BOTH Loaded<N> load(int r, int column) const
     {
         using P = Packed<E, N>;
         const std::size_t at = static_cast<std::size_t>(r) * width + column;
-        Loaded<N> loaded{P::load(row<E>(n.outGrad, 0), at), P::load(row<E>(static_cast<const void*>(n.normal), 0), at), {}, {}};
+        Loaded<N> loaded{
+            P::load(row<E>(n.outGrad, 0), at), P::load(row<E>(static_cast<const void*>(n.normal), 0), at), {}, {}};
         if (n.residualSum) loaded.residual = P::load(row<E>(n.residual, 0), at);
         if (n.inputSum) loaded.input = P::load(row<E>(static_cast<const void*>(n.inputGrad), 0), at);
         return loaded;
@@ -89,8 +92,8 @@ struct NormRows { // what a LayerNorm's backward sums up
     }
 };
 
-// What a GELU's backward sums up, which it makes while it does: a matrix (rows, width) of gradients of the GELU's results becomes that of its
-// arguments, and the arguments become the results.
+// What a GELU's backward sums up, which it makes while it does: a matrix (rows, width) of gradients of the GELU's
+// results becomes that of its arguments, and the arguments become the results.
 template <typename E>
 struct GeluRows {
     static constexpr int kinds = 1, blocks = 4, atOnce = 2;
@@ -105,7 +108,8 @@ struct GeluRows {
 
     STAGEWRIGHT_BOTH bool pieces() const
     {
-        return inPieces<E>(static_cast<std::size_t>(width), static_cast<const void*>(hidden), static_cast<const void*>(gradient));
+        return inPieces<E>(static_cast<std::size_t>(width), static_cast<const void*>(hidden),
+                           static_cast<const void*>(gradient));
     }
     template <int N>
     STAGEWRIGHT_BOTH Loaded<N> load(int r, int column) const
@@ -147,7 +151,8 @@ struct TokenRows { // the rows of an embedding's gradient that have one token; a
     }
 };
 
-// Into how many parts the rows are cut: as many blocks as 132 multiprocessors hold at once, but 64 rows or more in a part.
+// Into how many parts the rows are cut: as many blocks as 132 multiprocessors hold at once, but 64 rows or more in a
+// part.
 template <typename Rows>
 STAGEWRIGHT_BOTH int columnParts(int rows, int width)
 {
@@ -166,26 +171,27 @@ std::size_t partFloats(int rows, int width)
 
 // The rows of a lane of `lanes`: every `lanes`-th.
 template <int N, typename Rows>
-STAGEWRIGHT_BOTH void addRows(const Rows& of, int first, int end, int lane, int lanes, int column, float (&to)[Rows::kinds][N])
+STAGEWRIGHT_BOTH void addRows(const Rows& of, int first, int end, int lane, int lanes, int column,
+                              float (&to)[Rows::kinds][N])
 {
     typename Rows::template Loaded<N> loaded[Rows::atOnce];
     int r = first + lane;
     for (; r + (Rows::atOnce - 1) * lanes < end; r += Rows::atOnce * lanes) {
         STAGEWRIGHT_UNROLL
-        for (int i = 0; i < Rows::atOnce; ++i)
-            loaded[i] = of.template load<N>(r + i * lanes, column);
+        for (int i = 0; i < Rows::atOnce; ++i) loaded[i] = of.template load<N>(r + i * lanes, column);
         STAGEWRIGHT_UNROLL
-        for (int i = 0; i < Rows::atOnce; ++i)
-            of.template add<N>(loaded[i], r + i * lanes, column, to);
+        for (int i = 0; i < Rows::atOnce; ++i) of.template add<N>(loaded[i], r + i * lanes, column, to);
     }
-    for (; r < end; r += lanes)
-        of.template add<N>(of.template load<N>(r, column), r, column, to);
+    for (; r < end; r += lanes) of.template add<N>(of.template load<N>(r, column), r, column, to);
 }
 // Rows of tokens lie side by side: their bytes are compared sixteen at a time, as few are the token.
 template <int N, typename E>
-STAGEWRIGHT_BOTH void addRows(const TokenRows<E>& of, int first, int end, int lane, int lanes, int column, float (&to)[1][N])
+STAGEWRIGHT_BOTH void addRows(const TokenRows<E>& of, int first, int end, int lane, int lanes, int column,
+                              float (&to)[1][N])
 {
-    const auto addRow = [&](int r) { addPiece(to[0], Packed<E, N>::load(row<E>(of.e.outGrad, 0), static_cast<std::size_t>(r) * of.width + column)); };
+    const auto addRow = [&](int r) {
+        addPiece(to[0], Packed<E, N>::load(row<E>(of.e.outGrad, 0), static_cast<std::size_t>(r) * of.width + column));
+    };
     if (of.token > 255) return; // no byte is
     const std::uint8_t* bytes = of.e.bytes;
     const std::uint32_t sought = 0x01010101U * static_cast<std::uint32_t>(of.token);
@@ -196,7 +202,8 @@ STAGEWRIGHT_BOTH void addRows(const TokenRows<E>& of, int first, int end, int la
         const auto words = Packed<Fp32, 4>::load(reinterpret_cast<const float*>(bytes + r), 0); // their bits
         for (int w = 0; w < 4; ++w) {
             const std::uint32_t other = words.word[w] ^ sought;
-            std::uint32_t equal = ~(((other & 0x7f7f7f7fU) + 0x7f7f7f7fU) | other | 0x7f7f7f7fU); // the top bit of each byte that is
+            // the top bit of each byte that is
+            std::uint32_t equal = ~(((other & 0x7f7f7f7fU) + 0x7f7f7f7fU) | other | 0x7f7f7f7fU);
             for (int i = 4 * w; equal != 0; equal >>= 8, ++i)
                 if ((equal & 0x80U) != 0) addRow(r + i);
         }
@@ -209,12 +216,14 @@ template <int N, typename Rows, typename Threads>
 STAGEWRIGHT_BOTH void sumColumnsBy(const Threads& t, const Rows& of, int first, int end, int tile, float* part)
 {
     constexpr int across = columnTile / N, lanes = columnThreads / across;
-    // A lane's numbers by their place in the piece, so that a warp's stores go to different banks, those of the lanes apart by as much.
+    // A lane's numbers by their place in the piece, so that a warp's stores go to different banks, those of the lanes
+    // apart by as much.
     constexpr int ofLane = columnTile + (N == 1 ? 0 : across), numbers = Rows::kinds * lanes * ofLane;
     const int lane = t.thread() / across;
     const int piece = t.thread() % across;
     float own[Rows::kinds][N] = {};
-    if (tile * columnTile + piece * N < of.width) addRows<N>(of, first, end, lane, lanes, tile * columnTile + piece * N, own);
+    if (tile * columnTile + piece * N < of.width)
+        addRows<N>(of, first, end, lane, lanes, tile * columnTile + piece * N, own);
     STAGEWRIGHT_UNROLL
     for (int kind = 0; kind < Rows::kinds; ++kind) {
         STAGEWRIGHT_UNROLL
@@ -233,13 +242,13 @@ STAGEWRIGHT_BOTH void sumColumnsBy(const Threads& t, const Rows& of, int first, 
         of.put(column, sum);
         return;
     }
-    for (int kind = 0; kind < Rows::kinds; ++kind)
-        part[static_cast<std::size_t>(kind) * of.width + column] = sum[kind];
+    for (int kind = 0; kind < Rows::kinds; ++kind) part[static_cast<std::size_t>(kind) * of.width + column] = sum[kind];
 }
 
 // A block's work: tile `tile` of part `part` of `parts`; `partial` null where there is one part.
 template <typename Rows, typename Threads>
-STAGEWRIGHT_BOTH void sumColumnsBlock(const Threads& t, const Rows& of, int rows, int tile, int part, int parts, float* partial)
+STAGEWRIGHT_BOTH void sumColumnsBlock(const Threads& t, const Rows& of, int rows, int tile, int part, int parts,
+                                      float* partial)
 {
     const int each = (rows + parts - 1) / parts;
     const int first = part * each;
@@ -270,8 +279,7 @@ void sumColumns(const Rows& of, int rows)
         float sum[Rows::kinds][1] = {};
         addRows<1>(of, 0, rows, 0, 1, column, sum);
         float all[Rows::kinds];
-        for (int kind = 0; kind < Rows::kinds; ++kind)
-            all[kind] = sum[kind][0];
+        for (int kind = 0; kind < Rows::kinds; ++kind) all[kind] = sum[kind][0];
         of.put(column, all);
     }
 }

@@ -28,7 +28,8 @@ namespace stagewright {
 namespace {
 
 // What the module says about itself and the driver.
-std::vector<std::pair<std::string, std::string>> moduleFacts(const cuda::Module& module, const StagewrightCudaFacts& facts)
+std::vector<std::pair<std::string, std::string>> moduleFacts(const cuda::Module& module,
+                                                             const StagewrightCudaFacts& facts)
 {
     std::vector<std::pair<std::string, std::string>> pairs;
     pairs.emplace_back("module", module.path);
@@ -36,9 +37,11 @@ std::vector<std::pair<std::string, std::string>> moduleFacts(const cuda::Module&
     pairs.emplace_back("cuda_driver", facts.driverVersion == 0 ? "none" : cuda::versionText(facts.driverVersion));
     pairs.emplace_back("cublaslt", fmt::format("{}", facts.matrixVersion));
     const int nccl = facts.collectiveVersion;
-    pairs.emplace_back("nccl", nccl == 0 ? "none" : fmt::format("{}.{}.{}", nccl / 10000, nccl % 10000 / 100, nccl % 100));
+    pairs.emplace_back("nccl",
+                       nccl == 0 ? "none" : fmt::format("{}.{}.{}", nccl / 10000, nccl % 10000 / 100, nccl % 100));
     const int cudnn = facts.attentionVersion;
-    pairs.emplace_back("cudnn", cudnn == 0 ? "none" : fmt::format("{}.{}.{}", cudnn / 10000, cudnn % 10000 / 100, cudnn % 100));
+    pairs.emplace_back("cudnn",
+                       cudnn == 0 ? "none" : fmt::format("{}.{}.{}", cudnn / 10000, cudnn % 10000 / 100, cudnn % 100));
     pairs.emplace_back("architectures", facts.architectures);
     return pairs;
 }
@@ -80,7 +83,8 @@ std::vector<DeviceInfo> allDevices()
         device.details.emplace_back("compute_capability", fmt::format("{}.{}", found.major, found.minor));
         device.details.emplace_back("multiprocessors", fmt::format("{}", found.multiprocessors));
         device.details.emplace_back("memory", formatBytes(static_cast<std::int64_t>(found.totalBytes)));
-        if (found.freeBytes > 0) device.details.emplace_back("memory_free", formatBytes(static_cast<std::int64_t>(found.freeBytes)));
+        if (found.freeBytes > 0)
+            device.details.emplace_back("memory_free", formatBytes(static_cast<std::int64_t>(found.freeBytes)));
         device.details.emplace_back("green_contexts", found.greenContexts != 0 ? "yes" : "no");
         if (i == 0) device.details.insert(device.details.end(), about.begin(), about.end());
         all.push_back(std::move(device));
@@ -124,9 +128,10 @@ private:
 
 class OpenedMemory final : public cuda::DeviceMemory {
 public:
-    OpenedMemory(std::shared_ptr<OpenedMemories> opened, const StagewrightQueueWish& wish, std::shared_ptr<cuda::DeviceOrigins> origins,
-                 std::shared_ptr<cuda::DeviceLinks> links, bool connects)
-        : DeviceMemory(*cuda::theModule()->table, wish, std::move(origins), std::move(links), connects), m_opened(std::move(opened))
+    OpenedMemory(std::shared_ptr<OpenedMemories> opened, const StagewrightQueueWish& wish,
+                 std::shared_ptr<cuda::DeviceOrigins> origins, std::shared_ptr<cuda::DeviceLinks> links, bool connects)
+        : DeviceMemory(*cuda::theModule()->table, wish, std::move(origins), std::move(links), connects),
+          m_opened(std::move(opened))
     {
         m_opened->add(*this);
     }
@@ -148,23 +153,25 @@ public:
 
     // The stages of a rank must fit on its device; only the caller knows how they are spread: all of them on
     // all devices together.
-    Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer) const override
+    Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
+                           const OptimizerConfig& optimizer) const override
     {
         Result<std::vector<Device>> there = chosen();
         if (!there) return tl::unexpected(std::move(there.error()));
         if (Result<void> fits = checkModel(model); !fits) return fits;
-        double needed = 0; // one stage per rank, at most: what a rank takes in addition is little compared with its stages
+        // one stage per rank, at most: what a rank takes in addition is little compared with its stages
+        double needed = 0;
         for (const StageSlice& slice : slices) {
             const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer, traits().layout(m_options.precision));
             needed += static_cast<double>(memory.weight + memory.gradient + memory.optimizer + cuda::rankBytes);
         }
         double free = 0;
-        for (const Device& device : *there)
-            free += static_cast<double>(device.freeBytes);
+        for (const Device& device : *there) free += static_cast<double>(device.freeBytes);
         if (needed <= free) return {};
         return fail(ErrorCode::Unavailable,
-                    fmt::format("all {} stages together need {} for weights, gradients and optimizer; {} {} free", slices.size(),
-                                formatBytes(static_cast<std::int64_t>(needed)), there->size() == 1 ? there->front().name + " has" : "the devices have",
+                    fmt::format("all {} stages together need {} for weights, gradients and optimizer; {} {} free",
+                                slices.size(), formatBytes(static_cast<std::int64_t>(needed)),
+                                there->size() == 1 ? there->front().name + " has" : "the devices have",
                                 formatBytes(static_cast<std::int64_t>(free))),
                     "use a smaller model");
     }
@@ -176,11 +183,13 @@ public:
         const auto devices = static_cast<int>(there->size());
         const Device& device = (*there)[static_cast<std::size_t>(rank % devices)];
         if (partitioned(ranks) && !device.partitions)
-            return fail(ErrorCode::Unavailable, fmt::format("{}: its driver has no green contexts", device.name), "use --sharing queues");
+            return fail(ErrorCode::Unavailable, fmt::format("{}: its driver has no green contexts", device.name),
+                        "use --sharing queues");
         m_ranks = ranks;
         const bool nccl = m_options.transport == DeviceTransport::Nccl;
         if (nccl && ranksHere > devices)
-            return fail(ErrorCode::Usage, fmt::format("NCCL serves one rank per device: {} ranks on {} devices", ranksHere, devices),
+            return fail(ErrorCode::Usage,
+                        fmt::format("NCCL serves one rank per device: {} ranks on {} devices", ranksHere, devices),
                         "use fewer ranks, or --transport copies");
         const bool connects = nccl && ranksHere < ranks; // with other processes; then all messages go that way
         if (nccl && !connects && rank == 0) m_links = std::make_shared<cuda::DeviceLinks>(*cuda::theModule()->table);
@@ -199,21 +208,29 @@ public:
         return m_options.sharing == DeviceSharing::Partitions ? ranks : static_cast<int>(there->size());
     }
 
-    Capabilities capabilities() const override { return {traits().layout(m_options.precision).elementBytes, this, this}; }
+    Capabilities capabilities() const override
+    {
+        return {traits().layout(m_options.precision).elementBytes, this, this};
+    }
 
     Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
-                                                  std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator) override
+                                                  std::uint64_t seed, const OptimizerConfig& optimizer,
+                                                  Allocator& allocator) override
     {
         return make(model, slice, microbatchSize, seed, optimizer, nullptr, allocator);
     }
 
-    Result<std::unique_ptr<StageModel>> makeSharedStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
-                                                        std::uint64_t seed, const OptimizerConfig& optimizer, const StageShare& share,
+    Result<std::unique_ptr<StageModel>> makeSharedStage(const ModelConfig& model, const StageSlice& slice,
+                                                        int microbatchSize, std::uint64_t seed,
+                                                        const OptimizerConfig& optimizer, const StageShare& share,
                                                         Allocator& allocator) override
     {
         constexpr int together = cuda::productAlignment / 2; // the narrowest elements in that many bytes
         if (model.hidden % together != 0)
-            return fail(ErrorCode::Usage, fmt::format("hidden {} is not a multiple of {}: ranks share a stage's state in one vector, in which each tensor has to start at {} bytes", model.hidden, together, cuda::productAlignment),
+            return fail(ErrorCode::Usage,
+                        fmt::format("hidden {} is not a multiple of {}: ranks share a stage's state in one vector, in "
+                                    "which each tensor has to start at {} bytes",
+                                    model.hidden, together, cuda::productAlignment),
                         fmt::format("use a multiple of {}, or --backend cpu", together));
         return make(model, slice, microbatchSize, seed, optimizer, &share, allocator);
     }
@@ -231,8 +248,7 @@ public:
         if (!there) return tl::unexpected(std::move(there.error()));
         if (m_options.transport != DeviceTransport::Nccl) return std::vector<KernelComparison>();
         std::vector<int> numbers;
-        for (const Device& device : *there)
-            numbers.push_back(device.number);
+        for (const Device& device : *there) numbers.push_back(device.number);
         return cuda::compareCollectives(*cuda::theModule()->table, numbers);
     }
 
@@ -240,8 +256,7 @@ public:
     {
         std::vector<std::pair<std::string, std::string>> facts;
         if (const Result<std::vector<Device>> there = chosen())
-            for (const Device& device : *there)
-                facts.emplace_back(fmt::format("gpu_{}", device.number), device.name);
+            for (const Device& device : *there) facts.emplace_back(fmt::format("gpu_{}", device.number), device.name);
         const std::vector<DeviceInfo> all = devices();
         facts.insert(facts.end(), all.front().details.begin(), all.front().details.end());
         addCeilings(facts);
@@ -250,25 +265,32 @@ public:
 
 private:
     // share: null where the whole stage is the rank's.
-    Result<std::unique_ptr<StageModel>> make(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-                                             const OptimizerConfig& optimizer, const StageShare* share, Allocator& allocator)
+    Result<std::unique_ptr<StageModel>> make(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
+                                             std::uint64_t seed, const OptimizerConfig& optimizer,
+                                             const StageShare* share, Allocator& allocator)
     {
         if (Result<void> fits = checkModel(model); !fits) return tl::unexpected(std::move(fits.error()));
         if (microbatchSize < 1)
             return fail(ErrorCode::Usage, fmt::format("microbatch size {}, at least 1 needed", microbatchSize));
         cuda::DeviceMemory* memory = m_opened->find(allocator.memory());
-        if (!memory) return fail(ErrorCode::Unavailable, fmt::format("stage {}: its memory was not opened by this backend", slice.stage));
+        if (!memory)
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("stage {}: its memory was not opened by this backend", slice.stage));
         const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
         if (widest > std::numeric_limits<std::int32_t>::max()) {
-            return fail(ErrorCode::Usage, fmt::format("an activation of {} elements; at most {} are possible", widest, std::numeric_limits<std::int32_t>::max()),
+            return fail(ErrorCode::Usage,
+                        fmt::format("an activation of {} elements; at most {} are possible", widest,
+                                    std::numeric_limits<std::int32_t>::max()),
                         "use a smaller microbatch or a shorter sequence");
         }
         try {
             const int streamFrom = cuda::streamFrom(memory->wish().narrow != 0 ? 2 : 4, model.hidden / model.heads);
-            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
-                                                        cuda::makeDeviceMath(*memory, allocator, slice.stage, streamFrom), share);
+            return std::make_unique<layers::LayerStage>(
+                model, slice, microbatchSize, seed, optimizer, allocator,
+                cuda::makeDeviceMath(*memory, allocator, slice.stage, streamFrom), share);
         } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Unavailable, fmt::format("stage {}: the device is out of memory", slice.stage), "use a smaller model");
+            return fail(ErrorCode::Unavailable, fmt::format("stage {}: the device is out of memory", slice.stage),
+                        "use a smaller model");
         } catch (const std::exception& e) {
             return fail(ErrorCode::Unavailable, fmt::format("stage {}: {}", slice.stage, e.what()));
         }
@@ -317,7 +339,8 @@ private:
         const std::vector<DeviceInfo> infos = allDevices();
         std::string reasons;
         for (const DeviceInfo& info : infos)
-            if (!info.usable) reasons += (reasons.empty() ? "" : "; ") + (info.name.empty() ? "" : info.name + ": ") + info.reason;
+            if (!info.usable)
+                reasons += (reasons.empty() ? "" : "; ") + (info.name.empty() ? "" : info.name + ": ") + info.reason;
         const bool none = std::none_of(infos.begin(), infos.end(), [](const DeviceInfo& info) { return info.usable; });
         if (none) return fail(ErrorCode::Unavailable, "no usable CUDA device: " + reasons, "use --backend cpu");
         std::vector<int> wanted = m_options.devices;
@@ -327,13 +350,16 @@ private:
         std::vector<Device> found;
         for (const int number : wanted) {
             if (number < 0 || number >= static_cast<int>(infos.size()))
-                return fail(ErrorCode::Unavailable, fmt::format("CUDA device {} of {}", number, infos.size()), "stagewright devices lists them");
+                return fail(ErrorCode::Unavailable, fmt::format("CUDA device {} of {}", number, infos.size()),
+                            "stagewright devices lists them");
             const DeviceInfo& info = infos[static_cast<std::size_t>(number)];
-            if (!info.usable) return fail(ErrorCode::Unavailable, fmt::format("CUDA device {}: {}", info.name, info.reason));
+            if (!info.usable)
+                return fail(ErrorCode::Unavailable, fmt::format("CUDA device {}: {}", info.name, info.reason));
             StagewrightCudaDevice facts{};
             if (cuda::theModule()->table->describe(number, &facts) != 0)
                 return fail(ErrorCode::Unavailable, cuda::theModule()->table->lastError());
-            found.push_back({number, std::make_shared<cuda::DeviceOrigins>(), facts.freeBytes, facts.name, facts.greenContexts != 0});
+            found.push_back({number, std::make_shared<cuda::DeviceOrigins>(), facts.freeBytes, facts.name,
+                             facts.greenContexts != 0});
         }
         m_chosen = std::move(found);
         return m_chosen;
@@ -352,7 +378,8 @@ private:
 Result<std::unique_ptr<Backend>> backends::cuda(const DeviceOptions& options)
 {
     if (!options.products.empty())
-        return fail(ErrorCode::Usage, "products " + options.products + ": the cuda backend multiplies with cuBLASLt", "leave --products out");
+        return fail(ErrorCode::Usage, "products " + options.products + ": the cuda backend multiplies with cuBLASLt",
+                    "leave --products out");
     return std::make_unique<CudaBackend>(options);
 }
 

@@ -6,8 +6,7 @@ namespace stagewright::cuda {
 
 DeviceLinks::~DeviceLinks()
 {
-    for (const auto& [ends, team] : m_teams)
-        m_table.closeTeam(team);
+    for (const auto& [ends, team] : m_teams) m_table.closeTeam(team);
 }
 
 StagewrightTeam* DeviceLinks::between(StagewrightQueue* from, StagewrightQueue* to)
@@ -45,8 +44,7 @@ void DeviceLinks::abort()
 {
     const std::lock_guard lock(m_mutex);
     m_aborted = true;
-    for (const auto& [ends, team] : m_teams)
-        m_table.abortTeam(team);
+    for (const auto& [ends, team] : m_teams) m_table.abortTeam(team);
 }
 
 } // namespace stagewright::cuda

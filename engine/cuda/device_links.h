@@ -1,5 +1,6 @@
-// Messages between devices by NCCL: a connection for each direction between two ranks, opened at its first message. Shared by the ranks
-// of a training; each direction is used by its receiver's thread alone. Failures throw std::runtime_error with the module's words.
+// Messages between devices by NCCL: a connection for each direction between two ranks, opened at its first message.
+// Shared by the ranks of a training; each direction is used by its receiver's thread alone. Failures throw
+// std::runtime_error with the module's words.
 #pragma once
 
 #include <map>

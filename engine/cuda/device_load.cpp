@@ -10,7 +10,8 @@
 namespace stagewright {
 namespace {
 
-// The part of NVIDIA's management library and driver that reports how busy a GPU is; loaded like the driver itself, if present.
+// The part of NVIDIA's management library and driver that reports how busy a GPU is; loaded like the driver itself, if
+// present.
 class Management {
 public:
     Management()
@@ -24,7 +25,8 @@ public:
         fetch(m_nvml, "nvmlDeviceGetUtilizationRates", m_rates);
         fetch(m_driver, "cuDeviceGet", m_device);
         fetch(m_driver, "cuDeviceGetPCIBusId", m_bus);
-        m_usable = m_init != nullptr && m_shutdown != nullptr && m_handle != nullptr && m_rates != nullptr && m_device != nullptr && m_bus != nullptr && m_init() == 0;
+        m_usable = m_init != nullptr && m_shutdown != nullptr && m_handle != nullptr && m_rates != nullptr &&
+                   m_device != nullptr && m_bus != nullptr && m_init() == 0;
     }
     ~Management()
     {
@@ -44,7 +46,9 @@ public:
         struct {
             unsigned gpu, memory;
         } rates{};
-        if (!m_usable || m_device(&device, number) != 0 || m_bus(bus, sizeof bus, device) != 0 || m_handle(bus, &handle) != 0 || m_rates(handle, &rates) != 0) return -1;
+        if (!m_usable || m_device(&device, number) != 0 || m_bus(bus, sizeof bus, device) != 0 ||
+            m_handle(bus, &handle) != 0 || m_rates(handle, &rates) != 0)
+            return -1;
         return std::min(rates.gpu, 100u) / 100.0;
     }
 
@@ -67,7 +71,10 @@ private:
 
 class GpuGauge final : public LoadGauge {
 public:
-    GpuGauge(const StagewrightCudaTable& table, std::vector<int> devices) : m_table(table), m_devices(std::move(devices)) {}
+    GpuGauge(const StagewrightCudaTable& table, std::vector<int> devices)
+        : m_table(table), m_devices(std::move(devices))
+    {
+    }
     std::vector<DeviceLoad> read() override
     {
         std::vector<DeviceLoad> all;

@@ -28,15 +28,16 @@ void product(int kind, int rows, int columns, int depth, StagewrightProduct& p)
 class DeviceMath final : public LayerMath {
 public:
     DeviceMath(DeviceMemory& memory, Allocator& allocator, int stage, int flashFrom)
-        : m_memory(memory), m_table(memory.table()), m_queue(memory.queue()), m_allocator(allocator),
-          m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1}, m_flashFrom(flashFrom)
+        : m_memory(memory), m_table(memory.table()), m_queue(memory.queue()),
+          m_allocator(allocator), m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1},
+          m_flashFrom(flashFrom)
     {
     }
 
     int elementBytes() const override { return m_memory.wish().narrow != 0 ? 2 : 4; }
 
-    void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta, Elements normal,
-                   float* deviation, Elements out) override
+    void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta,
+                   Elements normal, float* deviation, Elements out) override
     {
         StagewrightNorm n{};
         n.rows = rows;
@@ -50,7 +51,8 @@ public:
         n.out = out;
         done(m_table.norm(m_queue, &n));
     }
-    void scaleShift(int rows, int width, ConstElements normal, ConstElements gamma, ConstElements beta, Elements out) override
+    void scaleShift(int rows, int width, ConstElements normal, ConstElements gamma, ConstElements beta,
+                    Elements out) override
     {
         StagewrightNorm n{};
         n.rows = rows;
@@ -62,7 +64,8 @@ public:
         done(m_table.scaleShift(m_queue, &n));
     }
     void layerNormBackward(int rows, int width, ConstElements outGrad, ConstElements normal, const float* deviation,
-                           ConstElements gamma, ConstElements residual, Elements inputGrad, const ColumnSums& sums) override
+                           ConstElements gamma, ConstElements residual, Elements inputGrad,
+                           const ColumnSums& sums) override
     {
         StagewrightNorm n{};
         n.rows = rows;
@@ -82,7 +85,8 @@ public:
         done(m_table.normBackward(m_queue, &n));
     }
 
-    void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements y) override
+    void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias,
+                Elements y) override
     {
         StagewrightProduct p{};
         forwardProduct(p, rows, out, in, x, weight, y);
@@ -103,7 +107,8 @@ public:
         forwardProduct(p, rows, out, in, x, weight, y);
         done(m_table.multiply(m_queue, &p));
     }
-    void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight, Elements dx) override
+    void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight,
+                         Elements dx) override
     {
         StagewrightProduct p{};
         product(STAGEWRIGHT_A_B, rows, in, out, p);
@@ -111,7 +116,8 @@ public:
         p.alpha = alpha;
         done(m_table.multiply(m_queue, &p));
     }
-    void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x, float* gradient) override
+    void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x,
+                          float* gradient) override
     {
         StagewrightProduct p{};
         product(STAGEWRIGHT_AT_B, out, in, rows, p);
@@ -175,8 +181,8 @@ public:
             eachSegment(segments, [&](const KeySegment& s, int first, bool begins) {
                 StagewrightProduct m{};
                 product(STAGEWRIGHT_A_B, shape.tokens, shape.headWidth(), s.tokens, m);
-                place(m, at(p, static_cast<std::size_t>(first)), keysOf(shape), ofSample(s.value, sample, s.tokens, s.stride), s.stride, o,
-                      shape.hidden);
+                place(m, at(p, static_cast<std::size_t>(first)), keysOf(shape),
+                      ofSample(s.value, sample, s.tokens, s.stride), s.stride, o, shape.hidden);
                 heads(shape, m, blockOf(shape), shape.headWidth(), shape.headWidth());
                 m.beta = begins ? 0.0F : 1.0F;
                 done(m_table.multiply(m_queue, &m));
@@ -185,11 +191,13 @@ public:
     }
 
     void attentionBackward(const AttentionShape& shape, ConstElements query, int queryStride,
-                           std::span<const KeySegment> segments, const float* kept, ConstElements out, ConstElements outGrad,
-                           Elements queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
+                           std::span<const KeySegment> segments, const float* kept, ConstElements out,
+                           ConstElements outGrad, Elements queryGrad, std::span<const KeyGradSegment> gradients,
+                           float* workspace) override
     {
         if (isFlash(shape)) {
-            StagewrightFlash f = flashOf(shape, query, queryStride, segments.front(), const_cast<float*>(kept), Elements{const_cast<void*>(out.data)});
+            StagewrightFlash f = flashOf(shape, query, queryStride, segments.front(), const_cast<float*>(kept),
+                                         Elements{const_cast<void*>(out.data)});
             f.outGrad = outGrad;
             f.queryGrad = queryGrad;
             f.keyGrad = gradients.front().key;
@@ -212,8 +220,8 @@ public:
                 const KeyGradSegment& to = gradients[segment++];
                 StagewrightProduct m{};
                 product(STAGEWRIGHT_AT_B, s.tokens, width, shape.tokens, m);
-                place(m, at(p, static_cast<std::size_t>(first)), keysOf(shape), grad, shape.hidden, ofSample(to.value, sample, s.tokens, to.stride),
-                      to.stride);
+                place(m, at(p, static_cast<std::size_t>(first)), keysOf(shape), grad, shape.hidden,
+                      ofSample(to.value, sample, s.tokens, to.stride), to.stride);
                 heads(shape, m, blockOf(shape), width, width);
                 m.beta = to.empty ? 0.0F : 1.0F;
                 done(m_table.multiply(m_queue, &m));
@@ -277,7 +285,8 @@ public:
         if (!cell.slot) cell.slot = newSlot();
         m_fetched.clear();
         const Buffer rowLoss = m_allocator.take(static_cast<std::size_t>(rows), m_tag);
-        done(m_table.crossEntropy(m_queue, rows, vocabulary, logits, targets, rowLoss.data(), static_cast<double*>(cell.slot)));
+        done(m_table.crossEntropy(m_queue, rows, vocabulary, logits, targets, rowLoss.data(),
+                                  static_cast<double*>(cell.slot)));
     }
     // All of a step's are fetched with the first that is wanted.
     double loss(const LossCell& cell) override
@@ -286,7 +295,8 @@ public:
         const auto* slot = static_cast<const double*>(cell.slot);
         for (std::size_t block = 0;; ++block) {
             const auto* first = reinterpret_cast<const double*>(m_slots[block].data());
-            if (slot >= first && slot < first + slotsPerBlock) return m_fetched[block * slotsPerBlock + static_cast<std::size_t>(slot - first)];
+            if (slot >= first && slot < first + slotsPerBlock)
+                return m_fetched[block * slotsPerBlock + static_cast<std::size_t>(slot - first)];
         }
     }
 
@@ -298,8 +308,7 @@ public:
     void add(std::span<const AddedFloats> sums) override
     {
         std::vector<StagewrightTensor> list;
-        for (const AddedFloats& one : sums)
-            list.push_back({one.count, one.sum, one.x, nullptr, nullptr, nullptr});
+        for (const AddedFloats& one : sums) list.push_back({one.count, one.sum, one.x, nullptr, nullptr, nullptr});
         done(m_table.add(m_queue, list.data(), static_cast<int>(list.size())));
     }
     void scale(std::size_t count, float factor, float* x) override
@@ -322,16 +331,29 @@ public:
         return fetch(sum);
     }
 
-    void adamW(std::span<const TensorStep> tensors, const AdamWStep& step) override { stepOn(STAGEWRIGHT_ADAMW, tensors, stepOf(step)); }
-    void undoAdamW(std::span<const TensorStep> tensors, const AdamWStep& step) override { stepOn(STAGEWRIGHT_UNDO_ADAMW, tensors, stepOf(step)); }
-    void sgd(std::span<const TensorStep> tensors, const SgdStep& step) override { stepOn(STAGEWRIGHT_SGD, tensors, stepOf(step)); }
-    void undoSgd(std::span<const TensorStep> tensors, const SgdStep& step) override { stepOn(STAGEWRIGHT_UNDO_SGD, tensors, stepOf(step)); }
+    void adamW(std::span<const TensorStep> tensors, const AdamWStep& step) override
+    {
+        stepOn(STAGEWRIGHT_ADAMW, tensors, stepOf(step));
+    }
+    void undoAdamW(std::span<const TensorStep> tensors, const AdamWStep& step) override
+    {
+        stepOn(STAGEWRIGHT_UNDO_ADAMW, tensors, stepOf(step));
+    }
+    void sgd(std::span<const TensorStep> tensors, const SgdStep& step) override
+    {
+        stepOn(STAGEWRIGHT_SGD, tensors, stepOf(step));
+    }
+    void undoSgd(std::span<const TensorStep> tensors, const SgdStep& step) override
+    {
+        stepOn(STAGEWRIGHT_UNDO_SGD, tensors, stepOf(step));
+    }
     void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
                  const AdamWStep& step, Elements out) override
     {
         StagewrightStep s{};
         // Read only here: value and moments.
-        const StagewrightTensor tensor{count, const_cast<float*>(value), nullptr, const_cast<float*>(moment1), const_cast<float*>(moment2), out};
+        const StagewrightTensor tensor{
+            count, const_cast<float*>(value), nullptr, const_cast<float*>(moment1), const_cast<float*>(moment2), out};
         s.correction1 = step.correction1;
         s.correction2 = step.correction2;
         s.epsilon = step.epsilon;
@@ -354,7 +376,8 @@ private:
         return count == 0 ? Buffer() : m_allocator.take(count, m_tag);
     }
 
-    static void place(StagewrightProduct& p, const void* a, int aStride, const void* b, int bStride, void* c, int cStride)
+    static void place(StagewrightProduct& p, const void* a, int aStride, const void* b, int bStride, void* c,
+                      int cStride)
     {
         p.a = a;
         p.aStride = aStride;
@@ -363,7 +386,8 @@ private:
         p.c = c;
         p.cStride = cStride;
     }
-    static void forwardProduct(StagewrightProduct& p, int rows, int out, int in, ConstElements x, ConstElements weight, Elements y)
+    static void forwardProduct(StagewrightProduct& p, int rows, int out, int in, ConstElements x, ConstElements weight,
+                               Elements y)
     {
         product(STAGEWRIGHT_A_BT, rows, out, in, p);
         place(p, x, in, weight, in, y, out);
@@ -377,8 +401,8 @@ private:
     {
         return static_cast<std::size_t>(shape.rows()) * static_cast<std::size_t>(shape.heads);
     }
-    static StagewrightFlash flashOf(const AttentionShape& shape, ConstElements query, int stride, const KeySegment& keys,
-                                    float* sums, Elements out)
+    static StagewrightFlash flashOf(const AttentionShape& shape, ConstElements query, int stride,
+                                    const KeySegment& keys, float* sums, Elements out)
     {
         StagewrightFlash f{};
         f.batch = shape.batch;
@@ -400,12 +424,14 @@ private:
     std::size_t sampleFloats(const AttentionShape& shape) const
     {
         constexpr std::size_t line = 16;
-        return (words(static_cast<std::size_t>(blockOf(shape)) * static_cast<std::size_t>(shape.heads)) + line - 1) / line * line;
+        return (words(static_cast<std::size_t>(blockOf(shape)) * static_cast<std::size_t>(shape.heads)) + line - 1) /
+               line * line;
     }
     template <typename View>
     View ofSample(View base, int sample, int tokens, int stride) const
     {
-        return at(base, static_cast<std::size_t>(sample) * static_cast<std::size_t>(tokens) * static_cast<std::size_t>(stride));
+        return at(base, static_cast<std::size_t>(sample) * static_cast<std::size_t>(tokens) *
+                            static_cast<std::size_t>(stride));
     }
     // f(segment, its first key, whether it is the first)
     template <typename Visit>
@@ -417,7 +443,8 @@ private:
             first += segment.tokens;
         }
     }
-    static void heads(const AttentionShape& shape, StagewrightProduct& p, std::int64_t a, std::int64_t b, std::int64_t c)
+    static void heads(const AttentionShape& shape, StagewrightProduct& p, std::int64_t a, std::int64_t b,
+                      std::int64_t c)
     {
         p.batches = shape.heads;
         p.aBatch = a;
@@ -425,7 +452,8 @@ private:
         p.cBatch = c;
     }
     // (tokens, segment's keys) of every head = scale · x · keyᵀ
-    void scores(const AttentionShape& shape, ConstElements x, int stride, const KeySegment& s, int sample, float scale, Elements to) const
+    void scores(const AttentionShape& shape, ConstElements x, int stride, const KeySegment& s, int sample, float scale,
+                Elements to) const
     {
         StagewrightProduct m{};
         product(STAGEWRIGHT_A_BT, shape.tokens, s.tokens, shape.headWidth(), m);

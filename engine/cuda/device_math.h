@@ -8,8 +8,8 @@
 
 namespace stagewright::cuda {
 
-// memory: the allocator's. Losses and sums that the host requests are in workspace of the allocator, tagged with the stage.
-// Attention over flashFrom tokens or more streams its keys and keeps no probabilities.
+// memory: the allocator's. Losses and sums that the host requests are in workspace of the allocator, tagged with the
+// stage. Attention over flashFrom tokens or more streams its keys and keeps no probabilities.
 std::unique_ptr<layers::LayerMath> makeDeviceMath(DeviceMemory& memory, Allocator& allocator, int stage, int flashFrom);
 
 } // namespace stagewright::cuda

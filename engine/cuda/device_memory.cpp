@@ -26,17 +26,12 @@ struct DeviceMark {
     int device;
 };
 
-const DeviceMark& markOf(const Mark& mark)
-{
-    return *static_cast<const DeviceMark*>(mark.get());
-}
+const DeviceMark& markOf(const Mark& mark) { return *static_cast<const DeviceMark*>(mark.get()); }
 
-StagewrightMark* raw(const Mark& mark)
-{
-    return markOf(mark).mark;
-}
+StagewrightMark* raw(const Mark& mark) { return markOf(mark).mark; }
 
-Mark owned(const StagewrightCudaTable& table, StagewrightMark* mark, const std::shared_ptr<OpenQueue>& queue, int device)
+Mark owned(const StagewrightCudaTable& table, StagewrightMark* mark, const std::shared_ptr<OpenQueue>& queue,
+           int device)
 {
     return Mark(new DeviceMark{mark, queue, device}, [drop = table.dropMark](void* gone) {
         const std::unique_ptr<DeviceMark> last(static_cast<DeviceMark*>(gone)); // and then perhaps the queue
@@ -57,13 +52,15 @@ OpenQueue::OpenQueue(const StagewrightCudaTable& table, const StagewrightQueueWi
     if (m_table.openQueue(&wish, &m_queue) != 0) throw std::runtime_error(m_table.lastError());
 }
 
-std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCudaTable& table, const std::shared_ptr<OpenQueue>& queue)
+std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCudaTable& table,
+                                                           const std::shared_ptr<OpenQueue>& queue)
 {
     const std::lock_guard lock(m_mutex);
     if (m_newest && monotonicNow() - m_newest->time < originLives) return m_newest;
     auto origin = std::make_shared<DeviceOrigin>();
     StagewrightMark* mark = nullptr;
-    if (table.finish(queue->get()) != 0 || table.mark(queue->get(), STAGEWRIGHT_COMPUTE, &mark) != 0) throw std::runtime_error(table.lastError());
+    if (table.finish(queue->get()) != 0 || table.mark(queue->get(), STAGEWRIGHT_COMPUTE, &mark) != 0)
+        throw std::runtime_error(table.lastError());
     origin->mark = owned(table, mark, queue, 0);
     if (table.finish(queue->get()) != 0) throw std::runtime_error(table.lastError());
     origin->time = monotonicNow();
@@ -71,8 +68,8 @@ std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCuda
     return m_newest;
 }
 
-DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins,
-                           std::shared_ptr<DeviceLinks> links, bool connects)
+DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish,
+                           std::shared_ptr<DeviceOrigins> origins, std::shared_ptr<DeviceLinks> links, bool connects)
     : m_table(table), m_wish(wish), m_queue(std::make_shared<OpenQueue>(table, wish)), m_origins(std::move(origins)),
       m_origin(m_origins->current(table, m_queue)), m_links(std::move(links)), m_connects(connects)
 {
@@ -110,10 +107,7 @@ void DeviceMemory::copyRows(void* to, std::size_t toStride, const void* from, st
     done(m_table.copyRows(queue(), STAGEWRIGHT_COMPUTE, to, toStride, from, fromStride, bytes, rows));
 }
 
-void DeviceMemory::clear(void* to, std::size_t bytes)
-{
-    done(m_table.clear(queue(), to, bytes));
-}
+void DeviceMemory::clear(void* to, std::size_t bytes) { done(m_table.clear(queue(), to, bytes)); }
 
 void DeviceMemory::upload(void* to, const void* from, std::size_t bytes)
 {
@@ -164,10 +158,10 @@ std::vector<Mark> DeviceMemory::marksOf(const BlockUse& use)
 Mark DeviceMemory::copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const BlockUse& before)
 {
     const std::vector<Mark> free = marksOf(before);
-    if (m_links && written && markOf(written).device != m_wish.device) return receiveFrom(to, from, bytes, written, free);
+    if (m_links && written && markOf(written).device != m_wish.device)
+        return receiveFrom(to, from, bytes, written, free);
     awaitOn(STAGEWRIGHT_TRANSFER, written);
-    for (const Mark& each : free)
-        awaitOn(STAGEWRIGHT_TRANSFER, each);
+    for (const Mark& each : free) awaitOn(STAGEWRIGHT_TRANSFER, each);
     done(m_table.copyRows(queue(), STAGEWRIGHT_TRANSFER, to, bytes, from, bytes, bytes, 1));
     Mark copied = markOn(STAGEWRIGHT_TRANSFER);
     awaitOn(STAGEWRIGHT_COMPUTE, copied);
@@ -175,7 +169,8 @@ Mark DeviceMemory::copyFrom(void* to, const void* from, std::size_t bytes, const
 }
 
 // Both ends begin when both can, so that neither holds multiprocessors while it waits for the other.
-Mark DeviceMemory::receiveFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const std::vector<Mark>& free)
+Mark DeviceMemory::receiveFrom(void* to, const void* from, std::size_t bytes, const Mark& written,
+                               const std::vector<Mark>& free)
 {
     enum {
         Sender,
@@ -185,8 +180,7 @@ Mark DeviceMemory::receiveFrom(void* to, const void* from, std::size_t bytes, co
     StagewrightTeam* team = m_links->between(there.queue->get(), queue());
     for (const int end : {Sender, Receiver}) {
         done(m_table.teamAwait(team, end, raw(written)));
-        for (const Mark& each : free)
-            done(m_table.teamAwait(team, end, raw(each)));
+        for (const Mark& each : free) done(m_table.teamAwait(team, end, raw(each)));
     }
     done(m_table.transfer(team, Sender, from, Receiver, to, bytes));
     const auto passed = [&](int end, const std::shared_ptr<OpenQueue>& queue, int device) {
@@ -199,10 +193,7 @@ Mark DeviceMemory::receiveFrom(void* to, const void* from, std::size_t bytes, co
     return sent;
 }
 
-void DeviceMemory::await(const Mark& mark)
-{
-    awaitOn(STAGEWRIGHT_COMPUTE, mark);
-}
+void DeviceMemory::await(const Mark& mark) { awaitOn(STAGEWRIGHT_COMPUTE, mark); }
 
 void DeviceMemory::poll()
 {
@@ -245,11 +236,14 @@ std::vector<std::byte> DeviceMemory::newConnection()
     return {first, first + sizeof id.bytes};
 }
 
-// A first message to and from every rank that there will be messages with: it makes the connections, so that no later post waits for another rank.
-void DeviceMemory::join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int> sendsTo, std::span<const int> receivesFrom)
+// A first message to and from every rank that there will be messages with: it makes the connections, so that no later
+// post waits for another rank.
+void DeviceMemory::join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int> sendsTo,
+                        std::span<const int> receivesFrom)
 {
     StagewrightTeamId id{};
-    if (connection.size() != sizeof id.bytes) throw std::runtime_error("the connection between devices: its name is damaged");
+    if (connection.size() != sizeof id.bytes)
+        throw std::runtime_error("the connection between devices: its name is damaged");
     std::memcpy(id.bytes, connection.data(), connection.size());
     {
         const std::lock_guard lock(m_endMutex);

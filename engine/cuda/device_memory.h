@@ -1,4 +1,5 @@
-// A rank's share of a CUDA device: its queue, its memory, its clock. Failures throw std::runtime_error with the module's words.
+// A rank's share of a CUDA device: its queue, its memory, its clock. Failures throw std::runtime_error with the
+// module's words.
 #pragma once
 
 #include <deque>
@@ -22,7 +23,8 @@ class DeviceOrigin;
 class OpenQueue;
 class DeviceOrigins {
 public:
-    std::shared_ptr<const DeviceOrigin> current(const StagewrightCudaTable& table, const std::shared_ptr<OpenQueue>& queue);
+    std::shared_ptr<const DeviceOrigin> current(const StagewrightCudaTable& table,
+                                                const std::shared_ptr<OpenQueue>& queue);
 
 private:
     std::mutex m_mutex;
@@ -45,10 +47,11 @@ private:
 
 class DeviceMemory : public Memory, private DeviceClock, private DeviceEnd {
 public:
-    // origins: of this device. links: messages from other devices of this process come by NCCL; null: by copies. connects: it has an end() for
-    // those of other processes.
-    DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins,
-                 std::shared_ptr<DeviceLinks> links = nullptr, bool connects = false);
+    // origins: of this device. links: messages from other devices of this process come by NCCL; null: by copies.
+    // connects: it has an end() for those of other processes.
+    DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish,
+                 std::shared_ptr<DeviceOrigins> origins, std::shared_ptr<DeviceLinks> links = nullptr,
+                 bool connects = false);
     ~DeviceMemory() override;
 
     const StagewrightCudaTable& table() const { return m_table; }
@@ -84,7 +87,8 @@ private:
     void poll(); // what went wrong on a device or between them
     std::string device() const override;
     std::vector<std::byte> newConnection() override;
-    void join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int> sendsTo, std::span<const int> receivesFrom) override;
+    void join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int> sendsTo,
+              std::span<const int> receivesFrom) override;
     Mark exchange(std::span<const EndMessage> batch) override;
     std::int64_t stamp() override;
     Nanos timeOf(std::int64_t stamp) override;

@@ -1,6 +1,6 @@
-// Attention of whole sequences by warp groups: the algorithms, shapes and results of flash_tiles.h, with products of 64 rows whose right
-// factors, and in scores both, are read from shared memory (group_tiles.h). A block is one group; it owns 64 rows of one side and goes over
-// the other side's tiles of 64, which are copied one ahead, in two stages.
+// Attention of whole sequences by warp groups: the algorithms, shapes and results of flash_tiles.h, with products of 64
+// rows whose right factors, and in scores both, are read from shared memory (group_tiles.h). A block is one group; it
+// owns 64 rows of one side and goes over the other side's tiles of 64, which are copied one ahead, in two stages.
 #pragma once
 
 #include "engine/cuda/flash_tiles.h"
@@ -14,7 +14,8 @@ struct GroupShape {
     static constexpr int panels = Width / panelColumns;
     static constexpr std::uint32_t panel = panelBytes<groupRows>();
     static constexpr std::uint32_t tile = panels * panel;
-    // Shared memory in bytes: own tiles and two stages of two; the keys' pass also has two numbers of each query in a stage.
+    // Shared memory in bytes: own tiles and two stages of two; the keys' pass also has two numbers of each query in a
+    // stage.
     static constexpr std::uint32_t forwardBytes = 5 * tile;
     static constexpr std::uint32_t queryBytes = 6 * tile;
     static constexpr std::uint32_t keyBytes = 6 * tile + 4 * groupRows * 4;
@@ -26,24 +27,26 @@ STAGEWRIGHT_TILE void multiplyTiles(const Groups& t, float (&sums)[groupRows / 8
 {
     STAGEWRIGHT_UNROLL
     for (int k = 0; k < Width / 16; ++k) {
-        const auto at = static_cast<std::uint32_t>(k / 4) * GroupShape<Width>::panel + static_cast<std::uint32_t>(k % 4) * 32;
+        const auto at =
+            static_cast<std::uint32_t>(k / 4) * GroupShape<Width>::panel + static_cast<std::uint32_t>(k % 4) * 32;
         t.template multiply<groupRows>(sums, a + at, b + at, k == 0);
     }
 }
 // sums (64 × Width) += left · tile, whose rows are left's columns.
 template <int Width, typename Groups>
-STAGEWRIGHT_TILE void addProduct(const Groups& t, float (&sums)[Width / 8][4], const Quad (&left)[groupRows / 16], std::uint32_t tile)
+STAGEWRIGHT_TILE void addProduct(const Groups& t, float (&sums)[Width / 8][4], const Quad (&left)[groupRows / 16],
+                                 std::uint32_t tile)
 {
     STAGEWRIGHT_UNROLL
     for (int k = 0; k < groupRows / 16; ++k)
-        t.template multiplyRows<Width>(sums, left[k], tile + static_cast<std::uint32_t>(k) * 16 * panelRow, GroupShape<Width>::panel);
+        t.template multiplyRows<Width>(sums, left[k], tile + static_cast<std::uint32_t>(k) * 16 * panelRow,
+                                       GroupShape<Width>::panel);
 }
 template <typename Groups>
 STAGEWRIGHT_TILE void packLeft(const Groups& t, Quad (&left)[groupRows / 16], const float (&sums)[groupRows / 8][4])
 {
     STAGEWRIGHT_UNROLL
-    for (int k = 0; k < groupRows / 16; ++k)
-        left[k] = leftOfSums(t, sums[2 * k], sums[2 * k + 1]);
+    for (int k = 0; k < groupRows / 16; ++k) left[k] = leftOfSums(t, sums[2 * k], sums[2 * k + 1]);
 }
 // The group's first row of this thread's warp.
 template <typename Groups>
@@ -76,7 +79,8 @@ STAGEWRIGHT_TILE void flashForwardGroup(const Groups& t, const StagewrightFlash&
     fetch(0);
 
     float out[Width / 8][4] = {};
-    float most[2] = {-INFINITY, -INFINITY}, total[2] = {}; // of rows sumRow and sumRow + 8; the lane's part of the total
+    // of rows sumRow and sumRow + 8; the lane's part of the total
+    float most[2] = {-INFINITY, -INFINITY}, total[2] = {};
     for (int j = 0; j < tiles; ++j) {
         t.waitCopies();
         t.copiesReady();
@@ -135,7 +139,8 @@ STAGEWRIGHT_TILE void flashForwardGroup(const Groups& t, const StagewrightFlash&
         sum += t.shuffleXor(sum, 2);
         const int r = own + sumRow(t) + 8 * half;
         if (r >= f.tokens) continue;
-        storeRow<Width>(t, f, const_cast<std::uint16_t*>(denseRow<Bf16>(f, f.out, at, r)), out, half, 1.0F / sum, false);
+        storeRow<Width>(t, f, const_cast<std::uint16_t*>(denseRow<Bf16>(f, f.out, at, r)), out, half, 1.0F / sum,
+                        false);
         if (sumColumn(t) == 0) t.storeFloat(f.sums + at.sums + r, most[half] * headScale(f) + logf(sum));
     }
 }
@@ -203,11 +208,13 @@ STAGEWRIGHT_TILE void flashQueryGroup(const Groups& t, const StagewrightFlash& f
     for (int half = 0; half < 2; ++half) {
         const int r = own + sumRow(t) + 8 * half;
         if (r >= f.tokens) continue;
-        storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.queryGrad, at, r)), sums, half, headScale(f), false);
+        storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.queryGrad, at, r)), sums, half,
+                        headScale(f), false);
     }
 }
 
-// Keys and values tile · 64 …: their gradients. Everything is transposed, rows are keys: so the probabilities are left factors.
+// Keys and values tile · 64 …: their gradients. Everything is transposed, rows are keys: so the probabilities are left
+// factors.
 template <int Width, typename Groups>
 STAGEWRIGHT_TILE void flashKeyGroup(const Groups& t, const StagewrightFlash& f, int sample, int head, int tile)
 {
@@ -223,7 +230,9 @@ STAGEWRIGHT_TILE void flashKeyGroup(const Groups& t, const StagewrightFlash& f, 
 
     // A stage: queries, gradients of out; in another place log-sum-exps and inner sums.
     const auto stage = [](int j) { return (2 + static_cast<std::uint32_t>(j % 2) * 2) * Shape::tile; };
-    const auto numberAt = [](int j, int query) { return 6 * Shape::tile + static_cast<std::uint32_t>((j % 2 * 2 * groupRows + query) * 4); };
+    const auto numberAt = [](int j, int query) {
+        return 6 * Shape::tile + static_cast<std::uint32_t>((j % 2 * 2 * groupRows + query) * 4);
+    };
     const auto fetch = [&](int j) {
         copyPanels<Width, groupRows>(t, stage(j), queries, stride, j * groupRows, f.tokens, f.width);
         copyPanels<Width, groupRows>(t, stage(j) + Shape::tile, grads, dense, j * groupRows, f.tokens, f.width);
@@ -263,7 +272,8 @@ STAGEWRIGHT_TILE void flashKeyGroup(const Groups& t, const StagewrightFlash& f, 
                 for (int half = 0; half < 2; ++half) {
                     float& probability = score[n][2 * half + i % 2];
                     float& fall = slope[n][2 * half + i % 2];
-                    const bool kept = own + sumRow(t) + 8 * half <= queryFirst + column && queryFirst + column < f.tokens;
+                    const bool kept =
+                        own + sumRow(t) + 8 * half <= queryFirst + column && queryFirst + column < f.tokens;
                     probability = kept ? t.exp2(probability * scale - level) : 0;
                     fall = probability * (fall - inner);
                 }
@@ -280,8 +290,10 @@ STAGEWRIGHT_TILE void flashKeyGroup(const Groups& t, const StagewrightFlash& f, 
     for (int half = 0; half < 2; ++half) {
         const int r = own + sumRow(t) + 8 * half;
         if (r >= f.tokens) continue;
-        storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.keyGrad, at, r)), keySums, half, headScale(f), f.addKeys != 0);
-        storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.valueGrad, at, r)), valueSums, half, 1.0F, f.addKeys != 0);
+        storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.keyGrad, at, r)), keySums, half,
+                        headScale(f), f.addKeys != 0);
+        storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.valueGrad, at, r)), valueSums, half, 1.0F,
+                        f.addKeys != 0);
     }
 }
 

@@ -1,12 +1,13 @@
-// Attention of whole sequences on the matrix units: FlashAttention-2 (arXiv 2307.08691, algorithms 1 and 2), causal, bf16 in and out,
-// fp32 sums. Scores and probabilities live in registers, as sums of one product and left factor of the next. Nothing is added up
-// between blocks: the backward has a kernel that owns rows of queries and one that owns rows of keys, each of which makes the
-// probabilities again from the kept log-sum-exp (seven products of a tile where sharing them takes five and atomic additions), so
-// that the same input gives the same bits. Shapes and pointers: StagewrightFlash (module_abi.h); `inner` = Σ out · outGrad of each row
-// has been made before the backward (flashInnerRow).
+// Attention of whole sequences on the matrix units: FlashAttention-2 (arXiv 2307.08691, algorithms 1 and 2), causal,
+// bf16 in and out, fp32 sums. Scores and probabilities live in registers, as sums of one product and left factor of the
+// next. Nothing is added up between blocks: the backward has a kernel that owns rows of queries and one that owns rows
+// of keys, each of which makes the probabilities again from the kept log-sum-exp (seven products of a tile where
+// sharing them takes five and atomic additions), so that the same input gives the same bits. Shapes and pointers:
+// StagewrightFlash (module_abi.h); `inner` = Σ out · outGrad of each row has been made before the backward
+// (flashInnerRow).
 //
-// A block has tileWarps warps; each owns 16 · rowTiles rows of the block's tile and goes over the other side's tiles, which are
-// copied to shared memory one ahead, in two stages.
+// A block has tileWarps warps; each owns 16 · rowTiles rows of the block's tile and goes over the other side's tiles,
+// which are copied to shared memory one ahead, in two stages.
 #pragma once
 
 #include <type_traits>
@@ -15,14 +16,15 @@
 
 namespace stagewright::cuda {
 
-// Heads of up to Width numbers; narrower ones are filled up with zeros. Chosen for the registers (no spills), for two blocks on a
-// multiprocessor with 164 KiB of shared memory, and by time on an H100 (docs/performance.md).
+// Heads of up to Width numbers; narrower ones are filled up with zeros. Chosen for the registers (no spills), for two
+// blocks on a multiprocessor with 164 KiB of shared memory, and by time on an H100 (docs/performance.md).
 template <int Width>
 struct FlashShape;
 template <>
 struct FlashShape<64> {
     static constexpr int rowTiles = 2, streamed = 64, streamedBack = 64;
-    static constexpr bool keepsQueries = false; // in registers, going forward; else they are loaded again for every tile of keys
+    // in registers, going forward; else they are loaded again for every tile of keys
+    static constexpr bool keepsQueries = false;
 };
 template <>
 struct FlashShape<128> {
@@ -35,7 +37,8 @@ inline constexpr int flashRows = 16 * tileWarps* FlashShape<Width>::rowTiles; //
 template <int Width>
 inline constexpr std::uint32_t flashForwardBytes = tileBytes<Width>(flashRows<Width> + 4 * FlashShape<Width>::streamed);
 template <int Width>
-inline constexpr std::uint32_t flashQueryBytes = tileBytes<Width>(2 * flashRows<Width> + 4 * FlashShape<Width>::streamedBack);
+inline constexpr std::uint32_t flashQueryBytes = tileBytes<Width>(2 * flashRows<Width> +
+                                                                  4 * FlashShape<Width>::streamedBack);
 template <int Width>
 inline constexpr std::uint32_t flashKeyBytes = flashQueryBytes<Width> + 4 * FlashShape<Width>::streamedBack * 4;
 
@@ -43,8 +46,9 @@ inline constexpr std::uint32_t flashKeyBytes = flashQueryBytes<Width> + 4 * Flas
 inline bool fitsTiles(const StagewrightFlash& f)
 {
     const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-    return f.width % 8 == 0 && f.width <= 128 && f.stride % 8 == 0 && aligned(f.query) && aligned(f.key) && aligned(f.value) &&
-           aligned(f.out) && aligned(f.outGrad) && aligned(f.queryGrad) && aligned(f.keyGrad) && aligned(f.valueGrad);
+    return f.width % 8 == 0 && f.width <= 128 && f.stride % 8 == 0 && aligned(f.query) && aligned(f.key) &&
+           aligned(f.value) && aligned(f.out) && aligned(f.outGrad) && aligned(f.queryGrad) && aligned(f.keyGrad) &&
+           aligned(f.valueGrad);
 }
 // launch(integral constant) with the width that heads are filled up to.
 template <typename Launch>
@@ -55,18 +59,15 @@ void withTileWidth(const StagewrightFlash& f, Launch&& launch)
     else
         launch(std::integral_constant<int, 128>());
 }
-inline int flashBlocks(int tokens, int rows)
-{
-    return (tokens + rows - 1) / rows;
-}
+inline int flashBlocks(int tokens, int rows) { return (tokens + rows - 1) / rows; }
 
 // exp(x · headScale) = exp2(x · headScale · log2 e)
 inline constexpr float log2OfE = 1.44269504F;
 
 // Row r's numbers column …, as pairs, times `scale`; `add`: to what is there. Only columns that the head has.
 template <int Width, typename Threads>
-STAGEWRIGHT_TILE void storeRow(const Threads& t, const StagewrightFlash& f, std::uint16_t* to, const float (&sums)[Width / 8][4], int half, float scale,
-                               bool add)
+STAGEWRIGHT_TILE void storeRow(const Threads& t, const StagewrightFlash& f, std::uint16_t* to,
+                               const float (&sums)[Width / 8][4], int half, float scale, bool add)
 {
     STAGEWRIGHT_UNROLL
     for (int n = 0; n < Width / 8; ++n) {
@@ -75,7 +76,8 @@ STAGEWRIGHT_TILE void storeRow(const Threads& t, const StagewrightFlash& f, std:
         float one = sums[n][2 * half] * scale;
         float next = sums[n][2 * half + 1] * scale;
         if (add) {
-            const std::uint16_t past[2] = {static_cast<std::uint16_t>(t.loadPair(to + column)), static_cast<std::uint16_t>(t.loadPair(to + column) >> 16)};
+            const std::uint16_t past[2] = {static_cast<std::uint16_t>(t.loadPair(to + column)),
+                                           static_cast<std::uint16_t>(t.loadPair(to + column) >> 16)};
             one += Bf16::load(past, 0);
             next += Bf16::load(past, 1);
         }
@@ -87,7 +89,8 @@ STAGEWRIGHT_TILE void storeRow(const Threads& t, const StagewrightFlash& f, std:
 template <int Width, typename Threads>
 STAGEWRIGHT_TILE void flashForwardTile(const Threads& t, const StagewrightFlash& f, int sample, int head, int tile)
 {
-    constexpr int rowTiles = FlashShape<Width>::rowTiles, streamed = FlashShape<Width>::streamed, rows = flashRows<Width>;
+    constexpr int rowTiles = FlashShape<Width>::rowTiles, streamed = FlashShape<Width>::streamed,
+                  rows = flashRows<Width>;
     constexpr int steps = Width / 16;
     const HeadPlace at = headPlace(f, sample, head);
     const auto stride = static_cast<std::size_t>(f.stride);
@@ -101,7 +104,8 @@ STAGEWRIGHT_TILE void flashForwardTile(const Threads& t, const StagewrightFlash&
     const auto stage = [](int j) { return tileBytes<Width>(rows + j % 2 * 2 * streamed); };
     const auto fetch = [&](int j) {
         copyTile<Width, streamed>(t, stage(j), keys, stride, j * streamed, f.tokens, f.width);
-        copyTile<Width, streamed>(t, stage(j) + tileBytes<Width>(streamed), values, stride, j * streamed, f.tokens, f.width);
+        copyTile<Width, streamed>(t, stage(j) + tileBytes<Width>(streamed), values, stride, j * streamed, f.tokens,
+                                  f.width);
         t.commitCopies();
     };
     copyTile<Width, rows>(t, 0, headRow<Bf16>(f, f.query, at, 0), stride, first, f.tokens, f.width);
@@ -114,8 +118,7 @@ STAGEWRIGHT_TILE void flashForwardTile(const Threads& t, const StagewrightFlash&
         STAGEWRIGHT_UNROLL
         for (int m = 0; m < rowTiles; ++m) {
             STAGEWRIGHT_UNROLL
-            for (int k = from; k < to; ++k)
-                query[m][keeps ? k : 0] = leftOf<Width>(t, 0, own - first + 16 * m, 16 * k);
+            for (int k = from; k < to; ++k) query[m][keeps ? k : 0] = leftOf<Width>(t, 0, own - first + 16 * m, 16 * k);
         }
     };
     if (keeps) loadQueries(0, steps);
@@ -134,7 +137,8 @@ STAGEWRIGHT_TILE void flashForwardTile(const Threads& t, const StagewrightFlash&
         }
         if (j + 1 < tiles) fetch(j + 1);
         const int keyFirst = j * streamed;
-        if (own >= f.tokens || keyFirst >= own + 16 * rowTiles) continue; // the whole warp: it has no such row, or they are all later keys
+        // the whole warp: it has no such row, or they are all later keys
+        if (own >= f.tokens || keyFirst >= own + 16 * rowTiles) continue;
 
         float score[rowTiles][streamed / 8][4] = {};
         STAGEWRIGHT_UNROLL
@@ -157,7 +161,8 @@ STAGEWRIGHT_TILE void flashForwardTile(const Threads& t, const StagewrightFlash&
                 for (int n = 0; n < streamed / 8; ++n) {
                     STAGEWRIGHT_UNROLL
                     for (int i = 0; i < 4; ++i)
-                        if (keyFirst + 8 * n + sumColumn(t) + i % 2 > own + 16 * m + sumRow(t) + i / 2 * 8) score[m][n][i] = -INFINITY;
+                        if (keyFirst + 8 * n + sumColumn(t) + i % 2 > own + 16 * m + sumRow(t) + i / 2 * 8)
+                            score[m][n][i] = -INFINITY;
                 }
             }
         }
@@ -195,8 +200,7 @@ STAGEWRIGHT_TILE void flashForwardTile(const Threads& t, const StagewrightFlash&
         for (int k = 0; k < streamed / 16; ++k) {
             Quad weight[rowTiles];
             STAGEWRIGHT_UNROLL
-            for (int m = 0; m < rowTiles; ++m)
-                weight[m] = leftOfSums(t, score[m][2 * k], score[m][2 * k + 1]);
+            for (int m = 0; m < rowTiles; ++m) weight[m] = leftOfSums(t, score[m][2 * k], score[m][2 * k + 1]);
             STAGEWRIGHT_UNROLL
             for (int n = 0; n < steps; ++n) {
                 const Quad value = rightOf<Width>(t, stage(j) + tileBytes<Width>(streamed), 16 * k, 16 * n);
@@ -218,7 +222,8 @@ STAGEWRIGHT_TILE void flashForwardTile(const Threads& t, const StagewrightFlash&
             sum += t.shuffleXor(sum, 2);
             const int r = own + 16 * m + sumRow(t) + 8 * half;
             if (r >= f.tokens) continue;
-            storeRow<Width>(t, f, const_cast<std::uint16_t*>(denseRow<Bf16>(f, f.out, at, r)), out[m], half, 1.0F / sum, false);
+            storeRow<Width>(t, f, const_cast<std::uint16_t*>(denseRow<Bf16>(f, f.out, at, r)), out[m], half, 1.0F / sum,
+                            false);
             if (sumColumn(t) == 0) t.storeFloat(f.sums + at.sums + r, most[m][half] * headScale(f) + logf(sum));
         }
     }
@@ -233,7 +238,8 @@ struct FlashScores {
 template <int Width, typename Threads>
 STAGEWRIGHT_TILE void flashQueryTile(const Threads& t, const StagewrightFlash& f, int sample, int head, int tile)
 {
-    constexpr int rowTiles = FlashShape<Width>::rowTiles, streamed = FlashShape<Width>::streamedBack, rows = flashRows<Width>;
+    constexpr int rowTiles = FlashShape<Width>::rowTiles, streamed = FlashShape<Width>::streamedBack,
+                  rows = flashRows<Width>;
     constexpr int steps = Width / 16;
     const HeadPlace at = headPlace(f, sample, head);
     const auto stride = static_cast<std::size_t>(f.stride);
@@ -248,11 +254,13 @@ STAGEWRIGHT_TILE void flashQueryTile(const Threads& t, const StagewrightFlash& f
     const auto stage = [](int j) { return tileBytes<Width>(2 * rows + j % 2 * 2 * streamed); };
     const auto fetch = [&](int j) {
         copyTile<Width, streamed>(t, stage(j), keys, stride, j * streamed, f.tokens, f.width);
-        copyTile<Width, streamed>(t, stage(j) + tileBytes<Width>(streamed), values, stride, j * streamed, f.tokens, f.width);
+        copyTile<Width, streamed>(t, stage(j) + tileBytes<Width>(streamed), values, stride, j * streamed, f.tokens,
+                                  f.width);
         t.commitCopies();
     };
     copyTile<Width, rows>(t, 0, headRow<Bf16>(f, f.query, at, 0), stride, first, f.tokens, f.width);
-    copyTile<Width, rows>(t, tileBytes<Width>(rows), denseRow<Bf16>(f, f.outGrad, at, 0), dense, first, f.tokens, f.width);
+    copyTile<Width, rows>(t, tileBytes<Width>(rows), denseRow<Bf16>(f, f.outGrad, at, 0), dense, first, f.tokens,
+                          f.width);
     fetch(0);
     t.waitCopies();
     t.barrier();
@@ -287,13 +295,19 @@ STAGEWRIGHT_TILE void flashQueryTile(const Threads& t, const StagewrightFlash& f
             STAGEWRIGHT_UNROLL
             for (int k = 0; k < steps; ++k) {
                 const Quad key = rightOfTransposed<Width>(t, stage(j), 16 * part, 16 * k);
-                const Quad value = rightOfTransposed<Width>(t, stage(j) + tileBytes<Width>(streamed), 16 * part, 16 * k);
+                const Quad value =
+                    rightOfTransposed<Width>(t, stage(j) + tileBytes<Width>(streamed), 16 * part, 16 * k);
                 STAGEWRIGHT_UNROLL
                 for (int m = 0; m < rowTiles; ++m) {
                     STAGEWRIGHT_UNROLL
                     for (int n = 0; n < 2; ++n) {
-                        t.multiplyAdd(s[m].score[n], query[m][k], key.at[2 * n], key.at[2 * n + 1]);    // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
-                        t.multiplyAdd(s[m].slope[n], grad[m][k], value.at[2 * n], value.at[2 * n + 1]); // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
+                        t.multiplyAdd(
+                            s[m].score[n], query[m][k], key.at[2 * n],
+                            key.at[2 * n + 1]); // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
+                        t.multiplyAdd(
+                            s[m].slope[n], grad[m][k], value.at[2 * n],
+                            value.at[2 * n +
+                                     1]); // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
                     }
                 }
             }
@@ -304,7 +318,8 @@ STAGEWRIGHT_TILE void flashQueryTile(const Threads& t, const StagewrightFlash& f
                 for (int n = 0; n < 2; ++n) {
                     STAGEWRIGHT_UNROLL
                     for (int i = 0; i < 4; ++i) {
-                        const bool kept = keyFirst + 8 * n + sumColumn(t) + i % 2 <= own + 16 * m + sumRow(t) + i / 2 * 8;
+                        const bool kept =
+                            keyFirst + 8 * n + sumColumn(t) + i % 2 <= own + 16 * m + sumRow(t) + i / 2 * 8;
                         const float probability = kept ? t.exp2(s[m].score[n][i] * scale - level[m][i / 2]) : 0;
                         s[m].slope[n][i] = probability * (s[m].slope[n][i] - inner[m][i / 2]);
                     }
@@ -328,16 +343,19 @@ STAGEWRIGHT_TILE void flashQueryTile(const Threads& t, const StagewrightFlash& f
         for (int half = 0; half < 2; ++half) {
             const int r = own + 16 * m + sumRow(t) + 8 * half;
             if (r >= f.tokens) continue;
-            storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.queryGrad, at, r)), sums[m], half, headScale(f), false);
+            storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.queryGrad, at, r)), sums[m], half,
+                            headScale(f), false);
         }
     }
 }
 
-// Keys and values tile · flashRows …: their gradients. Everything is transposed, rows are keys: so the probabilities are left factors.
+// Keys and values tile · flashRows …: their gradients. Everything is transposed, rows are keys: so the probabilities
+// are left factors.
 template <int Width, typename Threads>
 STAGEWRIGHT_TILE void flashKeyTile(const Threads& t, const StagewrightFlash& f, int sample, int head, int tile)
 {
-    constexpr int rowTiles = FlashShape<Width>::rowTiles, streamed = FlashShape<Width>::streamedBack, rows = flashRows<Width>;
+    constexpr int rowTiles = FlashShape<Width>::rowTiles, streamed = FlashShape<Width>::streamedBack,
+                  rows = flashRows<Width>;
     constexpr int steps = Width / 16;
     const HeadPlace at = headPlace(f, sample, head);
     const auto stride = static_cast<std::size_t>(f.stride);
@@ -351,10 +369,13 @@ STAGEWRIGHT_TILE void flashKeyTile(const Threads& t, const StagewrightFlash& f, 
     // A stage: queries, gradients of out, log-sum-exps, inner sums.
     constexpr std::uint32_t numbers = tileBytes<Width>(2 * rows + 4 * streamed);
     const auto stage = [](int j) { return tileBytes<Width>(2 * rows + j % 2 * 2 * streamed); };
-    const auto numberAt = [](int j, int query) { return numbers + static_cast<std::uint32_t>((j % 2 * 2 * streamed + query) * 4); };
+    const auto numberAt = [](int j, int query) {
+        return numbers + static_cast<std::uint32_t>((j % 2 * 2 * streamed + query) * 4);
+    };
     const auto fetch = [&](int j) {
         copyTile<Width, streamed>(t, stage(j), queries, stride, j * streamed, f.tokens, f.width);
-        copyTile<Width, streamed>(t, stage(j) + tileBytes<Width>(streamed), grads, dense, j * streamed, f.tokens, f.width);
+        copyTile<Width, streamed>(t, stage(j) + tileBytes<Width>(streamed), grads, dense, j * streamed, f.tokens,
+                                  f.width);
         static_assert(2 * streamed <= tileThreads);
         if (t.thread() < 2 * streamed) {
             const float* from = t.thread() < streamed ? f.sums : f.inner;
@@ -364,7 +385,8 @@ STAGEWRIGHT_TILE void flashKeyTile(const Threads& t, const StagewrightFlash& f, 
         t.commitCopies();
     };
     copyTile<Width, rows>(t, 0, headRow<Bf16>(f, f.key, at, 0), stride, first, f.tokens, f.width);
-    copyTile<Width, rows>(t, tileBytes<Width>(rows), headRow<Bf16>(f, f.value, at, 0), stride, first, f.tokens, f.width);
+    copyTile<Width, rows>(t, tileBytes<Width>(rows), headRow<Bf16>(f, f.value, at, 0), stride, first, f.tokens,
+                          f.width);
     const int begin = first / streamed;
     fetch(begin);
 
@@ -388,8 +410,14 @@ STAGEWRIGHT_TILE void flashKeyTile(const Threads& t, const StagewrightFlash& f, 
                     const Quad value = leftOf<Width>(t, tileBytes<Width>(rows), own - first + 16 * m, 16 * k);
                     STAGEWRIGHT_UNROLL
                     for (int n = 0; n < 2; ++n) {
-                        t.multiplyAdd(s[m].score[n], key, query.at[2 * n], query.at[2 * n + 1]); // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
-                        t.multiplyAdd(s[m].slope[n], value, grad.at[2 * n], grad.at[2 * n + 1]); // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
+                        t.multiplyAdd(
+                            s[m].score[n], key, query.at[2 * n],
+                            query.at[2 * n +
+                                     1]); // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
+                        t.multiplyAdd(
+                            s[m].slope[n], value, grad.at[2 * n],
+                            grad.at[2 * n +
+                                    1]); // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
                     }
                 }
             }
@@ -407,7 +435,8 @@ STAGEWRIGHT_TILE void flashKeyTile(const Threads& t, const StagewrightFlash& f, 
                         for (int half = 0; half < 2; ++half) {
                             float& score = s[m].score[n][2 * half + i];
                             float& fall = s[m].slope[n][2 * half + i];
-                            const bool kept = own + 16 * m + sumRow(t) + 8 * half <= queryFirst + column && queryFirst + column < f.tokens;
+                            const bool kept = own + 16 * m + sumRow(t) + 8 * half <= queryFirst + column &&
+                                              queryFirst + column < f.tokens;
                             score = kept ? t.exp2(score * scale - level) : 0;
                             fall = score * (fall - inner);
                         }
@@ -439,8 +468,10 @@ STAGEWRIGHT_TILE void flashKeyTile(const Threads& t, const StagewrightFlash& f, 
         for (int half = 0; half < 2; ++half) {
             const int r = own + 16 * m + sumRow(t) + 8 * half;
             if (r >= f.tokens) continue;
-            storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.keyGrad, at, r)), keySums[m], half, headScale(f), f.addKeys != 0);
-            storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.valueGrad, at, r)), valueSums[m], half, 1.0F, f.addKeys != 0);
+            storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.keyGrad, at, r)), keySums[m], half,
+                            headScale(f), f.addKeys != 0);
+            storeRow<Width>(t, f, const_cast<std::uint16_t*>(headRow<Bf16>(f, f.valueGrad, at, r)), valueSums[m], half,
+                            1.0F, f.addKeys != 0);
         }
     }
 }

@@ -1,7 +1,8 @@
-// What the kernels compute, written once: the module compiles it for GPUs, the fake device for the host. A body works on one
-// row, column or range with `Lanes`: threads of a block that each take every count()-th element from index() on, and that
-// add up or take the largest of their numbers together. On the host there is one lane. Sums have a fixed shape, so that the
-// same input gives the same bits on every call. Elements are fp32 or bf16 (Fp32, Bf16); all arithmetic is fp32.
+// What the kernels compute, written once: the module compiles it for GPUs, the fake device for the host. A body works
+// on one row, column or range with `Lanes`: threads of a block that each take every count()-th element from index() on,
+// and that add up or take the largest of their numbers together. On the host there is one lane. Sums have a fixed
+// shape, so that the same input gives the same bits on every call. Elements are fp32 or bf16 (Fp32, Bf16); all
+// arithmetic is fp32.
 #pragma once
 
 #include <cmath>
@@ -37,8 +38,8 @@ STAGEWRIGHT_BOTH inline std::uint32_t bitsOf(float value)
     return bits;
 }
 
-// Each type also has what packs it: `inWord` elements are a word of 32 bits, the first in its lowest bits, that `opened` takes them from and `word` makes
-// of them; e^x and 1/x as exactly as the type needs them.
+// Each type also has what packs it: `inWord` elements are a word of 32 bits, the first in its lowest bits, that
+// `opened` takes them from and `word` makes of them; e^x and 1/x as exactly as the type needs them.
 struct Fp32 {
     using Stored = float;
     static constexpr int wide = 4; // elements of 16 bytes
@@ -57,16 +58,20 @@ struct Bf16 {
     static constexpr int wide = 8;
     static constexpr int inWord = 2;
     STAGEWRIGHT_BOTH static float load(const std::uint16_t* x, std::size_t i) { return opened(x[i], 0); }
-    STAGEWRIGHT_BOTH static void store(std::uint16_t* x, std::size_t i, float value) { x[i] = static_cast<std::uint16_t>(pair(value, 0.0F)); }
-    STAGEWRIGHT_BOTH static float opened(std::uint32_t word, int k) { return floatOf(k == 0 ? word << 16 : word & 0xffff0000U); }
+    STAGEWRIGHT_BOTH static void store(std::uint16_t* x, std::size_t i, float value)
+    {
+        x[i] = static_cast<std::uint16_t>(pair(value, 0.0F));
+    }
+    STAGEWRIGHT_BOTH static float opened(std::uint32_t word, int k)
+    {
+        return floatOf(k == 0 ? word << 16 : word & 0xffff0000U);
+    }
     STAGEWRIGHT_BOTH static std::uint32_t word(const float* values) { return pair(values[0], values[1]); }
     STAGEWRIGHT_BOTH static std::uint32_t pair(float first, float second)
     {
 #ifdef __CUDA_ARCH__
         std::uint32_t both;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
-            : "=r"(both)
-            : "f"(second), "f"(first));
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
         return both;
 #else
         return rounded(first) | rounded(second) << 16;
@@ -74,16 +79,10 @@ struct Bf16 {
     }
     // A GPU's fast ones are off by some 1e-6, bf16 by 4e-3.
 #ifdef __CUDA_ARCH__
-    __device__ static float exponential(float x)
-    {
-        return __expf(x);
-    }
+    __device__ static float exponential(float x) { return __expf(x); }
     __device__ static float inverse(float x) { return __fdividef(1.0F, x); }
 #else
-    STAGEWRIGHT_BOTH static float exponential(float x)
-    {
-        return expf(x);
-    }
+    STAGEWRIGHT_BOTH static float exponential(float x) { return expf(x); }
     STAGEWRIGHT_BOTH static float inverse(float x) { return 1.0F / x; }
 #endif
 
@@ -117,7 +116,8 @@ STAGEWRIGHT_BOTH typename E::Stored* row(void* base, std::size_t at)
     return static_cast<typename E::Stored*>(base) + at;
 }
 
-// N neighbouring elements as they are stored: one, or the 8 or 16 bytes that a GPU moves with one access, from a place that divides by them.
+// N neighbouring elements as they are stored: one, or the 8 or 16 bytes that a GPU moves with one access, from a place
+// that divides by them.
 template <typename E, int N>
 struct Packed {
     static constexpr int words = N / E::inWord;
@@ -156,8 +156,7 @@ struct Packed {
     {
         Packed packed;
         STAGEWRIGHT_UNROLL
-        for (int w = 0; w < words; ++w)
-            packed.word[w] = E::word(values + w * E::inWord);
+        for (int w = 0; w < words; ++w) packed.word[w] = E::word(values + w * E::inWord);
         return packed;
     }
 };
@@ -185,11 +184,13 @@ struct Piece {
     {
         Piece piece;
         STAGEWRIGHT_UNROLL
-        for (int k = 0; k < N; ++k)
-            piece.at[k] = packed.at(k);
+        for (int k = 0; k < N; ++k) piece.at[k] = packed.at(k);
         return piece;
     }
-    STAGEWRIGHT_BOTH static Piece load(const typename E::Stored* x, std::size_t i) { return of(Packed<E, N>::load(x, i)); }
+    STAGEWRIGHT_BOTH static Piece load(const typename E::Stored* x, std::size_t i)
+    {
+        return of(Packed<E, N>::load(x, i));
+    }
     // What is stored is returned, as load() finds it.
     STAGEWRIGHT_BOTH Piece store(typename E::Stored* x, std::size_t i) const
     {
@@ -205,15 +206,14 @@ STAGEWRIGHT_BOTH bool inPieces(std::size_t width, const Places*... places)
     return width % E::wide == 0 && ((reinterpret_cast<std::uintptr_t>(places) % 16 == 0) && ...);
 }
 
-// The lanes' pieces of N elements of a row, one after the other: visit(number among a lane's, first element). Held: how many a lane may
-// have, so that each has registers of its own (KeptRow); 0: any number, loaded again by every pass.
+// The lanes' pieces of N elements of a row, one after the other: visit(number among a lane's, first element). Held: how
+// many a lane may have, so that each has registers of its own (KeptRow); 0: any number, loaded again by every pass.
 template <int N, int Held, typename Lanes, typename Visit>
 STAGEWRIGHT_BOTH void eachPiece(const Lanes& lanes, int width, Visit&& visit)
 {
     const int from = lanes.index() * N, step = lanes.count() * N;
     if constexpr (Held == 0) {
-        for (int i = from, h = 0; i < width; i += step, ++h)
-            visit(h, i);
+        for (int i = from, h = 0; i < width; i += step, ++h) visit(h, i);
     } else {
         STAGEWRIGHT_UNROLL
         for (int h = 0; h < Held; ++h)
@@ -237,7 +237,8 @@ struct KeptRow {
             return Piece<E, N>::load(x, i);
     }
 };
-// launch(std::integral_constant<int, Held>) for rows of that width: 0 where they have no pieces of 16 bytes, or too many for registers.
+// launch(std::integral_constant<int, Held>) for rows of that width: 0 where they have no pieces of 16 bytes, or too
+// many for registers.
 template <typename E, typename Launch>
 void byHeld(bool pieces, int width, int lanes, Launch&& launch)
 {
@@ -258,12 +259,14 @@ template <typename E>
 STAGEWRIGHT_BOTH bool normInPieces(const StagewrightNorm& n)
 {
     const auto* x = static_cast<const void*>(n.x); // one type for all places
-    return inPieces<E>(static_cast<std::size_t>(n.width), x, n.bias, n.gamma, n.beta, static_cast<const void*>(n.normal), static_cast<const void*>(n.out));
+    return inPieces<E>(static_cast<std::size_t>(n.width), x, n.bias, n.gamma, n.beta,
+                       static_cast<const void*>(n.normal), static_cast<const void*>(n.out));
 }
 template <typename E>
 STAGEWRIGHT_BOTH bool normBackwardInPieces(const StagewrightNorm& n)
 {
-    return inPieces<E>(static_cast<std::size_t>(n.width), n.outGrad, n.residual, n.gamma, static_cast<const void*>(n.normal), static_cast<const void*>(n.inputGrad));
+    return inPieces<E>(static_cast<std::size_t>(n.width), n.outGrad, n.residual, n.gamma,
+                       static_cast<const void*>(n.normal), static_cast<const void*>(n.inputGrad));
 }
 
 template <typename E, int N, int Held, typename Lanes>
@@ -281,31 +284,26 @@ STAGEWRIGHT_BOTH void normRowBy(const Lanes& lanes, const StagewrightNorm& n, st
     float sum = 0;
     eachPiece<N, Held>(lanes, n.width, [&](int h, int i) {
         const P in = line.at(h, i);
-        for (int k = 0; k < N; ++k)
-            sum += in.at[k];
+        for (int k = 0; k < N; ++k) sum += in.at[k];
     });
     const float mean = lanes.sum(sum) * perWidth;
     float squares = 0;
     eachPiece<N, Held>(lanes, n.width, [&](int h, int i) {
         const P in = line.at(h, i);
-        for (int k = 0; k < N; ++k)
-            squares += (in.at[k] - mean) * (in.at[k] - mean);
+        for (int k = 0; k < N; ++k) squares += (in.at[k] - mean) * (in.at[k] - mean);
     });
     const float scale = 1.0F / sqrtf(lanes.sum(squares) * perWidth + 1e-5F);
     if (lanes.index() == 0) n.deviation[r] = scale;
     eachPiece<N, Held>(lanes, n.width, [&](int h, int i) {
         P in = line.at(h, i), made;
-        for (int k = 0; k < N; ++k)
-            made.at[k] = (in.at[k] - mean) * scale;
+        for (int k = 0; k < N; ++k) made.at[k] = (in.at[k] - mean) * scale;
         made = made.store(normal, i); // what is kept, from which W computes `out` again
         const P factor = P::load(gamma, i), shift = P::load(beta, i);
-        for (int k = 0; k < N; ++k)
-            made.at[k] = made.at[k] * factor.at[k] + shift.at[k];
+        for (int k = 0; k < N; ++k) made.at[k] = made.at[k] * factor.at[k] + shift.at[k];
         made.store(out, i);
         if (!n.bias) return;
         const P more = P::load(bias, i);
-        for (int k = 0; k < N; ++k)
-            in.at[k] += more.at[k];
+        for (int k = 0; k < N; ++k) in.at[k] += more.at[k];
         in.store(x, i);
     });
 }
@@ -330,15 +328,15 @@ STAGEWRIGHT_BOTH void scaleShiftRow(const Lanes& lanes, const StagewrightNorm& n
     eachPiece<N, 0>(lanes, n.width, [&](int, int i) {
         P made = P::load(normal, i);
         const P factor = P::load(gamma, i), shift = P::load(beta, i);
-        for (int k = 0; k < N; ++k)
-            made.at[k] = made.at[k] * factor.at[k] + shift.at[k];
+        for (int k = 0; k < N; ++k) made.at[k] = made.at[k] * factor.at[k] + shift.at[k];
         made.store(out, i);
     });
 }
 template <typename E>
 bool scaleShiftsInPieces(const StagewrightNorm& n)
 {
-    return inPieces<E>(static_cast<std::size_t>(n.width), static_cast<const void*>(n.normal), n.gamma, n.beta, static_cast<const void*>(n.out));
+    return inPieces<E>(static_cast<std::size_t>(n.width), static_cast<const void*>(n.normal), n.gamma, n.beta,
+                       static_cast<const void*>(n.out));
 }
 
 template <typename E, int N, int Held, typename Lanes>
@@ -376,8 +374,7 @@ STAGEWRIGHT_BOTH void normBackwardRowBy(const Lanes& lanes, const StagewrightNor
             grad.at[k] = scale * (grad.at[k] * factor.at[k] - meanGrad - normal.at[k] * meanProduct);
         if (n.residual) {
             const P more = around.at(h, i);
-            for (int k = 0; k < N; ++k)
-                grad.at[k] += more.at[k];
+            for (int k = 0; k < N; ++k) grad.at[k] += more.at[k];
         }
         grad.store(to, i);
     });
@@ -417,15 +414,14 @@ STAGEWRIGHT_BOTH GeluPoint geluAt(float x)
 template <typename E, typename Lanes>
 STAGEWRIGHT_BOTH void softmaxRow(const Lanes& lanes, const StagewrightSoftmax& s, int block, int r)
 {
-    auto* line = row<E>(s.scores, static_cast<std::size_t>(block) * s.blockStride + static_cast<std::size_t>(r) * s.columns);
+    auto* line =
+        row<E>(s.scores, static_cast<std::size_t>(block) * s.blockStride + static_cast<std::size_t>(r) * s.columns);
     const int kept = s.past + r + 1;
     float most = -INFINITY;
-    for (int i = lanes.index(); i < kept; i += lanes.count())
-        most = fmaxf(most, E::load(line, i));
+    for (int i = lanes.index(); i < kept; i += lanes.count()) most = fmaxf(most, E::load(line, i));
     most = lanes.largest(most);
     float sum = 0;
-    for (int i = lanes.index(); i < kept; i += lanes.count())
-        sum += expf(E::load(line, i) - most);
+    for (int i = lanes.index(); i < kept; i += lanes.count()) sum += expf(E::load(line, i) - most);
     const float scale = 1.0F / lanes.sum(sum);
     for (int i = lanes.index(); i < s.columns; i += lanes.count())
         E::store(line, i, i < kept ? expf(E::load(line, i) - most) * scale : 0.0F);
@@ -439,20 +435,19 @@ STAGEWRIGHT_BOTH void softmaxBackwardRow(const Lanes& lanes, const StagewrightSo
     auto* grad = row<E>(s.gradient, at);
     const int kept = s.past + r + 1;
     float inner = 0;
-    for (int i = lanes.index(); i < kept; i += lanes.count())
-        inner += E::load(p, i) * E::load(grad, i);
+    for (int i = lanes.index(); i < kept; i += lanes.count()) inner += E::load(p, i) * E::load(grad, i);
     inner = lanes.sum(inner);
     for (int i = lanes.index(); i < s.columns; i += lanes.count())
         E::store(grad, i, i < kept ? E::load(p, i) * (E::load(grad, i) - inner) : 0.0F);
 }
 
 template <typename E, typename Lanes>
-STAGEWRIGHT_BOTH void crossEntropyRow(const Lanes& lanes, int vocabulary, void* logits, int target, float* rowLoss, std::size_t r)
+STAGEWRIGHT_BOTH void crossEntropyRow(const Lanes& lanes, int vocabulary, void* logits, int target, float* rowLoss,
+                                      std::size_t r)
 {
     auto* line = row<E>(logits, r * static_cast<std::size_t>(vocabulary));
     float most = -INFINITY;
-    for (int i = lanes.index(); i < vocabulary; i += lanes.count())
-        most = fmaxf(most, E::load(line, i));
+    for (int i = lanes.index(); i < vocabulary; i += lanes.count()) most = fmaxf(most, E::load(line, i));
     most = lanes.largest(most);
     float sum = 0;
     float own = 0;
@@ -472,8 +467,7 @@ template <typename Lanes>
 STAGEWRIGHT_BOTH void meanLoss(const Lanes& lanes, int rows, const float* rowLoss, double* loss)
 {
     double sum = 0;
-    for (int r = lanes.index(); r < rows; r += lanes.count())
-        sum += static_cast<double>(rowLoss[r]);
+    for (int r = lanes.index(); r < rows; r += lanes.count()) sum += static_cast<double>(rowLoss[r]);
     sum = lanes.sum(sum);
     if (lanes.index() == 0) *loss = sum / rows;
 }
@@ -488,15 +482,15 @@ STAGEWRIGHT_BOTH void embedRow(const Lanes& lanes, const StagewrightEmbedding& e
     eachPiece<N, 0>(lanes, e.width, [&](int, int i) {
         auto made = Piece<E, N>::load(token, i);
         const auto more = Piece<E, N>::load(position, i);
-        for (int k = 0; k < N; ++k)
-            made.at[k] += more.at[k];
+        for (int k = 0; k < N; ++k) made.at[k] += more.at[k];
         made.store(out, i);
     });
 }
 template <typename E>
 bool embedsInPieces(const StagewrightEmbedding& e)
 {
-    return inPieces<E>(static_cast<std::size_t>(e.width), e.tokenTable, e.positionTable, static_cast<const void*>(e.out));
+    return inPieces<E>(static_cast<std::size_t>(e.width), e.tokenTable, e.positionTable,
+                       static_cast<const void*>(e.out));
 }
 // Elements i … i + N of the gradients of the positions' table, (tokens, width): samples in order.
 template <typename E, int N>
@@ -507,14 +501,12 @@ STAGEWRIGHT_BOTH void positionGradAt(const StagewrightEmbedding& e, std::size_t 
     float sums[N] = {};
     for (int sample = 0; sample < e.batch; ++sample) {
         const auto grad = Piece<E, N>::load(row<E>(e.outGrad, 0), sample * all + i);
-        for (int k = 0; k < N; ++k)
-            sums[k] += grad.at[k];
+        for (int k = 0; k < N; ++k) sums[k] += grad.at[k];
     }
     constexpr int floats = N == 1 ? 1 : Fp32::wide;
     for (int k = 0; k < N; k += floats) {
         auto sum = Piece<Fp32, floats>::load(to, k);
-        for (int j = 0; j < floats; ++j)
-            sum.at[j] += sums[k + j];
+        for (int j = 0; j < floats; ++j) sum.at[j] += sums[k + j];
         sum.store(to, k);
     }
 }
@@ -547,21 +539,18 @@ STAGEWRIGHT_BOTH double ownSquaresBy(const Lanes& lanes, std::size_t count, cons
     std::size_t at = static_cast<std::size_t>(lanes.index());
     for (; at + (sums - 1) * step < pieces; at += sums * step) {
         STAGEWRIGHT_UNROLL
-        for (int j = 0; j < sums; ++j)
-            loaded[j] = P::load(x, (at + j * step) * N);
+        for (int j = 0; j < sums; ++j) loaded[j] = P::load(x, (at + j * step) * N);
         addSquares();
     }
     STAGEWRIGHT_UNROLL
-    for (int j = 0; j < sums; ++j)
-        loaded[j] = at + j * step < pieces ? P::load(x, (at + j * step) * N) : P{};
+    for (int j = 0; j < sums; ++j) loaded[j] = at + j * step < pieces ? P::load(x, (at + j * step) * N) : P{};
     addSquares();
     for (std::size_t i = pieces * N + static_cast<std::size_t>(lanes.index()); i < count; i += step) {
         const double value = x[i];
         sum[0] += value * value;
     }
     double all = 0;
-    for (const double part : sum)
-        all += part;
+    for (const double part : sum) all += part;
     return all;
 }
 template <typename Lanes>
@@ -570,8 +559,9 @@ STAGEWRIGHT_BOTH double ownSquares(const Lanes& lanes, std::size_t count, const 
     return inPieces<Fp32>(Fp32::wide, x) ? ownSquaresBy<Fp32::wide>(lanes, count, x) : ownSquaresBy<1>(lanes, count, x);
 }
 
-// Four numbers of a tensor, from i on, are a thread's: visit(std::integral_constant<int, N>, element) for pieces of N of them. A piece of
-// four floats starts at 16 bytes in all of the tensor's places; four elements of E in half of that, where they are narrower.
+// Four numbers of a tensor, from i on, are a thread's: visit(std::integral_constant<int, N>, element) for pieces of N
+// of them. A piece of four floats starts at 16 bytes in all of the tensor's places; four elements of E in half of that,
+// where they are narrower.
 inline constexpr int numbersOfThread = 4;
 template <typename E, typename Visit>
 STAGEWRIGHT_BOTH void eachOfFour(const StagewrightTensor& t, std::size_t i, Visit&& visit)
@@ -579,12 +569,12 @@ STAGEWRIGHT_BOTH void eachOfFour(const StagewrightTensor& t, std::size_t i, Visi
     const auto places = reinterpret_cast<std::uintptr_t>(t.value) | reinterpret_cast<std::uintptr_t>(t.gradient) |
                         reinterpret_cast<std::uintptr_t>(t.moment1) | reinterpret_cast<std::uintptr_t>(t.moment2);
     const auto used = reinterpret_cast<std::uintptr_t>(t.used);
-    if (i + numbersOfThread <= t.count && places % 16 == 0 && used % (numbersOfThread * sizeof(typename E::Stored)) == 0) {
+    if (i + numbersOfThread <= t.count && places % 16 == 0 &&
+        used % (numbersOfThread * sizeof(typename E::Stored)) == 0) {
         visit(std::integral_constant<int, numbersOfThread>(), i);
         return;
     }
-    for (std::size_t end = i + numbersOfThread; i < end && i < t.count; ++i)
-        visit(std::integral_constant<int, 1>(), i);
+    for (std::size_t end = i + numbersOfThread; i < end && i < t.count; ++i) visit(std::integral_constant<int, 1>(), i);
 }
 
 STAGEWRIGHT_BOTH inline void addFour(const StagewrightTensor& t, std::size_t i)
@@ -594,15 +584,15 @@ STAGEWRIGHT_BOTH inline void addFour(const StagewrightTensor& t, std::size_t i)
         using P = Piece<Fp32, N>;
         P sum = P::load(t.value, at);
         const P more = P::load(t.gradient, at);
-        for (int k = 0; k < N; ++k)
-            sum.at[k] += more.at[k];
+        for (int k = 0; k < N; ++k) sum.at[k] += more.at[k];
         sum.store(t.value, at);
     });
 }
 
 // The optimizers as engine/cpu/kernels_body.h has them: a number's next value; its moments are changed in place.
 template <int kind>
-STAGEWRIGHT_BOTH float nextValue(const StagewrightStep& s, const StagewrightTensor& t, float grad, float value, float& moment1, float& moment2)
+STAGEWRIGHT_BOTH float nextValue(const StagewrightStep& s, const StagewrightTensor& t, float grad, float value,
+                                 float& moment1, float& moment2)
 {
     if constexpr (kind == STAGEWRIGHT_ADAMW) {
         moment1 = s.beta1 * moment1 + (1.0F - s.beta1) * grad;
@@ -610,8 +600,9 @@ STAGEWRIGHT_BOTH float nextValue(const StagewrightStep& s, const StagewrightTens
         return value * (1.0F - s.learningRate * s.weightDecay) -
                s.learningRate * s.correction1 * moment1 / (sqrtf(moment2 * s.correction2) + s.epsilon);
     } else if constexpr (kind == STAGEWRIGHT_UNDO_ADAMW) {
-        const float next = (value + s.learningRate * s.correction1 * moment1 / (sqrtf(moment2 * s.correction2) + s.epsilon)) *
-                           (1.0F / (1.0F - s.learningRate * s.weightDecay));
+        const float next =
+            (value + s.learningRate * s.correction1 * moment1 / (sqrtf(moment2 * s.correction2) + s.epsilon)) *
+            (1.0F / (1.0F - s.learningRate * s.weightDecay));
         moment1 = (moment1 - (1.0F - s.beta1) * grad) * (1.0F / s.beta1);
         const float square = (moment2 - (1.0F - s.beta2) * grad * grad) * (1.0F / s.beta2);
         moment2 = square < 0.0F ? 0.0F : square; // rounding below zero would make the next root a NaN
@@ -631,7 +622,8 @@ STAGEWRIGHT_BOTH float nextValue(const StagewrightStep& s, const StagewrightTens
         return value * s.gradientScale;
     } else {
         static_assert(kind == STAGEWRIGHT_PREDICT);
-        return t.moment2 ? value - s.reach * s.correction1 * moment1 / (sqrtf(moment2 * s.correction2) + s.epsilon) : value - s.reach * moment1;
+        return t.moment2 ? value - s.reach * s.correction1 * moment1 / (sqrtf(moment2 * s.correction2) + s.epsilon)
+                         : value - s.reach * moment1;
     }
 }
 template <typename E, int kind, int N>
@@ -669,8 +661,9 @@ STAGEWRIGHT_BOTH void stepFour(int kind, const StagewrightStep& s, const Stagewr
     });
 }
 
-// Attention of whole sequences that keeps no probabilities (FlashAttention, arXiv 2205.14135): a row's softmax is made while
-// its keys stream by, and recomputed from the kept log-sum-exp in the backward. Every row of an output is one set of lanes' own.
+// Attention of whole sequences that keeps no probabilities (FlashAttention, arXiv 2205.14135): a row's softmax is made
+// while its keys stream by, and recomputed from the kept log-sum-exp in the backward. Every row of an output is one set
+// of lanes' own.
 struct HeadPlace {
     std::size_t head;   // column of the head in a row
     std::size_t sample; // first row of the sample
@@ -682,12 +675,14 @@ STAGEWRIGHT_BOTH inline HeadPlace headPlace(const StagewrightFlash& f, int sampl
             (static_cast<std::size_t>(sample) * f.heads + head) * f.tokens};
 }
 template <typename E>
-STAGEWRIGHT_BOTH const typename E::Stored* headRow(const StagewrightFlash& f, const void* base, const HeadPlace& at, int r)
+STAGEWRIGHT_BOTH const typename E::Stored* headRow(const StagewrightFlash& f, const void* base, const HeadPlace& at,
+                                                   int r)
 {
     return row<E>(base, (at.sample + r) * static_cast<std::size_t>(f.stride) + at.head);
 }
 template <typename E>
-STAGEWRIGHT_BOTH const typename E::Stored* denseRow(const StagewrightFlash& f, const void* base, const HeadPlace& at, int r)
+STAGEWRIGHT_BOTH const typename E::Stored* denseRow(const StagewrightFlash& f, const void* base, const HeadPlace& at,
+                                                    int r)
 {
     return row<E>(base, (at.sample + r) * static_cast<std::size_t>(f.heads) * f.width + at.head);
 }
@@ -695,14 +690,10 @@ template <typename E, typename Lanes>
 STAGEWRIGHT_BOTH float dot(const Lanes& lanes, int width, const typename E::Stored* a, const typename E::Stored* b)
 {
     float sum = 0;
-    for (int i = lanes.index(); i < width; i += lanes.count())
-        sum += E::load(a, i) * E::load(b, i);
+    for (int i = lanes.index(); i < width; i += lanes.count()) sum += E::load(a, i) * E::load(b, i);
     return lanes.sum(sum);
 }
-STAGEWRIGHT_BOTH inline float headScale(const StagewrightFlash& f)
-{
-    return 1.0F / sqrtf(static_cast<float>(f.width));
-}
+STAGEWRIGHT_BOTH inline float headScale(const StagewrightFlash& f) { return 1.0F / sqrtf(static_cast<float>(f.width)); }
 
 template <typename E, typename Lanes>
 STAGEWRIGHT_BOTH void flashRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int r)
@@ -724,8 +715,7 @@ STAGEWRIGHT_BOTH void flashRow(const Lanes& lanes, const StagewrightFlash& f, in
         most = next;
     }
     auto* out = const_cast<typename E::Stored*>(denseRow<E>(f, f.out, at, r));
-    for (int i = lanes.index(), k = 0; i < f.width; i += lanes.count(), ++k)
-        E::store(out, i, sums[k] / total);
+    for (int i = lanes.index(), k = 0; i < f.width; i += lanes.count(), ++k) E::store(out, i, sums[k] / total);
     if (lanes.index() == 0) f.sums[at.sums + r] = most + logf(total);
 }
 
@@ -745,7 +735,8 @@ struct FlashPair {
 template <typename E, typename Lanes>
 STAGEWRIGHT_BOTH FlashPair flashPair(const Lanes& lanes, const StagewrightFlash& f, const HeadPlace& at, int r, int j)
 {
-    const float score = dot<E>(lanes, f.width, headRow<E>(f, f.query, at, r), headRow<E>(f, f.key, at, j)) * headScale(f);
+    const float score =
+        dot<E>(lanes, f.width, headRow<E>(f, f.query, at, r), headRow<E>(f, f.key, at, j)) * headScale(f);
     const float probability = expf(score - f.sums[at.sums + r]);
     const float grad = dot<E>(lanes, f.width, denseRow<E>(f, f.outGrad, at, r), headRow<E>(f, f.value, at, j));
     return {probability, probability * (grad - f.inner[at.sums + r])};
@@ -763,8 +754,7 @@ STAGEWRIGHT_BOTH void flashQueryRow(const Lanes& lanes, const StagewrightFlash& 
             sums[k] += pair.scoreGrad * E::load(key, i);
     }
     auto* to = const_cast<typename E::Stored*>(headRow<E>(f, f.queryGrad, at, r));
-    for (int i = lanes.index(), k = 0; i < f.width; i += lanes.count(), ++k)
-        E::store(to, i, sums[k] * headScale(f));
+    for (int i = lanes.index(), k = 0; i < f.width; i += lanes.count(), ++k) E::store(to, i, sums[k] * headScale(f));
 }
 
 template <typename E, typename Lanes>

@@ -1,4 +1,5 @@
-// Lanes of the bodies in kernel_bodies.h that are threads of a GPU's block, over `Threads` (matrix_tiles.h). Sums have a fixed shape: halves of a warp's lanes onto each other, then warps in order.
+// Lanes of the bodies in kernel_bodies.h that are threads of a GPU's block, over `Threads` (matrix_tiles.h). Sums have
+// a fixed shape: halves of a warp's lanes onto each other, then warps in order.
 #pragma once
 
 #include "engine/cuda/matrix_tiles.h"
@@ -16,14 +17,12 @@ struct WarpLanes {
     template <typename T>
     STAGEWRIGHT_BOTH T sum(T x) const
     {
-        for (int offset = 16; offset > 0; offset /= 2)
-            x += threads.shuffleXor(x, offset);
+        for (int offset = 16; offset > 0; offset /= 2) x += threads.shuffleXor(x, offset);
         return x;
     }
     STAGEWRIGHT_BOTH float largest(float x) const
     {
-        for (int offset = 16; offset > 0; offset /= 2)
-            x = fmaxf(x, threads.shuffleXor(x, offset));
+        for (int offset = 16; offset > 0; offset /= 2) x = fmaxf(x, threads.shuffleXor(x, offset));
         return x;
     }
     STAGEWRIGHT_BOTH void sumBoth(float (&x)[2]) const
@@ -33,8 +32,9 @@ struct WarpLanes {
     }
 };
 
-// A block of Count threads, which call sum() and largest() together, of one BlockLanes: exchanges take turns with two sets of slots, so that
-// each needs one barrier (who writes a set again has passed the barrier of the exchange between, which comes after all have read the set).
+// A block of Count threads, which call sum() and largest() together, of one BlockLanes: exchanges take turns with two
+// sets of slots, so that each needs one barrier (who writes a set again has passed the barrier of the exchange between,
+// which comes after all have read the set).
 template <typename Threads, int Count>
 struct BlockLanes {
     static constexpr int warps = Count / 32;
@@ -49,8 +49,7 @@ struct BlockLanes {
         T own[1] = {WarpLanes<Threads>{threads}.sum(x)};
         const int first = share(own);
         T total = ofWarp<T>(first, 0);
-        for (int i = 1; i < warps; ++i)
-            total += ofWarp<T>(first, i);
+        for (int i = 1; i < warps; ++i) total += ofWarp<T>(first, i);
         return total;
     }
     STAGEWRIGHT_BOTH float largest(float x) const
@@ -58,8 +57,7 @@ struct BlockLanes {
         float own[1] = {WarpLanes<Threads>{threads}.largest(x)};
         const int first = share(own);
         float most = ofWarp<float>(first, 0);
-        for (int i = 1; i < warps; ++i)
-            most = fmaxf(most, ofWarp<float>(first, i));
+        for (int i = 1; i < warps; ++i) most = fmaxf(most, ofWarp<float>(first, i));
         return most;
     }
     STAGEWRIGHT_BOTH void sumBoth(float (&x)[2]) const
@@ -68,8 +66,7 @@ struct BlockLanes {
         const int first = share(x);
         for (int number = 0; number < 2; ++number) {
             x[number] = ofWarp<float>(first + number * warps, 0);
-            for (int i = 1; i < warps; ++i)
-                x[number] += ofWarp<float>(first + number * warps, i);
+            for (int i = 1; i < warps; ++i) x[number] += ofWarp<float>(first + number * warps, i);
         }
     }
 
@@ -95,15 +92,18 @@ struct BlockLanes {
     }
 };
 
-// Part `part` of STAGEWRIGHT_PARTIALS of the sum of squares of `count` tensors, by lanes that are a block; `more`: added to what is there.
+// Part `part` of STAGEWRIGHT_PARTIALS of the sum of squares of `count` tensors, by lanes that are a block; `more`:
+// added to what is there.
 template <typename Lanes>
-STAGEWRIGHT_BOTH void squaresPart(const Lanes& lanes, const StagewrightTensor* tensors, int count, bool more, double* partial, int part)
+STAGEWRIGHT_BOTH void squaresPart(const Lanes& lanes, const StagewrightTensor* tensors, int count, bool more,
+                                  double* partial, int part)
 {
     double own = 0;
     for (int k = 0; k < count; ++k) {
         const std::size_t all = tensors[k].count;
         constexpr std::size_t pieces = std::size_t{STAGEWRIGHT_PARTIALS} * Fp32::wide;
-        const std::size_t each = (all + pieces - 1) / pieces * Fp32::wide; // a part starts at 16 bytes where the tensor does
+        // a part starts at 16 bytes where the tensor does
+        const std::size_t each = (all + pieces - 1) / pieces * Fp32::wide;
         const std::size_t first = static_cast<std::size_t>(part) * each;
         if (first < all) own += ownSquares(lanes, all - first < each ? all - first : each, tensors[k].gradient + first);
     }
@@ -115,8 +115,7 @@ STAGEWRIGHT_BOTH void addPartials(const Lanes& lanes, const double* partial, dou
 {
     static_assert(STAGEWRIGHT_PARTIALS % 32 == 0);
     double own = 0;
-    for (int i = lanes.index(); i < STAGEWRIGHT_PARTIALS; i += lanes.count())
-        own += partial[i];
+    for (int i = lanes.index(); i < STAGEWRIGHT_PARTIALS; i += lanes.count()) own += partial[i];
     const double all = lanes.sum(own);
     if (lanes.index() == 0) *sum = all;
 }

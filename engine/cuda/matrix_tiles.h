@@ -1,18 +1,27 @@
-// Tiles of bf16 matrices in a block's shared memory and what the matrix units take from them, for kernels whose bodies are compiled
-// for GPUs and for the host alike. A body is written over `Threads`: one thread of a block of tileThreads, on a GPU
-// engine/cuda/module/device_threads.cuh, in tests tests/support/emulated_block.h, which fails on an access out of order or bounds.
+// Tiles of bf16 matrices in a block's shared memory and what the matrix units take from them, for kernels whose bodies
+// are compiled for GPUs and for the host alike. A body is written over `Threads`: one thread of a block of tileThreads,
+// on a GPU engine/cuda/module/device_threads.cuh, in tests tests/support/emulated_block.h, which fails on an access out
+// of order or bounds.
 //   int thread()                        its number in the block; 32 in a row are a warp
-//   void barrier()                      all threads of the block meet; what they wrote to shared memory is there for all
-//   T shuffleXor(x, mask)               the number of lane (lane ^ mask); the whole warp calls it together, as the next three
-//   Quad loadMatrices(at)               ldmatrix.x4: four 8×8 matrices, whose rows of 16 bytes start where lanes 0–7, 8–15, 16–23 and
-//                                       24–31 say; register i holds of matrix i row lane/4, columns lane%4·2 + {0, 1}
+//   void barrier()                      all threads of the block meet; what they wrote to shared memory is there for
+//                                       all
+//   T shuffleXor(x, mask)               the number of lane (lane ^ mask); the whole warp calls it together, as the next
+//                                       three
+//   Quad loadMatrices(at)               ldmatrix.x4: four 8×8 matrices, whose rows of 16 bytes start where lanes 0–7,
+//                                       8–15, 16–23 and 24–31 say; register i holds of matrix i row lane/4, columns
+//                                       lane%4·2 + {0, 1}
 //   Quad loadTransposed(at)             the same with .trans: column lane/4, rows lane%4·2 + {0, 1}
-//   void multiplyAdd(sums, a, b0, b1)   mma.m16n8k16, bf16 → fp32: sums (16×8) += a (16×16) · b (16×8); fragments as the PTX ISA has them
-//   void copy16(to, from, there)        cp.async of 16 bytes to shared memory, zeros where not `there`; copy4: of 4 bytes
-//   void commitCopies(), waitCopies()   ends a group of copies; waits for all groups of this thread (a barrier synchronises with the others)
+//   void multiplyAdd(sums, a, b0, b1)   mma.m16n8k16, bf16 → fp32: sums (16×8) += a (16×16) · b (16×8); fragments as
+//                                       the PTX ISA has them
+//   void copy16(to, from, there)        cp.async of 16 bytes to shared memory, zeros where not `there`; copy4: of 4
+//                                       bytes
+//   void commitCopies(), waitCopies()   ends a group of copies; waits for all groups of this thread (a barrier
+//                                       synchronises with the others)
 //   float sharedFloat(at)               shared memory; addresses are bytes from the block's dynamic part
-//   putSlot<T, Slots>(number, value), slot<T, Slots>(number)   separate shared memory, for numbers that threads exchange
-//   loadFloat, loadPair, storeFloat, storePair (pointer …)   the device's memory; a pair: two bf16, the first in the lower half
+//   putSlot<T, Slots>(number, value), slot<T, Slots>(number)   separate shared memory, for numbers that threads
+//                                                              exchange
+//   loadFloat, loadPair, storeFloat, storePair (pointer …)   the device's memory; a pair: two bf16, the first in the
+//                                                            lower half
 //   uint32 pack(first, second)          two fp32 as bf16, to the nearest even;  float exp2(x)
 #pragma once
 
@@ -33,8 +42,8 @@ struct Quad { // of a lane: registers of two bf16 each
     std::uint32_t at[4];
 };
 
-// A tile has rows of `Width` numbers, a multiple of 64. The 16-byte pieces of a row are exchanged by its number, so that eight rows'
-// pieces of one column lie in different banks.
+// A tile has rows of `Width` numbers, a multiple of 64. The 16-byte pieces of a row are exchanged by its number, so
+// that eight rows' pieces of one column lie in different banks.
 template <int Width>
 STAGEWRIGHT_TILE std::uint32_t pieceAt(std::uint32_t tile, int row, int piece)
 {
@@ -47,10 +56,12 @@ STAGEWRIGHT_BOTH constexpr std::uint32_t tileBytes(int rows)
     return static_cast<std::uint32_t>(rows) * Width * 2;
 }
 
-// Rows first … first + Rows of a matrix with `rows` rows of `width` (a multiple of 8), `stride` numbers apart, to shared memory, by all
-// threads; zeros where the matrix has nothing. Rows start at 16 bytes. place(row, piece): where its 16 bytes go.
+// Rows first … first + Rows of a matrix with `rows` rows of `width` (a multiple of 8), `stride` numbers apart, to
+// shared memory, by all threads; zeros where the matrix has nothing. Rows start at 16 bytes. place(row, piece): where
+// its 16 bytes go.
 template <int Width, int Rows, typename Threads, typename Place>
-STAGEWRIGHT_TILE void copyRows(const Threads& t, const std::uint16_t* matrix, std::size_t stride, int first, int rows, int width, Place&& place)
+STAGEWRIGHT_TILE void copyRows(const Threads& t, const std::uint16_t* matrix, std::size_t stride, int first, int rows,
+                               int width, Place&& place)
 {
     constexpr int pieces = Width / 8;
     static_assert(Rows * pieces % tileThreads == 0);
@@ -59,14 +70,17 @@ STAGEWRIGHT_TILE void copyRows(const Threads& t, const std::uint16_t* matrix, st
         const int row = (i * tileThreads + t.thread()) / pieces;
         const int piece = (i * tileThreads + t.thread()) % pieces;
         const bool there = first + row < rows && piece * 8 < width;
-        t.copy16(place(row, piece), there ? matrix + static_cast<std::size_t>(first + row) * stride + std::size_t{8} * piece : matrix, there);
+        t.copy16(place(row, piece),
+                 there ? matrix + static_cast<std::size_t>(first + row) * stride + std::size_t{8} * piece : matrix,
+                 there);
     }
 }
 template <int Width, int Rows, typename Threads>
-STAGEWRIGHT_TILE void copyTile(const Threads& t, std::uint32_t tile, const std::uint16_t* matrix, std::size_t stride, int first, int rows,
-                               int width)
+STAGEWRIGHT_TILE void copyTile(const Threads& t, std::uint32_t tile, const std::uint16_t* matrix, std::size_t stride,
+                               int first, int rows, int width)
 {
-    copyRows<Width, Rows>(t, matrix, stride, first, rows, width, [tile](int row, int piece) { return pieceAt<Width>(tile, row, piece); });
+    copyRows<Width, Rows>(t, matrix, stride, first, rows, width,
+                          [tile](int row, int piece) { return pieceAt<Width>(tile, row, piece); });
 }
 
 // A of 16×16 from rows row …, columns column … of a tile: its four registers are the quarters, downwards first.

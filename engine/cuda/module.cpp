@@ -22,8 +22,7 @@ constexpr const char* moduleFile = "libstagewright_cuda.so";
 std::string notFound(const std::vector<std::string>& places)
 {
     std::string text = "the CUDA module was not found; looked for";
-    for (std::size_t i = 0; i < places.size(); ++i)
-        text.append(i == 0 ? " " : ", ").append(places[i]);
+    for (std::size_t i = 0; i < places.size(); ++i) text.append(i == 0 ? " " : ", ").append(places[i]);
     return text;
 }
 
@@ -32,14 +31,16 @@ Error loadingFailed(const std::string& path, const std::string& said)
 {
     const bool library = said.find("cannot open shared object file") != std::string::npos && !said.starts_with(path);
     if (library) {
-        return {ErrorCode::Unavailable, fmt::format("the CUDA module {} lacks a library of the CUDA toolkit: {}", path, said),
-                fmt::format("install the CUDA {} runtime libraries, or add their folder to LD_LIBRARY_PATH", STAGEWRIGHT_CUDA_TOOLKIT)};
+        return {ErrorCode::Unavailable,
+                fmt::format("the CUDA module {} lacks a library of the CUDA toolkit: {}", path, said),
+                fmt::format("install the CUDA {} runtime libraries, or add their folder to LD_LIBRARY_PATH",
+                            STAGEWRIGHT_CUDA_TOOLKIT)};
     }
     return {ErrorCode::Unavailable, fmt::format("the CUDA module can't be loaded: {}", said), "reinstall the module"};
 }
 
-// A file cut short would end the program: the loader maps what the headers promise and touches pages that are not there.
-// The loader reports everything else that is wrong with a file.
+// A file cut short would end the program: the loader maps what the headers promise and touches pages that are not
+// there. The loader reports everything else that is wrong with a file.
 std::optional<Error> cutShort(const std::string& path)
 {
     std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -47,7 +48,8 @@ std::optional<Error> cutShort(const std::string& path)
     const auto size = static_cast<std::uint64_t>(file.tellg());
     ElfW(Ehdr) header{};
     file.seekg(0);
-    if (!file.read(reinterpret_cast<char*>(&header), sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+    if (!file.read(reinterpret_cast<char*>(&header), sizeof header) ||
+        std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
         return std::nullopt;
     std::uint64_t needed = header.e_phoff + std::uint64_t{header.e_phnum} * sizeof(ElfW(Phdr));
     file.seekg(static_cast<std::streamoff>(header.e_phoff));
@@ -58,9 +60,9 @@ std::optional<Error> cutShort(const std::string& path)
     return loadingFailed(path, fmt::format("{}: file too short, {} bytes of {}", path, size, needed));
 }
 
-// What the driver reads when it starts, unless the user chose. As many queues to the device as streams can fill: partitions have three
-// per rank, and streams that share a queue wait for each other. Kernels are loaded at the start: loading one while NCCL waits for
-// another device can hang.
+// What the driver reads when it starts, unless the user chose. As many queues to the device as streams can fill:
+// partitions have three per rank, and streams that share a queue wait for each other. Kernels are loaded at the start:
+// loading one while NCCL waits for another device can hang.
 void prepareDriver()
 {
     ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
@@ -75,7 +77,8 @@ Result<Module> findModule()
         if (std::filesystem::exists(place, ignored)) return loadModule(place);
     }
     return fail(ErrorCode::Unavailable, notFound(places),
-                "install the package with the CUDA module, build where nvcc is found, or set STAGEWRIGHT_CUDA_MODULE to its file");
+                "install the package with the CUDA module, build where nvcc is found, or set STAGEWRIGHT_CUDA_MODULE "
+                "to its file");
 }
 
 } // namespace
@@ -87,7 +90,8 @@ std::vector<std::string> modulePlaces()
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
     if (error) return {};
     const std::filesystem::path folder = program.parent_path();
-    return {(folder / moduleFile).string(), (folder / STAGEWRIGHT_CUDA_MODULE_FOLDER / moduleFile).lexically_normal().string()};
+    return {(folder / moduleFile).string(),
+            (folder / STAGEWRIGHT_CUDA_MODULE_FOLDER / moduleFile).lexically_normal().string()};
 }
 
 Result<Module> loadModule(const std::string& path)
@@ -103,19 +107,25 @@ Result<Module> loadModule(const std::string& path)
     }
     void* symbol = ::dlsym(library, STAGEWRIGHT_CUDA_MODULE_FUNCTION);
     if (!symbol) {
-        return fail(ErrorCode::Unavailable, fmt::format("{} is a library, but not a CUDA module: it has no function {}", file, STAGEWRIGHT_CUDA_MODULE_FUNCTION),
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("{} is a library, but not a CUDA module: it has no function {}", file,
+                                STAGEWRIGHT_CUDA_MODULE_FUNCTION),
                     "set STAGEWRIGHT_CUDA_MODULE to the module's file, or leave it unset");
     }
     const auto function = reinterpret_cast<StagewrightCudaModuleFunction>(symbol);
     const StagewrightCudaTable* table = function();
     const char* remedy = "install program and module of the same version";
     if (!table || table->abi != STAGEWRIGHT_CUDA_ABI) {
-        return fail(ErrorCode::Unavailable, fmt::format("the CUDA module {} uses version {} of the interface, the program {}", file, table ? table->abi : 0, STAGEWRIGHT_CUDA_ABI),
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("the CUDA module {} uses version {} of the interface, the program {}", file,
+                                table ? table->abi : 0, STAGEWRIGHT_CUDA_ABI),
                     remedy);
     }
     if (table->tableBytes != sizeof(StagewrightCudaTable) || table->factsBytes != sizeof(StagewrightCudaFacts) ||
         table->deviceBytes != sizeof(StagewrightCudaDevice)) {
-        return fail(ErrorCode::Unavailable, fmt::format("the CUDA module {} is from another build: its table has {} bytes, the program's {}", file, table->tableBytes, sizeof(StagewrightCudaTable)),
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("the CUDA module {} is from another build: its table has {} bytes, the program's {}",
+                                file, table->tableBytes, sizeof(StagewrightCudaTable)),
                     remedy);
     }
     return Module{table, file};
@@ -127,9 +137,6 @@ const Result<Module>& theModule()
     return module;
 }
 
-std::string versionText(int version)
-{
-    return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
+std::string versionText(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 } // namespace stagewright::cuda

@@ -14,8 +14,8 @@ struct Module {
     std::string path;
 };
 
-// Where the module is looked for, in this order: the environment's STAGEWRIGHT_CUDA_MODULE alone, where it is set (a file);
-// next to the program; in the library folder of the installation that the program belongs to.
+// Where the module is looked for, in this order: the environment's STAGEWRIGHT_CUDA_MODULE alone, where it is set (a
+// file); next to the program; in the library folder of the installation that the program belongs to.
 std::vector<std::string> modulePlaces();
 
 // Loads the file and checks its version. Never unloaded. Unavailable, naming the file and the cause, where it is not a

@@ -1,11 +1,11 @@
-/* The C interface between the engine and libstagewright_cuda.so, the one module that knows CUDA. Plain C types only: both
-   sides may be built by different compilers. The module exports one function, stagewright_cuda_module(); the program loads it
-   with dlopen on demand, so that it starts where there is no driver, toolkit or GPU. Whoever changes anything here raises
-   STAGEWRIGHT_CUDA_ABI; tableBytes distinguishes builds between two versions.
+/* The C interface between the engine and libstagewright_cuda.so, the one module that knows CUDA. Plain C types only:
+   both sides may be built by different compilers. The module exports one function, stagewright_cuda_module(); the
+   program loads it with dlopen on demand, so that it starts where there is no driver, toolkit or GPU. Whoever changes
+   anything here raises STAGEWRIGHT_CUDA_ABI; tableBytes distinguishes builds between two versions.
 
-   Functions that return int: 0 is done; anything else failed, and lastError() of the same thread says why. Work goes to a
-   queue: it is done later, in order, on the queue's lane; two lanes know nothing of each other but by marks. Pointers are the
-   device's but where `host` is said. All matrices are row-major. */
+   Functions that return int: 0 is done; anything else failed, and lastError() of the same thread says why. Work goes to
+   a queue: it is done later, in order, on the queue's lane; two lanes know nothing of each other but by marks. Pointers
+   are the device's but where `host` is said. All matrices are row-major. */
 #ifndef STAGEWRIGHT_CUDA_MODULE_ABI_H
 #define STAGEWRIGHT_CUDA_MODULE_ABI_H
 
@@ -49,8 +49,9 @@ typedef struct StagewrightCudaDevice {
 
 typedef struct StagewrightQueue StagewrightQueue;
 typedef struct StagewrightMark StagewrightMark;
-typedef struct StagewrightTeam StagewrightTeam; /* queues of several devices that NCCL connects, one a device: its ends */
-typedef struct StagewrightTeamId {              /* what the ends of a team in several processes are opened with */
+/* queues of several devices that NCCL connects, one a device: its ends */
+typedef struct StagewrightTeam StagewrightTeam;
+typedef struct StagewrightTeamId { /* what the ends of a team in several processes are opened with */
     uint8_t bytes[128];
 } StagewrightTeamId;
 typedef struct StagewrightPost { /* this end's side of a message to or from another end */
@@ -124,7 +125,8 @@ typedef struct StagewrightSoftmax { /* of rows · blocks rows: row r of a block 
     void* gradient;      /* backward: of the probabilities, becomes that of the scores */
 } StagewrightSoftmax;
 
-typedef struct StagewrightFlash {        /* attention of whole sequences, tile by tile; log-sum-exp (batch, heads, tokens) kept */
+/* attention of whole sequences, tile by tile; log-sum-exp (batch, heads, tokens) kept */
+typedef struct StagewrightFlash {
     int32_t batch, heads, tokens, width; /* width of a head, at most 128 */
     int32_t addKeys;                     /* backward: 1: gradients of keys and values are added to */
     int32_t reserved;
@@ -180,20 +182,23 @@ typedef struct StagewrightCudaTable {
     int (*give)(int32_t device, void* block);
 
     int (*openQueue)(const StagewrightQueueWish* wish, StagewrightQueue** out);
-    void (*closeQueue)(StagewrightQueue* queue);            /* waits */
-    int (*enter)(StagewrightQueue* queue);                  /* what the calling thread asks of CUDA by other ways concerns its device */
+    void (*closeQueue)(StagewrightQueue* queue); /* waits */
+    /* what the calling thread asks of CUDA by other ways concerns its device */
+    int (*enter)(StagewrightQueue* queue);
     int (*finish)(StagewrightQueue* queue);                 /* waits for both lanes */
     int (*finished)(StagewrightQueue* queue, int32_t* out); /* 1: there is nothing to wait for */
     /* A mark is passed when all that its lane was asked for before has been done. */
     int (*mark)(StagewrightQueue* queue, int32_t lane, StagewrightMark** out);
     void (*dropMark)(StagewrightMark* mark);
     int (*await)(StagewrightQueue* queue, int32_t lane, StagewrightMark* mark);
-    int (*nanosBetween)(StagewrightMark* from, StagewrightMark* to, int64_t* out); /* of one device and lane 0, both passed */
+    /* of one device and lane 0, both passed */
+    int (*nanosBetween)(StagewrightMark* from, StagewrightMark* to, int64_t* out);
 
-    int (*copyRows)(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from, size_t fromStride,
-                    size_t bytes, size_t rows);
+    int (*copyRows)(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from,
+                    size_t fromStride, size_t bytes, size_t rows);
     int (*clear)(StagewrightQueue* queue, void* to, size_t bytes);
-    int (*upload)(StagewrightQueue* queue, void* to, const void* host, size_t bytes);     /* host may change at return */
+    /* host may change at return */
+    int (*upload)(StagewrightQueue* queue, void* to, const void* host, size_t bytes);
     int (*download)(StagewrightQueue* queue, void* host, const void* from, size_t bytes); /* waits */
 
     int (*multiply)(StagewrightQueue* queue, const StagewrightProduct* product);
@@ -209,28 +214,37 @@ typedef struct StagewrightCudaTable {
     /* logits become softmax − onehot; *loss the mean of −ln p(target). rowLoss: workspace (rows) */
     int (*crossEntropy)(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets,
                         float* rowLoss, double* loss);
-    int (*columnSums)(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums, float* partial); /* partial: as in a norm */
+    /* partial: as in a norm */
+    int (*columnSums)(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums, float* partial);
     int (*add)(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count);
     /* *sum = Σ x² of all; partial: workspace of STAGEWRIGHT_PARTIALS doubles */
-    int (*squareSum)(StagewrightQueue* queue, const StagewrightTensor* tensors, int32_t count, double* partial, double* sum);
-    int (*step)(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step, const StagewrightTensor* tensors, int32_t count);
+    int (*squareSum)(StagewrightQueue* queue, const StagewrightTensor* tensors, int32_t count, double* partial,
+                     double* sum);
+    int (*step)(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step, const StagewrightTensor* tensors,
+                int32_t count);
     int (*narrow)(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
-    /* (rows, width): gradient *= gelu'(hidden), then hidden = gelu(hidden); sums (width) of the new gradient's columns; partial: partFloats<GeluRows> */
-    int (*geluGrad)(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums, float* partial);
+    /* (rows, width): gradient *= gelu'(hidden), then hidden = gelu(hidden); sums (width) of the new gradient's columns;
+       partial: partFloats<GeluRows> */
+    int (*geluGrad)(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums,
+                    float* partial);
 
-    /* Each end has a lane of its own, which marks put in order with those of its queue. All ends of a message or sum are asked for at
-       once, as one group, by the calling thread; one thread at a time uses a team. Counts of floats: of a sum, of one part. */
+    /* Each end has a lane of its own, which marks put in order with those of its queue. All ends of a message or sum
+       are asked for at once, as one group, by the calling thread; one thread at a time uses a team. Counts of floats:
+       of a sum, of one part. */
     int (*openTeam)(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out);
     void (*closeTeam)(StagewrightTeam* team); /* before its queues */
     int (*teamAwait)(StagewrightTeam* team, int32_t end, StagewrightMark* mark);
     int (*teamMark)(StagewrightTeam* team, int32_t end, StagewrightMark** out);
-    int (*transfer)(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count); /* count: bytes */
+    /* count: bytes */
+    int (*transfer)(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count);
     int (*collect)(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, size_t count);
-    /* A team of `count` ends of which each process, or thread, opens its own: end `number`, as end 0 of what it gets. joinTeam() only starts:
-       settleTeam() waits for all others, each on a thread that nobody else waits for, and abortTeam() ends that. posts: requested as one group,
-       at once; each is done when its other end has been posted too, and those of two ends in the order of their posts. */
+    /* A team of `count` ends of which each process, or thread, opens its own: end `number`, as end 0 of what it gets.
+       joinTeam() only starts: settleTeam() waits for all others, each on a thread that nobody else waits for, and
+       abortTeam() ends that. posts: requested as one group, at once; each is done when its other end has been posted
+       too, and those of two ends in the order of their posts. */
     int (*newTeamId)(StagewrightTeamId* out);
-    int (*joinTeam)(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count, StagewrightTeam** out);
+    int (*joinTeam)(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count,
+                    StagewrightTeam** out);
     int (*settleTeam)(StagewrightTeam* team);
     int (*post)(StagewrightTeam* team, const StagewrightPost* posts, int32_t count);
     int (*pollTeam)(StagewrightTeam* team);   /* fails where a device or a connection has failed since */

@@ -1,5 +1,5 @@
-// What cuBLASLt requires of a product, and which epilogues are fused into one. Shared by the module and by the fake device of
-// the tests, so that what a GPU would refuse is refused without one.
+// What cuBLASLt requires of a product, and which epilogues are fused into one. Shared by the module and by the fake
+// device of the tests, so that what a GPU would refuse is refused without one.
 #pragma once
 
 #include <cstdint>
@@ -35,17 +35,24 @@ inline std::string productFault(const StagewrightProduct& p, bool narrow)
     const int element = narrow ? 2 : 4;
     const bool aUp = p.kind == STAGEWRIGHT_AT_B;
     const bool bUp = p.kind == STAGEWRIGHT_A_BT;
-    const auto shape = [&] { return std::to_string(p.rows) + " x " + std::to_string(p.columns) + " x " + std::to_string(p.depth); };
-    if (p.rows < 1 || p.columns < 1 || p.depth < 1 || p.batches < 1) return "product of " + shape() + ", " + std::to_string(p.batches) + " times: nothing to compute";
+    const auto shape = [&] {
+        return std::to_string(p.rows) + " x " + std::to_string(p.columns) + " x " + std::to_string(p.depth);
+    };
+    if (p.rows < 1 || p.columns < 1 || p.depth < 1 || p.batches < 1)
+        return "product of " + shape() + ", " + std::to_string(p.batches) + " times: nothing to compute";
     const auto row = [&](const char* matrix, std::int64_t stride, int width) {
         return stride >= width ? std::string()
-                               : "product of " + shape() + ": rows of " + matrix + " are " + std::to_string(width) + " long and begin " +
-                                     std::to_string(stride) + " apart";
+                               : "product of " + shape() + ": rows of " + matrix + " are " + std::to_string(width) +
+                                     " long and begin " + std::to_string(stride) + " apart";
     };
-    for (const std::string& fault : {row("A", p.aStride, aUp ? p.rows : p.depth), row("B", p.bStride, bUp ? p.depth : p.columns), row("C", p.cStride, p.columns)})
+    for (const std::string& fault : {row("A", p.aStride, aUp ? p.rows : p.depth),
+                                     row("B", p.bStride, bUp ? p.depth : p.columns), row("C", p.cStride, p.columns)})
         if (!fault.empty()) return fault;
-    const auto aligned = [](const void* pointer, int bytes) { return isAligned(pointer, static_cast<std::uintptr_t>(bytes)); };
-    if (!aligned(p.a, element) || !aligned(p.b, element) || !aligned(p.c, p.floats != 0 ? 4 : element) || !aligned(p.bias, element) || !aligned(p.aux, element))
+    const auto aligned = [](const void* pointer, int bytes) {
+        return isAligned(pointer, static_cast<std::uintptr_t>(bytes));
+    };
+    if (!aligned(p.a, element) || !aligned(p.b, element) || !aligned(p.c, p.floats != 0 ? 4 : element) ||
+        !aligned(p.bias, element) || !aligned(p.aux, element))
         return "product of " + shape() + ": a pointer is not aligned to its elements";
     if (p.finish != STAGEWRIGHT_PLAIN && (p.batches != 1 || p.floats != 0 || p.beta != 0.0F))
         return "product of " + shape() + ": an end is for one product of elements that is not added";

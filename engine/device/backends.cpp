@@ -11,27 +11,24 @@ std::vector<std::string_view> backendNames()
     };
 }
 
-Result<std::unique_ptr<Memory>> Backend::openMemory(int, int, int)
-{
-    return std::unique_ptr<Memory>();
-}
+Result<std::unique_ptr<Memory>> Backend::openMemory(int, int, int) { return std::unique_ptr<Memory>(); }
 
-Result<std::unique_ptr<StageModel>> Backend::makeSharedStage(const ModelConfig&, const StageSlice&, int, std::uint64_t, const OptimizerConfig&, const StageShare&,
-                                                             Allocator&)
+Result<std::unique_ptr<StageModel>> Backend::makeSharedStage(const ModelConfig&, const StageSlice&, int, std::uint64_t,
+                                                             const OptimizerConfig&, const StageShare&, Allocator&)
 {
-    return fail(ErrorCode::Usage, "the " + std::string(name()) + " backend can't share a stage's state between ranks yet",
+    return fail(ErrorCode::Usage,
+                "the " + std::string(name()) + " backend can't share a stage's state between ranks yet",
                 "use --backend cpu, or leave --shard, --gather and --reduce out");
 }
 
 Result<std::unique_ptr<Backend>> makeBackend(std::string_view wanted, const DeviceOptions& options)
 {
-#define STAGEWRIGHT_BACKEND(name) \
+#define STAGEWRIGHT_BACKEND(name)                                                                                      \
     if (wanted == #name) return backends::name(options);
 #include "engine/backends.def"
 #undef STAGEWRIGHT_BACKEND
     std::string known;
-    for (const std::string_view name : backendNames())
-        known.append(known.empty() ? "" : ", ").append(name);
+    for (const std::string_view name : backendNames()) known.append(known.empty() ? "" : ", ").append(name);
     return fail(ErrorCode::Usage, "unknown backend '" + std::string(wanted) + "'", "use one of: " + known);
 }
 

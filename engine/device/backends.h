@@ -1,4 +1,5 @@
-// The makers of the backends listed in backends.def, and their traits: stagewright::backends::<name>() and <name>Traits().
+// The makers of the backends listed in backends.def, and their traits: stagewright::backends::<name>() and
+// <name>Traits().
 #pragma once
 
 #include <memory>
@@ -7,8 +8,8 @@
 
 namespace stagewright::backends {
 
-#define STAGEWRIGHT_BACKEND(name)                                        \
-    Result<std::unique_ptr<Backend>> name(const DeviceOptions& options); \
+#define STAGEWRIGHT_BACKEND(name)                                                                                      \
+    Result<std::unique_ptr<Backend>> name(const DeviceOptions& options);                                               \
     const BackendTraits& name##Traits();
 #include "engine/backends.def"
 #undef STAGEWRIGHT_BACKEND

@@ -1,7 +1,7 @@
-// DeviceEnd: what one rank has of the connection between devices of several processes: its own end of every message. All ranks of a
-// training join one connection; then each posts its sends and receives in an order that all of them follow
-// (engine/training/message_order.h), so that no two wait for each other. On the rank's thread; failures throw std::runtime_error, and so
-// does what waits once the rank's Memory is interrupted.
+// DeviceEnd: what one rank has of the connection between devices of several processes: its own end of every message.
+// All ranks of a training join one connection; then each posts its sends and receives in an order that all of them
+// follow (engine/training/message_order.h), so that no two wait for each other. On the rank's thread; failures throw
+// std::runtime_error, and so does what waits once the rank's Memory is interrupted.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,8 @@ public:
     // What all ends are opened with; made by one of them.
     virtual std::vector<std::byte> newConnection() = 0;
     // Waits for all other ends, and for those of `sendsTo` and `receivesFrom` until messages can pass.
-    virtual void join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int> sendsTo, std::span<const int> receivesFrom) = 0;
+    virtual void join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int> sendsTo,
+                      std::span<const int> receivesFrom) = 0;
     // Requests all of them, at once; none waits for another. The mark is passed when all have gone over.
     virtual Mark exchange(std::span<const EndMessage> batch) = 0;
 };

@@ -19,9 +19,6 @@ std::string_view toText(DeviceSharing sharing)
     return sharing == DeviceSharing::Partitions ? "partitions" : "queues";
 }
 
-std::string_view toText(DeviceTransport transport)
-{
-    return transport == DeviceTransport::Nccl ? "nccl" : "copies";
-}
+std::string_view toText(DeviceTransport transport) { return transport == DeviceTransport::Nccl ? "nccl" : "copies"; }
 
 } // namespace stagewright

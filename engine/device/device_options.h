@@ -29,7 +29,8 @@ struct DeviceOptions {
     Precision precision = Precision::Default;
     DeviceSharing sharing = DeviceSharing::Queues;
     DeviceTransport transport = DeviceTransport::Copies;
-    std::string products{}; // cpu: the library of its matrix products, openblas or onednn; empty: the fastest (engine/cpu/products.h)
+    // cpu: the library of its matrix products, openblas or onednn; empty: the fastest (engine/cpu/products.h)
+    std::string products{};
     bool operator==(const DeviceOptions&) const = default;
 };
 std::string_view toText(Precision precision);

@@ -1,6 +1,7 @@
-// What was chosen by measurement, kept between runs of the program, so that nothing is measured twice and repeated trainings give the same
-// bits: $XDG_CACHE_HOME/stagewright/products (else ~/.cache), a text file of one choice a line: key, tab, value, tab, reason. A key names the
-// machine, its libraries and the shape. Standard library only, as the CUDA module is built with it too.
+// What was chosen by measurement, kept between runs of the program, so that nothing is measured twice and repeated
+// trainings give the same bits: $XDG_CACHE_HOME/stagewright/products (else ~/.cache), a text file of one choice a line:
+// key, tab, value, tab, reason. A key names the machine, its libraries and the shape. Standard library only, as the
+// CUDA module is built with it too.
 #pragma once
 
 #include <cstdlib>

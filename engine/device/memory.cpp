@@ -23,21 +23,12 @@ namespace {
 constexpr std::size_t cacheLine = 64;
 constexpr std::size_t hugePage = std::size_t{2} << 20;
 
-std::size_t roundUp(std::size_t value, std::size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
+std::size_t roundUp(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
-Bytes bytesOf(std::size_t floats)
-{
-    return static_cast<Bytes>(floats * sizeof(float));
-}
+Bytes bytesOf(std::size_t floats) { return static_cast<Bytes>(floats * sizeof(float)); }
 
 // What is really requested from the system; the accounting has only the requested floats.
-std::size_t blockBytes(std::size_t floats)
-{
-    return roundUp(floats * sizeof(float), cacheLine);
-}
+std::size_t blockBytes(std::size_t floats) { return roundUp(floats * sizeof(float), cacheLine); }
 
 class HostMemory final : public Memory {
 public:
@@ -57,7 +48,8 @@ public:
                   std::size_t rows) override
     {
         for (std::size_t row = 0; row < rows; ++row)
-            std::memcpy(static_cast<char*>(to) + row * toStride, static_cast<const char*>(from) + row * fromStride, bytes);
+            std::memcpy(static_cast<char*>(to) + row * toStride, static_cast<const char*>(from) + row * fromStride,
+                        bytes);
     }
     void clear(void* to, std::size_t bytes) override { std::memset(to, 0, bytes); }
     void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
@@ -112,7 +104,8 @@ struct Allocator::State {
 };
 
 MemoryLimitExceeded::MemoryLimitExceeded(Bytes asked, Bytes held, Bytes limit)
-    : std::runtime_error("it needs " + std::to_string(asked) + " bytes beside the " + std::to_string(held) + " that it holds, over the limit of " + std::to_string(limit))
+    : std::runtime_error("it needs " + std::to_string(asked) + " bytes beside the " + std::to_string(held) +
+                         " that it holds, over the limit of " + std::to_string(limit))
 {
 }
 
@@ -122,19 +115,12 @@ Allocator::~Allocator()
 {
     assert(m_state->buffers == 0 && "an allocator must outlive its buffers");
     for (auto& [bytes, blocks] : m_state->idle)
-        for (const State::Idle& idle : blocks)
-            m_state->memory.give(idle.block);
+        for (const State::Idle& idle : blocks) m_state->memory.give(idle.block);
 }
 
-Memory& Allocator::memory() const
-{
-    return m_state->memory;
-}
+Memory& Allocator::memory() const { return m_state->memory; }
 
-Buffer Allocator::take(std::size_t floats, const MemoryTag& tag)
-{
-    return takeBlock(floats, tag, nullptr);
-}
+Buffer Allocator::take(std::size_t floats, const MemoryTag& tag) { return takeBlock(floats, tag, nullptr); }
 
 Buffer Allocator::takeForCopy(std::size_t floats, const MemoryTag& tag, BlockUse& before)
 {
@@ -142,13 +128,15 @@ Buffer Allocator::takeForCopy(std::size_t floats, const MemoryTag& tag, BlockUse
     return takeBlock(floats, tag, &before);
 }
 
-// For a copy the block that was freed first; else the newest that no other rank may still read, or that of which this is so for longest.
+// For a copy the block that was freed first; else the newest that no other rank may still read, or that of which this
+// is so for longest.
 Buffer Allocator::takeBlock(std::size_t floats, const MemoryTag& tag, BlockUse* before)
 {
     Buffer buffer;
     if (floats == 0) return buffer;
     if (floats > (std::size_t{1} << 60)) throw std::bad_alloc();
-    if (m_state->limit > 0 && m_state->held + bytesOf(floats) > m_state->limit) throw MemoryLimitExceeded(bytesOf(floats), m_state->held, m_state->limit);
+    if (m_state->limit > 0 && m_state->held + bytesOf(floats) > m_state->limit)
+        throw MemoryLimitExceeded(bytesOf(floats), m_state->held, m_state->limit);
     const std::size_t bytes = blockBytes(floats);
     std::vector<State::Idle>& idle = m_state->idle[bytes];
     // Room for the block's return is made now, so that give() can't fail.
@@ -160,7 +148,8 @@ Buffer Allocator::takeBlock(std::size_t floats, const MemoryTag& tag, BlockUse* 
     } else {
         auto chosen = idle.begin();
         if (!before || m_state->memory.isHost()) {
-            const auto unread = std::find_if(idle.rbegin(), idle.rend(), [](const State::Idle& each) { return !each.use.read; });
+            const auto unread =
+                std::find_if(idle.rbegin(), idle.rend(), [](const State::Idle& each) { return !each.use.read; });
             if (unread != idle.rend()) chosen = std::prev(unread.base());
         }
         if (before)
@@ -200,35 +189,20 @@ void Allocator::awaitReaders()
     m_state->readers.clear();
 }
 
-void Allocator::setSink(MemorySink* sink)
-{
-    m_state->sink = sink;
-}
+void Allocator::setSink(MemorySink* sink) { m_state->sink = sink; }
 
-void Allocator::setLimit(Bytes limit)
-{
-    m_state->limit = limit;
-}
+void Allocator::setLimit(Bytes limit) { m_state->limit = limit; }
 
-Bytes Allocator::inUse(MemoryCategory category) const
-{
-    return m_state->inUse[static_cast<std::size_t>(category)];
-}
+Bytes Allocator::inUse(MemoryCategory category) const { return m_state->inUse[static_cast<std::size_t>(category)]; }
 
-Bytes Allocator::peak(MemoryCategory category) const
-{
-    return m_state->peak[static_cast<std::size_t>(category)];
-}
+Bytes Allocator::peak(MemoryCategory category) const { return m_state->peak[static_cast<std::size_t>(category)]; }
 
-void Allocator::resetPeaks()
-{
-    m_state->peak = m_state->inUse;
-}
+void Allocator::resetPeaks() { m_state->peak = m_state->inUse; }
 
 Buffer::Buffer(Buffer&& other) noexcept
     : m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)), m_tag(other.m_tag),
-      m_allocator(std::exchange(other.m_allocator, nullptr)), m_read(std::move(other.m_read)), m_shared(std::exchange(other.m_shared, nullptr)),
-      m_window(std::exchange(other.m_window, false))
+      m_allocator(std::exchange(other.m_allocator, nullptr)), m_read(std::move(other.m_read)),
+      m_shared(std::exchange(other.m_shared, nullptr)), m_window(std::exchange(other.m_window, false))
 {
 }
 
@@ -247,15 +221,9 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept
     return *this;
 }
 
-Buffer::~Buffer()
-{
-    reset();
-}
+Buffer::~Buffer() { reset(); }
 
-Memory& Buffer::memory() const
-{
-    return m_allocator->memory();
-}
+Memory& Buffer::memory() const { return m_allocator->memory(); }
 
 void Buffer::reset()
 {

@@ -1,5 +1,5 @@
-// Counted memory: every byte that an engine holds is a Buffer of an Allocator, which reports to a MemorySink. The blocks lie in a
-// Memory: the host's, or a device's.
+// Counted memory: every byte that an engine holds is a Buffer of an Allocator, which reports to a MemorySink. The
+// blocks lie in a Memory: the host's, or a device's.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class DeviceEnd;   // engine/device/device_end.h
 
 namespace stagewright {
 
-// Every byte of weights, gradients, optimizer state, activations, workspace and message buffers passes an Allocator that
-// reports to this sink, so that measured memory is exact. Called on the thread that runs the op.
+// Every byte of weights, gradients, optimizer state, activations, workspace and message buffers passes an Allocator
+// that reports to this sink, so that measured memory is exact. Called on the thread that runs the op.
 struct MemoryTag {
     MemoryCategory category = MemoryCategory::Activations;
     std::uint16_t stage = 0;
@@ -33,16 +33,17 @@ public:
 // A point in the work that a rank requested from its device. Null: done already.
 using Mark = std::shared_ptr<void>;
 
-// Until when requested work may still use a block that was freed: nothing of it is waited for before the block is used again.
+// Until when requested work may still use a block that was freed: nothing of it is waited for before the block is used
+// again.
 struct BlockUse {
     bool used = false;          // by requests of this memory's rank
     std::uint64_t position = 0; // of the rank's work when the block was freed (Memory::position)
     Mark read;                  // of another rank that reads it; null: none does
 };
 
-// Where blocks lie and how bytes get there. One per rank, on its thread but for give(). A device does what is requested later, in
-// the order of the requests; download() and finish() wait. Sizes and strides in bytes. Failures of a device throw
-// std::runtime_error.
+// Where blocks lie and how bytes get there. One per rank, on its thread but for give(). A device does what is requested
+// later, in the order of the requests; download() and finish() wait. Sizes and strides in bytes. Failures of a device
+// throw std::runtime_error.
 class Memory {
 public:
     virtual ~Memory() = default;
@@ -55,10 +56,12 @@ public:
     virtual void clear(void* to, std::size_t bytes) = 0;
     virtual void upload(void* to, const void* from, std::size_t bytes) = 0; // the host's bytes may change at return
     virtual void download(void* to, const void* from, std::size_t bytes) = 0;
-    // Hand-over to another rank: what was requested so far; a copy of another rank's bytes once `written` has come and `to` is free, but
-    // for nothing else, with a mark for when they have been read; later work waits for the copy, and for a mark of another rank.
+    // Hand-over to another rank: what was requested so far; a copy of another rank's bytes once `written` has come and
+    // `to` is free, but for nothing else, with a mark for when they have been read; later work waits for the copy, and
+    // for a mark of another rank.
     virtual Mark mark() = 0;
-    virtual Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const BlockUse& before) = 0;
+    virtual Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written,
+                          const BlockUse& before) = 0;
     virtual void await(const Mark& mark) = 0;
     virtual void finish() = 0;
     virtual void enter() {}     // any thread: what other libraries do on it next concerns this device
@@ -86,16 +89,17 @@ public:
     explicit operator bool() const { return m_data != nullptr; }
     Memory& memory() const; // of a buffer that is there
     void reset();
-    // The same memory under another tag: a received message becomes an activation. Reports −size, then +size to the sink.
+    // The same memory under another tag: a received message becomes an activation. Reports −size, then +size to the
+    // sink.
     void retag(const MemoryTag& tag);
-    // Another rank reads it until `mark`: whoever uses the block after this buffer waits for that, and nobody before; of a view, who calls
-    // Allocator::awaitReaders().
+    // Another rank reads it until `mark`: whoever uses the block after this buffer waits for that, and nobody before;
+    // of a view, who calls Allocator::awaitReaders().
     void readUntil(Mark mark);
-    // The front `floats` (0 < floats < size) become a buffer of their own, counted apart and with the same tag; this one
-    // keeps the rest, which may no longer be aligned. The block returns to the allocator when both are gone.
+    // The front `floats` (0 < floats < size) become a buffer of their own, counted apart and with the same tag; this
+    // one keeps the rest, which may no longer be aligned. The block returns to the allocator when both are gone.
     Buffer splitOff(std::size_t floats);
-    // A view of `count` floats from `first` on: counted nowhere, and nothing is freed with it. This buffer must outlive it; who reads the
-    // view on another rank must be done before these floats change.
+    // A view of `count` floats from `first` on: counted nowhere, and nothing is freed with it. This buffer must outlive
+    // it; who reads the view on another rank must be done before these floats change.
     Buffer window(std::size_t first, std::size_t count) const;
 
 private:
@@ -125,11 +129,13 @@ public:
     Allocator(const Allocator&) = delete;
     Allocator& operator=(const Allocator&) = delete;
 
-    Buffer take(std::size_t floats, const MemoryTag& tag); // contents undefined; throws std::bad_alloc where memory is out
+    // contents undefined; throws std::bad_alloc where memory is out
+    Buffer take(std::size_t floats, const MemoryTag& tag);
     // For a copy (Memory::copyFrom), which waits for what `before` says; the block that has been free for longest.
     Buffer takeForCopy(std::size_t floats, const MemoryTag& tag, BlockUse& before);
     Memory& memory() const;
-    // Later work waits until other ranks have read all views that came back (Buffer::readUntil): before what they showed changes.
+    // Later work waits until other ranks have read all views that came back (Buffer::readUntil): before what they
+    // showed changes.
     void awaitReaders();
     void setSink(MemorySink* sink);
     // Of all categories together, as counted: take() throws MemoryLimitExceeded beyond it. 0: as much as there is.

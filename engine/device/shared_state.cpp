@@ -6,15 +6,9 @@ namespace stagewright {
 
 namespace {
 
-std::size_t floats(std::int64_t count)
-{
-    return static_cast<std::size_t>(count);
-}
+std::size_t floats(std::int64_t count) { return static_cast<std::size_t>(count); }
 
-std::size_t bytesOf(std::int64_t floatCount)
-{
-    return floats(floatCount) * sizeof(float);
-}
+std::size_t bytesOf(std::int64_t floatCount) { return floats(floatCount) * sizeof(float); }
 
 } // namespace
 
@@ -76,9 +70,12 @@ void SharedState::start(std::int64_t begin, std::span<const float> values)
         const std::int64_t from = std::max(begin, own.begin);
         const std::int64_t to = std::min(end, own.end);
         if (from >= to) continue;
-        if (m_masters) memory().copy(m_masters.data() + own.offset + (from - own.begin), source + (from - begin), bytesOf(to - from));
+        if (m_masters)
+            memory().copy(m_masters.data() + own.offset + (from - own.begin), source + (from - begin),
+                          bytesOf(to - from));
         if (!m_ownWeights) continue;
-        const auto at = static_cast<std::size_t>(own.offset + (from - own.begin)) * static_cast<std::size_t>(m_math.elementBytes());
+        const auto at =
+            static_cast<std::size_t>(own.offset + (from - own.begin)) * static_cast<std::size_t>(m_math.elementBytes());
         write(reinterpret_cast<char*>(m_ownWeights.data()) + at, from, to - from);
     }
 }
@@ -126,13 +123,15 @@ void* SharedState::narrowed(const Own& own) const
 
 Buffer SharedState::ownWeightsWindow(const Own& own) const
 {
-    return m_ownWeights ? m_ownWeights.window(words(own.offset), words(own.size())) : m_weights.window(words(own.begin), words(own.size()));
+    return m_ownWeights ? m_ownWeights.window(words(own.offset), words(own.size()))
+                        : m_weights.window(words(own.begin), words(own.size()));
 }
 
 void SharedState::refreshOwn()
 {
     if (!m_weights || !m_ownWeights) return;
-    for (const Own& own : m_own) memory().copy(weights(own.begin), m_ownWeights.data() + words(own.offset), words(own.size()) * sizeof(float));
+    for (const Own& own : m_own)
+        memory().copy(weights(own.begin), m_ownWeights.data() + words(own.offset), words(own.size()) * sizeof(float));
 }
 
 std::vector<float> SharedState::steppedValues() const

@@ -1,7 +1,8 @@
-// SharedState: a rank's part of a stage's weights, gradients and optimizer state where the ranks that hold the stage share them
-// (schedules/model/state_sharding.h). The stage's parameters are one flat vector, in order and padded; what the rank does not own is
-// not allocated: weights of other owners are there from a gather to the release (tag Gathered), gradients from the first weight
-// gradient until they are handed to their owners. In the rank's memory, the host's or a device's.
+// SharedState: a rank's part of a stage's weights, gradients and optimizer state where the ranks that hold the stage
+// share them (schedules/model/state_sharding.h). The stage's parameters are one flat vector, in order and padded; what
+// the rank does not own is not allocated: weights of other owners are there from a gather to the release (tag
+// Gathered), gradients from the first weight gradient until they are handed to their owners. In the rank's memory, the
+// host's or a device's.
 //
 //   level        weights          gradients            optimizer
 //   none         all              all                  all
@@ -10,8 +11,8 @@
 //                                 sums of owned
 //   weights      owned            likewise             owned
 //
-// Where layers compute with elements of 16 bits, weights are those, and their fp32 masters are where the optimizer's state is (tag
-// Weights): a gather moves two bytes an element.
+// Where layers compute with elements of 16 bits, weights are those, and their fp32 masters are where the optimizer's
+// state is (tag Weights): a gather moves two bytes an element.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +34,12 @@ struct StageShare {
 class StateMath {
 public:
     virtual ~StateMath() = default;
-    virtual int elementBytes() const = 0;                                                      // of weights as layers compute with them, 4 or 2
-    virtual void add(std::size_t count, const float* x, float* sum) = 0;                       // sum += x
-    virtual void scale(std::size_t count, float factor, float* x) = 0;                         // x *= factor
-    virtual void toElements(std::size_t count, const float* values, void* elements) const = 0; // rounded as a stage rounds its masters
+    // of weights as layers compute with them, 4 or 2
+    virtual int elementBytes() const = 0;
+    virtual void add(std::size_t count, const float* x, float* sum) = 0; // sum += x
+    virtual void scale(std::size_t count, float factor, float* x) = 0;   // x *= factor
+    // rounded as a stage rounds its masters
+    virtual void toElements(std::size_t count, const float* values, void* elements) const = 0;
 };
 
 class SharedState {
@@ -59,7 +62,10 @@ public:
     std::span<const Own> stepped() const { return m_stepped; }
     bool shards(ShardLevel what) const { return m_share.level >= what; }
     // Whether fp32 values of all weights are here, gathered or not: else steppedValues() has those of the owned pieces.
-    bool hasAllValues() const { return shards(ShardLevel::Weights) ? false : !isNarrow() || !shards(ShardLevel::Optimizer); }
+    bool hasAllValues() const
+    {
+        return shards(ShardLevel::Weights) ? false : !isNarrow() || !shards(ShardLevel::Optimizer);
+    }
 
     // Initial values from element `begin` on; of sharded weights inside one owned piece.
     void start(std::int64_t begin, std::span<const float> values);
@@ -67,14 +73,20 @@ public:
     // All weights, as elements; null while they are released.
     void* weights(std::int64_t begin) const;
     std::span<float> weightsPart(std::int64_t begin, std::int64_t end) const; // the floats in which they lie
-    Buffer valuesWindow(std::int64_t begin, std::int64_t end) const;          // of all in fp32; empty where they are not all here
-    void takeWeights();                                                       // room for all, the owned ones in it; where they are there, nothing
-    void releaseWeights();                                                    // only where they are sharded
-    float* stepsOn(const Own& own) const;                                     // fp32: what the optimizer changes, of stepped()
-    void* narrowed(const Own& own) const;                                     // the elements that follow it; null: it is what layers compute with
-    Buffer ownWeightsWindow(const Own& own) const;                            // as they are gathered
-    void refreshOwn();                                                        // the stepped ones into all weights, where these are there
-    std::vector<float> steppedValues() const;                                 // fp32, on the host, one piece of stepped() after the other
+    // of all in fp32; empty where they are not all here
+    Buffer valuesWindow(std::int64_t begin, std::int64_t end) const;
+    // room for all, the owned ones in it; where they are there, nothing
+    void takeWeights();
+    void releaseWeights(); // only where they are sharded
+    // fp32: what the optimizer changes, of stepped()
+    float* stepsOn(const Own& own) const;
+    // the elements that follow it; null: it is what layers compute with
+    void* narrowed(const Own& own) const;
+    Buffer ownWeightsWindow(const Own& own) const; // as they are gathered
+    // the stepped ones into all weights, where these are there
+    void refreshOwn();
+    // fp32, on the host, one piece of stepped() after the other
+    std::vector<float> steppedValues() const;
 
     // All gradients of this rank; null where they are not.
     float* gradients() const { return m_gradients.data(); }
@@ -85,7 +97,8 @@ public:
     float* sums(const Own& own) const;     // of the owned pieces, over all ranks
     std::vector<float> sumsOnHost() const; // of all owned pieces, one after the other
 
-    // What the next optimizer step changes, kept until it is certain: weights and moments of stepped() come back bit for bit. Tag Optimizer.
+    // What the next optimizer step changes, kept until it is certain: weights and moments of stepped() come back bit
+    // for bit. Tag Optimizer.
     void keepStepped();
     void restoreStepped();
     void dropKept();

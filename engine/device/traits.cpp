@@ -6,7 +6,7 @@ namespace stagewright {
 
 const BackendTraits& traitsOf(std::string_view wanted)
 {
-#define STAGEWRIGHT_BACKEND(name) \
+#define STAGEWRIGHT_BACKEND(name)                                                                                      \
     if (wanted == #name) return backends::name##Traits();
 #include "engine/backends.def"
 #undef STAGEWRIGHT_BACKEND

@@ -15,7 +15,8 @@ std::size_t probabilityCount(const AttentionShape& shape)
 
 std::size_t attentionWorkspace(const AttentionShape& shape)
 {
-    return static_cast<std::size_t>(std::min(blockRows, shape.tokens)) * static_cast<std::size_t>(shape.past + shape.tokens);
+    return static_cast<std::size_t>(std::min(blockRows, shape.tokens)) *
+           static_cast<std::size_t>(shape.past + shape.tokens);
 }
 
 namespace narrow {
@@ -24,7 +25,8 @@ namespace {
 
 std::size_t blockScores(const AttentionShape& shape)
 {
-    return static_cast<std::size_t>(std::min(blockRows, shape.tokens)) * static_cast<std::size_t>(shape.past + shape.tokens);
+    return static_cast<std::size_t>(std::min(blockRows, shape.tokens)) *
+           static_cast<std::size_t>(shape.past + shape.tokens);
 }
 
 std::size_t blockResult(const AttentionShape& shape)
@@ -45,14 +47,12 @@ std::size_t probabilityFloats(const AttentionShape& shape)
     return probabilitiesPerSample(shape) * static_cast<std::size_t>(shape.batch) / 2;
 }
 
-std::size_t forwardWorkspace(const AttentionShape& shape)
-{
-    return blockScores(shape) + blockResult(shape);
-}
+std::size_t forwardWorkspace(const AttentionShape& shape) { return blockScores(shape) + blockResult(shape); }
 
 std::size_t backwardWorkspace(const AttentionShape& shape)
 {
-    const std::size_t head = static_cast<std::size_t>(shape.past + shape.tokens) * static_cast<std::size_t>(shape.headWidth());
+    const std::size_t head =
+        static_cast<std::size_t>(shape.past + shape.tokens) * static_cast<std::size_t>(shape.headWidth());
     return blockScores(shape) + (blockScores(shape) + 1) / 2 + blockResult(shape) + 2 * head;
 }
 

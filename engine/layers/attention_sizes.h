@@ -1,5 +1,5 @@
-// The blocks of rows in which attention on a CPU takes its queries, and what it keeps and borrows: apart from its arithmetic, so that a
-// stage's memory is known without a matrix library.
+// The blocks of rows in which attention on a CPU takes its queries, and what it keeps and borrows: apart from its
+// arithmetic, so that a stage's memory is known without a matrix library.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@ using layers::AttentionShape;
 
 inline constexpr int blockRows = 64;
 
-// Rows first … first + rows − 1 of the queries against keys 0 … keys − 1; its probabilities are (rows, keys) from `offset` on.
+// Rows first … first + rows − 1 of the queries against keys 0 … keys − 1; its probabilities are (rows, keys) from
+// `offset` on.
 struct QueryBlock {
     int first;
     int rows;
@@ -21,10 +22,7 @@ struct QueryBlock {
     std::size_t offset;
 };
 
-inline int blockCount(const AttentionShape& shape)
-{
-    return (shape.tokens + blockRows - 1) / blockRows;
-}
+inline int blockCount(const AttentionShape& shape) { return (shape.tokens + blockRows - 1) / blockRows; }
 
 inline QueryBlock queryBlock(const AttentionShape& shape, int index)
 {
@@ -43,8 +41,9 @@ namespace narrow {
 
 std::size_t probabilitiesPerSample(const AttentionShape& shape); // elements kept; a head's follow one another
 std::size_t probabilityFloats(const AttentionShape& shape);      // of all samples
-// Floats that forward and backward need for themselves. Forward: a block's scores, and its rows of one head's result. Backward: a block's
-// gradients of probabilities, in fp32 and then of scores in bf16; the query gradients of its rows; one head's key and value gradients.
+// Floats that forward and backward need for themselves. Forward: a block's scores, and its rows of one head's result.
+// Backward: a block's gradients of probabilities, in fp32 and then of scores in bf16; the query gradients of its rows;
+// one head's key and value gradients.
 std::size_t forwardWorkspace(const AttentionShape& shape);
 std::size_t backwardWorkspace(const AttentionShape& shape);
 

@@ -30,10 +30,7 @@ float residualDeviation(const ModelConfig& model)
     return initialDeviation / std::sqrt(2.0F * static_cast<float>(model.layers));
 }
 
-std::string layerName(int layer, const char* part)
-{
-    return "layer" + std::to_string(layer) + part;
-}
+std::string layerName(int layer, const char* part) { return "layer" + std::to_string(layer) + part; }
 
 // Keys and values of a slice, packed in qkv or, where that was dropped, alone.
 KeySegment segmentOf(const LayerMath& math, const Block::Saved& saved, const PartShape& part, int hidden)
@@ -80,13 +77,13 @@ Block::Block(const StageContext& context, int layer, ParameterSet& parameters)
     : m_context(context), m_norm1(addNorm(parameters, layerName(layer, ".norm1"), context.model.hidden)),
       m_qkv(addLinear(parameters, layerName(layer, ".attention.qkv"), 3 * context.model.hidden, context.model.hidden,
                       initialDeviation)),
-      m_project(addLinear(parameters, layerName(layer, ".attention.project"), context.model.hidden, context.model.hidden,
-                          residualDeviation(context.model))),
+      m_project(addLinear(parameters, layerName(layer, ".attention.project"), context.model.hidden,
+                          context.model.hidden, residualDeviation(context.model))),
       m_norm2(addNorm(parameters, layerName(layer, ".norm2"), context.model.hidden)),
       m_expand(addLinear(parameters, layerName(layer, ".mlp.expand"), 4 * context.model.hidden, context.model.hidden,
                          initialDeviation)),
-      m_contract(addLinear(parameters, layerName(layer, ".mlp.contract"), context.model.hidden, 4 * context.model.hidden,
-                           residualDeviation(context.model)))
+      m_contract(addLinear(parameters, layerName(layer, ".mlp.contract"), context.model.hidden,
+                           4 * context.model.hidden, residualDeviation(context.model)))
 {
 }
 
@@ -108,8 +105,8 @@ void Block::forward(Saved& saved, const PartShape& part, Earlier earlier, Elemen
     saved.normal1 = keep(size);
     saved.deviation1 = keepFloats(static_cast<std::size_t>(rows));
     // The projection's bias joins the stream while the row is at hand.
-    math.layerNorm(rows, hidden, stream, m_project.bias.used, m_norm1.gamma.used, m_norm1.beta.used, elementsIn(saved.normal1),
-                   saved.deviation1.data(), elementsIn(norm));
+    math.layerNorm(rows, hidden, stream, m_project.bias.used, m_norm1.gamma.used, m_norm1.beta.used,
+                   elementsIn(saved.normal1), saved.deviation1.data(), elementsIn(norm));
     if (drop) saved.normal1.reset();
 
     saved.qkv = keep(3 * size);
@@ -125,7 +122,8 @@ void Block::forward(Saved& saved, const PartShape& part, Earlier earlier, Elemen
         if (part.followed) {
             saved.keyValue = m_context.keep(2 * size, part.microbatch);
             const std::size_t row = static_cast<std::size_t>(hidden) * static_cast<std::size_t>(math.elementBytes());
-            m_context.allocator.memory().copyRows(saved.keyValue.data(), 2 * row, math.at(elementsIn(saved.qkv), static_cast<std::size_t>(hidden)),
+            m_context.allocator.memory().copyRows(saved.keyValue.data(), 2 * row,
+                                                  math.at(elementsIn(saved.qkv), static_cast<std::size_t>(hidden)),
                                                   3 * row, 2 * row, static_cast<std::size_t>(rows));
         }
         saved.qkv.reset();
@@ -134,14 +132,14 @@ void Block::forward(Saved& saved, const PartShape& part, Earlier earlier, Elemen
 
     saved.normal2 = keep(size);
     saved.deviation2 = keepFloats(static_cast<std::size_t>(rows));
-    math.layerNorm(rows, hidden, stream, m_contract.bias.used, m_norm2.gamma.used, m_norm2.beta.used, elementsIn(saved.normal2),
-                   saved.deviation2.data(), elementsIn(norm));
+    math.layerNorm(rows, hidden, stream, m_contract.bias.used, m_norm2.gamma.used, m_norm2.beta.used,
+                   elementsIn(saved.normal2), saved.deviation2.data(), elementsIn(norm));
     saved.hidden = keep(4 * size);
     const bool whole = how != Forward::KeepWithoutOutput;
     Buffer activation;
     if (whole && math.expandsInOne()) activation = m_context.borrow(4 * size, part.microbatch);
-    math.expand(rows, 4 * hidden, hidden, elementsIn(norm), m_expand.weight.used, m_expand.bias.used, elementsIn(saved.hidden),
-                elementsIn(activation));
+    math.expand(rows, 4 * hidden, hidden, elementsIn(norm), m_expand.weight.used, m_expand.bias.used,
+                elementsIn(saved.hidden), elementsIn(activation));
     norm.reset();
     if (!whole) return;
     if (!activation) {
@@ -169,44 +167,49 @@ Buffer Block::inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Bu
 
     // MLP. `hidden` turns from pre-activation into activation, which W needs.
     saved.hiddenGrad = keep(4 * size);
-    math.geluInputGrad(rows, 4 * hidden, hidden, elementsIn(saved.outputGrad), m_contract.weight.used, m_expand.bias.used,
-                       elementsIn(saved.hidden), elementsIn(saved.hiddenGrad), sums.expand);
+    math.geluInputGrad(rows, 4 * hidden, hidden, elementsIn(saved.outputGrad), m_contract.weight.used,
+                       m_expand.bias.used, elementsIn(saved.hidden), elementsIn(saved.hiddenGrad), sums.expand);
     Buffer normGrad = m_context.borrow(size, part.microbatch);
-    math.linearInputGrad(rows, 4 * hidden, hidden, 1.0F, elementsIn(saved.hiddenGrad), m_expand.weight.used, elementsIn(normGrad));
+    math.linearInputGrad(rows, 4 * hidden, hidden, 1.0F, elementsIn(saved.hiddenGrad), m_expand.weight.used,
+                         elementsIn(normGrad));
     saved.middleGrad = keep(size);
-    math.layerNormBackward(rows, hidden, elementsIn(normGrad), elementsIn(saved.normal2), saved.deviation2.data(), m_norm2.gamma.used,
-                           elementsIn(saved.outputGrad), elementsIn(saved.middleGrad),
+    math.layerNormBackward(rows, hidden, elementsIn(normGrad), elementsIn(saved.normal2), saved.deviation2.data(),
+                           m_norm2.gamma.used, elementsIn(saved.outputGrad), elementsIn(saved.middleGrad),
                            {sums.gamma2, sums.beta2, sums.contract, sums.project});
     saved.deviation2.reset();
 
     // Attention.
     Buffer attentionGrad = m_context.borrow(size, part.microbatch);
-    math.linearInputGrad(rows, hidden, hidden, 1.0F, elementsIn(saved.middleGrad), m_project.weight.used, elementsIn(attentionGrad));
+    math.linearInputGrad(rows, hidden, hidden, 1.0F, elementsIn(saved.middleGrad), m_project.weight.used,
+                         elementsIn(attentionGrad));
     std::vector<KeyGradSegment> gradients;
     gradients.reserve(earlier.size() + 1);
     const auto addGradients = [&](Saved& slice, const PartShape& shape) {
         const bool empty = !slice.qkvGrad;
         if (empty) slice.qkvGrad = keep(3 * m_context.stream(shape));
         const auto width = static_cast<std::size_t>(hidden);
-        gradients.push_back({math.at(elementsIn(slice.qkvGrad), width), math.at(elementsIn(slice.qkvGrad), 2 * width), 3 * hidden, empty});
+        gradients.push_back({math.at(elementsIn(slice.qkvGrad), width), math.at(elementsIn(slice.qkvGrad), 2 * width),
+                             3 * hidden, empty});
     };
-    for (const Pending<Saved>& slice : earlier)
-        addGradients(*slice.saved, slice.shape);
+    for (const Pending<Saved>& slice : earlier) addGradients(*slice.saved, slice.shape);
     addGradients(saved, part);
     const AttentionShape attention{part.batch, part.tokens, hidden, m_context.model.heads, part.past};
     {
         Buffer workspace = m_context.borrowFloats(math.attentionWorkspace(attention), part.microbatch);
-        math.attentionBackward(attention, elementsIn(saved.qkv), 3 * hidden, segmentsOf(math, earlier, saved, part, hidden),
-                               saved.probabilities.data(), elementsIn(saved.attention), elementsIn(attentionGrad),
-                               elementsIn(saved.qkvGrad), gradients, workspace.data());
+        math.attentionBackward(attention, elementsIn(saved.qkv), 3 * hidden,
+                               segmentsOf(math, earlier, saved, part, hidden), saved.probabilities.data(),
+                               elementsIn(saved.attention), elementsIn(attentionGrad), elementsIn(saved.qkvGrad),
+                               gradients, workspace.data());
     }
     saved.qkv.reset();
     saved.probabilities.reset();
     attentionGrad.reset();
-    math.linearInputGrad(rows, 3 * hidden, hidden, 1.0F, elementsIn(saved.qkvGrad), m_qkv.weight.used, elementsIn(normGrad));
+    math.linearInputGrad(rows, 3 * hidden, hidden, 1.0F, elementsIn(saved.qkvGrad), m_qkv.weight.used,
+                         elementsIn(normGrad));
     Buffer inputGrad = keep(size);
-    math.layerNormBackward(rows, hidden, elementsIn(normGrad), elementsIn(saved.normal1), saved.deviation1.data(), m_norm1.gamma.used,
-                           elementsIn(saved.middleGrad), elementsIn(inputGrad), {sums.gamma1, sums.beta1, nullptr, nullptr});
+    math.layerNormBackward(rows, hidden, elementsIn(normGrad), elementsIn(saved.normal1), saved.deviation1.data(),
+                           m_norm1.gamma.used, elementsIn(saved.middleGrad), elementsIn(inputGrad),
+                           {sums.gamma1, sums.beta1, nullptr, nullptr});
     saved.deviation1.reset();
     math.columnSums(rows, 3 * hidden, elementsIn(saved.qkvGrad), sums.qkv);
     return inputGrad;
@@ -229,22 +232,32 @@ void Block::weightGrad(std::span<const Pending<Saved>> parts) const
     {
         const Buffer norm = stacker.norm(&Saved::normal2, m_norm2);
         const Buffer hiddenGrad = stacker.take(&Saved::hiddenGrad, 4 * hidden);
-        math.linearWeightGrad(rows, 4 * hidden, hidden, 1.0F, elementsIn(hiddenGrad), elementsIn(norm), m_expand.weight.gradient.data());
+        math.linearWeightGrad(rows, 4 * hidden, hidden, 1.0F, elementsIn(hiddenGrad), elementsIn(norm),
+                              m_expand.weight.gradient.data());
     }
     {
         const Buffer middleGrad = stacker.take(&Saved::middleGrad, hidden);
         const Buffer attention = stacker.take(&Saved::attention, hidden);
-        math.linearWeightGrad(rows, hidden, hidden, 1.0F, elementsIn(middleGrad), elementsIn(attention), m_project.weight.gradient.data());
+        math.linearWeightGrad(rows, hidden, hidden, 1.0F, elementsIn(middleGrad), elementsIn(attention),
+                              m_project.weight.gradient.data());
     }
     {
         const Buffer norm = stacker.norm(&Saved::normal1, m_norm1);
         const Buffer qkvGrad = stacker.take(&Saved::qkvGrad, 3 * hidden);
-        math.linearWeightGrad(rows, 3 * hidden, hidden, 1.0F, elementsIn(qkvGrad), elementsIn(norm), m_qkv.weight.gradient.data());
+        math.linearWeightGrad(rows, 3 * hidden, hidden, 1.0F, elementsIn(qkvGrad), elementsIn(norm),
+                              m_qkv.weight.gradient.data());
     }
     for (const Pending<Saved>& part : parts) {
         if (part.saved->sums) { // with the first half where a whole was cut afterwards
             const Sums sums(part.saved->sums.data(), width);
-            const AddedFloats all[] = {{width, sums.gamma1, m_norm1.gamma.gradient.data()}, {width, sums.beta1, m_norm1.beta.gradient.data()}, {width, sums.gamma2, m_norm2.gamma.gradient.data()}, {width, sums.beta2, m_norm2.beta.gradient.data()}, {width, sums.contract, m_contract.bias.gradient.data()}, {width, sums.project, m_project.bias.gradient.data()}, {4 * width, sums.expand, m_expand.bias.gradient.data()}, {3 * width, sums.qkv, m_qkv.bias.gradient.data()}};
+            const AddedFloats all[] = {{width, sums.gamma1, m_norm1.gamma.gradient.data()},
+                                       {width, sums.beta1, m_norm1.beta.gradient.data()},
+                                       {width, sums.gamma2, m_norm2.gamma.gradient.data()},
+                                       {width, sums.beta2, m_norm2.beta.gradient.data()},
+                                       {width, sums.contract, m_contract.bias.gradient.data()},
+                                       {width, sums.project, m_project.bias.gradient.data()},
+                                       {4 * width, sums.expand, m_expand.bias.gradient.data()},
+                                       {3 * width, sums.qkv, m_qkv.bias.gradient.data()}};
             math.add(all);
         }
         *part.saved = Saved();

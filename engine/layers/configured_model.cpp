@@ -18,7 +18,9 @@ std::vector<StageMemory> ConfiguredModel::memoryOf(const std::vector<int>& layer
 {
     std::vector<StageMemory> memory;
     if (auto slices = sliceModel(model, static_cast<int>(layersByStage.size()), layersByStage))
-        for (const StageSlice& slice : *slices) memory.push_back(stageMemoryOf(model, slice, microbatchSize, optimizer, traitsOf(backend).layout(precision)));
+        for (const StageSlice& slice : *slices)
+            memory.push_back(
+                stageMemoryOf(model, slice, microbatchSize, optimizer, traitsOf(backend).layout(precision)));
     return memory;
 }
 
@@ -26,8 +28,9 @@ std::vector<double> ConfiguredModel::inputShares(const std::vector<int>& layersB
 {
     std::vector<double> shares;
     for (std::size_t stage = 0; stage < layersByStage.size(); ++stage) {
-        const StageShape shape{static_cast<double>(layersByStage[stage]), stage + 1 == layersByStage.size(), static_cast<double>(model.hidden),
-                               static_cast<double>(model.sequence), static_cast<double>(model.vocabulary), static_cast<double>(microbatchSize)};
+        const StageShape shape{static_cast<double>(layersByStage[stage]), stage + 1 == layersByStage.size(),
+                               static_cast<double>(model.hidden),         static_cast<double>(model.sequence),
+                               static_cast<double>(model.vocabulary),     static_cast<double>(microbatchSize)};
         const double whole = stageFlops(OpKind::Backward, shape);
         shares.push_back(whole > 0 ? stageFlops(OpKind::InputGrad, shape) / whole : 0.5);
     }

@@ -10,10 +10,7 @@ namespace stagewright::layers {
 namespace {
 
 // Bytes in a buffer of the device.
-const std::uint8_t* bytesOf(const Buffer& buffer)
-{
-    return reinterpret_cast<const std::uint8_t*>(buffer.data());
-}
+const std::uint8_t* bytesOf(const Buffer& buffer) { return reinterpret_cast<const std::uint8_t*>(buffer.data()); }
 
 } // namespace
 
@@ -36,11 +33,10 @@ void Embedding::check(std::span<const std::uint8_t> tokens, const PartShape& par
 }
 
 Embedding::Embedding(const StageContext& context, ParameterSet& parameters)
-    : m_context(context), m_token(parameters.addNormal("embedding.token",
-                                                       {context.model.vocabulary, context.model.hidden},
-                                                       initialDeviation)),
-      m_position(parameters.addNormal("embedding.position", {context.model.sequence, context.model.hidden},
-                                      initialDeviation))
+    : m_context(context), m_token(parameters.addNormal(
+                              "embedding.token", {context.model.vocabulary, context.model.hidden}, initialDeviation)),
+      m_position(
+          parameters.addNormal("embedding.position", {context.model.sequence, context.model.hidden}, initialDeviation))
 {
 }
 
@@ -52,15 +48,15 @@ void Embedding::keepTokens(Saved& saved, const PartShape& part, std::span<const 
 
 void Embedding::forward(const Saved& saved, const PartShape& part, Elements stream) const
 {
-    m_context.math.embed(part.batch, part.tokens, part.past, m_context.model.hidden, bytesOf(saved.tokens), m_token.used,
-                         m_position.used, stream);
+    m_context.math.embed(part.batch, part.tokens, part.past, m_context.model.hidden, bytesOf(saved.tokens),
+                         m_token.used, m_position.used, stream);
 }
 
 void Embedding::weightGrad(Saved& saved, const PartShape& part) const
 {
-    m_context.math.embedWeightGrad(part.batch, part.tokens, part.past, m_context.model.hidden, m_context.model.vocabulary,
-                                   bytesOf(saved.tokens), elementsIn(saved.outputGrad), m_token.gradient.data(),
-                                   m_position.gradient.data());
+    m_context.math.embedWeightGrad(part.batch, part.tokens, part.past, m_context.model.hidden,
+                                   m_context.model.vocabulary, bytesOf(saved.tokens), elementsIn(saved.outputGrad),
+                                   m_token.gradient.data(), m_position.gradient.data());
     saved = Saved();
 }
 
@@ -85,7 +81,8 @@ void Head::forward(Saved& saved, const PartShape& part, Elements stream, const s
     Buffer norm = m_context.borrow(m_context.stream(part), part.microbatch);
     Buffer normal = keep(m_context.stream(part));
     const auto deviations = static_cast<std::size_t>(rows);
-    Buffer deviation = drop ? m_context.borrowFloats(deviations, part.microbatch) : m_context.keepFloats(deviations, part.microbatch);
+    Buffer deviation =
+        drop ? m_context.borrowFloats(deviations, part.microbatch) : m_context.keepFloats(deviations, part.microbatch);
     math.layerNorm(rows, hidden, stream, {}, m_norm.gamma.used, m_norm.beta.used, elementsIn(normal), deviation.data(),
                    elementsIn(norm));
     Buffer logits = keep(static_cast<std::size_t>(rows) * static_cast<std::size_t>(vocabulary));
@@ -107,8 +104,8 @@ Buffer Head::inputGrad(Saved& saved, const PartShape& part, float scale) const
     m_context.math.linearInputGrad(rows, vocabulary, hidden, scale / static_cast<float>(m_context.microbatchRows()),
                                    elementsIn(saved.logitsGrad), m_weight.used, elementsIn(normGrad));
     Buffer inputGrad = m_context.keep(m_context.stream(part), part.microbatch);
-    m_context.math.layerNormBackward(rows, hidden, elementsIn(normGrad), elementsIn(saved.normal), saved.deviation.data(),
-                                     m_norm.gamma.used, {}, elementsIn(inputGrad),
+    m_context.math.layerNormBackward(rows, hidden, elementsIn(normGrad), elementsIn(saved.normal),
+                                     saved.deviation.data(), m_norm.gamma.used, {}, elementsIn(inputGrad),
                                      {saved.sums.data(), saved.sums.data() + hidden, nullptr, nullptr});
     saved.deviation.reset();
     return inputGrad;
@@ -124,12 +121,14 @@ void Head::weightGrad(std::span<const Pending<Saved>> parts, float scale) const
     {
         const Buffer norm = stacker.norm(&Saved::normal, m_norm);
         const Buffer logitsGrad = stacker.take(&Saved::logitsGrad, vocabulary);
-        math.linearWeightGrad(stacker.rows(), vocabulary, hidden, scale / static_cast<float>(m_context.microbatchRows()),
-                              elementsIn(logitsGrad), elementsIn(norm), m_weight.gradient.data());
+        math.linearWeightGrad(stacker.rows(), vocabulary, hidden,
+                              scale / static_cast<float>(m_context.microbatchRows()), elementsIn(logitsGrad),
+                              elementsIn(norm), m_weight.gradient.data());
     }
     for (const Pending<Saved>& part : parts) {
         if (part.saved->sums) { // with the first half where a whole was cut afterwards
-            const AddedFloats both[] = {{width, part.saved->sums.data(), m_norm.gamma.gradient.data()}, {width, part.saved->sums.data() + hidden, m_norm.beta.gradient.data()}};
+            const AddedFloats both[] = {{width, part.saved->sums.data(), m_norm.gamma.gradient.data()},
+                                        {width, part.saved->sums.data() + hidden, m_norm.beta.gradient.data()}};
             math.add(both);
         }
         *part.saved = Saved();

@@ -30,8 +30,8 @@ Buffer cutBytes(Buffer& bytes, const PartShape& half, const StageContext& contex
 }
 
 constexpr Buffer Block::Saved::*blockRowBuffers[] = {
-    &Block::Saved::normal1, &Block::Saved::deviation1, &Block::Saved::qkv, &Block::Saved::probabilities,
-    &Block::Saved::attention, &Block::Saved::normal2, &Block::Saved::deviation2, &Block::Saved::hidden,
+    &Block::Saved::normal1,    &Block::Saved::deviation1, &Block::Saved::qkv,        &Block::Saved::probabilities,
+    &Block::Saved::attention,  &Block::Saved::normal2,    &Block::Saved::deviation2, &Block::Saved::hidden,
     &Block::Saved::outputGrad, &Block::Saved::hiddenGrad, &Block::Saved::middleGrad, &Block::Saved::qkvGrad};
 
 } // namespace
@@ -48,8 +48,7 @@ KeptPart KeptPart::cutInHalf(const StageContext& context)
     second.embedding.outputGrad = cutRows(embedding.outputGrad);
     second.blocks.resize(blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i)
-        for (Buffer Block::Saved::*rows : blockRowBuffers)
-            second.blocks[i].*rows = cutRows(blocks[i].*rows);
+        for (Buffer Block::Saved::*rows : blockRowBuffers) second.blocks[i].*rows = cutRows(blocks[i].*rows);
     second.head.normal = cutRows(head.normal);
     second.head.deviation = cutRows(head.deviation);
     second.head.logitsGrad = cutRows(head.logitsGrad);

@@ -29,8 +29,8 @@ struct KeptPart {
     std::vector<Block::Saved> blocks;
     Head::Saved head;
 
-    // Cuts the batch in two: this keeps the first half and what is summed over rows; returns the second. Nothing but the
-    // tokens and targets is copied.
+    // Cuts the batch in two: this keeps the first half and what is summed over rows; returns the second. Nothing but
+    // the tokens and targets is copied.
     KeptPart cutInHalf(const StageContext& context);
 };
 

@@ -1,5 +1,5 @@
-// Plain arguments of the loops and kernels under the layers. Nothing of a library: the CPU's loops are compiled for several
-// instruction sets and may bring no inline function along.
+// Plain arguments of the loops and kernels under the layers. Nothing of a library: the CPU's loops are compiled for
+// several instruction sets and may bring no inline function along.
 #pragma once
 
 #include <cstdint>

@@ -1,19 +1,21 @@
-// The layers of a decoder: embedding, block, head. Each has forward, input gradient and weight gradient apart and keeps, by
-// part of a microbatch, only what the calls to come need. M = batch × tokens rows of the part, H = hidden.
+// The layers of a decoder: embedding, block, head. Each has forward, input gradient and weight gradient apart and
+// keeps, by part of a microbatch, only what the calls to come need. M = batch × tokens rows of the part, H = hidden.
 //
 // The residual stream is one buffer (M, H) that the blocks change in place: none of it is kept. What a block keeps, in
-// units of M·H elements (P: what attention keeps, on the CPU its probabilities, about heads · keys / 2 per row; tags in brackets):
+// units of M·H elements (P: what attention keeps, on the CPU its probabilities, about heads · keys / 2 per row; tags in
+// brackets):
 //   after forward      normal1 1, qkv 3, P, attention 1, normal2 1, pre-activation 4 [Activations]         = 10 + P
 //   after inputGrad    normal1 1, attention 1, normal2 1, activation 4,
 //                      and gradients: output 1, hidden 4, middle 1, qkv 3 [Activations]                     = 16
 //   dropped            nothing; a slice that others follow: its keys and values, 2 [Activations]; all of the above
 //                      passes by as [Workspace]
-// The sums over rows that give bias and LayerNorm gradients fall out of inputGrad's passes; they are kept as 13·H floats
-// and added to the accumulators by weightGrad like every other weight gradient.
+// The sums over rows that give bias and LayerNorm gradients fall out of inputGrad's passes; they are kept as 13·H
+// floats and added to the accumulators by weightGrad like every other weight gradient.
 //
 // Slices: a slice's queries see the keys of the earlier slices where those keep them, so nothing is copied. Its input
-// gradient adds to the key and value gradients of the earlier slices: the last slice's inputGrad takes qkv gradients (3)
-// for all of them. A slice's keys and values are free after its own inputGrad, which comes after those of the later ones.
+// gradient adds to the key and value gradients of the earlier slices: the last slice's inputGrad takes qkv gradients
+// (3) for all of them. A slice's keys and values are free after its own inputGrad, which comes after those of the later
+// ones.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
-// LayerMath: the arithmetic under the layers, one implementation per device. The layers decide what is computed when and what
-// is kept; a LayerMath computes. One per stage, on its rank's thread; an asynchronous device works off the
+// LayerMath: the arithmetic under the layers, one implementation per device. The layers decide what is computed when
+// and what is kept; a LayerMath computes. One per stage, on its rank's thread; an asynchronous device works off the
 // requests in order, on the rank's queue, and only the functions that return a number wait for it.
 //
-// All matrices are row-major and dense, in the device's memory. Gradients of weights, sums over rows, deviations and optimizer state are
-// floats. Activations, their gradients and the weights that layers compute with are elements, which may be narrower: so many
-// of them take words(elements) floats, and at() steps through them.
+// All matrices are row-major and dense, in the device's memory. Gradients of weights, sums over rows, deviations and
+// optimizer state are floats. Activations, their gradients and the weights that layers compute with are elements, which
+// may be narrower: so many of them take words(elements) floats, and at() steps through them.
 #pragma once
 
 #include <cstddef>
@@ -38,10 +38,7 @@ struct Elements {
     operator void*() const { return data; }
     operator ConstElements() const { return {data}; }
 };
-inline Elements elementsIn(const Buffer& buffer)
-{
-    return {buffer.data()};
-}
+inline Elements elementsIn(const Buffer& buffer) { return {buffer.data()}; }
 
 // Keys and values (batch × tokens rows, the heads side by side) of one slice.
 struct KeySegment {
@@ -104,39 +101,44 @@ public:
         return {static_cast<const char*>(base.data) + element * static_cast<std::size_t>(elementBytes())};
     }
 
-    // normal = (x − mean) / sqrt(variance + 1e-5); out = normal · gamma + beta. Afterwards adds `bias` to x where it is not
-    // null: the bias of the layer whose output is added to the residual stream x next.
+    // normal = (x − mean) / sqrt(variance + 1e-5); out = normal · gamma + beta. Afterwards adds `bias` to x where it is
+    // not null: the bias of the layer whose output is added to the residual stream x next.
     virtual void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta,
                            Elements normal, float* deviation, Elements out) = 0;
-    virtual void scaleShift(int rows, int width, ConstElements normal, ConstElements gamma, ConstElements beta, Elements out) = 0;
+    virtual void scaleShift(int rows, int width, ConstElements normal, ConstElements gamma, ConstElements beta,
+                            Elements out) = 0;
     // inputGrad = residual + gradient through the norm. residual may be null.
-    virtual void layerNormBackward(int rows, int width, ConstElements outGrad, ConstElements normal, const float* deviation,
-                                   ConstElements gamma, ConstElements residual, Elements inputGrad, const ColumnSums& sums) = 0;
+    virtual void layerNormBackward(int rows, int width, ConstElements outGrad, ConstElements normal,
+                                   const float* deviation, ConstElements gamma, ConstElements residual,
+                                   Elements inputGrad, const ColumnSums& sums) = 0;
 
     // Linear layers, weight (out, in): y = x · Wᵀ + bias; y += x · Wᵀ; y = x · Wᵀ.
-    virtual void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements y) = 0;
+    virtual void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias,
+                        Elements y) = 0;
     virtual void linearAdd(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) = 0;
     virtual void linearBare(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) = 0;
     // dx = alpha · dy · W; gradient (floats) += alpha · dyᵀ · x.
-    virtual void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight, Elements dx) = 0;
-    virtual void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x, float* gradient) = 0;
+    virtual void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight,
+                                 Elements dx) = 0;
+    virtual void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x,
+                                  float* gradient) = 0;
 
-    // The first layer of an MLP and its GELU (tanh form): `hidden` is what geluInputGrad() wants, activation = gelu(x · Wᵀ + bias).
-    // Where the device does both in one, `activation` is there in expand() and activate() does nothing.
+    // The first layer of an MLP and its GELU (tanh form): `hidden` is what geluInputGrad() wants, activation = gelu(x ·
+    // Wᵀ + bias). Where the device does both in one, `activation` is there in expand() and activate() does nothing.
     virtual bool expandsInOne() const { return false; }
-    virtual void expand(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements hidden,
-                        Elements activation) = 0;
+    virtual void expand(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias,
+                        Elements hidden, Elements activation) = 0;
     virtual void activate(int rows, int width, ConstElements hidden, ConstElements bias, Elements activation) = 0;
-    // hiddenGrad (rows, wide) = (outputGrad (rows, width) · contract) through the GELU; `hidden` becomes the activation;
-    // biasSums (wide) = Σ hiddenGrad.
+    // hiddenGrad (rows, wide) = (outputGrad (rows, width) · contract) through the GELU; `hidden` becomes the
+    // activation; biasSums (wide) = Σ hiddenGrad.
     virtual void geluInputGrad(int rows, int wide, int width, ConstElements outputGrad, ConstElements contract,
                                ConstElements bias, Elements hidden, Elements hiddenGrad, float* biasSums) = 0;
 
     // Causal attention. What forward keeps for backward and what backward needs for itself, in floats.
     virtual std::size_t keptByAttention(const AttentionShape& shape) const = 0;
     virtual std::size_t attentionWorkspace(const AttentionShape& shape) const = 0;
-    // query: (rows, …) with queryStride; segments: the slices in order, the query's own last. out (rows, hidden) and kept
-    // are overwritten.
+    // query: (rows, …) with queryStride; segments: the slices in order, the query's own last. out (rows, hidden) and
+    // kept are overwritten.
     virtual void attentionForward(const AttentionShape& shape, ConstElements query, int queryStride,
                                   std::span<const KeySegment> segments, float* kept, Elements out) = 0;
     // out: what forward made. queryGrad, with queryStride, is overwritten; gradients has one entry a segment.
@@ -151,7 +153,8 @@ public:
     virtual void embedWeightGrad(int batch, int tokens, int past, int width, int vocabulary, const std::uint8_t* bytes,
                                  ConstElements outGrad, float* tokenGrad, float* positionGrad) = 0;
     // logits become softmax(logits) − onehot(target); the cell is to hold the mean of −ln p(target) over the rows.
-    virtual void crossEntropy(int rows, int vocabulary, Elements logits, const std::uint8_t* targets, LossCell& cell) = 0;
+    virtual void crossEntropy(int rows, int vocabulary, Elements logits, const std::uint8_t* targets,
+                              LossCell& cell) = 0;
     virtual double loss(const LossCell& cell) = 0; // waits
 
     virtual void columnSums(int rows, int width, ConstElements x, float* sums) = 0; // overwritten
@@ -160,7 +163,8 @@ public:
     virtual double squareSum(std::span<const std::span<const float>> tensors) = 0;
     virtual void scale(std::size_t count, float factor, float* x) = 0; // x *= factor
 
-    // Optimizers (engine/device/backend.h), forwards and back, on tensors of one weight decay; predict: out (elements) = value − reach · d.
+    // Optimizers (engine/device/backend.h), forwards and back, on tensors of one weight decay; predict: out (elements)
+    // = value − reach · d.
     virtual void adamW(std::span<const TensorStep> tensors, const AdamWStep& step) = 0;
     virtual void sgd(std::span<const TensorStep> tensors, const SgdStep& step) = 0;
     virtual void undoAdamW(std::span<const TensorStep> tensors, const AdamWStep& step) = 0;

@@ -10,8 +10,8 @@ namespace stagewright::layers {
 class MathSource {
 public:
     virtual ~MathSource() = default;
-    // allocator: of a memory of this backend; outlives the LayerMath. streaming: attention streams its keys at any length. Throws
-    // std::runtime_error where the memory is another's.
+    // allocator: of a memory of this backend; outlives the LayerMath. streaming: attention streams its keys at any
+    // length. Throws std::runtime_error where the memory is another's.
     virtual std::unique_ptr<LayerMath> makeMath(Allocator& allocator, bool streaming) const = 0;
 };
 

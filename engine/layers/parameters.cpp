@@ -67,7 +67,10 @@ public:
         m_math.add(one);
     }
     void scale(std::size_t count, float factor, float* x) override { m_math.scale(count, factor, x); }
-    void toElements(std::size_t count, const float* values, void* elements) const override { m_math.toElements(count, values, Elements{elements}); }
+    void toElements(std::size_t count, const float* values, void* elements) const override
+    {
+        m_math.toElements(count, values, Elements{elements});
+    }
 
 private:
     LayerMath& m_math;
@@ -75,8 +78,7 @@ private:
 
 int momentsOf(const OptimizerConfig& optimizer)
 {
-    return optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1
-                                                                                : 0;
+    return optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1 : 0;
 }
 
 } // namespace
@@ -91,7 +93,8 @@ ParameterSet::ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig&
 }
 
 // fill() takes what this rank has of the tensor, part by part.
-void ParameterSet::addShared(Parameter& parameter, const std::function<void(std::span<float> part, std::size_t first)>& fill)
+void ParameterSet::addShared(Parameter& parameter,
+                             const std::function<void(std::span<float> part, std::size_t first)>& fill)
 {
     const std::int64_t begin = parameter.offset;
     const std::int64_t end = begin + parameter.count;
@@ -103,7 +106,8 @@ void ParameterSet::addShared(Parameter& parameter, const std::function<void(std:
     };
     if (m_shared->shards(ShardLevel::Weights)) {
         for (const SharedState::Own& own : m_shared->own())
-            if (std::max(begin, own.begin) < std::min(end, own.end)) start(std::max(begin, own.begin), std::min(end, own.end));
+            if (std::max(begin, own.begin) < std::min(end, own.end))
+                start(std::max(begin, own.begin), std::min(end, own.end));
         return;
     }
     showWeights(parameter);
@@ -126,7 +130,8 @@ void ParameterSet::gatherWeights()
         if (!m_keptNorms || !isOfNorm(p)) continue;
         const auto count = static_cast<std::size_t>(p.count);
         // A weight gradient may read them before the others' pieces come.
-        m_allocator.memory().copy(m_shared->weights(p.offset), m_math.at(elementsIn(m_keptNorms), at), count * static_cast<std::size_t>(m_math.elementBytes()));
+        m_allocator.memory().copy(m_shared->weights(p.offset), m_math.at(elementsIn(m_keptNorms), at),
+                                  count * static_cast<std::size_t>(m_math.elementBytes()));
         at += count;
     }
     if (m_keptNorms) m_shared->refreshOwn(); // which may have been stepped since
@@ -138,14 +143,17 @@ void ParameterSet::releaseWeights()
     std::size_t kept = 0;
     for (const Parameter& p : m_parameters)
         if (isOfNorm(p)) kept += static_cast<std::size_t>(p.count);
-    if (!m_keptNorms) m_keptNorms = m_allocator.take(m_math.words(kept), {MemoryCategory::Gathered, static_cast<std::uint16_t>(m_stage), -1});
+    if (!m_keptNorms)
+        m_keptNorms =
+            m_allocator.take(m_math.words(kept), {MemoryCategory::Gathered, static_cast<std::uint16_t>(m_stage), -1});
     std::size_t at = 0;
     for (Parameter& p : m_parameters) {
         p.used = {};
         if (isOfNorm(p)) {
             const auto count = static_cast<std::size_t>(p.count);
             const Elements to = m_math.at(elementsIn(m_keptNorms), at);
-            m_allocator.memory().copy(to, m_shared->weights(p.offset), count * static_cast<std::size_t>(m_math.elementBytes()));
+            m_allocator.memory().copy(to, m_shared->weights(p.offset),
+                                      count * static_cast<std::size_t>(m_math.elementBytes()));
             p.used = to;
             at += count;
         }
@@ -164,8 +172,7 @@ void ParameterSet::needGradients()
 Parameter& ParameterSet::add(std::string name, std::vector<int> shape)
 {
     std::size_t count = 1;
-    for (int extent : shape)
-        count *= static_cast<std::size_t>(extent);
+    for (int extent : shape) count *= static_cast<std::size_t>(extent);
     const auto take = [&](MemoryCategory category) {
         Buffer buffer = m_allocator.take(count, {category, static_cast<std::uint16_t>(m_stage), -1});
         m_allocator.memory().clear(buffer.data(), buffer.size() * sizeof(float));
@@ -183,7 +190,8 @@ Parameter& ParameterSet::add(std::string name, std::vector<int> shape)
     if (adam || m_optimizer.momentum != 0) parameter.moment1 = take(MemoryCategory::Optimizer);
     if (adam) parameter.moment2 = take(MemoryCategory::Optimizer);
     if (m_math.elementBytes() != sizeof(float)) {
-        parameter.elements = m_allocator.take(m_math.words(count), {MemoryCategory::Weights, static_cast<std::uint16_t>(m_stage), -1});
+        parameter.elements =
+            m_allocator.take(m_math.words(count), {MemoryCategory::Weights, static_cast<std::uint16_t>(m_stage), -1});
     }
     parameter.used = elementsIn(current(parameter));
     return m_parameters.emplace_back(std::move(parameter));
@@ -193,7 +201,9 @@ Parameter& ParameterSet::addNormal(std::string name, std::vector<int> shape, flo
 {
     Parameter& parameter = add(std::move(name), std::move(shape));
     if (m_shared) {
-        addShared(parameter, [&](std::span<float> part, std::size_t first) { fillNormal(m_seed, parameter.name, deviation, part, first); });
+        addShared(parameter, [&](std::span<float> part, std::size_t first) {
+            fillNormal(m_seed, parameter.name, deviation, part, first);
+        });
         return parameter;
     }
     if (m_allocator.memory().isHost()) {
@@ -226,7 +236,8 @@ void ParameterSet::start(Parameter& parameter, std::span<const float> values)
 
 void ParameterSet::narrow(Parameter& parameter)
 {
-    if (parameter.elements) m_math.toElements(parameter.value.size(), parameter.value.data(), elementsIn(parameter.elements));
+    if (parameter.elements)
+        m_math.toElements(parameter.value.size(), parameter.value.data(), elementsIn(parameter.elements));
 }
 
 void ParameterSet::zeroGradients()
@@ -243,11 +254,11 @@ double ParameterSet::gradientSquareSum() const
 {
     std::vector<std::span<const float>> gradients;
     if (m_shared) {
-        for (const SharedState::Own& own : m_shared->own()) gradients.emplace_back(m_shared->sums(own), static_cast<std::size_t>(own.end - own.begin));
+        for (const SharedState::Own& own : m_shared->own())
+            gradients.emplace_back(m_shared->sums(own), static_cast<std::size_t>(own.end - own.begin));
         return m_math.squareSum(gradients);
     }
-    for (const Parameter& parameter : m_parameters)
-        gradients.push_back(parameter.gradient.span());
+    for (const Parameter& parameter : m_parameters) gradients.push_back(parameter.gradient.span());
     return m_math.squareSum(gradients);
 }
 
@@ -268,15 +279,23 @@ void ParameterSet::onOwned(bool decays, const Range& range, Step&& step)
             const std::int64_t to = std::min({p.offset + p.count, own.end, range.end});
             if (from >= to || isMatrix(p) != decays) continue;
             const std::int64_t inside = from - own.begin;
-            const auto moment = [&](int number) { return m_shared->moment(number) != nullptr ? m_shared->moment(number) + own.offset + inside : nullptr; };
+            const auto moment = [&](int number) {
+                return m_shared->moment(number) != nullptr ? m_shared->moment(number) + own.offset + inside : nullptr;
+            };
             auto* elements = static_cast<char*>(m_shared->narrowed(own));
             if (elements != nullptr) elements += inside * m_math.elementBytes();
-            step(TensorStep{static_cast<std::size_t>(to - from), m_shared->stepsOn(own) + inside, m_shared->sums(own) + inside, moment(0), moment(1), {elements}});
+            step(TensorStep{static_cast<std::size_t>(to - from),
+                            m_shared->stepsOn(own) + inside,
+                            m_shared->sums(own) + inside,
+                            moment(0),
+                            moment(1),
+                            {elements}});
         }
 }
 
 template <typename Adam, typename Sgd>
-void ParameterSet::onTensors(const OptimizerConfig& config, int step, float gradientScale, const Range& range, Adam&& adam, Sgd&& sgd)
+void ParameterSet::onTensors(const OptimizerConfig& config, int step, float gradientScale, const Range& range,
+                             Adam&& adam, Sgd&& sgd)
 {
     checkOptimizer(config);
     AdamWStep one = adamWStep(config, step, gradientScale);
@@ -285,12 +304,14 @@ void ParameterSet::onTensors(const OptimizerConfig& config, int step, float grad
         onOwned(decays, range, [&tensors](const TensorStep& part) { tensors.push_back(part); });
         for (Parameter& p : m_parameters)
             if (isMatrix(p) == decays && !m_shared)
-                tensors.push_back({p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(), elementsIn(p.elements)});
+                tensors.push_back({p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(),
+                                   p.moment2.data(), elementsIn(p.elements)});
         one.weightDecay = decays ? static_cast<float>(config.weightDecay) : 0.0F;
         if (config.kind == OptimizerKind::AdamW)
             adam(tensors, one);
         else
-            sgd(tensors, SgdStep{one.learningRate, static_cast<float>(config.momentum), one.weightDecay, gradientScale});
+            sgd(tensors,
+                SgdStep{one.learningRate, static_cast<float>(config.momentum), one.weightDecay, gradientScale});
     }
 }
 
@@ -300,12 +321,14 @@ double ParameterSet::gradientSquareSumOn(std::int64_t begin, std::int64_t end) c
     for (const SharedState::Own& own : m_shared->stepped()) {
         const std::int64_t from = std::max(begin, own.begin);
         const std::int64_t to = std::min(end, own.end);
-        if (from < to) gradients.emplace_back(m_shared->sums(own) + (from - own.begin), static_cast<std::size_t>(to - from));
+        if (from < to)
+            gradients.emplace_back(m_shared->sums(own) + (from - own.begin), static_cast<std::size_t>(to - from));
     }
     return m_math.squareSum(gradients);
 }
 
-void ParameterSet::stepOn(const OptimizerConfig& config, int step, float gradientScale, std::int64_t begin, std::int64_t end)
+void ParameterSet::stepOn(const OptimizerConfig& config, int step, float gradientScale, std::int64_t begin,
+                          std::int64_t end)
 {
     stepIn(config, step, gradientScale, {begin, end});
 }
@@ -319,14 +342,16 @@ void ParameterSet::step(const OptimizerConfig& config, int step, float gradientS
 void ParameterSet::stepIn(const OptimizerConfig& config, int step, float gradientScale, const Range& range)
 {
     onTensors(
-        config, step, gradientScale, range, [this](const auto& tensors, const AdamWStep& adam) { m_math.adamW(tensors, adam); },
+        config, step, gradientScale, range,
+        [this](const auto& tensors, const AdamWStep& adam) { m_math.adamW(tensors, adam); },
         [this](const auto& tensors, const SgdStep& sgd) { m_math.sgd(tensors, sgd); });
 }
 
 void ParameterSet::undoStep(const OptimizerConfig& config, int step, float gradientScale)
 {
     onTensors(
-        config, step, gradientScale, {}, [this](const auto& tensors, const AdamWStep& adam) { m_math.undoAdamW(tensors, adam); },
+        config, step, gradientScale, {},
+        [this](const auto& tensors, const AdamWStep& adam) { m_math.undoAdamW(tensors, adam); },
         [this](const auto& tensors, const SgdStep& sgd) { m_math.undoSgd(tensors, sgd); });
     if (step > 1) return;
     // Before the first step there was nothing: no trace of rounding is left.
@@ -389,8 +414,8 @@ void ParameterSet::keepPredicted(int number, const OptimizerConfig& config, int 
             throw std::logic_error("stage " + std::to_string(m_stage) + ": step " + std::to_string(step) +
                                    " left no direction to predict from; predict before the first step already");
         for (Parameter& p : m_parameters) {
-            p.moment1 = m_allocator.take(p.value.size(),
-                                         {MemoryCategory::Optimizer, static_cast<std::uint16_t>(m_stage), -1});
+            p.moment1 =
+                m_allocator.take(p.value.size(), {MemoryCategory::Optimizer, static_cast<std::uint16_t>(m_stage), -1});
             m_allocator.memory().clear(p.moment1.data(), p.moment1.size() * sizeof(float));
         }
     }
@@ -402,8 +427,8 @@ void ParameterSet::keepPredicted(int number, const OptimizerConfig& config, int 
         if (reach == 0)
             m_allocator.memory().copy(stored[i].data(), current(p).data(), stored[i].size() * sizeof(float));
         else
-            m_math.predict(p.value.size(), p.value.data(), p.moment1.data(), p.moment2.data(), static_cast<float>(reach),
-                           adam, elementsIn(stored[i]));
+            m_math.predict(p.value.size(), p.value.data(), p.moment1.data(), p.moment2.data(),
+                           static_cast<float>(reach), adam, elementsIn(stored[i]));
     }
 }
 
@@ -415,7 +440,8 @@ std::vector<ParameterView> ParameterSet::views()
     if (!memory.isHost()) m_mirrors.resize(m_parameters.size());
     for (std::size_t i = 0; i < m_parameters.size(); ++i) {
         Parameter& p = m_parameters[i];
-        const std::span<float> gradient = m_shared && m_shared->gradients() == nullptr ? std::span<float>() : p.gradient.span();
+        const std::span<float> gradient =
+            m_shared && m_shared->gradients() == nullptr ? std::span<float>() : p.gradient.span();
         if (memory.isHost()) {
             views.push_back({p.name, p.shape, p.value.span(), gradient});
             continue;
@@ -446,8 +472,7 @@ void ParameterSet::written()
 std::size_t ParameterSet::gradientCount() const
 {
     std::size_t count = 0;
-    for (const Parameter& parameter : m_parameters)
-        count += parameter.gradient.size();
+    for (const Parameter& parameter : m_parameters) count += parameter.gradient.size();
     return count;
 }
 

@@ -1,5 +1,6 @@
-// The parameters of a stage: values, gradient accumulators and optimizer state, each tensor in blocks of its own or, where ranks share
-// the stage's state, in flat vectors (engine/device/shared_state.h); and the stored versions of the values, by number.
+// The parameters of a stage: values, gradient accumulators and optimizer state, each tensor in blocks of its own or,
+// where ranks share the stage's state, in flat vectors (engine/device/shared_state.h); and the stored versions of the
+// values, by number.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +28,23 @@ struct Parameter {
     Buffer moment2;     // AdamW: mean of squares
     Buffer elements;    // the values as the layers compute with them, where that is not fp32
     ConstElements used; // what the layers compute with: value, elements or a stored version
-    // In a flat vector value and gradient are views of it, empty while their weights are released, no gradients are there or, of value, only a
-    // part of the fp32 weights is this rank's.
+    // In a flat vector value and gradient are views of it, empty while their weights are released, no gradients are
+    // there or, of value, only a part of the fp32 weights is this rank's.
     std::int64_t offset = 0;
     std::int64_t count = 0;
 };
 
 // Normal deviates of a seed and a name: element i is a pure function of (seed, name, i), exact integer arithmetic until
 // one scaling, so that every machine draws the same weights. The sum of eight uniform 16-bit numbers, cut at ±4.9 σ.
-void fillNormal(std::uint64_t seed, std::string_view name, float deviation, std::span<float> out, std::size_t first = 0); // elements from `first` on
+// elements from `first` on
+void fillNormal(std::uint64_t seed, std::string_view name, float deviation, std::span<float> out,
+                std::size_t first = 0);
 
 class ParameterSet {
 public:
     // share: of a stage whose state ranks share; null: all of it is this rank's. Versions are for whole stages.
-    ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator, LayerMath& math, const StageShare* share = nullptr);
+    ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator, LayerMath& math,
+                 const StageShare* share = nullptr);
 
     // References stay valid. Gradients and optimizer state start at zero.
     Parameter& addNormal(std::string name, std::vector<int> shape, float deviation);
@@ -71,10 +75,11 @@ public:
     void keepVersion(int version);
     void useVersion(int version); // −1: the current values
     void dropVersion(int version);
-    // w − rate · updates · d with the learning rate and the direction d of step `step` (0: none yet, the current values):
+    // w − rate · updates · d with the learning rate and the direction d of step `step` (0: none yet, the current
+    // values):
     //   AdamW m̂ / (√v̂ + ε), without the weight decay; Sgd its velocity; Sgd without momentum gradient and decay
-    // (PipeOptim, arXiv 2312.00839). Sgd without momentum has nothing that outlives its gradients: the first call, which
-    // must come before the first step, takes buffers (tag Optimizer) that hold d from then on.
+    // (PipeOptim, arXiv 2312.00839). Sgd without momentum has nothing that outlives its gradients: the first call,
+    // which must come before the first step, takes buffers (tag Optimizer) that hold d from then on.
     void keepPredicted(int version, const OptimizerConfig& config, int step, double updates);
 
 private:
@@ -83,13 +88,17 @@ private:
     void checkOptimizer(const OptimizerConfig& config) const;
     void start(Parameter& parameter, std::span<const float> values);
     void narrow(Parameter& parameter); // its elements follow its value
-    const Buffer& current(const Parameter& parameter) const { return parameter.elements ? parameter.elements : parameter.value; }
+    const Buffer& current(const Parameter& parameter) const
+    {
+        return parameter.elements ? parameter.elements : parameter.value;
+    }
     struct Range {
         std::int64_t begin = 0;
         std::int64_t end = std::numeric_limits<std::int64_t>::max();
     };
     template <typename Adam, typename Sgd>
-    void onTensors(const OptimizerConfig& config, int step, float gradientScale, const Range& range, Adam&& adam, Sgd&& sgd);
+    void onTensors(const OptimizerConfig& config, int step, float gradientScale, const Range& range, Adam&& adam,
+                   Sgd&& sgd);
     void stepIn(const OptimizerConfig& config, int step, float gradientScale, const Range& range);
     void addShared(Parameter& parameter, const std::function<void(std::span<float> part, std::size_t first)>& fill);
     void showWeights(Parameter& parameter); // as they are there

@@ -12,7 +12,8 @@ void PartTimer::start(DeviceClock* clock, bool cpu, std::size_t parts)
     m_on = true;
     m_samples.assign(parts, {});
     for (Part& part : m_samples)
-        for (const OpKind kind : {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad}) part.kinds[static_cast<std::size_t>(kind)].reserve(mostSamples);
+        for (const OpKind kind : {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad})
+            part.kinds[static_cast<std::size_t>(kind)].reserve(mostSamples);
     m_settled.assign(parts, {});
 }
 
@@ -28,7 +29,8 @@ void PartTimer::settle()
         for (std::size_t kind = 0; kind < allKinds().size(); ++kind) {
             auto& settled = m_settled[part][kind];
             for (const auto& [from, to] : m_samples[part].kinds[kind])
-                if (settled.size() < 4 * mostSamples) settled.push_back(m_clock ? m_clock->timeOf(to) - m_clock->timeOf(from) : to - from);
+                if (settled.size() < 4 * mostSamples)
+                    settled.push_back(m_clock ? m_clock->timeOf(to) - m_clock->timeOf(from) : to - from);
             m_samples[part].kinds[kind].clear();
         }
 }

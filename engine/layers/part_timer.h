@@ -1,5 +1,6 @@
-// PartTimer: how long the parts of a stage (embedding, blocks, head) take within its ops, while requested. One reading of the
-// clock per part, no span: on the clock that the run's ops are timed by. On the rank's thread but for what says otherwise.
+// PartTimer: how long the parts of a stage (embedding, blocks, head) take within its ops, while requested. One reading
+// of the clock per part, no span: on the clock that the run's ops are timed by. On the rank's thread but for what says
+// otherwise.
 #pragma once
 
 #include <array>

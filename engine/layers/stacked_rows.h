@@ -1,5 +1,6 @@
-// The rows of several parts in one matrix, for the weight gradient over several microbatches. Of a single part the matrix
-// is the part's own buffer; otherwise it is workspace that the rows are copied to, each part's freed as soon as it is there.
+// The rows of several parts in one matrix, for the weight gradient over several microbatches. Of a single part the
+// matrix is the part's own buffer; otherwise it is workspace that the rows are copied to, each part's freed as soon as
+// it is there.
 #pragma once
 
 #include <span>
@@ -14,8 +15,7 @@ class RowStacker {
 public:
     RowStacker(const StageContext& context, std::span<const Pending<Saved>> parts) : m_context(context), m_parts(parts)
     {
-        for (const Pending<Saved>& part : parts)
-            m_rows += part.shape.rows();
+        for (const Pending<Saved>& part : parts) m_rows += part.shape.rows();
     }
     int rows() const { return m_rows; }
 

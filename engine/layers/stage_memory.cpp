@@ -22,8 +22,10 @@ AttentionMemory attentionOf(const ModelConfig& model, int microbatchSize, const 
         const cpu::AttentionShape shape{microbatchSize, model.sequence, model.hidden, model.heads};
         if (layout.elementBytes < floatBytes)
             return {floatBytes * static_cast<Bytes>(cpu::narrow::probabilityFloats(shape)),
-                    floatBytes * static_cast<Bytes>(std::max(cpu::narrow::forwardWorkspace(shape), cpu::narrow::backwardWorkspace(shape)))};
-        return {floatBytes * static_cast<Bytes>(cpu::probabilityCount(shape)), floatBytes * static_cast<Bytes>(cpu::attentionWorkspace(shape))};
+                    floatBytes * static_cast<Bytes>(std::max(cpu::narrow::forwardWorkspace(shape),
+                                                             cpu::narrow::backwardWorkspace(shape)))};
+        return {floatBytes * static_cast<Bytes>(cpu::probabilityCount(shape)),
+                floatBytes * static_cast<Bytes>(cpu::attentionWorkspace(shape))};
     }
     if (model.sequence >= layout.streamFrom(layout.elementBytes, model.hidden / model.heads)) {
         const Bytes rows = floatBytes * microbatchSize * model.sequence * model.heads;
@@ -35,15 +37,19 @@ AttentionMemory attentionOf(const ModelConfig& model, int microbatchSize, const 
     return {microbatchSize * sample, sample};
 }
 
-// On a CPU a product's results wait in fp32 before they are rounded to bf16: while the activation is there (the last product of a block's
-// forward) or beside stream and norm. A head without blocks has its norm beside the stream.
+// On a CPU a product's results wait in fp32 before they are rounded to bf16: while the activation is there (the last
+// product of a block's forward) or beside stream and norm. A head without blocks has its norm beside the stream.
 Bytes narrowWorkspace(const ModelConfig& model, const StageSlice& slice, int rows, Bytes stream, Bytes attention)
 {
-    const auto product = [&](int columns) { return floatBytes * static_cast<Bytes>(cpu::narrow::productWorkspace(rows, columns)); };
+    const auto product = [&](int columns) {
+        return floatBytes * static_cast<Bytes>(cpu::narrow::productWorkspace(rows, columns));
+    };
     Bytes workspace = stream;
     if (slice.layerCount > 0)
-        workspace = std::max(5 * stream + product(model.hidden), 2 * stream + std::max(attention, product(4 * model.hidden)));
-    if (slice.last) workspace = std::max({workspace, 2 * stream + product(model.vocabulary), stream + product(model.hidden)});
+        workspace =
+            std::max(5 * stream + product(model.hidden), 2 * stream + std::max(attention, product(4 * model.hidden)));
+    if (slice.last)
+        workspace = std::max({workspace, 2 * stream + product(model.vocabulary), stream + product(model.hidden)});
     return workspace;
 }
 
@@ -75,7 +81,8 @@ StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int
     Bytes weights = layers * (12 * hidden * hidden + 13 * hidden);
     Bytes afterForward = layers * (10 * stream + 2 * floatBytes * rows + attention.kept);
     Bytes afterInput = layers * (16 * stream + floatBytes * 13 * hidden);
-    // The stream itself and the widest temporary of a layer; a device also has the norm next to the activation that it computes at once.
+    // The stream itself and the widest temporary of a layer; a device also has the norm next to the activation that it
+    // computes at once.
     Bytes workspace = stream;
     if (!layout.onDevice() && element < floatBytes)
         workspace = narrowWorkspace(model, slice, static_cast<int>(rows), stream, attention.workspace);
@@ -95,8 +102,7 @@ StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int
         if (layout.onDevice()) workspace += lossSlots;
     }
 
-    const Bytes states = optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1
-                                                                                              : 0;
+    const Bytes states = optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1 : 0;
     StageMemory memory;
     memory.activation = afterForward;
     memory.freedAtInput = afterForward - afterInput;

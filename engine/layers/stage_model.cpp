@@ -13,30 +13,29 @@ using Awaits = KeptPart::Awaits;
 
 namespace {
 
-bool isWhole(const Part& part)
-{
-    return part.slice < 0 && part.half == 0;
-}
+bool isWhole(const Part& part) { return part.slice < 0 && part.half == 0; }
 
 } // namespace
 
 Result<void> checkElements(const ModelConfig& model, int elementBytes)
 {
     if (elementBytes != 2 || (model.hidden % 2 == 0 && model.vocabulary % 2 == 0)) return {};
-    return fail(ErrorCode::Usage, "hidden " + std::to_string(model.hidden) + " and vocabulary " + std::to_string(model.vocabulary) + " must be even in bf16",
+    return fail(ErrorCode::Usage,
+                "hidden " + std::to_string(model.hidden) + " and vocabulary " + std::to_string(model.vocabulary) +
+                    " must be even in bf16",
                 "use even ones, or --precision fp32");
 }
 
 LayerStage::LayerStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-                       const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math, const StageShare* share)
+                       const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math,
+                       const StageShare* share)
     : m_math(std::move(math)), m_context{model, microbatchSize, slice.stage, allocator, *m_math}, m_slice(slice),
       m_parameters(slice.stage, seed, optimizer, allocator, *m_math, share),
       m_recomputed{0, static_cast<std::size_t>(slice.layerCount), slice.last}
 {
     if (slice.first) m_embedding.emplace(m_context, m_parameters);
     m_blocks.reserve(static_cast<std::size_t>(slice.layerCount));
-    for (int i = 0; i < slice.layerCount; ++i)
-        m_blocks.emplace_back(m_context, slice.firstLayer + i, m_parameters);
+    for (int i = 0; i < slice.layerCount; ++i) m_blocks.emplace_back(m_context, slice.firstLayer + i, m_parameters);
     if (slice.last) m_head.emplace(m_context, m_parameters);
 }
 
@@ -53,7 +52,8 @@ PartShape LayerStage::shapeOf(const Part& part) const
     PartShape shape{part.microbatch, m_context.batch, m_context.model.sequence};
     if (part.slice >= 0) {
         if (part.slice >= sliceCount())
-            throw std::invalid_argument(nameOf(part) + ": the sequence has " + std::to_string(sliceCount()) + " slices");
+            throw std::invalid_argument(nameOf(part) + ": the sequence has " + std::to_string(sliceCount()) +
+                                        " slices");
         const auto index = static_cast<std::ptrdiff_t>(part.slice);
         shape.tokens = m_sliceLengths[static_cast<std::size_t>(index)];
         for (auto length = m_sliceLengths.begin(); length != m_sliceLengths.begin() + index; ++length)
@@ -73,7 +73,8 @@ PartShape LayerStage::shapeOf(const Part& part) const
 void LayerStage::setSlices(std::span<const int> lengths)
 {
     if (!m_kept.empty())
-        throw std::logic_error("stage " + std::to_string(m_slice.stage) + ": slices change while microbatches are kept");
+        throw std::logic_error("stage " + std::to_string(m_slice.stage) +
+                               ": slices change while microbatches are kept");
     int sum = 0;
     for (const int length : lengths) {
         if (length < 1)
@@ -156,8 +157,9 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
     checkForwardOrder(part);
     const std::size_t size = m_context.stream(now.shape);
     if (!m_embedding && input.size() != m_math->words(size))
-        throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": input of " + std::to_string(input.size()) +
-                                    " floats, " + std::to_string(m_math->words(size)) + " needed");
+        throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": input of " +
+                                    std::to_string(input.size()) + " floats, " + std::to_string(m_math->words(size)) +
+                                    " needed");
     now.dropped = dropped;
     now.dropped.first = std::max(dropped.first, m_from); // what lies below the cut is not recomputed either
     now.awaits = now.dropped.any() ? Awaits::Recompute : Awaits::InputGrad;
@@ -187,7 +189,8 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
         m_timer.lap(OpKind::Forward, 1 + i);
     }
     if (m_head) {
-        if (dropped.head && now.dropped.first >= m_blocks.size() && !(m_blocks.empty() && embeddingLearns())) keepInput();
+        if (dropped.head && now.dropped.first >= m_blocks.size() && !(m_blocks.empty() && embeddingLearns()))
+            keepInput();
         Embedding::check(targets, now.shape, m_context.model.vocabulary, "targets");
         Buffer staged;
         const std::uint8_t* bytes = targets.data();
@@ -260,7 +263,8 @@ KeptPart& LayerStage::kept(const Part& part, Awaits awaits)
     if (found != m_kept.end() && found->second.awaits == awaits) return found->second;
     const bool dropped = found != m_kept.end() && found->second.awaits == Awaits::Recompute;
     switch (awaits) {
-    case Awaits::Recompute: throw std::logic_error(nameOf(part) + ": recomputation without a forward that dropped layers");
+    case Awaits::Recompute:
+        throw std::logic_error(nameOf(part) + ": recomputation without a forward that dropped layers");
     case Awaits::InputGrad:
         throw std::logic_error(nameOf(part) + (dropped ? ": input gradient before its recomputation"
                                                        : ": input gradient without a forward"));
@@ -275,8 +279,9 @@ Buffer LayerStage::inputGrad(const Part& part, Buffer outputGrad)
     const int microbatch = part.microbatch;
     const std::size_t size = m_context.stream(shapeOf(part));
     if (!m_head && outputGrad.size() != m_math->words(size))
-        throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": output gradient of " + std::to_string(outputGrad.size()) +
-                                    " floats, " + std::to_string(m_math->words(size)) + " needed");
+        throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": output gradient of " +
+                                    std::to_string(outputGrad.size()) + " floats, " +
+                                    std::to_string(m_math->words(size)) + " needed");
     const auto chain = part.slice < 0 ? m_chains.end() : m_chains.find({microbatch, part.half});
     if (chain != m_chains.end()) {
         if (chain->second.forwarded < sliceCount())
@@ -311,14 +316,12 @@ Buffer LayerStage::inputGrad(const Part& part, Buffer outputGrad)
     return grad;
 }
 
-void LayerStage::weightGrad(const Part& part)
-{
-    weightGradOver({&part, 1});
-}
+void LayerStage::weightGrad(const Part& part) { weightGradOver({&part, 1}); }
 
 std::vector<Part> LayerStage::keptParts(std::span<const Part> parts)
 {
-    if (parts.empty()) throw std::logic_error("stage " + std::to_string(m_slice.stage) + ": weight gradient over no part");
+    if (parts.empty())
+        throw std::logic_error("stage " + std::to_string(m_slice.stage) + ": weight gradient over no part");
     std::vector<Part> there;
     for (const Part& part : parts) {
         const Part first(part.microbatch, part.slice, 1);
@@ -346,31 +349,26 @@ void LayerStage::weightGradOver(std::span<const Part> parts)
     m_parameters.needGradients();
     std::vector<KeptPart*> now;
     now.reserve(there.size());
-    for (const Part& part : there)
-        now.push_back(&m_kept.at(part));
+    for (const Part& part : there) now.push_back(&m_kept.at(part));
     m_timer.begin(there.size() == 1 && isWhole(there.front()));
     if (m_head) {
         std::vector<Pending<Head::Saved>> pending;
         pending.reserve(now.size());
-        for (KeptPart* part : now)
-            pending.push_back({part->shape, &part->head});
+        for (KeptPart* part : now) pending.push_back({part->shape, &part->head});
         m_head->weightGrad(pending, m_lossScale);
         m_timer.lap(OpKind::WeightGrad, 1 + m_blocks.size());
     }
     std::vector<Pending<Block::Saved>> pending(now.size());
     for (std::size_t i = m_blocks.size(); i-- > m_from;) {
-        for (std::size_t k = 0; k < now.size(); ++k)
-            pending[k] = {now[k]->shape, &now[k]->blocks[i]};
+        for (std::size_t k = 0; k < now.size(); ++k) pending[k] = {now[k]->shape, &now[k]->blocks[i]};
         m_blocks[i].weightGrad(pending);
         m_timer.lap(OpKind::WeightGrad, 1 + i);
     }
     if (embeddingLearns()) {
-        for (KeptPart* part : now)
-            m_embedding->weightGrad(part->embedding, part->shape);
+        for (KeptPart* part : now) m_embedding->weightGrad(part->embedding, part->shape);
         m_timer.lap(OpKind::WeightGrad, 0);
     }
-    for (const Part& part : there)
-        m_kept.erase(part);
+    for (const Part& part : there) m_kept.erase(part);
 }
 
 void LayerStage::timeParts(bool on, bool cpu)
@@ -430,16 +428,14 @@ void LayerStage::keepPredicted(int version, const OptimizerConfig& config, int s
 double LayerStage::loss(const Part& part) const
 {
     const auto found = m_losses.find(part);
-    if (found == m_losses.end())
-        throw std::logic_error(nameOf(part) + ": no loss without a forward on the last stage");
+    if (found == m_losses.end()) throw std::logic_error(nameOf(part) + ": no loss without a forward on the last stage");
     return m_math->loss(found->second);
 }
 
 void LayerStage::sumGradients(std::span<const Buffer> copies)
 {
     std::vector<const float*> from;
-    for (const Buffer& copy : copies)
-        from.push_back(copy.data());
+    for (const Buffer& copy : copies) from.push_back(copy.data());
     m_parameters.sumGradients(from);
 }
 

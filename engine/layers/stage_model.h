@@ -17,15 +17,16 @@ namespace stagewright::layers {
 // Rows of two-byte elements that end within a float can't be cut, stacked or sent. Usage: an odd width.
 Result<void> checkElements(const ModelConfig& model, int elementBytes);
 
-// Calls out of order throw std::logic_error, wrong sizes and unknown parts std::invalid_argument; both before anything is
-// changed. A backward computes with the version of the weights in use when it is called: what a forward keeps (normalised
-// rows, projections, pre-activations without their bias) was made with the version in use then, so a caller that wants the
-// exact gradient of a stored version uses it for F, I and W alike.
+// Calls out of order throw std::logic_error, wrong sizes and unknown parts std::invalid_argument; both before anything
+// is changed. A backward computes with the version of the weights in use when it is called: what a forward keeps
+// (normalised rows, projections, pre-activations without their bias) was made with the version in use then, so a caller
+// that wants the exact gradient of a stored version uses it for F, I and W alike.
 class LayerStage final : public StageModel {
 public:
     // Throws std::bad_alloc where the weights do not fit. The arithmetic works in the allocator's memory.
     LayerStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-               const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math, const StageShare* share = nullptr);
+               const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math,
+               const StageShare* share = nullptr);
 
     const StageSlice& slice() const override { return m_slice; }
     Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
@@ -52,8 +53,12 @@ public:
     std::vector<ParameterView> parameters() override { return m_parameters.views(); }
     void parametersWritten() override { m_parameters.written(); }
     SharedState* shared() override { return m_parameters.shared(); }
-    double gradientSquareSumOn(std::int64_t begin, std::int64_t end) const override { return m_parameters.gradientSquareSumOn(begin, end); }
-    void optimizerStepOn(const OptimizerConfig& config, int step, float gradientScale, std::int64_t begin, std::int64_t end) override
+    double gradientSquareSumOn(std::int64_t begin, std::int64_t end) const override
+    {
+        return m_parameters.gradientSquareSumOn(begin, end);
+    }
+    void optimizerStepOn(const OptimizerConfig& config, int step, float gradientScale, std::int64_t begin,
+                         std::int64_t end) override
     {
         m_parameters.stepOn(config, step, gradientScale, begin, end);
     }

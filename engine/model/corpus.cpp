@@ -19,14 +19,15 @@ constexpr std::size_t mostBytes = std::size_t{256} << 20;
 Result<std::shared_ptr<const Corpus>> Corpus::fromFile(const std::string& path)
 {
     std::ifstream file(path, std::ios::binary);
-    if (!file)
-        return fail(ErrorCode::Unreadable, path + ": " + std::strerror(errno), "give the path of a text file");
+    if (!file) return fail(ErrorCode::Unreadable, path + ": " + std::strerror(errno), "give the path of a text file");
     std::vector<std::uint8_t> bytes;
     std::vector<char> chunk(std::size_t{1} << 16);
     do {
         file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())); // a folder opens, but fails here
         if (bytes.size() + static_cast<std::size_t>(file.gcount()) > mostBytes)
-            return fail(ErrorCode::Unreadable, path + ": more than " + std::to_string(mostBytes >> 20) + " MiB of training text", "give a shorter text; it is held in memory");
+            return fail(ErrorCode::Unreadable,
+                        path + ": more than " + std::to_string(mostBytes >> 20) + " MiB of training text",
+                        "give a shorter text; it is held in memory");
         bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + file.gcount());
     } while (file);
     if (file.bad()) return fail(ErrorCode::Unreadable, path + ": reading failed", "give the path of a text file");
@@ -55,8 +56,8 @@ std::shared_ptr<const Corpus> Corpus::fromBytes(std::vector<std::uint8_t> bytes,
     return corpus;
 }
 
-void Corpus::sample(std::uint64_t seed, int step, std::int64_t first, int batch, int tokens, std::span<std::uint8_t> tokensOut,
-                    std::span<std::uint8_t> targetsOut) const
+void Corpus::sample(std::uint64_t seed, int step, std::int64_t first, int batch, int tokens,
+                    std::span<std::uint8_t> tokensOut, std::span<std::uint8_t> targetsOut) const
 {
     assert(!m_bytes.empty());
     const auto length = static_cast<std::size_t>(tokens);

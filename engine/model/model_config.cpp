@@ -19,10 +19,8 @@ struct Key {
 };
 // Bounds keep every product of two of them, and the weights' bytes, within 64 bits.
 constexpr Key keys[] = {
-    {"layers", &ModelConfig::layers, 4096},
-    {"hidden", &ModelConfig::hidden, 65536},
-    {"heads", &ModelConfig::heads, 4096},
-    {"seq", &ModelConfig::sequence, 65536},
+    {"layers", &ModelConfig::layers, 4096},        {"hidden", &ModelConfig::hidden, 65536},
+    {"heads", &ModelConfig::heads, 4096},          {"seq", &ModelConfig::sequence, 65536},
     {"vocab", &ModelConfig::vocabulary, 65536, 2},
 };
 constexpr std::string_view example = "write for example layers=8,hidden=128,heads=4,seq=128";
@@ -37,10 +35,7 @@ double embeddingCost(const ModelConfig& model)
 {
     return model.hidden; // one addition an element
 }
-double headCost(const ModelConfig& model)
-{
-    return 2.0 * model.hidden * model.vocabulary;
-}
+double headCost(const ModelConfig& model) { return 2.0 * model.hidden * model.vocabulary; }
 
 std::vector<int> balancedLayers(const ModelConfig& model, int stages)
 {
@@ -49,8 +44,8 @@ std::vector<int> balancedLayers(const ModelConfig& model, int stages)
         return blockCost(model) * count + (stage == 0 ? embeddingCost(model) : 0.0) +
                (stage == stages - 1 ? headCost(model) : 0.0);
     };
-    // best[s][n]: stages 0 … s hold n layers, at least one each; least largest cost, then least sum of squares, which is
-    // the most even of them; the earliest stages take more where that is equal too.
+    // best[s][n]: stages 0 … s hold n layers, at least one each; least largest cost, then least sum of squares, which
+    // is the most even of them; the earliest stages take more where that is equal too.
     struct Best {
         double largest = std::numeric_limits<double>::infinity();
         double squares = std::numeric_limits<double>::infinity();
@@ -71,7 +66,8 @@ std::vector<int> balancedLayers(const ModelConfig& model, int stages)
                 const double mine = cost(stage, count);
                 Best candidate{mine, mine * mine, count};
                 if (stage > 0) {
-                    const Best& before = best[static_cast<std::size_t>(stage) - 1][static_cast<std::size_t>(total - count)];
+                    const Best& before =
+                        best[static_cast<std::size_t>(stage) - 1][static_cast<std::size_t>(total - count)];
                     candidate.largest = std::max(candidate.largest, before.largest);
                     candidate.squares += before.squares;
                 }
@@ -102,8 +98,8 @@ Result<void> checkModelConfig(const ModelConfig& model)
     }
     if (model.hidden % model.heads != 0)
         return fail(ErrorCode::Usage,
-                    "model: hidden=" + std::to_string(model.hidden) + " is not a multiple of heads=" +
-                        std::to_string(model.heads),
+                    "model: hidden=" + std::to_string(model.hidden) +
+                        " is not a multiple of heads=" + std::to_string(model.heads),
                     "choose heads that divide hidden");
     return {};
 }
@@ -134,7 +130,8 @@ Result<ModelConfig> parseModelConfig(const std::string& text, ModelConfig defaul
                         "model: " + std::string(name) + "='" + std::string(*value) + "' is not a whole number",
                         "use a value from 1 to " + std::to_string(key->most));
         if (key->field == &ModelConfig::vocabulary && number < ModelConfig().vocabulary)
-            return fail(ErrorCode::Usage, "model: vocab=" + std::to_string(number) + ", but tokens are bytes", "use a value from 256 on");
+            return fail(ErrorCode::Usage, "model: vocab=" + std::to_string(number) + ", but tokens are bytes",
+                        "use a value from 256 on");
         model.*key->field = number;
     }
     if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(usable.error());
@@ -173,8 +170,7 @@ Result<std::vector<StageSlice>> sliceModel(const ModelConfig& model, int stages,
         const int count = counts[static_cast<std::size_t>(stage)];
         StageSlice slice{stage, static_cast<int>(total), count, stage == 0, stage == stages - 1};
         if (count < 0 || (count == 0 && !slice.first && !slice.last))
-            return fail(ErrorCode::Usage,
-                        "stage " + std::to_string(stage) + ": " + std::to_string(count) + " layers",
+            return fail(ErrorCode::Usage, "stage " + std::to_string(stage) + ": " + std::to_string(count) + " layers",
                         "give every stage a layer; the first and the last may have none");
         total += count;
         if (total > model.layers) break;
@@ -182,8 +178,7 @@ Result<std::vector<StageSlice>> sliceModel(const ModelConfig& model, int stages,
     }
     if (total != model.layers) {
         total = 0;
-        for (const int count : counts)
-            total += count;
+        for (const int count : counts) total += count;
         return fail(ErrorCode::Usage,
                     "the stages' layers sum to " + std::to_string(total) + "; the model has " +
                         std::to_string(model.layers),

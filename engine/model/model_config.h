@@ -22,7 +22,8 @@ struct ModelConfig {
 // Usage error where a value is out of range or heads do not divide hidden.
 Result<void> checkModelConfig(const ModelConfig& model);
 
-// "layers=8,hidden=256,heads=4,seq=128", and vocab=256 … 65536; unknown or unusable values are Usage errors naming the key and the remedy.
+// "layers=8,hidden=256,heads=4,seq=128", and vocab=256 … 65536; unknown or unusable values are Usage errors naming the
+// key and the remedy.
 Result<ModelConfig> parseModelConfig(const std::string& text, ModelConfig defaults = {});
 std::string toText(const ModelConfig& model); // the vocabulary where it is not 256
 
@@ -38,7 +39,9 @@ struct StageSlice {
 
 // Layers over stages, balanced by cost (the embedding and the head weigh as their FLOPs say), or as `stageLayers` says.
 // Fails (Usage) where there are fewer layers than needed or stageLayers does not sum to the model's layers.
-Result<std::vector<StageSlice>> sliceModel(const ModelConfig& model, int stages, const std::vector<int>& stageLayers = {});
-Result<std::vector<int>> layersOfStages(const ModelConfig& model, int stages, const std::vector<int>& stageLayers = {}); // of each slice
+Result<std::vector<StageSlice>> sliceModel(const ModelConfig& model, int stages,
+                                           const std::vector<int>& stageLayers = {});
+// of each slice
+Result<std::vector<int>> layersOfStages(const ModelConfig& model, int stages, const std::vector<int>& stageLayers = {});
 
 } // namespace stagewright

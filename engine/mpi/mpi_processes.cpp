@@ -17,7 +17,8 @@ namespace stagewright::mpi {
 namespace {
 
 constexpr const char* moduleFile = "libstagewright_mpi.so";
-constexpr const char* install = "install the package stagewright-mpi, or build where libopenmpi-dev is; Open MPI is in Debian: apt install openmpi-bin";
+constexpr const char* install = "install the package stagewright-mpi, or build where libopenmpi-dev is; Open MPI is in "
+                                "Debian: apt install openmpi-bin";
 
 std::vector<std::string> modulePlaces()
 {
@@ -26,7 +27,8 @@ std::vector<std::string> modulePlaces()
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
     if (error) return {};
     const std::filesystem::path folder = program.parent_path();
-    return {(folder / moduleFile).string(), (folder / STAGEWRIGHT_MPI_MODULE_FOLDER / moduleFile).lexically_normal().string()};
+    return {(folder / moduleFile).string(),
+            (folder / STAGEWRIGHT_MPI_MODULE_FOLDER / moduleFile).lexically_normal().string()};
 }
 
 Result<const StagewrightMpiTable*> loadModule()
@@ -38,16 +40,20 @@ Result<const StagewrightMpiTable*> loadModule()
         looked.append(looked.empty() ? " " : ", ").append(one);
         if (place.empty() && std::filesystem::exists(one, ignored)) place = one;
     }
-    if (place.empty()) return fail(ErrorCode::Unavailable, "ranks as processes need the MPI module; looked for" + looked, install);
+    if (place.empty())
+        return fail(ErrorCode::Unavailable, "ranks as processes need the MPI module; looked for" + looked, install);
     void* library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL); // Open MPI's own modules use its symbols
     if (!library) {
         const char* said = ::dlerror();
-        return fail(ErrorCode::Unavailable, fmt::format("the MPI module can't be loaded: {}", said ? said : "no reason given"), install);
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("the MPI module can't be loaded: {}", said ? said : "no reason given"), install);
     }
-    const auto function = reinterpret_cast<StagewrightMpiModuleFunction>(::dlsym(library, STAGEWRIGHT_MPI_MODULE_FUNCTION));
+    const auto function =
+        reinterpret_cast<StagewrightMpiModuleFunction>(::dlsym(library, STAGEWRIGHT_MPI_MODULE_FUNCTION));
     const StagewrightMpiTable* table = function ? function() : nullptr;
     if (!table || table->abi != STAGEWRIGHT_MPI_ABI || table->tableBytes != sizeof(StagewrightMpiTable))
-        return fail(ErrorCode::Unavailable, fmt::format("{} is not the MPI module of this program", place), "install program and module of the same version");
+        return fail(ErrorCode::Unavailable, fmt::format("{} is not the MPI module of this program", place),
+                    "install program and module of the same version");
     return table;
 }
 
@@ -64,7 +70,8 @@ public:
     Result<void> start()
     {
         if (m_table.start(&m_index, &m_count, &m_tagLimit) != 0)
-            return fail(ErrorCode::Failed, fmt::format("MPI can't start: {}", m_table.lastError()), "start the program by mpirun or srun --mpi=pmix");
+            return fail(ErrorCode::Failed, fmt::format("MPI can't start: {}", m_table.lastError()),
+                        "start the program by mpirun or srun --mpi=pmix");
         m_takesDeviceMemory = m_table.takesDeviceMemory() != 0;
         return {};
     }

@@ -1,4 +1,5 @@
-// Processes that mpirun or srun started, by libstagewright_mpi.so, which is loaded when it is needed: the program links no MPI.
+// Processes that mpirun or srun started, by libstagewright_mpi.so, which is loaded when it is needed: the program links
+// no MPI.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,8 @@
 
 namespace stagewright::mpi {
 
-// How many processes a launcher of MPI says that it started, this one among them; none: started by hand. MPI itself is not asked.
+// How many processes a launcher of MPI says that it started, this one among them; none: started by hand. MPI itself is
+// not asked.
 std::optional<int> launchedProcesses();
 
 // Unavailable where the module or MPI is missing, saying what to install; Failed where MPI can't start.

@@ -38,10 +38,7 @@ int failed(const char* why)
 
 constexpr std::uint64_t mostBytes = std::numeric_limits<int>::max();
 
-const char* lastError()
-{
-    return failure.c_str();
-}
+const char* lastError() { return failure.c_str(); }
 
 const char* library()
 {
@@ -71,25 +68,29 @@ int start(std::int32_t* index, std::int32_t* count, std::int32_t* tagLimit)
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &limit, &known);
     *index = rank;
     *count = size;
-    *tagLimit = known != 0 && *limit < std::numeric_limits<int>::max() ? *limit + 1 : known != 0 ? std::numeric_limits<int>::max()
-                                                                                                 : 32768;
+    *tagLimit = known != 0 && *limit < std::numeric_limits<int>::max() ? *limit + 1
+                : known != 0                                           ? std::numeric_limits<int>::max()
+                                                                       : 32768;
     return 0;
 }
 
-// Open MPI, MPICH and their kin have this function where they know of CUDA at all; it answers for the library that runs, not for the header that was there.
+// Open MPI, MPICH and their kin have this function where they know of CUDA at all; it answers for the library that
+// runs, not for the header that was there.
 std::int32_t takesDeviceMemory()
 {
     const auto ask = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
     return ask != nullptr && ask() == 1 ? 1 : 0;
 }
 
-int send(std::int32_t to, std::int32_t tag, const void* data, std::uint64_t bytes, std::int32_t met, StagewrightMpiRequest** request)
+int send(std::int32_t to, std::int32_t tag, const void* data, std::uint64_t bytes, std::int32_t met,
+         StagewrightMpiRequest** request)
 {
     if (bytes > mostBytes) return failed("a message of more than 2 GiB");
     auto* made = new StagewrightMpiRequest;
     const std::lock_guard lock(mutex);
     const auto begin = met != 0 ? MPI_Issend : MPI_Isend;
-    if (check(begin(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &made->request), met != 0 ? "MPI_Issend" : "MPI_Isend") != 0) {
+    if (check(begin(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &made->request),
+              met != 0 ? "MPI_Issend" : "MPI_Isend") != 0) {
         delete made;
         return -1;
     }
@@ -117,7 +118,8 @@ int receive(StagewrightMpiMessage* message, void* to, std::uint64_t bytes, Stage
 {
     auto* made = new StagewrightMpiRequest;
     const std::lock_guard lock(mutex);
-    const int status = check(MPI_Imrecv(to, static_cast<int>(bytes), MPI_BYTE, &message->message, &made->request), "MPI_Imrecv");
+    const int status =
+        check(MPI_Imrecv(to, static_cast<int>(bytes), MPI_BYTE, &message->message, &made->request), "MPI_Imrecv");
     delete message;
     if (status != 0) {
         delete made;
@@ -143,16 +145,21 @@ int close()
     return check(MPI_Finalize(), "MPI_Finalize");
 }
 
-void abort(std::int32_t exitCode)
-{
-    MPI_Abort(MPI_COMM_WORLD, exitCode);
-}
+void abort(std::int32_t exitCode) { MPI_Abort(MPI_COMM_WORLD, exitCode); }
 
-const StagewrightMpiTable table = {STAGEWRIGHT_MPI_ABI, sizeof(StagewrightMpiTable), lastError, library, start, takesDeviceMemory, send, arrived, receive, done, close, abort};
+const StagewrightMpiTable table = {STAGEWRIGHT_MPI_ABI,
+                                   sizeof(StagewrightMpiTable),
+                                   lastError,
+                                   library,
+                                   start,
+                                   takesDeviceMemory,
+                                   send,
+                                   arrived,
+                                   receive,
+                                   done,
+                                   close,
+                                   abort};
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const StagewrightMpiTable* stagewright_mpi_module()
-{
-    return &table;
-}
+extern "C" __attribute__((visibility("default"))) const StagewrightMpiTable* stagewright_mpi_module() { return &table; }

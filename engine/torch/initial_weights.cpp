@@ -8,7 +8,8 @@
 
 namespace stagewright {
 
-Result<void> writeInitialWeights(const ModelConfig& model, std::span<const StageSlice> slices, std::uint64_t seed, const std::string& path)
+Result<void> writeInitialWeights(const ModelConfig& model, std::span<const StageSlice> slices, std::uint64_t seed,
+                                 const std::string& path)
 {
     auto backend = makeBackend("cpu");
     if (!backend) return tl::unexpected(std::move(backend.error()));
@@ -22,7 +23,8 @@ Result<void> writeInitialWeights(const ModelConfig& model, std::span<const Stage
                 if (!stage) return tl::unexpected(std::move(stage.error()));
                 if (auto used = use(**stage); !used) return used;
             } catch (const std::bad_alloc&) {
-                return fail(ErrorCode::Failed, "stage " + std::to_string(slice.stage) + ": no memory for its weights", "use a smaller model or more stages");
+                return fail(ErrorCode::Failed, "stage " + std::to_string(slice.stage) + ": no memory for its weights",
+                            "use a smaller model or more stages");
             }
         }
         return {};

@@ -30,10 +30,7 @@ std::uint64_t countOf(const std::vector<int>& shape)
     return count;
 }
 
-std::string partOf(const std::string& path)
-{
-    return path + ".part";
-}
+std::string partOf(const std::string& path) { return path + ".part"; }
 
 } // namespace
 
@@ -74,18 +71,23 @@ SafetensorsWriter::~SafetensorsWriter()
 
 Result<void> SafetensorsWriter::append(std::span<const float> numbers)
 {
-    if (numbers.size() > m_missing) return fail(ErrorCode::Invalid, fmt::format("file {}: {} numbers more than its tensors have", m_path, numbers.size() - m_missing));
+    if (numbers.size() > m_missing)
+        return fail(ErrorCode::Invalid,
+                    fmt::format("file {}: {} numbers more than its tensors have", m_path, numbers.size() - m_missing));
     m_missing -= numbers.size();
     m_file.write(reinterpret_cast<const char*>(numbers.data()), static_cast<std::streamsize>(numbers.size_bytes()));
-    if (!m_file) return fail(ErrorCode::Failed, fmt::format("file {}: {}", m_path, std::strerror(errno)), "free some space");
+    if (!m_file)
+        return fail(ErrorCode::Failed, fmt::format("file {}: {}", m_path, std::strerror(errno)), "free some space");
     return {};
 }
 
 Result<void> SafetensorsWriter::finish()
 {
-    if (m_missing > 0) return fail(ErrorCode::Invalid, fmt::format("file {}: {} numbers are missing", m_path, m_missing));
+    if (m_missing > 0)
+        return fail(ErrorCode::Invalid, fmt::format("file {}: {} numbers are missing", m_path, m_missing));
     m_file.close();
-    if (!m_file) return fail(ErrorCode::Failed, fmt::format("file {}: {}", m_path, std::strerror(errno)), "free some space");
+    if (!m_file)
+        return fail(ErrorCode::Failed, fmt::format("file {}: {}", m_path, std::strerror(errno)), "free some space");
     std::error_code error;
     std::filesystem::rename(partOf(m_path), m_path, error);
     if (error) return fail(ErrorCode::Failed, fmt::format("file {}: {}", m_path, error.message()));
@@ -95,15 +97,20 @@ Result<void> SafetensorsWriter::finish()
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::string& path)
 {
-    const auto damaged = [&path](const std::string& what) { return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", path, what), "it is not a safetensors file of F32 tensors, or is damaged"); };
+    const auto damaged = [&path](const std::string& what) {
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", path, what),
+                    "it is not a safetensors file of F32 tensors, or is damaged");
+    };
     std::ifstream file(path, std::ios::binary | std::ios::ate);
     if (!file) return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", path, std::strerror(errno)));
     const std::streamoff end = file.tellg();
     const std::uint64_t size = end > 0 ? static_cast<std::uint64_t>(end) : 0;
     std::uint64_t length = 0;
     file.seekg(0);
-    if (size < sizeof(length) || !file.read(reinterpret_cast<char*>(&length), sizeof(length))) return damaged("it has no header");
-    if (length > longestHeader || length > size - sizeof(length)) return damaged(fmt::format("its header would have {} bytes, the file has {}", length, size));
+    if (size < sizeof(length) || !file.read(reinterpret_cast<char*>(&length), sizeof(length)))
+        return damaged("it has no header");
+    if (length > longestHeader || length > size - sizeof(length))
+        return damaged(fmt::format("its header would have {} bytes, the file has {}", length, size));
     std::string text(length, '\0');
     if (!file.read(text.data(), static_cast<std::streamsize>(length))) return damaged("its header is cut off");
     const Json header = readForeignJson<Json>(text);
@@ -121,14 +128,16 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& path)
             std::uint64_t count = 1;
             for (const Json& extent : entry.at("shape")) {
                 const auto n = extent.get<std::int64_t>();
-                if (n < 0 || n > 1 << 30 || (n > 0 && count > room / static_cast<std::uint64_t>(n))) return damaged(fmt::format("tensor {} is larger than the file", name));
+                if (n < 0 || n > 1 << 30 || (n > 0 && count > room / static_cast<std::uint64_t>(n)))
+                    return damaged(fmt::format("tensor {} is larger than the file", name));
                 count *= static_cast<std::uint64_t>(n);
                 tensor.shape.push_back(static_cast<int>(n));
             }
             const auto first = entry.at("data_offsets").at(0).get<std::uint64_t>();
             const auto last = entry.at("data_offsets").at(1).get<std::uint64_t>();
             if (first > last || last > room || last - first != count * sizeof(float))
-                return damaged(fmt::format("tensor {} has bytes {} to {} of {}, and its shape needs {}", name, first, last, room, count * sizeof(float)));
+                return damaged(fmt::format("tensor {} has bytes {} to {} of {}, and its shape needs {}", name, first,
+                                           last, room, count * sizeof(float)));
             out.m_tensors.push_back(std::move(tensor));
             out.m_begins.push_back(sizeof(length) + length + first);
         }
@@ -137,7 +146,8 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& path)
     }
     std::vector<std::size_t> order(out.m_tensors.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return out.m_begins[a] < out.m_begins[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return out.m_begins[a] < out.m_begins[b]; });
     SafetensorsFile sorted;
     sorted.m_path = path;
     for (const std::size_t i : order) {
@@ -149,12 +159,15 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& path)
 
 Result<std::vector<float>> SafetensorsFile::read(const std::string& name) const
 {
-    const auto found = std::find_if(m_tensors.begin(), m_tensors.end(), [&](const TensorShape& tensor) { return tensor.name == name; });
-    if (found == m_tensors.end()) return fail(ErrorCode::Usage, fmt::format("file {}: it has no tensor {}", m_path, name));
+    const auto found = std::find_if(m_tensors.begin(), m_tensors.end(),
+                                    [&](const TensorShape& tensor) { return tensor.name == name; });
+    if (found == m_tensors.end())
+        return fail(ErrorCode::Usage, fmt::format("file {}: it has no tensor {}", m_path, name));
     std::vector<float> numbers(countOf(found->shape));
     std::ifstream file(m_path, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(m_begins[static_cast<std::size_t>(found - m_tensors.begin())]));
-    if (!file.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(numbers.size() * sizeof(float))))
+    if (!file.read(reinterpret_cast<char*>(numbers.data()),
+                   static_cast<std::streamsize>(numbers.size() * sizeof(float))))
         return fail(ErrorCode::Unreadable, fmt::format("file {}: it ends within {}", m_path, name), "write it again");
     return numbers;
 }

@@ -1,5 +1,5 @@
-// Tensors in a safetensors file: eight bytes with the length of a JSON header, the header, then the numbers, little endian. Only
-// F32 is written and read. https://github.com/huggingface/safetensors
+// Tensors in a safetensors file: eight bytes with the length of a JSON header, the header, then the numbers, little
+// endian. Only F32 is written and read. https://github.com/huggingface/safetensors
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ private:
 
 class SafetensorsFile {
 public:
-    // Unreadable, naming the file and what is wrong, where it is missing or damaged: offsets outside of it, shapes of another size.
+    // Unreadable, naming the file and what is wrong, where it is missing or damaged: offsets outside of it, shapes of
+    // another size.
     static Result<SafetensorsFile> open(const std::string& path);
 
     const std::vector<TensorShape>& tensors() const { return m_tensors; } // in the order of their numbers

@@ -27,7 +27,8 @@ std::optional<TorchEvent> parseTorchEvent(std::string_view line)
     };
     const auto number = [&object](const char* key) {
         const auto found = object.find(key);
-        return found != object.end() && found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
+        return found != object.end() && found->is_number() ? found->get<double>()
+                                                           : std::numeric_limits<double>::quiet_NaN();
     };
     const auto whole = [&object](const char* key) {
         const auto found = object.find(key);

@@ -11,12 +11,14 @@
 namespace stagewright {
 
 struct TorchEvent {
-    enum class Kind : std::uint8_t { Beat,   // a sign of life: step, where, ops
-                                     Ready,  // torch, python, device
-                                     Step,   // step, loss, stepTime: from the last stage's rank
-                                     Check,  // worst
-                                     Error,  // message, where, peer
-                                     Done }; // steps, trace
+    enum class Kind : std::uint8_t {
+        Beat,  // a sign of life: step, where, ops
+        Ready, // torch, python, device
+        Step,  // step, loss, stepTime: from the last stage's rank
+        Check, // worst
+        Error, // message, where, peer
+        Done
+    }; // steps, trace
     Kind kind = Kind::Beat;
     int rank = -1;
     int step = 0;         // 0-based, warm-up included; Done: how many were complete

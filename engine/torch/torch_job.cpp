@@ -24,7 +24,9 @@ Result<void> writeFile(const fs::path& path, std::string_view text)
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file.write(text.data(), static_cast<std::streamsize>(text.size()));
     file.close();
-    if (!file) return fail(ErrorCode::Failed, fmt::format("file {}: {}", path.string(), std::strerror(errno)), "choose another folder with --job");
+    if (!file)
+        return fail(ErrorCode::Failed, fmt::format("file {}: {}", path.string(), std::strerror(errno)),
+                    "choose another folder with --job");
     return {};
 }
 
@@ -53,30 +55,37 @@ Result<void> addOwnModel(const TorchJob& job, const fs::path& folder, Json& obje
     auto slices = sliceModel(training.model, job.schedule.stages, training.stageLayers);
     if (!slices) return tl::unexpected(std::move(slices.error()));
     Json parts = Json::array();
-    for (const StageSlice& slice : *slices) parts.push_back({{"first_layer", slice.firstLayer}, {"layers", slice.layerCount}});
+    for (const StageSlice& slice : *slices)
+        parts.push_back({{"first_layer", slice.firstLayer}, {"layers", slice.layerCount}});
     const ModelConfig& model = training.model;
-    object["model"] = {{"layers", model.layers}, {"hidden", model.hidden}, {"heads", model.heads}, {"sequence", model.sequence}, {"vocabulary", model.vocabulary}};
+    object["model"] = {{"layers", model.layers},
+                       {"hidden", model.hidden},
+                       {"heads", model.heads},
+                       {"sequence", model.sequence},
+                       {"vocabulary", model.vocabulary}};
     object["slices"] = std::move(parts);
     object["weights"] = "weights.safetensors";
     object["data"] = "data.bin";
-    if (auto written = writeInitialWeights(model, *slices, training.seed, (folder / "weights.safetensors").string()); !written) return written;
+    if (auto written = writeInitialWeights(model, *slices, training.seed, (folder / "weights.safetensors").string());
+        !written)
+        return written;
     return writeFile(folder / "data.bin", textOf(training.data->bytes()));
 }
 
 } // namespace
 
-std::string torchDriverText()
-{
-    return std::string(textOf(torchDriver()));
-}
+std::string torchDriverText() { return std::string(textOf(torchDriver())); }
 
 Result<std::pair<std::string, std::string>> parseModelFile(const std::string& text)
 {
     const std::size_t colon = text.rfind(':');
     if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
-        return fail(ErrorCode::Usage, fmt::format("--model-file {}: it is not FILE:FUNCTION", text), "write for example --model-file decoder.py:build");
+        return fail(ErrorCode::Usage, fmt::format("--model-file {}: it is not FILE:FUNCTION", text),
+                    "write for example --model-file decoder.py:build");
     std::string file = text.substr(0, colon);
-    if (!fs::is_regular_file(file)) return fail(ErrorCode::Usage, fmt::format("--model-file {}: there is no such file", file), "give the path of a Python file");
+    if (!fs::is_regular_file(file))
+        return fail(ErrorCode::Usage, fmt::format("--model-file {}: there is no such file", file),
+                    "give the path of a Python file");
     return std::pair(std::move(file), text.substr(colon + 1));
 }
 
@@ -101,8 +110,11 @@ Result<void> writeTorchJob(const TorchJob& job, const TorchVersion& version, con
     } else {
         std::error_code error;
         fs::copy_file(job.modelFile, folder / "model.py", fs::copy_options::overwrite_existing, error);
-        if (error) return fail(ErrorCode::Failed, fmt::format("file {}: {}", (folder / "model.py").string(), error.message()));
-        object["model_file"] = {{"path", "model.py"}, {"function", job.modelFunction}, {"origin", fs::absolute(job.modelFile).lexically_normal().string()}};
+        if (error)
+            return fail(ErrorCode::Failed, fmt::format("file {}: {}", (folder / "model.py").string(), error.message()));
+        object["model_file"] = {{"path", "model.py"},
+                                {"function", job.modelFunction},
+                                {"origin", fs::absolute(job.modelFile).lexically_normal().string()}};
     }
     if (auto written = writeFile(folder / "driver.py", textOf(torchDriver())); !written) return written;
     if (auto written = writeFile(folder / "schedule.csv", schedule->csv); !written) return written;
@@ -123,7 +135,8 @@ std::vector<std::pair<std::string, std::string>> configurationOf(const TorchJob&
         add("model", toText(training.model));
         std::string layers;
         if (const auto slices = sliceModel(training.model, job.schedule.stages, training.stageLayers))
-            for (const StageSlice& slice : *slices) layers += fmt::format("{}{}", layers.empty() ? "" : ",", slice.layerCount);
+            for (const StageSlice& slice : *slices)
+                layers += fmt::format("{}{}", layers.empty() ? "" : ",", slice.layerCount);
         add("stage_layers", layers);
         add("data", training.data->name());
         add("sampling", "by sample"); // as the engine's
@@ -132,10 +145,12 @@ std::vector<std::pair<std::string, std::string>> configurationOf(const TorchJob&
     }
     add("microbatch_size", std::to_string(training.microbatchSize));
     add("seed", std::to_string(training.seed));
-    add("optimizer", optimizer.kind == OptimizerKind::AdamW
-                         ? fmt::format("adamw, learning rate {}, beta {} {}, epsilon {}, weight decay {}", optimizer.learningRate, optimizer.beta1, optimizer.beta2,
-                                       optimizer.epsilon, optimizer.weightDecay)
-                         : fmt::format("sgd, learning rate {}, momentum {}, weight decay {}", optimizer.learningRate, optimizer.momentum, optimizer.weightDecay));
+    add("optimizer",
+        optimizer.kind == OptimizerKind::AdamW
+            ? fmt::format("adamw, learning rate {}, beta {} {}, epsilon {}, weight decay {}", optimizer.learningRate,
+                          optimizer.beta1, optimizer.beta2, optimizer.epsilon, optimizer.weightDecay)
+            : fmt::format("sgd, learning rate {}, momentum {}, weight decay {}", optimizer.learningRate,
+                          optimizer.momentum, optimizer.weightDecay));
     add("warmup_of_learning_rate", std::to_string(optimizer.warmupSteps));
     add("clip_norm", optimizer.clipNorm > 0 ? fmt::format("{}", optimizer.clipNorm) : "none");
     add("backend", training.backend);
@@ -159,7 +174,8 @@ TorchRankCommand torchRankCommand(const std::string& python, const TorchRankPlac
                          {"OMP_NUM_THREADS", "1"}, // a rank computes on one thread, as the own engine's
                          {"PYTHONUNBUFFERED", "1"},
                          {"STAGEWRIGHT_CONTROL", "stdin"}};
-    if (together) command.variables.emplace_back("GLOO_SOCKET_IFNAME", "lo"); // else gloo takes the one that the computer's name leads to
+    // else gloo takes the one that the computer's name leads to
+    if (together) command.variables.emplace_back("GLOO_SOCKET_IFNAME", "lo");
     return command;
 }
 

@@ -20,7 +20,8 @@ namespace stagewright {
 struct TorchJob {
     Schedule schedule;
     std::optional<Lowering> lowering; // none: PyTorch inserts messages
-    TrainingOptions training;         // model, slices, sizes, optimizer, seed, data, backend (cpu: gloo, cuda: NCCL), time-out
+    // model, slices, sizes, optimizer, seed, data, backend (cpu: gloo, cuda: NCCL), time-out
+    TrainingOptions training;
     int steps = 8;
     int warmup = 1;
     std::string modelFile;     // "": the own engine's model
@@ -30,8 +31,8 @@ struct TorchJob {
 // "FILE:FUNCTION" of --model-file. Usage where a part is missing or the file is not there.
 Result<std::pair<std::string, std::string>> parseModelFile(const std::string& text);
 
-// Writes the job's files into an existing folder. Errors: what this PyTorch can't run (Invalid), layers that do not fit the stages
-// (Usage), files.
+// Writes the job's files into an existing folder. Errors: what this PyTorch can't run (Invalid), layers that do not fit
+// the stages (Usage), files.
 Result<void> writeTorchJob(const TorchJob& job, const TorchVersion& version, const std::string& folder);
 
 // For the run: schedule, model, data, optimizer, engine, under the keys that Training::configuration() has.

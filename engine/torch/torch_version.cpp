@@ -22,15 +22,20 @@ std::optional<TorchVersion> parseTorchVersion(std::string_view text)
     return version;
 }
 
-Result<TorchSchedule> torchSchedule(const Schedule& schedule, const std::optional<Lowering>& lowering, const TorchVersion& version)
+Result<TorchSchedule> torchSchedule(const Schedule& schedule, const std::optional<Lowering>& lowering,
+                                    const TorchVersion& version)
 {
     if (schedule.weights != WeightRule::Synchronous)
-        return fail(ErrorCode::Invalid, fmt::format("{}: its weights are {}, and PyTorch's pipelining has synchronous ones", schedule.name, toText(schedule.weights)),
+        return fail(ErrorCode::Invalid,
+                    fmt::format("{}: its weights are {}, and PyTorch's pipelining has synchronous ones", schedule.name,
+                                toText(schedule.weights)),
                     "use a synchronous schedule, such as 1f1b");
     auto forms = pytorchForms(schedule);
     if (!forms) return tl::unexpected(std::move(forms.error()).with(schedule.name));
     if (overlapsOps(schedule) && version < torchWithPairs)
-        return fail(ErrorCode::Invalid, fmt::format("{}: overlapped pairs need PyTorch {}, and this one is {}", schedule.name, toText(torchWithPairs), toText(version)),
+        return fail(ErrorCode::Invalid,
+                    fmt::format("{}: overlapped pairs need PyTorch {}, and this one is {}", schedule.name,
+                                toText(torchWithPairs), toText(version)),
                     "--overlap serial writes the ops of a pair one after the other");
     if (!lowering && !isLowered(schedule)) return TorchSchedule{std::move(forms->computeOnly), "compute_only"};
     Schedule lists = schedule;
@@ -42,8 +47,11 @@ Result<TorchSchedule> torchSchedule(const Schedule& schedule, const std::optiona
     for (const auto& list : lists.order)
         for (const Op& op : list)
             if (isReduction(op.kind) && version < torchWithReduce)
-                return fail(ErrorCode::Invalid, fmt::format("{}: REDUCE_GRAD in a list (pytorch:collectives) needs PyTorch {}, and this one is {}", schedule.name, toText(torchWithReduce), toText(version)),
-                            "--lower pytorch inserts sends and receives alone");
+                return fail(
+                    ErrorCode::Invalid,
+                    fmt::format("{}: REDUCE_GRAD in a list (pytorch:collectives) needs PyTorch {}, and this one is {}",
+                                schedule.name, toText(torchWithReduce), toText(version)),
+                    "--lower pytorch inserts sends and receives alone");
     CsvOptions strict;
     strict.pytorch = true;
     auto csv = writeScheduleCsv(lists, strict);

@@ -20,9 +20,10 @@ struct TorchSchedule {
     std::string csv;
     std::string form; // as _load_csv names it: "compute_only" or "compute_comms"
 };
-// The schedule as this version takes it: with messages where it has them or a rule is given, else PyTorch inserts them. Errors (Invalid)
-// name what it can't run: an op or placement, with the nearest schedule that it can; overlapped pairs and REDUCE_GRAD, with the
-// version that can and the way around.
-Result<TorchSchedule> torchSchedule(const Schedule& schedule, const std::optional<Lowering>& lowering, const TorchVersion& version);
+// The schedule as this version takes it: with messages where it has them or a rule is given, else PyTorch inserts them.
+// Errors (Invalid) name what it can't run: an op or placement, with the nearest schedule that it can; overlapped pairs
+// and REDUCE_GRAD, with the version that can and the way around.
+Result<TorchSchedule> torchSchedule(const Schedule& schedule, const std::optional<Lowering>& lowering,
+                                    const TorchVersion& version);
 
 } // namespace stagewright

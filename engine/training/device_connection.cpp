@@ -16,10 +16,7 @@ namespace stagewright {
 
 namespace {
 
-DeviceEnd* endOf(RankRun& rank)
-{
-    return rank.memory ? rank.memory->end() : nullptr;
-}
+DeviceEnd* endOf(RankRun& rank) { return rank.memory ? rank.memory->end() : nullptr; }
 
 // Of this process: a failure, or by rank here the name of its device.
 std::vector<std::byte> ownDevices(TrainingState& state)
@@ -39,21 +36,27 @@ std::vector<std::byte> ownDevices(TrainingState& state)
 }
 
 // In the first process: what the others said, and what to connect with.
-Result<std::vector<std::byte>> newConnection(TrainingState& state, const RanksByProcess& where, const std::vector<std::vector<std::byte>>& said)
+Result<std::vector<std::byte>> newConnection(TrainingState& state, const RanksByProcess& where,
+                                             const std::vector<std::vector<std::byte>>& said)
 {
     const ProcessJob& job = *state.options.job;
     std::map<std::pair<std::string, std::string>, int> rankOf; // by host and device
     for (int process = 0; process < job.count(); ++process) {
         ByteReader bytes(said[static_cast<std::size_t>(process)]);
-        if (const std::string failure = bytes.text(); !failure.empty()) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", job.nameOf(process), failure));
+        if (const std::string failure = bytes.text(); !failure.empty())
+            return fail(ErrorCode::Unavailable, fmt::format("{}: {}", job.nameOf(process), failure));
         const std::string& host = job.placeOf(process).host;
         for (int rank = process * where.perProcess; rank < (process + 1) * where.perProcess; ++rank) {
             const auto [other, isNew] = rankOf.try_emplace({host, bytes.text()}, rank);
             if (!isNew)
-                return fail(ErrorCode::Usage, fmt::format("NCCL serves one rank per device, but ranks {} and {} have the same one on {}", other->second, rank, host),
+                return fail(ErrorCode::Usage,
+                            fmt::format("NCCL serves one rank per device, but ranks {} and {} have the same one on {}",
+                                        other->second, rank, host),
                             "use fewer ranks on this host, or --transport copies");
         }
-        if (!bytes.good()) return fail(ErrorCode::Failed, fmt::format("{}: what it said about its devices is damaged", job.nameOf(process)));
+        if (!bytes.good())
+            return fail(ErrorCode::Failed,
+                        fmt::format("{}: what it said about its devices is damaged", job.nameOf(process)));
     }
     try {
         return endOf(state.ranks.front())->newConnection();
@@ -94,7 +97,8 @@ Result<std::vector<std::byte>> agreedConnection(TrainingState& state, const Rank
 
 bool connectsDevices(const TrainingState& state)
 {
-    return std::any_of(state.ranks.begin(), state.ranks.end(), [](const RankRun& rank) { return rank.memory && rank.memory->end() != nullptr; });
+    return std::any_of(state.ranks.begin(), state.ranks.end(),
+                       [](const RankRun& rank) { return rank.memory && rank.memory->end() != nullptr; });
 }
 
 Result<void> connectDevices(TrainingState& state, const RanksByProcess& where, std::unique_ptr<ProcessesTransport> said)
@@ -102,11 +106,14 @@ Result<void> connectDevices(TrainingState& state, const RanksByProcess& where, s
     Result<std::vector<std::byte>> connection = agreedConnection(state, where);
     if (!connection) return tl::unexpected(std::move(connection.error()));
     std::vector<PostedMessage> messages;
-    const std::vector<OrderedMessage> order = state.lowered ? messageOrder(state.plan, *state.lowered, state.options.channels.blockingReceives()) : messageOrder(state.plan);
+    const std::vector<OrderedMessage> order =
+        state.lowered ? messageOrder(state.plan, *state.lowered, state.options.channels.blockingReceives())
+                      : messageOrder(state.plan);
     for (const OrderedMessage& message : order) {
         const PartShapes& shapes = state.shapes.ofRank(message.fromRank);
         const std::size_t positions = shapes.regionOf(message.key.slice, message.key.half).positions();
-        messages.push_back({message.key, message.fromRank, message.toRank, positions * static_cast<std::size_t>(shapes.width)});
+        messages.push_back(
+            {message.key, message.fromRank, message.toRank, positions * static_cast<std::size_t>(shapes.width)});
     }
     std::vector<DeviceRank> ranks;
     for (RankRun& rank : state.ranks) ranks.push_back({endOf(rank), rank.allocator.get()});

@@ -14,15 +14,9 @@ namespace stagewright {
 
 namespace {
 
-Part partOf(const Op& op, int microbatch)
-{
-    return {microbatch, op.slice, op.half};
-}
+Part partOf(const Op& op, int microbatch) { return {microbatch, op.slice, op.half}; }
 
-bool movesData(OpKind kind)
-{
-    return isForward(kind) || isReturn(kind);
-}
+bool movesData(OpKind kind) { return isForward(kind) || isReturn(kind); }
 
 class Planner {
 public:
@@ -64,12 +58,13 @@ private:
                 m_plan.recomputes = m_plan.recomputes || isRecompute(kind);
                 m_plan.steps = m_plan.steps || isOptimizer(kind);
                 m_plan.reduces = m_plan.reduces || isReduction(kind);
-                if (isCompute(kind) || isDelay(kind) || isOptimizer(kind) ||
-                    isReduction(kind) || (m_plan.shared && isCollective(kind)))
+                if (isCompute(kind) || isDelay(kind) || isOptimizer(kind) || isReduction(kind) ||
+                    (m_plan.shared && isCollective(kind)))
                     continue;
                 if (isCollective(kind))
-                    return refusal(rank, i, "no ranks share this stage's state",
-                                   "train it with --replicas and --shard, or leave UNSHARD and RESHARD out of the lists");
+                    return refusal(
+                        rank, i, "no ranks share this stage's state",
+                        "train it with --replicas and --shard, or leave UNSHARD and RESHARD out of the lists");
                 return refusal(rank, i, "this kind can be simulated but not trained",
                                "train a schedule of F, B, I, W, R, OPT and REDUCE_GRAD ops and delays");
             }
@@ -188,7 +183,8 @@ private:
             if (!fits) ran = toText(forward);
         });
         if (ran.empty()) return {};
-        return refusal(rank, position, fmt::format("its forward ran as {}: the layers can't go back in larger parts", ran),
+        return refusal(rank, position,
+                       fmt::format("its forward ran as {}: the layers can't go back in larger parts", ran),
                        "cut both alike, or only the backward by halves");
     }
 
@@ -202,7 +198,8 @@ private:
             one.microbatch += k;
             one.count = 1;
             eachUnder(product, one, [&](const Op& before) {
-                const bool inside = (op.slice < 0 || op.slice == before.slice) && (op.half == 0 || op.half == before.half);
+                const bool inside =
+                    (op.slice < 0 || op.slice == before.slice) && (op.half == 0 || op.half == before.half);
                 if (!inside) coarser = toText(before);
                 PlannedPart part;
                 part.part = partOf(before, one.microbatch);
@@ -227,7 +224,8 @@ Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule)
 {
     Result<ExecutionPlan> plan = Planner(schedule.compute(), schedule.index()).plan();
     if (!plan) return plan;
-    if (Result<void> steps = planSteps(schedule.compute(), *plan); !steps) return tl::unexpected(std::move(steps.error()));
+    if (Result<void> steps = planSteps(schedule.compute(), *plan); !steps)
+        return tl::unexpected(std::move(steps.error()));
     return plan;
 }
 
@@ -235,14 +233,14 @@ Result<std::vector<int>> sliceTokens(const Schedule& schedule, int sequence)
 {
     std::size_t slices = 0;
     for (const std::vector<Op>& list : schedule.order) {
-        for (const Op& op : list)
-            slices = std::max(slices, static_cast<std::size_t>(op.slice + 1));
+        for (const Op& op : list) slices = std::max(slices, static_cast<std::size_t>(op.slice + 1));
     }
     if (slices == 0) return std::vector<int>();
     std::vector<std::uint32_t> shares = schedule.sliceLengths;
     if (shares.empty()) shares.assign(slices, 1);
     if (shares.size() != slices) {
-        return fail(ErrorCode::Usage, fmt::format("{} slice lengths, but the ops name {} slices", shares.size(), slices));
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} slice lengths, but the ops name {} slices", shares.size(), slices));
     }
     const std::uint64_t total = std::accumulate(shares.begin(), shares.end(), std::uint64_t{0});
     std::vector<int> lengths;
@@ -254,11 +252,12 @@ Result<std::vector<int>> sliceTokens(const Schedule& schedule, int sequence)
         byRemainder.push_back(i);
     }
     std::stable_sort(byRemainder.begin(), byRemainder.end(), [&](std::size_t a, std::size_t b) {
-        const auto rest = [&](std::size_t i) { return total == 0 ? 0 : static_cast<std::uint64_t>(sequence) * shares[i] % total; };
+        const auto rest = [&](std::size_t i) {
+            return total == 0 ? 0 : static_cast<std::uint64_t>(sequence) * shares[i] % total;
+        };
         return rest(a) > rest(b);
     });
-    for (std::size_t i = 0; left > 0 && total > 0; ++i, --left)
-        ++lengths[byRemainder[i]];
+    for (std::size_t i = 0; left > 0 && total > 0; ++i, --left) ++lengths[byRemainder[i]];
     for (std::size_t i = 0; i < slices; ++i) {
         if (lengths[i] > 0) continue;
         return fail(ErrorCode::Usage,

@@ -1,10 +1,10 @@
-// ExecutionPlan: a schedule as the rank loop runs it: for each op the parts it hands to the stage's layers, one after the
-// other, and for each part the messages it needs and the ones it makes.
+// ExecutionPlan: a schedule as the rank loop runs it: for each op the parts it hands to the stage's layers, one after
+// the other, and for each part the messages it needs and the ones it makes.
 //
 // Granularity. An op may cover several microbatches, one sequence slice or half a batch; the producer and the
-// consumer of an input need not be cut alike. There is one message for each producer, consumer and microbatch, as large as the finer
-// side: a whole F that feeds halves of a B's stage sends two, an F over microbatches 0 and 1 sends one for each.
-// Within a stage
+// consumer of an input need not be cut alike. There is one message for each producer, consumer and microbatch, as large
+// as the finer side: a whole F that feeds halves of a B's stage sends two, an F over microbatches 0 and 1 sends one for
+// each. Within a stage
 //   I or B   its F ran on the same part, or on the whole batch of which it is one half
 //   W        has the parts of the I ops it covers: W over microbatches 0 to 3, or a whole W after two halves of I
 //   R        has the parts of the F ops it covers
@@ -43,7 +43,8 @@ struct PlannedOp {
     bool pairedWithNext = false; // inputs of both are waited for first, then they run in order
     bool recomputed = false;     // F: an R follows, so that the layers may drop what it can recompute
     bool predicts = false;       // F under WeightRule::Predicted: of a stage that has an F with predictedUpdates > 0
-    int predictedUpdates = 0;    // F under WeightRule::Predicted: optimizer steps of the stage between it and its I or B
+    // F under WeightRule::Predicted: optimizer steps of the stage between it and its I or B
+    int predictedUpdates = 0;
 };
 
 struct RankPlan {
@@ -84,12 +85,13 @@ struct ExecutionPlan {
     bool reduces = false;      // ReduceGrad ops in the lists
 };
 
-// Of the lists without sends and receives. Refuses (Usage) what can't be executed: gathers without ranks that share state, parts cut in ways that the layers
-// can't follow, Optimizer ops that do not fit the schedule's rule for weights.
+// Of the lists without sends and receives. Refuses (Usage) what can't be executed: gathers without ranks that share
+// state, parts cut in ways that the layers can't follow, Optimizer ops that do not fit the schedule's rule for weights.
 Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule);
 
-// Lengths in tokens of the schedule's slices: shares of `sequence` in proportion to Schedule::sliceLengths (equal ones where
-// empty), by largest remainder, earlier slices first. Empty where no op names a slice. Usage where one would be empty.
+// Lengths in tokens of the schedule's slices: shares of `sequence` in proportion to Schedule::sliceLengths (equal ones
+// where empty), by largest remainder, earlier slices first. Empty where no op names a slice. Usage where one would be
+// empty.
 Result<std::vector<int>> sliceTokens(const Schedule& schedule, int sequence);
 
 } // namespace stagewright

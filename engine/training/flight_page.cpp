@@ -39,18 +39,19 @@ struct Page {
 };
 static_assert(std::is_trivially_copyable_v<Page>);
 
-Page& pageAt(void* memory)
-{
-    return *static_cast<Page*>(memory);
-}
+Page& pageAt(void* memory) { return *static_cast<Page*>(memory); }
 
 bool isSound(const Page& page)
 {
-    if (page.mark != mark || page.ranks < 1 || page.ranks > mostRanks || page.rank < 0 || page.rank >= page.ranks || page.schedule.back() != 0) return false;
+    if (page.mark != mark || page.ranks < 1 || page.ranks > mostRanks || page.rank < 0 || page.rank >= page.ranks ||
+        page.schedule.back() != 0)
+        return false;
     const auto entries = std::min<std::uint64_t>(page.count, kept);
-    return std::all_of(page.entries.begin(), page.entries.begin() + static_cast<std::ptrdiff_t>(entries), [&](const FlightEntry& entry) {
-        return static_cast<std::size_t>(entry.op.kind) < allKinds().size() && entry.peer >= -1 && entry.peer < page.ranks;
-    });
+    return std::all_of(page.entries.begin(), page.entries.begin() + static_cast<std::ptrdiff_t>(entries),
+                       [&](const FlightEntry& entry) {
+                           return static_cast<std::size_t>(entry.op.kind) < allKinds().size() && entry.peer >= -1 &&
+                                  entry.peer < page.ranks;
+                       });
 }
 
 RankRecord recordOf(const Page& page)
@@ -71,7 +72,8 @@ std::unique_ptr<FlightPage> FlightPage::create(const std::string& folder, const 
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return nullptr;
     void* memory = MAP_FAILED;
-    if (::ftruncate(file, sizeof(Page)) == 0) memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (::ftruncate(file, sizeof(Page)) == 0)
+        memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     ::close(file);
     if (memory == MAP_FAILED) {
         ::unlink(path.c_str());
@@ -118,7 +120,8 @@ std::optional<FlightsLeft> readFlights(const std::string& folder)
         if (file.read(reinterpret_cast<char*>(&page), sizeof page) && isSound(page)) pages.push_back(page);
     }
     if (pages.empty()) return std::nullopt;
-    const Page newest = *std::max_element(pages.begin(), pages.end(), [](const Page& a, const Page& b) { return a.written < b.written; });
+    const Page newest = *std::max_element(pages.begin(), pages.end(),
+                                          [](const Page& a, const Page& b) { return a.written < b.written; });
     FlightsLeft left;
     left.schedule = newest.schedule.data();
     left.ranks = newest.ranks;

@@ -1,6 +1,6 @@
-// FlightPage: a rank's newest messages and ops in a file that outlives its process: the rank writes to mapped memory, so that what it did
-// last can be read even when it was killed. Whoever started the processes names the folder (STAGEWRIGHT_FLIGHT_FOLDER) and reads what is
-// left there; a process that ends in good order leaves nothing.
+// FlightPage: a rank's newest messages and ops in a file that outlives its process: the rank writes to mapped memory,
+// so that what it did last can be read even when it was killed. Whoever started the processes names the folder
+// (STAGEWRIGHT_FLIGHT_FOLDER) and reads what is left there; a process that ends in good order leaves nothing.
 #pragma once
 
 #include <cstdint>

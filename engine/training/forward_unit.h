@@ -6,6 +6,7 @@
 namespace stagewright {
 
 // Forward time of one microbatch over a rank's chunks, averaged over ranks: the unit of --comm in `record`.
-Result<Nanos> measureForwardUnit(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options);
+Result<Nanos> measureForwardUnit(const std::shared_ptr<const CheckedSchedule>& schedule,
+                                 const TrainingOptions& options);
 
 } // namespace stagewright

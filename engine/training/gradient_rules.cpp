@@ -12,8 +12,7 @@ namespace stagewright {
 Verdict judgeGradients(std::span<const double> squareSums, double clipNorm)
 {
     double sum = 0;
-    for (const double part : squareSums)
-        sum += part;
+    for (const double part : squareSums) sum += part;
     if (!std::isfinite(sum)) return {1.0f, true};
     const double norm = std::sqrt(sum);
     return {clipNorm > 0 && norm > clipNorm ? static_cast<float>(clipNorm / norm) : 1.0f, false};
@@ -39,7 +38,8 @@ std::int64_t firstLearned(const ModelConfig& model, const StageSlice& slice, int
     return slice.last ? at : elements;
 }
 
-std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const ModelConfig& model, const StageSlice& slice, std::span<const int> cuts,
+std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const ModelConfig& model,
+                                              const StageSlice& slice, std::span<const int> cuts,
                                               const BatchShapes& shapes, std::int64_t elements)
 {
     std::vector<std::int64_t> from;
@@ -53,24 +53,19 @@ std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const Mo
     return contributedRanges(from, samples, elements);
 }
 
-void StageModel::packGradients(const Buffer& to)
-{
-    copyGradients(*this, to.span());
-}
+void StageModel::packGradients(const Buffer& to) { copyGradients(*this, to.span()); }
 
 void StageModel::sumGradients(std::span<const Buffer> copies)
 {
     std::vector<std::span<const float>> parts;
-    for (const Buffer& copy : copies)
-        parts.push_back(copy.span());
+    for (const Buffer& copy : copies) parts.push_back(copy.span());
     stagewright::sumGradients(*this, parts);
 }
 
 std::size_t gradientCount(StageModel& model)
 {
     std::size_t count = 0;
-    for (const ParameterView& parameter : model.parameters())
-        count += parameter.gradient.size();
+    for (const ParameterView& parameter : model.parameters()) count += parameter.gradient.size();
     return count;
 }
 
@@ -89,8 +84,7 @@ void sumGradients(StageModel& model, std::span<const std::span<const float>> cop
     for (const ParameterView& parameter : model.parameters()) {
         for (std::size_t i = 0; i < parameter.gradient.size(); ++i, ++at) {
             float sum = copies.front()[at];
-            for (std::size_t c = 1; c < copies.size(); ++c)
-                sum += copies[c][at];
+            for (std::size_t c = 1; c < copies.size(); ++c) sum += copies[c][at];
             parameter.gradient[i] = sum;
         }
     }

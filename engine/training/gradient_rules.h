@@ -23,17 +23,20 @@ Verdict judgeGradients(std::span<const double> squareSums, double clipNorm);
 // 1 / microbatches that one optimizer step applies: all of them, or one where each is followed by a step.
 float lossScaleOf(const Schedule& schedule);
 
-// Partial backward: which copies of a stage, by rank, contribute to which of its elements, and how their sum becomes their mean. cuts: by
-// replica; elements: of the flat vector, padding included.
-std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const ModelConfig& model, const StageSlice& slice, std::span<const int> cuts,
+// Partial backward: which copies of a stage, by rank, contribute to which of its elements, and how their sum becomes
+// their mean. cuts: by replica; elements: of the flat vector, padding included.
+std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const ModelConfig& model,
+                                              const StageSlice& slice, std::span<const int> cuts,
                                               const BatchShapes& shapes, std::int64_t elements);
-// The same for one copy: its first element with a gradient; all of them where it goes back further, none where it does not reach the stage.
+// The same for one copy: its first element with a gradient; all of them where it goes back further, none where it does
+// not reach the stage.
 std::int64_t firstLearned(const ModelConfig& model, const StageSlice& slice, int cut, std::int64_t elements);
 
 // All gradients of a stage, in the order of its parameters.
 std::size_t gradientCount(StageModel& model);
 void copyGradients(StageModel& model, std::span<float> to);
-// Replaces the gradients of `model` by the sum over copies of the stage, in the order given (by rank), element by element.
+// Replaces the gradients of `model` by the sum over copies of the stage, in the order given (by rank), element by
+// element.
 void sumGradients(StageModel& model, std::span<const std::span<const float>> copies);
 
 } // namespace stagewright

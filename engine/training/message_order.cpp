@@ -33,7 +33,9 @@ std::vector<OrderedMessage> byTime(std::vector<TimedMessage> messages)
 // Of compute-only lists whose sends wait for nobody.
 class Sweep {
 public:
-    explicit Sweep(const ExecutionPlan& plan) : m_plan(plan), m_next(plan.ranks.size(), 0), m_time(plan.ranks.size(), 0) {}
+    explicit Sweep(const ExecutionPlan& plan) : m_plan(plan), m_next(plan.ranks.size(), 0), m_time(plan.ranks.size(), 0)
+    {
+    }
 
     std::vector<OrderedMessage> order()
     {
@@ -100,7 +102,8 @@ public:
         // Lists that wait for themselves: what comes behind is never posted.
         for (std::size_t rank = 0; rank < m_ranks.size(); ++rank)
             for (std::size_t i = m_ranks[rank].next; i < m_lists.order[rank].size(); ++i)
-                if (!m_ranks[rank].begun || i >= m_ranks[rank].next + countAt(rank)) send(rank, m_lists.order[rank][i], last);
+                if (!m_ranks[rank].begun || i >= m_ranks[rank].next + countAt(rank))
+                    send(rank, m_lists.order[rank][i], last);
         return byTime(std::move(m_sends));
     }
 
@@ -113,7 +116,10 @@ private:
         bool begun = false; // the messages at `next`
     };
 
-    std::size_t countAt(std::size_t rank) const { return groupSize(m_lists, static_cast<int>(rank), m_ranks[rank].next); }
+    std::size_t countAt(std::size_t rank) const
+    {
+        return groupSize(m_lists, static_cast<int>(rank), m_ranks[rank].next);
+    }
     template <typename Visit>
     static void eachKey(const Op& op, Visit&& visit)
     {
@@ -137,7 +143,8 @@ private:
         const std::vector<Op>& list = m_lists.order[number];
         if (rank.next >= list.size()) return false;
         const std::size_t count = countAt(number);
-        if (isMessage(list[rank.next].kind) ? !exchange(rank, number, count) : !compute(rank, number, count)) return false;
+        if (isMessage(list[rank.next].kind) ? !exchange(rank, number, count) : !compute(rank, number, count))
+            return false;
         rank.next += count;
         rank.begun = false;
         return true;
@@ -170,7 +177,8 @@ private:
     bool compute(Rank& rank, std::size_t number, std::size_t count)
     {
         const RankPlan& plan = m_plan.ranks[number];
-        if (rank.op >= plan.ops.size() || !(plan.ops[rank.op].op == m_lists.order[number][rank.next])) return true; // a gather of a file's lists
+        // a gather of a file's lists
+        if (rank.op >= plan.ops.size() || !(plan.ops[rank.op].op == m_lists.order[number][rank.next])) return true;
         std::int64_t time = rank.time;
         for (std::size_t i = rank.op; i < rank.op + count && i < plan.ops.size(); ++i) {
             for (const PlannedMessage& input : plan.inputsOf(plan.ops[i])) {
@@ -198,10 +206,7 @@ private:
 
 } // namespace
 
-std::vector<OrderedMessage> messageOrder(const ExecutionPlan& plan)
-{
-    return Sweep(plan).order();
-}
+std::vector<OrderedMessage> messageOrder(const ExecutionPlan& plan) { return Sweep(plan).order(); }
 
 std::vector<OrderedMessage> messageOrder(const ExecutionPlan& plan, const Schedule& lists, bool blockingReceives)
 {

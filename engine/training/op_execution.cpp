@@ -21,7 +21,8 @@ Region PartShapes::regionOf(int slice, int half) const
     return region;
 }
 
-void copyCommon(Memory& memory, const Region& to, float* target, const Region& from, const float* source, std::size_t width)
+void copyCommon(Memory& memory, const Region& to, float* target, const Region& from, const float* source,
+                std::size_t width)
 {
     const int firstSample = std::max(to.firstSample, from.firstSample);
     const int endSample = std::min(to.firstSample + to.samples, from.firstSample + from.samples);
@@ -34,8 +35,8 @@ void copyCommon(Memory& memory, const Region& to, float* target, const Region& f
                width;
     };
     const auto bytes = [width](int tokens) { return static_cast<std::size_t>(tokens) * width * sizeof(float); };
-    memory.copyRows(target + at(to), bytes(to.tokens), source + at(from), bytes(from.tokens), bytes(endToken - firstToken),
-                    static_cast<std::size_t>(endSample - firstSample));
+    memory.copyRows(target + at(to), bytes(to.tokens), source + at(from), bytes(from.tokens),
+                    bytes(endToken - firstToken), static_cast<std::size_t>(endSample - firstSample));
 }
 
 double PartShapes::shareOf(const Part& part) const
@@ -44,7 +45,8 @@ double PartShapes::shareOf(const Part& part) const
            static_cast<double>(regionOf(-1, 0).positions());
 }
 
-BatchShapes::BatchShapes(const Schedule& schedule, const PartShapes& common, const std::vector<int>& samples) : m_pipelineRanks(schedule.pipelineRanks())
+BatchShapes::BatchShapes(const Schedule& schedule, const PartShapes& common, const std::vector<int>& samples)
+    : m_pipelineRanks(schedule.pipelineRanks())
 {
     if (samples.empty()) {
         m_shapes = {common};
@@ -69,7 +71,8 @@ float BatchShapes::lossScale(const Schedule& schedule, int rank) const
 double BatchShapes::meanOf(std::span<const double> losses) const
 {
     double sum = 0;
-    for (std::size_t j = 0; j < losses.size(); ++j) sum += m_replica.empty() ? losses[j] : losses[j] * ofMicrobatch(static_cast<int>(j)).batch;
+    for (std::size_t j = 0; j < losses.size(); ++j)
+        sum += m_replica.empty() ? losses[j] : losses[j] * ofMicrobatch(static_cast<int>(j)).batch;
     return sum / static_cast<double>(m_replica.empty() ? static_cast<std::int64_t>(losses.size()) : m_samples);
 }
 
@@ -88,7 +91,8 @@ void StepData::sample(const Corpus& corpus, std::uint64_t seed, int step, int mi
         const PartShapes& own = shapes.ofMicrobatch(j);
         const std::size_t at = m_begin[2 * static_cast<std::size_t>(j)];
         const std::size_t positions = own.regionOf(-1, 0).positions();
-        corpus.sample(seed, step, first, own.batch, own.sequence, std::span(m_bytes).subspan(at, positions), std::span(m_bytes).subspan(at + positions, positions));
+        corpus.sample(seed, step, first, own.batch, own.sequence, std::span(m_bytes).subspan(at, positions),
+                      std::span(m_bytes).subspan(at + positions, positions));
         first += own.batch;
     }
 }
@@ -96,7 +100,8 @@ void StepData::sample(const Corpus& corpus, std::uint64_t seed, int step, int mi
 std::span<const std::uint8_t> StepData::of(std::size_t index, const Part& part, const PartShapes& shapes,
                                            std::vector<std::uint8_t>& cut) const
 {
-    const std::span<const std::uint8_t> whole = std::span(m_bytes).subspan(m_begin[index], shapes.regionOf(-1, 0).positions());
+    const std::span<const std::uint8_t> whole =
+        std::span(m_bytes).subspan(m_begin[index], shapes.regionOf(-1, 0).positions());
     if (part.slice < 0 && part.half == 0) return whole;
     const Region region = shapes.regionOf(part.slice, part.half);
     cut.resize(region.positions());
@@ -106,8 +111,9 @@ std::span<const std::uint8_t> StepData::of(std::size_t index, const Part& part, 
 
 Buffer OpExecution::take(std::size_t positions, const StageModel& model, int microbatch) const
 {
-    return m_allocator.take(positions * static_cast<std::size_t>(m_shapes.width),
-                            {MemoryCategory::Communication, static_cast<std::uint16_t>(model.slice().stage), microbatch});
+    return m_allocator.take(
+        positions * static_cast<std::size_t>(m_shapes.width),
+        {MemoryCategory::Communication, static_cast<std::uint16_t>(model.slice().stage), microbatch});
 }
 
 Buffer OpExecution::forward(const PlannedOp& planned, StageModel& model, const Part& part, Buffer input)

@@ -33,7 +33,8 @@ struct Region {
 struct PartShapes {
     int batch = 0;
     int sequence = 0;
-    int width = 0;                // floats of a position in a message: hidden, or half as many where elements are of 16 bits
+    // floats of a position in a message: hidden, or half as many where elements are of 16 bits
+    int width = 0;
     std::vector<int> sliceTokens; // by slice; empty: no slices
 
     Region regionOf(int slice, int half) const;
@@ -41,14 +42,22 @@ struct PartShapes {
     double shareOf(const Part& part) const;
 };
 
-// The shapes of a job's microbatches, which may be of other sizes in each replica, and what each weighs in the whole batch.
+// The shapes of a job's microbatches, which may be of other sizes in each replica, and what each weighs in the whole
+// batch.
 class BatchShapes {
 public:
     BatchShapes() = default;
     // samples: of one microbatch, by replica; empty: those of `common`.
     BatchShapes(const Schedule& schedule, const PartShapes& common, const std::vector<int>& samples);
-    const PartShapes& ofRank(int rank) const { return m_shapes[m_shapes.size() == 1 ? 0 : static_cast<std::size_t>(rank / m_pipelineRanks)]; }
-    const PartShapes& ofMicrobatch(int microbatch) const { return m_shapes[m_replica.empty() ? 0 : static_cast<std::size_t>(m_replica[static_cast<std::size_t>(microbatch)])]; }
+    const PartShapes& ofRank(int rank) const
+    {
+        return m_shapes[m_shapes.size() == 1 ? 0 : static_cast<std::size_t>(rank / m_pipelineRanks)];
+    }
+    const PartShapes& ofMicrobatch(int microbatch) const
+    {
+        return m_shapes[m_replica.empty() ? 0
+                                          : static_cast<std::size_t>(m_replica[static_cast<std::size_t>(microbatch)])];
+    }
     // Of a rank's microbatches in a gradient of the mean over all samples.
     float lossScale(const Schedule& schedule, int rank) const;
     double meanOf(std::span<const double> losses) const; // over samples; by microbatch
@@ -79,18 +88,21 @@ void copyCommon(const Region& to, T* target, const Region& from, const T* source
 }
 
 // As copyCommon(), of `width` floats a position, in whatever memory the buffers are.
-void copyCommon(Memory& memory, const Region& to, float* target, const Region& from, const float* source, std::size_t width);
+void copyCommon(Memory& memory, const Region& to, float* target, const Region& from, const float* source,
+                std::size_t width);
 
 // A step's tokens and targets, (batch, tokens) bytes per microbatch.
 class StepData {
 public:
     void sample(const Corpus& corpus, std::uint64_t seed, int step, int microbatches, const BatchShapes& shapes);
     // Of a part: the whole itself, or a copy in `cut`.
-    std::span<const std::uint8_t> tokens(const Part& part, const PartShapes& shapes, std::vector<std::uint8_t>& cut) const
+    std::span<const std::uint8_t> tokens(const Part& part, const PartShapes& shapes,
+                                         std::vector<std::uint8_t>& cut) const
     {
         return of(2 * static_cast<std::size_t>(part.microbatch), part, shapes, cut);
     }
-    std::span<const std::uint8_t> targets(const Part& part, const PartShapes& shapes, std::vector<std::uint8_t>& cut) const
+    std::span<const std::uint8_t> targets(const Part& part, const PartShapes& shapes,
+                                          std::vector<std::uint8_t>& cut) const
     {
         return of(2 * static_cast<std::size_t>(part.microbatch) + 1, part, shapes, cut);
     }
@@ -104,7 +116,8 @@ private:
 
 // take(message) gives an input, put(message, buffer) accepts an output, around(part) is called before each part. A full
 // backward B is the input gradient, then the weight gradient: the caller must not let its output go before the op has
-// ended. Where inputs are cut differently from the part, they are put together in a buffer of `allocator`, and split in the same way.
+// ended. Where inputs are cut differently from the part, they are put together in a buffer of `allocator`, and split in
+// the same way.
 class OpExecution {
 public:
     OpExecution(const RankPlan& plan, const PartShapes& shapes, const StepData& data, Allocator& allocator)
@@ -119,8 +132,7 @@ public:
         const std::span<const PlannedPart> parts = m_plan.partsOf(planned);
         if (isWeightGrad(kind) && parts.size() > 1) {
             m_parts.clear();
-            for (const PlannedPart& part : parts)
-                m_parts.push_back(part.part);
+            for (const PlannedPart& part : parts) m_parts.push_back(part.part);
             model.weightGradOver(m_parts);
             return;
         }
@@ -158,7 +170,8 @@ private:
         Buffer whole = take(region.positions(), model, planned.part.microbatch);
         for (const PlannedMessage& input : inputs) {
             const Buffer piece = takeInput(input);
-            copyCommon(m_allocator.memory(), region, whole.data(), regionOf(input.key), piece.data(), static_cast<std::size_t>(m_shapes.width));
+            copyCommon(m_allocator.memory(), region, whole.data(), regionOf(input.key), piece.data(),
+                       static_cast<std::size_t>(m_shapes.width));
         }
         return whole;
     }
@@ -175,7 +188,8 @@ private:
         for (const PlannedMessage& message : outputs) {
             const Region piece = regionOf(message.key);
             Buffer copy = take(piece.positions(), model, planned.part.microbatch);
-            copyCommon(m_allocator.memory(), piece, copy.data(), region, output.data(), static_cast<std::size_t>(m_shapes.width));
+            copyCommon(m_allocator.memory(), piece, copy.data(), region, output.data(),
+                       static_cast<std::size_t>(m_shapes.width));
             putOutput(message, std::move(copy));
         }
     }

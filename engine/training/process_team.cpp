@@ -63,9 +63,8 @@ std::optional<Error> getError(ByteReader& bytes)
 class Team final : public ProcessTeam {
 public:
     Team(TrainingState& state, std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int firstTag)
-        : m_state(state), m_job(std::move(job)), m_where(where), m_firstTag(firstTag),
-          m_sums(state.sums.size()), m_reports(static_cast<std::size_t>(m_job->count())),
-          m_heard(static_cast<std::size_t>(m_job->count()))
+        : m_state(state), m_job(std::move(job)), m_where(where), m_firstTag(firstTag), m_sums(state.sums.size()),
+          m_reports(static_cast<std::size_t>(m_job->count())), m_heard(static_cast<std::size_t>(m_job->count()))
     {
         for (int other = 0; other < m_job->count(); ++other) m_clocks.push_back(m_job->clockOf(other));
     }
@@ -79,7 +78,9 @@ public:
     {
         const char* folder = std::getenv(flightFolderVariable);
         for (int rank = 0; folder != nullptr && rank < m_where.ranks; ++rank)
-            if (isHere(rank)) flightLog(rank).writeTo(FlightPage::create(folder, {m_state.schedule->name, m_firstTag, rank, m_where.ranks, leads()}));
+            if (isHere(rank))
+                flightLog(rank).writeTo(
+                    FlightPage::create(folder, {m_state.schedule->name, m_firstTag, rank, m_where.ranks, leads()}));
         m_keeper = std::thread([this] { keep(); });
     }
 
@@ -110,7 +111,8 @@ public:
         m_wake.notify_all();
     }
 
-    bool meet(int rank, std::span<const StageSum> sums, std::vector<double>* all, const std::function<void()>& last) override
+    bool meet(int rank, std::span<const StageSum> sums, std::vector<double>* all,
+              const std::function<void()>& last) override
     {
         for (const StageSum& one : sums) m_sums[static_cast<std::size_t>(one.place)] = one.sum;
         if (!m_state.control.meet([] {})) return false;
@@ -180,7 +182,8 @@ public:
         for (int other = 1; other < m_job->count(); ++other) {
             const auto& report = m_reports[static_cast<std::size_t>(other)];
             if (!report || !takeReport(m_state, *report, m_clocks[static_cast<std::size_t>(other)].offset))
-                return fail(ErrorCode::Failed, fmt::format("{}: its report of the step is damaged", m_job->nameOf(other)));
+                return fail(ErrorCode::Failed,
+                            fmt::format("{}: its report of the step is damaged", m_job->nameOf(other)));
         }
         return {};
     }
@@ -205,7 +208,8 @@ public:
         const auto came = [&] { return (heard = m_job->hear(process, m_firstTag + WeightsTag)).has_value(); };
         if (!m_job->await(
                 came, [this] { return m_state.control.stopped(); }, weightsPatience))
-            return fail(ErrorCode::Failed, fmt::format("stage {}: {} does not send its weights", stage, m_job->nameOf(process)));
+            return fail(ErrorCode::Failed,
+                        fmt::format("stage {}: {} does not send its weights", stage, m_job->nameOf(process)));
         return weightsFrom(*heard);
     }
     Nanos clockBand() const override
@@ -223,7 +227,8 @@ public:
     void sendWeights(const Wish& wish) override
     {
         std::vector<float> owned;
-        m_job->say(0, m_firstTag + WeightsTag, bytesOf(ownedWeights(*m_state.stageOn(wish.stage, wish.rank).model, owned)));
+        m_job->say(0, m_firstTag + WeightsTag,
+                   bytesOf(ownedWeights(*m_state.stageOn(wish.stage, wish.rank).model, owned)));
     }
 
     void stop(const Error& error) override
@@ -347,12 +352,16 @@ private:
         if (schedule.replicas > 1) {
             const int from = schedule.replicaOf(first);
             const int to = schedule.replicaOf(last);
-            replicas = from == to ? fmt::format(" of replica {}", from) : fmt::format(" of replicas {} to {}", from, to);
+            replicas =
+                from == to ? fmt::format(" of replica {}", from) : fmt::format(" of replicas {} to {}", from, to);
         }
         if (m_where.perProcess == 1) return fmt::format("rank {}{}", first, replicas);
         return fmt::format("ranks {} to {}{}", first, last, replicas);
     }
-    std::string endedText(int process) const { return fmt::format("{}: {} has ended, killed or crashed", ranksOf(process), m_job->nameOf(process)); }
+    std::string endedText(int process) const
+    {
+        return fmt::format("{}: {} has ended, killed or crashed", ranksOf(process), m_job->nameOf(process));
+    }
 
     bool meetOthers(const std::function<void()>& last)
     {
@@ -483,11 +492,15 @@ private:
         for (int other = 0; other < m_job->count(); ++other) {
             if (other == m_job->index()) continue;
             const bool seen = m_job->placeOf(other).pidSpace == m_job->placeOf(m_job->index()).pidSpace;
-            const bool silent = leads() && m_running && !seen && now - m_heard[static_cast<std::size_t>(other)] > longestSilence;
+            const bool silent =
+                leads() && m_running && !seen && now - m_heard[static_cast<std::size_t>(other)] > longestSilence;
             if (m_job->hasEnded(other))
                 stopHere({ErrorCode::Failed, endedText(other), {}});
             else if (silent)
-                stopHere({ErrorCode::Failed, fmt::format("{}: {} gives no sign of life for {} s", ranksOf(other), m_job->nameOf(other), longestSilence / 1'000'000'000), "see whether the host can be reached"});
+                stopHere({ErrorCode::Failed,
+                          fmt::format("{}: {} gives no sign of life for {} s", ranksOf(other), m_job->nameOf(other),
+                                      longestSilence / 1'000'000'000),
+                          "see whether the host can be reached"});
         }
     }
 
@@ -519,12 +532,14 @@ private:
 Result<RanksByProcess> ranksByProcess(int ranks, const ProcessJob& job)
 {
     if (ranks % job.count() != 0)
-        return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly over {} processes", ranks, job.count()),
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} ranks can't be spread evenly over {} processes", ranks, job.count()),
                     fmt::format("start {} processes, or give -p {}", ranks, job.count()));
     return RanksByProcess{ranks, ranks / job.count()};
 }
 
-Result<std::unique_ptr<ProcessTeam>> makeProcessTeam(TrainingState& state, std::shared_ptr<ProcessJob> job, const RanksByProcess& where)
+Result<std::unique_ptr<ProcessTeam>> makeProcessTeam(TrainingState& state, std::shared_ptr<ProcessJob> job,
+                                                     const RanksByProcess& where)
 {
     const auto first = job->reserveTags(TagCount);
     if (!first) return tl::unexpected(first.error());

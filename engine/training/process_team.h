@@ -1,6 +1,7 @@
-// ProcessTeam: the ranks of a training in several processes. Every process makes the same training; the first one leads: its caller steps
-// it, and ranks elsewhere report each step to it. A thread in every process keeps messages going, says twice a second that it lives and what
-// its ranks do, and notices that another process has ended or fallen silent.
+// ProcessTeam: the ranks of a training in several processes. Every process makes the same training; the first one
+// leads: its caller steps it, and ranks elsewhere report each step to it. A thread in every process keeps messages
+// going, says twice a second that it lives and what its ranks do, and notices that another process has ended or fallen
+// silent.
 #pragma once
 
 #include <memory>
@@ -29,7 +30,8 @@ public:
     };
     // Takes the transport's needs and those of the ranks over, once the state is whole.
     virtual void begin() = 0;
-    // Where this process serves: what the leader wants, if it has said so; after a step of its ranks, for weights, or what its clock says.
+    // Where this process serves: what the leader wants, if it has said so; after a step of its ranks, for weights, or
+    // what its clock says.
     virtual std::optional<Wish> wish() = 0;
     virtual void report() = 0;
     virtual void sendWeights(const Wish& wish) = 0;
@@ -42,6 +44,7 @@ public:
 
 // Usage where the ranks can't be spread evenly.
 Result<RanksByProcess> ranksByProcess(int ranks, const ProcessJob& job);
-Result<std::unique_ptr<ProcessTeam>> makeProcessTeam(TrainingState& state, std::shared_ptr<ProcessJob> job, const RanksByProcess& where);
+Result<std::unique_ptr<ProcessTeam>> makeProcessTeam(TrainingState& state, std::shared_ptr<ProcessJob> job,
+                                                     const RanksByProcess& where);
 
 } // namespace stagewright

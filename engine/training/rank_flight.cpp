@@ -31,7 +31,8 @@ std::uint64_t RankFlight::add(Op op, int peer, int position, Bytes bytes, std::u
 
 std::uint64_t RankFlight::sending(const MessageKey& key, int peer, int position, const Buffer& buffer)
 {
-    return add(sendOf(receiveOp(key)), peer, position, static_cast<Bytes>(buffer.size() * sizeof(float)), m_sent[peer]++);
+    return add(sendOf(receiveOp(key)), peer, position, static_cast<Bytes>(buffer.size() * sizeof(float)),
+               m_sent[peer]++);
 }
 
 std::uint64_t RankFlight::receiving(const MessageKey& key, int peer, int position)
@@ -39,9 +40,6 @@ std::uint64_t RankFlight::receiving(const MessageKey& key, int peer, int positio
     return add(receiveOp(key), peer, position, 0, m_received[peer]++);
 }
 
-std::uint64_t RankFlight::running(const Op& op, int position)
-{
-    return add(op, -1, position, 0, 0);
-}
+std::uint64_t RankFlight::running(const Op& op, int position) { return add(op, -1, position, 0, 0); }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// RankFlight: writes a rank's FlightLog. Messages are numbered by peer and direction, in the order in which the rank comes to them.
-// Used by the rank's thread only.
+// RankFlight: writes a rank's FlightLog. Messages are numbered by peer and direction, in the order in which the rank
+// comes to them. Used by the rank's thread only.
 #pragma once
 
 #include <cstdint>

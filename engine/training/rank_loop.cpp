@@ -23,7 +23,8 @@ namespace stagewright {
 
 namespace {
 
-// What a sender knows of how its messages queue. With rendezvous, or one stream, when one starts is for its transport to say.
+// What a sender knows of how its messages queue. With rendezvous, or one stream, when one starts is for its transport
+// to say.
 Channels senderLimits(const Channels& channels)
 {
     Channels out;
@@ -37,13 +38,12 @@ public:
     RankLoop(TrainingState& state, int rank)
         : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
           m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
-          m_virtual(state.clock == ClockMode::Virtual),
-          m_flight(state, rank), m_trace(state, rank), m_execution(m_plan, state.shapes.ofRank(rank), state.data, *m_run.allocator),
+          m_virtual(state.clock == ClockMode::Virtual), m_flight(state, rank), m_trace(state, rank),
+          m_execution(m_plan, state.shapes.ofRank(rank), state.data, *m_run.allocator),
           m_exchange(state, rank, m_trace), m_stepEnd(state, rank, m_trace, m_exchange, hooks())
     {
         std::size_t most = 0;
-        for (const PlannedOp& op : m_plan.ops)
-            most = std::max<std::size_t>(most, op.inputCount);
+        for (const PlannedOp& op : m_plan.ops) most = std::max<std::size_t>(most, op.inputCount);
         m_inputs.reserve(2 * most);
     }
 
@@ -52,22 +52,27 @@ public:
         guarded("setting up", [this] {
             m_state.transport->open(m_rank);
             m_run.allocator->setSink(m_run.sink.get());
-            if (const auto& limits = m_state.options.rankMemory; !limits.empty()) m_run.allocator->setLimit(limits[static_cast<std::size_t>(m_rank)]);
+            if (const auto& limits = m_state.options.rankMemory; !limits.empty())
+                m_run.allocator->setLimit(limits[static_cast<std::size_t>(m_rank)]);
             for (const int stage : m_plan.stages) {
                 StageRun& run = stageRun(stage);
                 m_run.status.set(RankPhase::Preparing, stage);
                 const TrainingOptions& options = m_state.options;
                 const PartShapes& shapes = m_state.shapes.ofRank(m_rank);
                 Result<std::unique_ptr<StageModel>> model =
-                    run.share ? m_state.backend->makeSharedStage(options.model, run.slice, shapes.batch, options.seed, options.optimizer, *run.share, *m_run.allocator)
-                              : m_state.backend->makeStage(options.model, run.slice, shapes.batch, options.seed, options.optimizer, *m_run.allocator);
+                    run.share ? m_state.backend->makeSharedStage(options.model, run.slice, shapes.batch, options.seed,
+                                                                 options.optimizer, *run.share, *m_run.allocator)
+                              : m_state.backend->makeStage(options.model, run.slice, shapes.batch, options.seed,
+                                                           options.optimizer, *m_run.allocator);
                 if (!model) {
                     m_state.stop(std::move(model.error()).with(fmt::format("rank {}", m_rank)));
                     return;
                 }
                 run.model = std::move(*model);
                 run.model->setLossScale(m_state.shapes.lossScale(*m_state.schedule, m_rank));
-                if (!options.cuts.empty()) run.model->setBackwardFrom(options.cuts[static_cast<std::size_t>(m_state.schedule->replicaOf(m_rank))]);
+                if (!options.cuts.empty())
+                    run.model->setBackwardFrom(
+                        options.cuts[static_cast<std::size_t>(m_state.schedule->replicaOf(m_rank))]);
                 if (!shapes.sliceTokens.empty()) run.model->setSlices(shapes.sliceTokens);
                 if (m_state.options.recomputedLayers) {
                     const auto [first, last] = *m_state.options.recomputedLayers;
@@ -115,9 +120,11 @@ private:
     StepHooks hooks()
     {
         return {[this](const Op& op, int position, RankPhase phase, int statusPosition,
-                       const std::function<void(StageRun&)>& work) { return recorded(op, position, phase, statusPosition, work); },
-                [this](std::span<const StageSum> sums, std::vector<double>* all) { return barrier(sums, all, [] {}); }, [this] { freeSent(); },
-                [this](int rank, const Buffer& buffer) { return delayTo(rank, buffer); },
+                       const std::function<void(StageRun&)>& work) {
+                    return recorded(op, position, phase, statusPosition, work);
+                },
+                [this](std::span<const StageSum> sums, std::vector<double>* all) { return barrier(sums, all, [] {}); },
+                [this] { freeSent(); }, [this](int rank, const Buffer& buffer) { return delayTo(rank, buffer); },
                 [this](std::string where) { m_where = std::move(where); }};
     }
 
@@ -177,7 +184,8 @@ private:
 
     bool isReceived(const MessageKey& key) const
     {
-        return std::any_of(m_inputs.begin(), m_inputs.end(), [&](const SentMessage& input) { return input.key == key; });
+        return std::any_of(m_inputs.begin(), m_inputs.end(),
+                           [&](const SentMessage& input) { return input.key == key; });
     }
 
     bool receive(const MessageKey& key, std::uint64_t flight)
@@ -195,8 +203,9 @@ private:
         return true;
     }
 
-    // The rank's list, sends and receives at their places where it is lowered. Else an op takes its inputs from the transport, and what it
-    // makes leaves at its end: also between the two of a pair, where a lowered list has no place for a send.
+    // The rank's list, sends and receives at their places where it is lowered. Else an op takes its inputs from the
+    // transport, and what it makes leaves at its end: also between the two of a pair, where a lowered list has no place
+    // for a send.
     bool runList()
     {
         const Schedule& lists = m_state.lowered ? *m_state.lowered : *m_state.schedule;
@@ -209,7 +218,8 @@ private:
             if (isMessage(list[i].kind)) {
                 m_where = nameOf(list[i], i);
                 if (!runMessages(list, i, count)) return false;
-            } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) { // all but the gathers of a file's lowered lists
+            } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) {
+                // all but the gathers of a file's lowered lists
                 m_messagesBefore = static_cast<int>(i - next);
                 if (!runOps(next, count)) return false;
                 next += count;
@@ -313,20 +323,23 @@ private:
         switch (ruleOf(planned.op.kind).state) {
         case StateWork::Gather:
             if (!m_stepEnd.beforeGather(planned.op.stage)) return false;
-            return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.gather(planned.op.stage, position); });
+            return recorded(planned.op, position, RankPhase::Running, position,
+                            [&](StageRun&) { m_exchange.gather(planned.op.stage, position); });
         case StateWork::Release:
-            return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.release(planned.op.stage); });
+            return recorded(planned.op, position, RankPhase::Running, position,
+                            [&](StageRun&) { m_exchange.release(planned.op.stage); });
         case StateWork::Reduce:
             if (m_state.plan.shared)
-                return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.reduce(planned.op.stage, position); });
+                return recorded(planned.op, position, RankPhase::Running, position,
+                                [&](StageRun&) { m_exchange.reduce(planned.op.stage, position); });
             return recorded(planned.op, position, RankPhase::Running, position,
                             [this](StageRun& run) { m_stepEnd.shareGradients(run); }) &&
                    meetCopies(planned.op, position);
-        case StateWork::Step:
-            return m_stepEnd.runOptimizer(planned.op, position);
+        case StateWork::Step: return m_stepEnd.runOptimizer(planned.op, position);
         case StateWork::None: break;
         }
-        return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun& run) { runCompute(planned, run); });
+        return recorded(planned.op, position, RankPhase::Running, position,
+                        [&](StageRun& run) { runCompute(planned, run); });
     }
 
     bool meetCopies(const Op& op, int position)
@@ -366,8 +379,8 @@ private:
         return true;
     }
 
-    // On the wall clock: keeps computing within the op until its CPU time is the factor times as long. Nothing makes it faster.
-    // (The virtual clock takes durations times the factor.)
+    // On the wall clock: keeps computing within the op until its CPU time is the factor times as long. Nothing makes it
+    // faster. (The virtual clock takes durations times the factor.)
     void slowDown(const Op& op, Nanos cpuBefore) const
     {
         const double factor = m_state.options.perturbation.factorOf(m_rank, m_state.step, op);
@@ -387,8 +400,7 @@ private:
             });
         run.versions.after(planned, *run.model);
         if (!isForward(planned.op.kind) || !run.slice.last) return;
-        for (const PlannedPart& part : m_plan.partsOf(planned))
-            m_losses.emplace_back(&run, part.part);
+        for (const PlannedPart& part : m_plan.partsOf(planned)) m_losses.emplace_back(&run, part.part);
     }
 
     // Once the list is done, as a device may not know them before; in the list's order.
@@ -396,7 +408,8 @@ private:
     {
         const RankTrace::Range range = m_trace.other();
         for (const auto& [run, part] : m_losses)
-            run->losses[static_cast<std::size_t>(part.microbatch)] += m_state.shapes.ofRank(m_rank).shareOf(part) * run->model->loss(part);
+            run->losses[static_cast<std::size_t>(part.microbatch)] +=
+                m_state.shapes.ofRank(m_rank).shareOf(part) * run->model->loss(part);
         m_losses.clear();
     }
 
@@ -446,13 +459,16 @@ private:
         return m_state.options.links.delay(m_rank, rank, static_cast<Bytes>(buffer.size() * sizeof(float)));
     }
 
-    // When a message that is sent now arrives: behind those before it on its link. The transport adds what else delays it, its receive or its turn.
+    // When a message that is sent now arrives: behind those before it on its link. The transport adds what else delays
+    // it, its receive or its turn.
     Nanos arrivalAt(int rank, const Buffer& buffer)
     {
         const Nanos now = monotonicNow();
         if (m_virtual) return now;
-        const Transit transit = m_state.options.links.transit(m_rank, rank, static_cast<Bytes>(buffer.size() * sizeof(float)));
-        return m_links.try_emplace(rank, senderLimits(m_state.options.channels)).first->second.take(now, transit) + transit.delay;
+        const Transit transit =
+            m_state.options.links.transit(m_rank, rank, static_cast<Bytes>(buffer.size() * sizeof(float)));
+        return m_links.try_emplace(rank, senderLimits(m_state.options.channels)).first->second.take(now, transit) +
+               transit.delay;
     }
 
     void freeSent()

@@ -11,7 +11,8 @@ std::vector<std::byte> reportOf(TrainingState& state, const std::function<bool(i
 {
     ByteWriter bytes;
     bytes.put<std::uint8_t>(state.skipped ? 1 : 0);
-    const auto here = std::count_if(state.stages.begin(), state.stages.end(), [&](const StageRun& run) { return isHere(run.rank); });
+    const auto here =
+        std::count_if(state.stages.begin(), state.stages.end(), [&](const StageRun& run) { return isHere(run.rank); });
     for (std::size_t rank = 0; rank < state.ranks.size(); ++rank) {
         if (!isHere(static_cast<int>(rank))) continue;
         bytes.put(static_cast<int>(rank));
@@ -47,7 +48,9 @@ bool takeReport(TrainingState& state, std::span<const std::byte> report, Nanos o
     for (std::int64_t i = 0; i < stages && bytes.good(); ++i) {
         const int stage = bytes.get<int>();
         const int rank = bytes.get<int>();
-        const auto found = std::find_if(state.stages.begin(), state.stages.end(), [&](const StageRun& run) { return run.slice.stage == stage && run.rank == rank; });
+        const auto found = std::find_if(state.stages.begin(), state.stages.end(), [&](const StageRun& run) {
+            return run.slice.stage == stage && run.rank == rank;
+        });
         if (found == state.stages.end()) return false;
         found->undone = bytes.get<int>();
         std::vector<double> losses = bytes.list<double>();

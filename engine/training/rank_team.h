@@ -1,6 +1,6 @@
-// RankTeam: what the ranks of one training share besides messages: they meet, know each other's norms, stop together; and what ranks
-// elsewhere recorded comes to the one who steps the training. Threads share memory (thread_team.cpp); processes send bytes
-// (process_team.h). One per training.
+// RankTeam: what the ranks of one training share besides messages: they meet, know each other's norms, stop together;
+// and what ranks elsewhere recorded comes to the one who steps the training. Threads share memory (thread_team.cpp);
+// processes send bytes (process_team.h). One per training.
 #pragma once
 
 #include <functional>
@@ -53,24 +53,28 @@ public:
     virtual bool isHere(int rank) const = 0;    // in this process
     virtual bool leads() const { return true; } // this process's caller steps the training; the others serve
 
-    // On a rank's thread. All ranks meet; `last` runs once in each process before its ranks go on, in the leading one before any rank
-    // does. sums: of this rank's places; all: afterwards those of all, by place. False: stopped.
-    virtual bool meet(int rank, std::span<const StageSum> sums, std::vector<double>* all, const std::function<void()>& last) = 0;
+    // On a rank's thread. All ranks meet; `last` runs once in each process before its ranks go on, in the leading one
+    // before any rank does. sums: of this rank's places; all: afterwards those of all, by place. False: stopped.
+    virtual bool meet(int rank, std::span<const StageSum> sums, std::vector<double>* all,
+                      const std::function<void()>& last) = 0;
 
     // The ranks have made their stages, or an error stopped them here: the same answer in every process.
     virtual Result<void> agree(std::optional<Error> error) = 0;
 
-    // On the thread that steps the training, which leads. order() lets ranks elsewhere run a step; rested() waits until they have, or
-    // for atMost; takeOver() puts what they recorded into the state.
+    // On the thread that steps the training, which leads. order() lets ranks elsewhere run a step; rested() waits until
+    // they have, or for atMost; takeOver() puts what they recorded into the state.
     virtual void order(const StepOrder& /*order*/) {}
     virtual bool rested(Nanos /*atMost*/) { return true; }
     virtual Result<void> takeOver() { return {}; }
-    virtual Nanos clockBand() const { return 0; }                                                  // how far times of ranks elsewhere may be wrong, in this step; 0: one clock
-    virtual Result<StageWeights> weightsOf(int /*stage*/, int /*rank*/) { return StageWeights(); } // of a rank elsewhere
+    // how far times of ranks elsewhere may be wrong, in this step; 0: one clock
+    virtual Nanos clockBand() const { return 0; }
+    // of a rank elsewhere
+    virtual Result<StageWeights> weightsOf(int /*stage*/, int /*rank*/) { return StageWeights(); }
 
     // Any thread. Ranks elsewhere stop for this reason, too.
     virtual void stop(const Error& /*error*/) {}
-    virtual std::string silence(int /*rank*/) { return {}; }     // "process 4711 on host a gives no sign of life"; empty: it does, or is here
+    // "process 4711 on host a gives no sign of life"; empty: it does, or is here
+    virtual std::string silence(int /*rank*/) { return {}; }
     virtual std::optional<Error> lost() { return std::nullopt; } // that a process of other ranks has ended
     // A rank's newest messages and ops; of one that does not answer nothing (RankRecord::present).
     virtual RankRecord flightOf(int rank) = 0;

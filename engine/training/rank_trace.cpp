@@ -2,7 +2,8 @@
 
 namespace stagewright {
 
-RankTrace::RankTrace(const TrainingState& state, int rank) : m_state(state), m_tracer(state.options.tracer.get()), m_rank(rank)
+RankTrace::RankTrace(const TrainingState& state, int rank)
+    : m_state(state), m_tracer(state.options.tracer.get()), m_rank(rank)
 {
     if (m_tracer == nullptr) return;
     for (const PlannedOp& planned : state.plan.ranks[static_cast<std::size_t>(rank)].ops)

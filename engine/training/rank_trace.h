@@ -1,5 +1,6 @@
-// RankTrace: names the work that a rank requests from its device, so that a tracer's records find their op (profiler/cupti/external_id.h) and
-// other tools see PyTorch's range names. A range lasts as long as the value; without a tracer it does nothing. On the rank's thread.
+// RankTrace: names the work that a rank requests from its device, so that a tracer's records find their op
+// (profiler/cupti/external_id.h) and other tools see PyTorch's range names. A range lasts as long as the value; without
+// a tracer it does nothing. On the rank's thread.
 #pragma once
 
 #include <map>
@@ -18,7 +19,8 @@ public:
     RankTrace(const TrainingState& state, int rank);
 
     void beginStep() { m_beside.clear(); }
-    // position: in the rank's list of computing ops; −1: outside it (gradient norm, optimizer). In the order that they are recorded.
+    // position: in the rank's list of computing ops; −1: outside it (gradient norm, optimizer). In the order that they
+    // are recorded.
     Range op(const Op& op, int position);
     // A copy, or both ends of a message by NCCL, requested by the receiver.
     struct MessageRange {

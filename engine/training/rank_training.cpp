@@ -18,12 +18,10 @@ namespace stagewright {
 
 namespace {
 
-Nanos nanos(double seconds)
-{
-    return static_cast<Nanos>(seconds * 1e9);
-}
+Nanos nanos(double seconds) { return static_cast<Nanos>(seconds * 1e9); }
 
-// Linux 6.16 and later give a process few lists of waiting threads, as many as its cores need; each wake-up then searches a long one. Other systems refuse.
+// Linux 6.16 and later give a process few lists of waiting threads, as many as its cores need; each wake-up then
+// searches a long one. Other systems refuse.
 void makeRoomToWait(std::size_t threads)
 {
     constexpr int futexHash = 78, setSlots = 1; // PR_FUTEX_HASH, PR_FUTEX_HASH_SET_SLOTS of linux/prctl.h
@@ -118,7 +116,8 @@ Result<StepOutcome> RankTraining::runStep(const std::stop_token& stop)
     {
         const std::stop_callback onStop(stop, [this] {
             // Who starts processes stops them all when one has ended.
-            m_state->stop(m_state->team->lost().value_or(Error{ErrorCode::Cancelled, fmt::format("stopped in step {}", stepNumber(m_steps)), {}}));
+            m_state->stop(m_state->team->lost().value_or(
+                Error{ErrorCode::Cancelled, fmt::format("stopped in step {}", stepNumber(m_steps)), {}}));
         });
         order(RankCommand::Step);
         watch();
@@ -137,7 +136,8 @@ Result<StepOutcome> RankTraining::runStep(const std::stop_token& stop)
     if (m_timesLayers)
         for (StageRun& run : state.stages)
             if (run.model) run.model->settlePartTimes();
-    Result<RecordedStep> recorded = traced ? state.recorder.finishStep(&trace, &m_traceFacts) : state.recorder.finishStep();
+    Result<RecordedStep> recorded =
+        traced ? state.recorder.finishStep(&trace, &m_traceFacts) : state.recorder.finishStep();
     if (!recorded) {
         state.stop(recorded.error());
         return tl::unexpected(std::move(recorded.error()));
@@ -149,8 +149,7 @@ Result<StepOutcome> RankTraining::runStep(const std::stop_token& stop)
     outcome.wallTime = wallTime;
     outcome.contention = recorded->contention;
     outcome.clockBand = state.team->clockBand();
-    for (const StageRun& run : state.stages)
-        outcome.rollbacks += run.undone;
+    for (const StageRun& run : state.stages) outcome.rollbacks += run.undone;
     outcome.skipped = state.skipped;
     for (const RankRun& run : state.ranks) outcome.traffic.push_back(run.traffic);
     outcome.timeline = std::move(recorded->timeline);
@@ -161,21 +160,22 @@ void RankTraining::order(RankCommand command)
 {
     const std::lock_guard lock(m_state->mutex);
     m_state->command = command;
-    for (const int rank : m_here)
-        runOf(rank).ordered = runOf(rank).done;
+    for (const int rank : m_here) runOf(rank).ordered = runOf(rank).done;
     m_state->commanded.notify_all();
 }
 
 bool RankTraining::restLocked() const
 {
-    return std::all_of(m_here.begin(), m_here.end(), [this](int rank) { return runOf(rank).done > runOf(rank).ordered; });
+    return std::all_of(m_here.begin(), m_here.end(),
+                       [this](int rank) { return runOf(rank).done > runOf(rank).ordered; });
 }
 
 void RankTraining::prepareStep(int step)
 {
     m_state->step = step;
     m_state->skipped = false;
-    m_state->data.sample(*m_state->options.data, m_state->options.seed, step, m_state->schedule->microbatches, m_state->shapes);
+    m_state->data.sample(*m_state->options.data, m_state->options.seed, step, m_state->schedule->microbatches,
+                         m_state->shapes);
 }
 
 bool RankTraining::allRest() const
@@ -228,19 +228,14 @@ double RankTraining::meanLoss() const
 Result<Training::Served> RankTraining::serve()
 {
     if (std::optional<Error> error = m_state->control.error()) return tl::unexpected(std::move(*error));
-    const std::optional<ProcessTeam::Wish> wish = m_processes ? m_processes->wish() : ProcessTeam::Wish{ProcessTeam::Wish::Kind::Leave, {}, 0, 0};
+    const std::optional<ProcessTeam::Wish> wish =
+        m_processes ? m_processes->wish() : ProcessTeam::Wish{ProcessTeam::Wish::Kind::Leave, {}, 0, 0};
     if (!wish) return Served::Nothing;
     switch (wish->kind) {
-    case ProcessTeam::Wish::Kind::Leave:
-        return Served::Leave;
-    case ProcessTeam::Wish::Kind::Weights:
-        m_processes->sendWeights(*wish);
-        return Served::Something;
-    case ProcessTeam::Wish::Kind::Clock:
-        m_processes->sendClock();
-        return Served::Something;
-    case ProcessTeam::Wish::Kind::Step:
-        break;
+    case ProcessTeam::Wish::Kind::Leave: return Served::Leave;
+    case ProcessTeam::Wish::Kind::Weights: m_processes->sendWeights(*wish); return Served::Something;
+    case ProcessTeam::Wish::Kind::Clock: m_processes->sendClock(); return Served::Something;
+    case ProcessTeam::Wish::Kind::Step: break;
     }
     m_state->keepGradients = wish->step.keepGradients;
     if (wish->step.timesLayers != m_timesLayers) timeLayers(wish->step.timesLayers);

@@ -40,31 +40,52 @@ Uses usesOf(const RankPlan& ranked, int stage)
 
 } // namespace
 
-Result<void> checkCuts(const Schedule& schedule, const ExecutionPlan& plan, const TrainingOptions& options, std::span<const StageSlice> slices)
+Result<void> checkCuts(const Schedule& schedule, const ExecutionPlan& plan, const TrainingOptions& options,
+                       std::span<const StageSlice> slices)
 {
     const std::vector<int> first = firstStagesBack(schedule);
     if (options.cuts.empty()) {
         const auto partly = std::find_if(first.begin(), first.end(), [](int stage) { return stage > 0; });
         if (partly == first.end()) return {};
-        return fail(ErrorCode::Usage, fmt::format("replica {} goes back to stage {} only, but no cut says so", partly - first.begin(), *partly), "give the layer that each replica goes back to");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("replica {} goes back to stage {} only, but no cut says so", partly - first.begin(), *partly),
+            "give the layer that each replica goes back to");
     }
     if (options.cuts.size() != static_cast<std::size_t>(schedule.replicas))
-        return fail(ErrorCode::Usage, fmt::format("{} cuts for {} replicas", options.cuts.size(), schedule.replicas), "give one for each replica");
+        return fail(ErrorCode::Usage, fmt::format("{} cuts for {} replicas", options.cuts.size(), schedule.replicas),
+                    "give one for each replica");
     if (!plan.shared)
-        return fail(ErrorCode::Usage, fmt::format("the lists of {} do not say when replicas that go back to different layers reduce their gradients", schedule.name), "give lists with REDUCE_GRAD and OPT");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format(
+                "the lists of {} do not say when replicas that go back to different layers reduce their gradients",
+                schedule.name),
+            "give lists with REDUCE_GRAD and OPT");
     if (options.sharding.shards(ShardLevel::Gradients))
-        return fail(ErrorCode::Usage, "replicas that go back to different layers can't shard gradients: each stage's are handed to their owners as a whole", "shard nothing, or the optimizer state");
-    if (plan.slices) return fail(ErrorCode::Usage, "sequence slices below a cut would keep their keys and values, which are freed on the way back", "take a schedule without slices");
+        return fail(ErrorCode::Usage,
+                    "replicas that go back to different layers can't shard gradients: each stage's are handed to their "
+                    "owners as a whole",
+                    "shard nothing, or the optimizer state");
+    if (plan.slices)
+        return fail(ErrorCode::Usage,
+                    "sequence slices below a cut would keep their keys and values, which are freed on the way back",
+                    "take a schedule without slices");
     std::vector<int> blocks;
     for (const StageSlice& slice : slices) blocks.push_back(slice.layerCount);
     for (std::size_t replica = 0; replica < options.cuts.size(); ++replica) {
         const int cut = options.cuts[replica];
         if (cut < 0 || cut > options.model.layers)
-            return fail(ErrorCode::Usage, fmt::format("replica {} can't go back to layer {}; the model has layers 0 to {}", replica, cut, options.model.layers - 1));
+            return fail(ErrorCode::Usage,
+                        fmt::format("replica {} can't go back to layer {}; the model has layers 0 to {}", replica, cut,
+                                    options.model.layers - 1));
         const int stage = firstStageOf(cut, blocks);
         if (first[replica] == stage) continue;
-        return fail(ErrorCode::Usage, fmt::format("replica {} is to go back to layer {}, which is in stage {}, but its lists go back to stage {}", replica, cut, stage, first[replica]),
-                    "give lists that end their backwards there");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("replica {} is to go back to layer {}, which is in stage {}, but its lists go back to stage {}",
+                        replica, cut, stage, first[replica]),
+            "give lists that end their backwards there");
     }
     return {};
 }
@@ -74,11 +95,15 @@ Result<void> checkSharing(const Schedule& schedule, const ExecutionPlan& plan, c
     const StateSharding& sharding = options.sharding;
     if (!plan.shared) {
         if (sharding.level == ShardLevel::None) return {};
-        return fail(ErrorCode::Usage, fmt::format("{} are to be sharded, but the lists of {} do not say when", toText(sharding.level), schedule.name),
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} are to be sharded, but the lists of {} do not say when", toText(sharding.level),
+                                schedule.name),
                     "give replicas, and lists with UNSHARD, REDUCE_GRAD and OPT");
     }
     for (int stage = 0; stage < schedule.stages; ++stage)
-        if (Result<void> fits = checkMembers(sharding, static_cast<int>(holdersOf(schedule.placement, stage).size())); !fits) return fits;
+        if (Result<void> fits = checkMembers(sharding, static_cast<int>(holdersOf(schedule.placement, stage).size()));
+            !fits)
+            return fits;
     for (int rank = 0; rank < schedule.ranks; ++rank) {
         const RankPlan& ranked = plan.ranks[static_cast<std::size_t>(rank)];
         for (const int stage : ranked.stages) {
@@ -88,11 +113,17 @@ Result<void> checkSharing(const Schedule& schedule, const ExecutionPlan& plan, c
             };
             const std::string gather = toText(makeGather(stage));
             if (sharding.level == ShardLevel::Weights && uses.needs && !uses.gathers)
-                return refused("its weights are sharded, but the list never gathers them", fmt::format("add {} before its first forward", gather));
-            if ((sharding.level == ShardLevel::Optimizer || sharding.level == ShardLevel::Gradients) && !uses.behindStep)
-                return refused("each rank steps its part only, but the list never gathers the stepped weights", fmt::format("add {} behind its optimizer op", gather));
+                return refused("its weights are sharded, but the list never gathers them",
+                               fmt::format("add {} before its first forward", gather));
+            if ((sharding.level == ShardLevel::Optimizer || sharding.level == ShardLevel::Gradients) &&
+                !uses.behindStep)
+                return refused("each rank steps its part only, but the list never gathers the stepped weights",
+                               fmt::format("add {} behind its optimizer op", gather));
             if (!sharding.shards(ShardLevel::Gradients) && (uses.ofMicrobatch || uses.reductions > 1))
-                return refused(fmt::format("{} of gradients that stay whole", uses.reductions == 1 ? "a reduction by microbatch" : fmt::format("{} reductions", uses.reductions)), "reduce once a batch, or give --shard gradients or weights");
+                return refused(fmt::format("{} of gradients that stay whole",
+                                           uses.reductions == 1 ? "a reduction by microbatch"
+                                                                : fmt::format("{} reductions", uses.reductions)),
+                               "reduce once a batch, or give --shard gradients or weights");
         }
     }
     return {};

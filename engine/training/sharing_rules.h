@@ -6,12 +6,14 @@
 
 namespace stagewright {
 
-// Usage, naming replica and stage: cuts for another number of replicas, of layers that are not there, or that the lists do not keep to; of
-// state that is not shared, or whose gradients are sharded.
-Result<void> checkCuts(const Schedule& schedule, const ExecutionPlan& plan, const TrainingOptions& options, std::span<const StageSlice> slices);
+// Usage, naming replica and stage: cuts for another number of replicas, of layers that are not there, or that the lists
+// do not keep to; of state that is not shared, or whose gradients are sharded.
+Result<void> checkCuts(const Schedule& schedule, const ExecutionPlan& plan, const TrainingOptions& options,
+                       std::span<const StageSlice> slices);
 
-// Usage, naming rank and stage: a sharding of lists that share nothing; shares for another number of ranks; sharded weights that are not
-// gathered; stepped pieces that the other ranks never see; reductions by microbatch of gradients that stay whole.
+// Usage, naming rank and stage: a sharding of lists that share nothing; shares for another number of ranks; sharded
+// weights that are not gathered; stepped pieces that the other ranks never see; reductions by microbatch of gradients
+// that stay whole.
 Result<void> checkSharing(const Schedule& schedule, const ExecutionPlan& plan, const TrainingOptions& options);
 
 } // namespace stagewright

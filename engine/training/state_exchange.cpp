@@ -11,16 +11,13 @@ namespace stagewright {
 
 namespace {
 
-MemoryTag bucketTag(int stage)
-{
-    return {MemoryCategory::Buckets, static_cast<std::uint16_t>(stage), -1};
-}
+MemoryTag bucketTag(int stage) { return {MemoryCategory::Buckets, static_cast<std::uint16_t>(stage), -1}; }
 
 } // namespace
 
 StateExchange::StateExchange(TrainingState& state, int rank, const RankTrace& trace)
-    : m_state(state), m_rank(rank), m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
-      m_trace(trace), m_virtual(state.clock == ClockMode::Virtual)
+    : m_state(state), m_rank(rank), m_run(state.ranks[static_cast<std::size_t>(rank)]),
+      m_recorder(state.recorder.rank(rank)), m_trace(trace), m_virtual(state.clock == ClockMode::Virtual)
 {
 }
 
@@ -33,17 +30,21 @@ void StateExchange::prepare()
         stage.run = &run;
         stage.own = run.share->member;
         for (const StageRun* copy : m_state.copiesOf(number)) stage.members.push_back(copy->rank);
-        const auto most = static_cast<std::int64_t>(m_state.options.sharding.bucket / static_cast<Bytes>(sizeof(float)));
+        const auto most =
+            static_cast<std::int64_t>(m_state.options.sharding.bucket / static_cast<Bytes>(sizeof(float)));
         const auto& pieces = run.share->flat.pieces;
         const std::int64_t padded = run.share->flat.padded;
         std::vector<ContributedRange> ranges{{0, padded, std::vector<char>(stage.members.size(), 1), 1}};
-        if (const auto& cuts = m_state.options.cuts; !cuts.empty()) ranges = contributionsTo(*m_state.schedule, m_state.options.model, run.slice, cuts, m_state.shapes, padded);
+        if (const auto& cuts = m_state.options.cuts; !cuts.empty())
+            ranges = contributionsTo(*m_state.schedule, m_state.options.model, run.slice, cuts, m_state.shapes, padded);
         for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece)
-            for (const ShardPiece& bucket : bucketsOf(piece->size(), m_state.options.sharding.bucket > 0 ? std::max<std::int64_t>(1, most) : 0))
+            for (const ShardPiece& bucket :
+                 bucketsOf(piece->size(), m_state.options.sharding.bucket > 0 ? std::max<std::int64_t>(1, most) : 0))
                 for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
                     const std::int64_t begin = std::max(piece->begin + bucket.begin, range->begin);
                     const std::int64_t end = std::min(piece->begin + bucket.end, range->end);
-                    if (begin < end) stage.chunks.push_back({piece->owner, begin, end, range->contributes, range->scale});
+                    if (begin < end)
+                        stage.chunks.push_back({piece->owner, begin, end, range->contributes, range->scale});
                 }
         for (const Chunk& chunk : stage.chunks)
             if (chunk.owner == stage.own) stage.ownChunks.push_back(chunk);
@@ -82,7 +83,8 @@ void StateExchange::post(Stage& stage, int member, ControlKey::Kind kind, Buffer
     } else {
         m_laneFree = availableAt = std::max(now, m_laneFree) + delay;
     }
-    m_state.transport->post(to, {kind, static_cast<std::uint16_t>(stage.run->slice.stage), m_rank}, std::move(message), availableAt);
+    m_state.transport->post(to, {kind, static_cast<std::uint16_t>(stage.run->slice.stage), m_rank}, std::move(message),
+                            availableAt);
 }
 
 bool StateExchange::collect(Stage& stage, int member, ControlKey::Kind kind, std::span<float> to, Taking& taking)
@@ -90,7 +92,9 @@ bool StateExchange::collect(Stage& stage, int member, ControlKey::Kind kind, std
     const int from = stage.members[static_cast<std::size_t>(member)];
     m_run.status.set(RankPhase::Copies, stage.run->slice.stage);
     Nanos arrived = 0;
-    if (!m_state.transport->collectInto(m_rank, {kind, static_cast<std::uint16_t>(stage.run->slice.stage), from}, m_run.allocator->memory(), to, arrived)) return false;
+    if (!m_state.transport->collectInto(m_rank, {kind, static_cast<std::uint16_t>(stage.run->slice.stage), from},
+                                        m_run.allocator->memory(), to, arrived))
+        return false;
     taking.bytes += static_cast<Bytes>(to.size_bytes());
     taking.arrived = std::max(taking.arrived, arrived);
     return true;
@@ -99,7 +103,8 @@ bool StateExchange::collect(Stage& stage, int member, ControlKey::Kind kind, std
 // From here to the end of the scope a collective takes what has come.
 class StateExchange::Timed {
 public:
-    Timed(const StateExchange& exchange, Taking& taking) : m_exchange(exchange), m_range(exchange.m_trace.other()), m_taking(taking), m_before(exchange.workedUntilNow())
+    Timed(const StateExchange& exchange, Taking& taking)
+        : m_exchange(exchange), m_range(exchange.m_trace.other()), m_taking(taking), m_before(exchange.workedUntilNow())
     {
         if (taking.begin < 0) taking.begin = exchange.m_recorder.collectiveBegin();
     }
@@ -157,8 +162,8 @@ bool StateExchange::takeGather(Stage& stage, Taking& taking)
         for (int k = members - 1; k > 0; --k) { // the one before sent here first
             const int member = (stage.own + k) % members;
             for (const ShardPiece& piece : stage.run->share->flat.pieces)
-                if (piece.owner == member &&
-                    !collect(stage, member, ControlKey::Kind::Weights, state.weightsPart(piece.begin, piece.end), taking))
+                if (piece.owner == member && !collect(stage, member, ControlKey::Kind::Weights,
+                                                      state.weightsPart(piece.begin, piece.end), taking))
                     return false;
         }
     }
@@ -178,16 +183,14 @@ bool StateExchange::awaitWeights(int number)
 
 bool StateExchange::awaitGathers()
 {
-    return std::all_of(m_stages.begin(), m_stages.end(), [this](const auto& stage) { return awaitWeights(stage.first); });
+    return std::all_of(m_stages.begin(), m_stages.end(),
+                       [this](const auto& stage) { return awaitWeights(stage.first); });
 }
 
-void StateExchange::release(int number)
-{
-    at(number).run->model->releaseWeights();
-}
+void StateExchange::release(int number) { at(number).run->model->releaseWeights(); }
 
-// Gradients that stay whole leave as views of them, as nothing changes them before the next step; others are handed over, cut into
-// messages that are freed one by one as they are taken.
+// Gradients that stay whole leave as views of them, as nothing changes them before the next step; others are handed
+// over, cut into messages that are freed one by one as they are taken.
 void StateExchange::reduce(int number, int position)
 {
     Stage& stage = at(number);
@@ -200,7 +203,8 @@ void StateExchange::reduce(int number, int position)
     if (!state.shards(ShardLevel::Gradients)) {
         for (const Chunk& chunk : stage.chunks)
             if (chunk.owner != stage.own && chunk.takes(stage.own))
-                post(stage, chunk.owner, ControlKey::Kind::WeightGradients, state.gradientsWindow(chunk.begin, chunk.end), reduction.taking.link);
+                post(stage, chunk.owner, ControlKey::Kind::WeightGradients,
+                     state.gradientsWindow(chunk.begin, chunk.end), reduction.taking.link);
     } else {
         Buffer rest = state.handOverGradients();
         rest.retag(bucketTag(number));
@@ -214,7 +218,8 @@ void StateExchange::reduce(int number, int position)
             if (stage.chunks[i].owner == stage.own)
                 reduction.own.push_back(std::move(parts[i]));
             else
-                post(stage, stage.chunks[i].owner, ControlKey::Kind::WeightGradients, std::move(parts[i]), reduction.taking.link);
+                post(stage, stage.chunks[i].owner, ControlKey::Kind::WeightGradients, std::move(parts[i]),
+                     reduction.taking.link);
         }
     }
     stage.reductions.push_back(std::move(reduction));
@@ -226,7 +231,8 @@ bool StateExchange::hasCome(const Stage& stage)
     const Chunk& chunk = stage.ownChunks[stage.reductions.front().next];
     for (int member = 0; member < static_cast<int>(stage.members.size()); ++member) {
         const int from = stage.members[static_cast<std::size_t>(member)];
-        const ControlKey key{ControlKey::Kind::WeightGradients, static_cast<std::uint16_t>(stage.run->slice.stage), from};
+        const ControlKey key{ControlKey::Kind::WeightGradients, static_cast<std::uint16_t>(stage.run->slice.stage),
+                             from};
         if (member != stage.own && chunk.takes(member) && !m_state.transport->hasCome(m_rank, key)) return false;
     }
     return true;
@@ -245,7 +251,9 @@ bool StateExchange::takeChunk(Stage& stage, Reduction& reduction)
     const float* mine = reduction.own.empty() ? target : reduction.own[reduction.next].data();
     const int number = stage.run->slice.stage;
     const int members = static_cast<int>(stage.members.size());
-    const auto first = static_cast<int>(std::find_if(chunk.contributes.begin(), chunk.contributes.end(), [](char takes) { return takes != 0; }) - chunk.contributes.begin());
+    const auto first = static_cast<int>(
+        std::find_if(chunk.contributes.begin(), chunk.contributes.end(), [](char takes) { return takes != 0; }) -
+        chunk.contributes.begin());
     // Where the sum may grow at once: nothing of this rank's own lies there, or its own comes first.
     const bool straight = reduction.first && (!reduction.own.empty() || stage.own == first || !chunk.takes(stage.own));
     Buffer apart = straight ? Buffer() : m_run.allocator->take(count, bucketTag(number));
@@ -299,13 +307,16 @@ bool StateExchange::takeReductions(Stage& stage, bool waits, const Arrived& arri
     return true;
 }
 
-// Of all stages, in the order of their reductions, so that buckets are free again while the rank goes back through the next stage.
+// Of all stages, in the order of their reductions, so that buckets are free again while the rank goes back through the
+// next stage.
 void StateExchange::takeWhatHasCome()
 {
     std::vector<Stage*> waiting;
     for (auto& [number, stage] : m_stages)
         if (!stage.reductions.empty()) waiting.push_back(&stage);
-    std::sort(waiting.begin(), waiting.end(), [](const Stage* a, const Stage* b) { return a->reductions.front().taking.position < b->reductions.front().taking.position; });
+    std::sort(waiting.begin(), waiting.end(), [](const Stage* a, const Stage* b) {
+        return a->reductions.front().taking.position < b->reductions.front().taking.position;
+    });
     for (Stage* stage : waiting) static_cast<void>(takeReductions(*stage, false));
 }
 
@@ -316,12 +327,15 @@ bool StateExchange::shareSums(Stage& stage, Taking& taking, const Arrived& arriv
     const int members = static_cast<int>(stage.members.size());
     for (int k = 1; k < members; ++k)
         for (const Chunk& chunk : stage.ownChunks)
-            post(stage, (stage.own + k) % members, ControlKey::Kind::GradientSums, state.gradientsWindow(chunk.begin, chunk.end), taking.link);
+            post(stage, (stage.own + k) % members, ControlKey::Kind::GradientSums,
+                 state.gradientsWindow(chunk.begin, chunk.end), taking.link);
     for (int k = members - 1; k > 0; --k) {
         const int member = (stage.own + k) % members;
         for (const Chunk& chunk : stage.chunks) {
             if (chunk.owner != member) continue;
-            if (!collect(stage, member, ControlKey::Kind::GradientSums, {state.gradients() + chunk.begin, chunk.size()}, taking)) return false;
+            if (!collect(stage, member, ControlKey::Kind::GradientSums, {state.gradients() + chunk.begin, chunk.size()},
+                         taking))
+                return false;
             if (arrived) arrived(chunk.begin, chunk.end);
         }
     }
@@ -335,13 +349,11 @@ bool StateExchange::awaitGradients()
         for (Reduction& reduction : stage.reductions)
             while (reduction.next < stage.ownChunks.size())
                 if (!takeChunk(stage, reduction)) return false;
-    return std::all_of(m_stages.begin(), m_stages.end(), [this](auto& stage) { return takeReductions(stage.second, true); });
+    return std::all_of(m_stages.begin(), m_stages.end(),
+                       [this](auto& stage) { return takeReductions(stage.second, true); });
 }
 
-bool StateExchange::awaitGradients(int number)
-{
-    return awaitGradients(number, {});
-}
+bool StateExchange::awaitGradients(int number) { return awaitGradients(number, {}); }
 
 bool StateExchange::awaitGradients(int number, const Arrived& arrived)
 {

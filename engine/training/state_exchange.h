@@ -1,14 +1,17 @@
-// StateExchange: how the ranks that hold a stage share its state (engine/device/shared_state.h). Pieces travel point to point: a
-// collective lets its own go when its op comes and takes the others' only when something needs them, so that no rank waits at it.
-//   UNSHARD      each owner's weights go to all others; they are taken before the first op that needs them, or at the step's end
-//   REDUCE_GRAD  each rank's gradients go to the pieces' owners, in buckets of at most so many bytes; an owner adds what has come at
-//                its next REDUCE_GRAD, of whatever stage, the rest before the optimizer, always in the order of ranks; several reductions of a step
-//                are added in their order. Where nothing is sharded the sums then go to all.
-// Partial backward: only a layer's contributors send its gradients, and each piece has the same ones; the sums go to all.
-// On a device all of this is requested, like its ops: copies wait on the device for what they copy, additions for the copies.
-// Emulated links: what a rank sends in collectives leaves one message after the other, each latency + bytes / bandwidth long: the ring's
-// (n−1)·α + (n−1)·s/BW. On the virtual clock a collective takes that and the processor time of its copies and additions.
-// One per rank, on its thread; does nothing where the schedule shares no state.
+// StateExchange: how the ranks that hold a stage share its state (engine/device/shared_state.h). Pieces travel point to
+// point: a collective lets its own go when its op comes and takes the others' only when something needs them, so that
+// no rank waits at it.
+//   UNSHARD      each owner's weights go to all others; they are taken before the first op that needs them, or at the
+//                step's end
+//   REDUCE_GRAD  each rank's gradients go to the pieces' owners, in buckets of at most so many bytes; an owner adds
+//                what has come at its next REDUCE_GRAD, of whatever stage, the rest before the optimizer, always in the
+//                order of ranks; several reductions of a step are added in their order. Where nothing is sharded the
+//                sums then go to all.
+// Partial backward: only a layer's contributors send its gradients, and each piece has the same ones; the sums go to
+// all. On a device all of this is requested, like its ops: copies wait on the device for what they copy, additions for
+// the copies. Emulated links: what a rank sends in collectives leaves one message after the other, each latency + bytes
+// / bandwidth long: the ring's (n−1)·α + (n−1)·s/BW. On the virtual clock a collective takes that and the processor
+// time of its copies and additions. One per rank, on its thread; does nothing where the schedule shares no state.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +43,8 @@ public:
     bool awaitWeights(int stage);
     bool awaitGradients();
     bool awaitGradients(int stage); // of one stage; all its ranks must come to theirs in one order
-    // The same, calling arrived(begin, end) for each piece of the stage's flat vector that this rank steps once it is summed, those that are so
-    // already first.
+    // The same, calling arrived(begin, end) for each piece of the stage's flat vector that this rank steps once it is
+    // summed, those that are so already first.
     using Arrived = std::function<void(std::int64_t begin, std::int64_t end)>;
     bool awaitGradients(int stage, const Arrived& arrived);
     // At the end of the list: gathers that nothing has needed.

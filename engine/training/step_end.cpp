@@ -17,7 +17,8 @@ constexpr double unknownNorm = -1;
 
 StepEnd::StepEnd(TrainingState& state, int rank, const RankTrace& trace, StateExchange& exchange, StepHooks hooks)
     : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
-      m_run(state.ranks[static_cast<std::size_t>(rank)]), m_trace(trace), m_exchange(exchange), m_hooks(std::move(hooks))
+      m_run(state.ranks[static_cast<std::size_t>(rank)]), m_trace(trace), m_exchange(exchange),
+      m_hooks(std::move(hooks))
 {
     if (state.schedule->weights == WeightRule::Synchronous && state.plan.steps && !state.plan.shared)
         m_norms.resize(static_cast<std::size_t>(state.schedule->stages));
@@ -49,7 +50,8 @@ bool StepEnd::finish()
 bool StepEnd::finishStep()
 {
     if (m_state.plan.shared) {
-        if (!m_shared && !(judgeShared() && validateShared())) return false; // a rank without stages meets the others all the same
+        // a rank without stages meets the others all the same
+        if (!m_shared && !(judgeShared() && validateShared())) return false;
         m_hooks.where("taking gathered weights");
         if (!m_exchange.awaitGathers()) return false;
     } else if (m_state.schedule->weights == WeightRule::Synchronous) {
@@ -81,8 +83,7 @@ bool StepEnd::stepTogether()
         if (!ran) return false;
     }
     m_hooks.where("keeping gradients");
-    for (const int stage : m_plan.stages)
-        keepGradients(stageRun(stage));
+    for (const int stage : m_plan.stages) keepGradients(stageRun(stage));
     m_hooks.where({});
     const std::vector<StageSum> own = ownSums();
     std::vector<double> squareSums;
@@ -105,7 +106,8 @@ std::vector<StageSum> StepEnd::ownSums()
 {
     std::vector<StageSum> own;
     for (std::size_t place = 0; place < m_state.sums.size(); ++place)
-        if (m_state.sums[place].rank == m_rank) own.push_back({static_cast<int>(place), stageRun(m_state.sums[place].stage).squareSum});
+        if (m_state.sums[place].rank == m_rank)
+            own.push_back({static_cast<int>(place), stageRun(m_state.sums[place].stage).squareSum});
     return own;
 }
 
@@ -155,13 +157,15 @@ bool StepEnd::mayStep(double squareSum)
     return !soFar.skip && soFar.scale == 1.0F;
 }
 
-// The same bucket by bucket: on the wall clock while later ones are on their way, so that the op waits for them; on the virtual clock, where
-// an op waits for nothing, once all are there.
+// The same bucket by bucket: on the wall clock while later ones are on their way, so that the op waits for them; on the
+// virtual clock, where an op waits for nothing, once all are there.
 bool StepEnd::stepByPieces(const Op& op, int position)
 {
     std::vector<std::pair<std::int64_t, std::int64_t>> there;
     const bool within = m_state.clock == ClockMode::Wall;
-    if (!within && !m_exchange.awaitGradients(op.stage, [&there](std::int64_t begin, std::int64_t end) { there.emplace_back(begin, end); })) return false;
+    if (!within && !m_exchange.awaitGradients(
+                       op.stage, [&there](std::int64_t begin, std::int64_t end) { there.emplace_back(begin, end); }))
+        return false;
     bool whole = true;
     const bool ran = m_hooks.record(op, position, RankPhase::Running, position, [&](StageRun& run) {
         double squareSum = 0;
@@ -201,7 +205,8 @@ bool StepEnd::validateShared()
         if (undo || (!stepped && !m_shared->skip)) {
             const bool ran = extra(OpKind::Optimizer, RankPhase::Optimizer, stage, [&](StageRun& run) {
                 if (undo) run.model->shared()->restoreStepped();
-                if (!m_shared->skip) run.model->optimizerStep(m_state.options.optimizer, m_state.step + 1, m_shared->scale);
+                if (!m_shared->skip)
+                    run.model->optimizerStep(m_state.options.optimizer, m_state.step + 1, m_shared->scale);
                 run.undone += undo ? 1 : 0;
             });
             if (!ran) return false;
@@ -227,8 +232,8 @@ bool StepEnd::runShared(const Op& op, int position)
     });
 }
 
-// With three copies or more each adds up a piece: (n−1)/n of the gradients go out and come in twice, whatever n, instead of n−1 times
-// all of them. Of two copies that is as much in one message more. A device's gradients stay whole.
+// With three copies or more each adds up a piece: (n−1)/n of the gradients go out and come in twice, whatever n,
+// instead of n−1 times all of them. Of two copies that is as much in one message more. A device's gradients stay whole.
 std::vector<ShardPiece> StepEnd::piecesOf(StageRun& run, std::span<StageRun* const> copies) const
 {
     if (copies.size() < 3 || m_run.memory) return {}; // first: to count a device's gradients is to copy them
@@ -245,7 +250,8 @@ std::vector<ShardPiece> StepEnd::piecesOf(StageRun& run, std::span<StageRun* con
     return pieces;
 }
 
-void StepEnd::postGradients(int rank, ControlKey::Kind kind, int stage, const Buffer& from, std::size_t begin, std::size_t count)
+void StepEnd::postGradients(int rank, ControlKey::Kind kind, int stage, const Buffer& from, std::size_t begin,
+                            std::size_t count)
 {
     const auto s = static_cast<std::uint16_t>(stage);
     Buffer message = m_run.allocator->take(count, {MemoryCategory::Communication, s, -1});
@@ -266,7 +272,8 @@ void StepEnd::shareGradients(StageRun& run)
         run.model->packGradients(whole);
         for (std::size_t i = 0; i < copies.size(); ++i)
             if (copies[i] != &run)
-                postGradients(copies[i]->rank, ControlKey::Kind::WeightGradients, stage, whole, static_cast<std::size_t>(pieces[i].begin), static_cast<std::size_t>(pieces[i].size()));
+                postGradients(copies[i]->rank, ControlKey::Kind::WeightGradients, stage, whole,
+                              static_cast<std::size_t>(pieces[i].begin), static_cast<std::size_t>(pieces[i].size()));
         return;
     }
     for (const StageRun* other : copies) {
@@ -274,12 +281,14 @@ void StepEnd::shareGradients(StageRun& run)
         Buffer buffer = m_run.allocator->take(gradientCount(*run.model), tag);
         run.model->packGradients(buffer);
         const Nanos availableAt = monotonicNow() + m_hooks.delayTo(other->rank, buffer);
-        m_state.transport->post(other->rank, {ControlKey::Kind::WeightGradients, static_cast<std::uint16_t>(stage), m_rank}, std::move(buffer), availableAt);
+        m_state.transport->post(other->rank,
+                                {ControlKey::Kind::WeightGradients, static_cast<std::uint16_t>(stage), m_rank},
+                                std::move(buffer), availableAt);
     }
 }
 
-// Each copy adds up its piece in the order of ranks and sends the sums to the others: element by element the same additions as if
-// each had added up all of them.
+// Each copy adds up its piece in the order of ranks and sends the sums to the others: element by element the same
+// additions as if each had added up all of them.
 bool StepEnd::sumByPieces(StageRun& run, std::span<StageRun* const> copies, std::span<const ShardPiece> pieces)
 {
     const int stage = run.slice.stage;
@@ -295,7 +304,8 @@ bool StepEnd::sumByPieces(StageRun& run, std::span<StageRun* const> copies, std:
         Buffer other;
         if (i != own) {
             m_run.status.set(RankPhase::Copies, stage);
-            other = m_state.transport->collect(m_rank, {ControlKey::Kind::WeightGradients, s, copies[i]->rank}, *m_run.allocator, tag);
+            other = m_state.transport->collect(m_rank, {ControlKey::Kind::WeightGradients, s, copies[i]->rank},
+                                               *m_run.allocator, tag);
             if (!other) return false;
         }
         const float* from = i == own ? whole.data() + begin : other.data();
@@ -307,11 +317,14 @@ bool StepEnd::sumByPieces(StageRun& run, std::span<StageRun* const> copies, std:
     for (std::size_t i = 0; i < copies.size(); ++i) {
         if (i == own) continue;
         m_run.status.set(RankPhase::Copies, stage);
-        const Buffer piece = m_state.transport->collect(m_rank, {ControlKey::Kind::GradientSums, s, copies[i]->rank}, *m_run.allocator, tag);
+        const Buffer piece = m_state.transport->collect(m_rank, {ControlKey::Kind::GradientSums, s, copies[i]->rank},
+                                                        *m_run.allocator, tag);
         if (!piece) return false;
-        std::memcpy(whole.data() + pieces[i].begin, piece.data(), static_cast<std::size_t>(pieces[i].size()) * sizeof(float));
+        std::memcpy(whole.data() + pieces[i].begin, piece.data(),
+                    static_cast<std::size_t>(pieces[i].size()) * sizeof(float));
     }
-    return extra(OpKind::ReduceGrad, RankPhase::Norm, stage, [&whole](StageRun& one) { one.model->sumGradients(std::span(&whole, 1)); });
+    return extra(OpKind::ReduceGrad, RankPhase::Norm, stage,
+                 [&whole](StageRun& one) { one.model->sumGradients(std::span(&whole, 1)); });
 }
 
 bool StepEnd::meetCopies(int stage)
@@ -322,10 +335,12 @@ bool StepEnd::meetCopies(int stage)
     for (const StageRun* copy : m_state.copiesOf(stage))
         if (copy->rank != m_rank) others.push_back(copy->rank);
     for (const int other : others)
-        m_state.transport->post(other, {ControlKey::Kind::AtReduction, s, m_rank}, m_run.messages().take(1, tag), monotonicNow());
+        m_state.transport->post(other, {ControlKey::Kind::AtReduction, s, m_rank}, m_run.messages().take(1, tag),
+                                monotonicNow());
     m_run.status.set(RankPhase::Copies, stage);
     return std::all_of(others.begin(), others.end(), [&](int other) {
-        return static_cast<bool>(m_state.transport->collect(m_rank, {ControlKey::Kind::AtReduction, s, other}, m_run.messages(), tag));
+        return static_cast<bool>(
+            m_state.transport->collect(m_rank, {ControlKey::Kind::AtReduction, s, other}, m_run.messages(), tag));
     });
 }
 
@@ -356,8 +371,8 @@ bool StepEnd::sumOverCopies()
                 buffers.push_back(m_run.allocator->take(gradientCount(*own.model), tag));
                 own.model->packGradients(buffers.back());
             } else {
-                buffers.push_back(m_state.transport->collect(
-                    m_rank, {ControlKey::Kind::WeightGradients, s, copy->rank}, *m_run.allocator, tag));
+                buffers.push_back(m_state.transport->collect(m_rank, {ControlKey::Kind::WeightGradients, s, copy->rank},
+                                                             *m_run.allocator, tag));
                 if (!buffers.back()) return false;
             }
         }

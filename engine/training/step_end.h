@@ -3,16 +3,17 @@
 //
 // Four ways to end a step
 //   a barrier, then the optimizer with the norm of all gradients (synchronous schedules without Optimizer ops)
-//   Optimizer ops in the list step at once, and the global norm has the last word: up the ranks goes what each knows, down
-//   comes the whole; steps it forbids are rolled back, and repeated if clipped (synchronous schedules with Optimizer ops;
-//   Qi et al. 2024, arXiv 2401.10241, section 4). The verdict is there before finish() ends: the next step starts from
-//   validated weights.
+//   Optimizer ops in the list step at once, and the global norm has the last word: up the ranks goes what each knows,
+//   down comes the whole; steps it forbids are rolled back, and repeated if clipped (synchronous schedules with
+//   Optimizer ops; Qi et al. 2024, arXiv 2401.10241, section 4). The verdict is there before finish() ends: the next
+//   step starts from validated weights.
 //   Optimizer ops are final (asynchronous schedules)
-//   ranks share state (state_exchange.h): before the first Optimizer op the gradients are summed, piece by piece, and the norm is that
-//   of all of them; each Optimizer op then steps what its rank owns. Where a rank's list goes on behind one (stepsOnArrival()) a stage steps as
-//   soon as its own gradients are summed and what the rank knows of the norm allows it; the whole norm at the end has the last word: what
-//   it forbids is put back as it was, and stepped again if clipped, bit for bit as with all gradients known. Where gradients travel in buckets
-//   each bucket's part steps as it arrives, by the same rule
+//   ranks share state (state_exchange.h): before the first Optimizer op the gradients are summed, piece by piece, and
+//   the norm is that of all of them; each Optimizer op then steps what its rank owns. Where a rank's list goes on
+//   behind one (stepsOnArrival()) a stage steps as soon as its own gradients are summed and what the rank knows of the
+//   norm allows it; the whole norm at the end has the last word: what it forbids is put back as it was, and stepped
+//   again if clipped, bit for bit as with all gradients known. Where gradients travel in buckets each bucket's part
+//   steps as it arrives, by the same rule
 #pragma once
 
 #include <functional>
@@ -46,8 +47,8 @@ public:
     StepEnd(TrainingState& state, int rank, const RankTrace& trace, StateExchange& exchange, StepHooks hooks);
 
     void begin(); // of a step
-    // A ReduceGrad op: this copy's gradients go to the other copies of the stage, to each the piece that it adds up; of two
-    // copies, and on devices, all of them to each.
+    // A ReduceGrad op: this copy's gradients go to the other copies of the stage, to each the piece that it adds up; of
+    // two copies, and on devices, all of them to each.
     void shareGradients(StageRun& run);
     // Under rendezvous: waits until all copies of the stage have come to it, as a collective does. False: stopped.
     bool meetCopies(int stage);
@@ -74,7 +75,8 @@ private:
     // The copies' places for a stage's gradients, where each adds up a piece; empty: each adds up all of them.
     std::vector<ShardPiece> piecesOf(StageRun& run, std::span<StageRun* const> copies) const;
     bool sumByPieces(StageRun& run, std::span<StageRun* const> copies, std::span<const ShardPiece> pieces);
-    void postGradients(int rank, ControlKey::Kind kind, int stage, const Buffer& from, std::size_t begin, std::size_t count);
+    void postGradients(int rank, ControlKey::Kind kind, int stage, const Buffer& from, std::size_t begin,
+                       std::size_t count);
     bool freeAllSent();
     std::vector<double> knownNorms() const;
     bool receiveNormsUp(int position);

@@ -53,7 +53,9 @@ private:
             if (makesWeightGradient(op.kind)) {
                 --left[s];
                 if (each && (op.count != 1 || op.slice >= 0 || op.half != 0 || since[s] > 0))
-                    return refusal(rank, i, fmt::format("{} weights need an optimizer op after each microbatch", toText(m_schedule.weights)));
+                    return refusal(rank, i,
+                                   fmt::format("{} weights need an optimizer op after each microbatch",
+                                               toText(m_schedule.weights)));
                 ++since[s];
             }
             if (m_plan.shared) {
@@ -75,8 +77,8 @@ private:
             const auto s = static_cast<std::size_t>(stage);
             if (steps[s] > 0 && since[s] == 0) continue;
             return fail(ErrorCode::Usage,
-                        fmt::format("rank {}: stage {} has {} optimizer ops and gradients that none of them applies", rank,
-                                    stage, steps[s]),
+                        fmt::format("rank {}: stage {} has {} optimizer ops and gradients that none of them applies",
+                                    rank, stage, steps[s]),
                         "end the list with an optimizer op of each stage");
         }
         setPredictions(ranked);
@@ -84,21 +86,26 @@ private:
         return {};
     }
 
-    // The global norm is known once every rank has summed up its pieces. A stage may step before, where its rank goes back on through others; a
-    // gather of what was stepped waits for the norm, so that nothing but steps and gathers comes behind it.
+    // The global norm is known once every rank has summed up its pieces. A stage may step before, where its rank goes
+    // back on through others; a gather of what was stepped waits for the norm, so that nothing but steps and gathers
+    // comes behind it.
     Result<void> checkShared(int rank, std::size_t position, bool last)
     {
         const std::vector<PlannedOp>& ops = m_plan.ranks[static_cast<std::size_t>(rank)].ops;
         const Op& op = ops[position].op;
         if (isReduction(op.kind) && !hasMicrobatch(op) && !last)
-            return refusal(rank, position, "weight gradients of its stage follow", "reduce after the last one, or each microbatch's");
+            return refusal(rank, position, "weight gradients of its stage follow",
+                           "reduce after the last one, or each microbatch's");
         if (settles(op.kind)) return {};
         std::vector<char> stepped(static_cast<std::size_t>(m_schedule.stages), 0);
         for (std::size_t i = 0; i < position; ++i) {
             const Op& before = ops[i].op;
             if (isOptimizer(before.kind)) stepped[before.stage] = 1;
             if (isGather(before.kind) && stepped[before.stage] != 0)
-                return refusal(rank, position, fmt::format("it follows {} at op {}, which gathers stepped weights; they are certain once all gradients are known", toText(before), i),
+                return refusal(rank, position,
+                               fmt::format("it follows {} at op {}, which gathers stepped weights; they are certain "
+                                           "once all gradients are known",
+                                           toText(before), i),
                                "move the gathers of stepped weights to the end of the list");
         }
         if (stepped[op.stage] != 0 && isCompute(op.kind))
@@ -110,9 +117,13 @@ private:
     {
         const RankPlan& ranked = m_plan.ranks[static_cast<std::size_t>(rank)];
         for (const int stage : ranked.stages) {
-            const auto reduces = [stage](const PlannedOp& planned) { return isReduction(planned.op.kind) && planned.op.stage == stage; };
+            const auto reduces = [stage](const PlannedOp& planned) {
+                return isReduction(planned.op.kind) && planned.op.stage == stage;
+            };
             if (std::any_of(ranked.ops.begin(), ranked.ops.end(), reduces)) continue;
-            return fail(ErrorCode::Usage, fmt::format("rank {}: the gradients of stage {} are not reduced over the ranks that hold it", rank, stage),
+            return fail(ErrorCode::Usage,
+                        fmt::format("rank {}: the gradients of stage {} are not reduced over the ranks that hold it",
+                                    rank, stage),
                         fmt::format("add {} before its optimizer op", toText(makeReduction(stage))));
         }
         return {};
@@ -136,10 +147,7 @@ private:
 
 } // namespace
 
-Result<void> planSteps(const Schedule& schedule, ExecutionPlan& plan)
-{
-    return Rules(schedule, plan).check();
-}
+Result<void> planSteps(const Schedule& schedule, ExecutionPlan& plan) { return Rules(schedule, plan).check(); }
 
 std::vector<std::vector<int>> updatesBetween(const Schedule& schedule)
 {

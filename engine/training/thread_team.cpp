@@ -16,7 +16,8 @@ public:
     bool isHere(int) const override { return true; }
     bool meet(int, std::span<const StageSum> sums, std::vector<double>* all, const std::function<void()>& last) override
     {
-        for (const StageSum& one : sums) m_sums[static_cast<std::size_t>(one.place)] = one.sum; // one writer a place; read behind the meeting
+        // one writer a place; read behind the meeting
+        for (const StageSum& one : sums) m_sums[static_cast<std::size_t>(one.place)] = one.sum;
         if (!m_state.control.meet(last)) return false;
         if (all != nullptr) *all = m_sums;
         return true;
@@ -35,10 +36,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<RankTeam> makeThreadTeam(TrainingState& state)
-{
-    return std::make_unique<ThreadTeam>(state);
-}
+std::unique_ptr<RankTeam> makeThreadTeam(TrainingState& state) { return std::make_unique<ThreadTeam>(state); }
 
 std::vector<ParameterView> StageWeights::views()
 {

@@ -28,12 +28,9 @@ namespace stagewright {
 std::string_view toText(ClockMode mode)
 {
     switch (mode) {
-    case ClockMode::Auto:
-        return "auto";
-    case ClockMode::Wall:
-        return "wall";
-    case ClockMode::Virtual:
-        return "virtual";
+    case ClockMode::Auto: return "auto";
+    case ClockMode::Wall: return "wall";
+    case ClockMode::Virtual: return "virtual";
     }
     return "auto";
 }
@@ -54,10 +51,13 @@ int steppedPieces(const Schedule& schedule, const TrainingOptions& options, cons
 Result<void> canSpread(const TrainingOptions& options, ClockMode clock, bool onDevice)
 {
     const auto refused = [](const std::string& what) {
-        return fail(ErrorCode::Usage, what + " is for ranks that are threads of one process", "leave it out, or run the ranks as threads");
+        return fail(ErrorCode::Usage, what + " is for ranks that are threads of one process",
+                    "leave it out, or run the ranks as threads");
     };
     if (onDevice && clock == ClockMode::Virtual)
-        return fail(ErrorCode::Usage, "ranks in several processes can't take turns on a GPU", "give --sharing queues, which runs them side by side, use as many GPUs as ranks, or run the ranks as threads");
+        return fail(ErrorCode::Usage, "ranks in several processes can't take turns on a GPU",
+                    "give --sharing queues, which runs them side by side, use as many GPUs as ranks, or run the ranks "
+                    "as threads");
     if (onDevice && options.device.sharing == DeviceSharing::Partitions) return refused("--sharing partitions");
     if (options.channels.oneStream) return refused("--channels one");
     return {};
@@ -80,28 +80,32 @@ Result<ProcessTeam*> joinProcesses(TrainingState& state, const RanksByProcess& w
     std::vector<ExpectedMessage> expected;
     for (int rank = 0; rank < where.ranks && !state.lowered; ++rank)
         if (team->isHere(rank))
-            for (const PlannedMessage& input : state.plan.ranks[static_cast<std::size_t>(rank)].inputs) expected.push_back({input.key, input.rank, rank});
+            for (const PlannedMessage& input : state.plan.ranks[static_cast<std::size_t>(rank)].inputs)
+                expected.push_back({input.key, input.rank, rank});
     for (int rank = 0; rank < where.ranks && state.lowered; ++rank) // in the order of the sends
         for (const Op& op : state.lowered->order[static_cast<std::size_t>(rank)]) {
             if (!isSend(op.kind)) continue;
             const Op receive = receiveOf(op);
             const int to = state.schedule->placement.rankOf(receive.stage, receive.microbatch);
             MessageKey key = messageOf(receive);
-            for (int k = 0; k < op.count && team->isHere(to); ++k, ++key.microbatch) expected.push_back({key, rank, to});
+            for (int k = 0; k < op.count && team->isHere(to); ++k, ++key.microbatch)
+                expected.push_back({key, rank, to});
         }
-    auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(), expected, transportLimits(state.options.channels),
-                                            state.options.links, std::move(state.transport), [team] { team->wake(); });
+    auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(),
+                                            expected, transportLimits(state.options.channels), state.options.links,
+                                            std::move(state.transport), [team] { team->wake(); });
     if (!transport) return tl::unexpected(std::move(transport.error()));
     if (connectsDevices(state)) {
-        if (Result<void> connected = connectDevices(state, where, std::move(*transport)); !connected) return tl::unexpected(std::move(connected.error()));
+        if (Result<void> connected = connectDevices(state, where, std::move(*transport)); !connected)
+            return tl::unexpected(std::move(connected.error()));
     } else {
         state.transport = std::move(*transport);
     }
     return team;
 }
 
-Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
-                                               std::unique_ptr<Backend> backend)
+Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const CheckedSchedule>& checked,
+                                               const TrainingOptions& options, std::unique_ptr<Backend> backend)
 {
     const bool rendezvous = options.channels.sends == SendMode::Rendezvous;
     const Schedule& schedule = checked->compute();
@@ -110,13 +114,18 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     Result<std::vector<StageSlice>> slices = sliceModel(options.model, schedule.stages, options.stageLayers);
     if (!slices) return tl::unexpected(std::move(slices.error()));
     if (!options.replicaSamples.empty() && options.replicaSamples.size() != static_cast<std::size_t>(schedule.replicas))
-        return fail(ErrorCode::Usage, fmt::format("{} sizes of microbatches for {} replicas", options.replicaSamples.size(), schedule.replicas), "give one for each replica");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("{} sizes of microbatches for {} replicas", options.replicaSamples.size(), schedule.replicas),
+            "give one for each replica");
     std::vector<int> sizes = options.replicaSamples;
     if (sizes.empty()) sizes = {options.microbatchSize};
     for (const int size : sizes) {
         if (size < 1) return fail(ErrorCode::Usage, fmt::format("microbatch size {} is less than 1", size));
         if (plan->halves && size % 2 != 0)
-            return fail(ErrorCode::Usage, fmt::format("microbatch size {} is odd, but the schedule halves microbatches", size), "use an even one");
+            return fail(ErrorCode::Usage,
+                        fmt::format("microbatch size {} is odd, but the schedule halves microbatches", size),
+                        "use an even one");
     }
     Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
     if (!tokens) return tl::unexpected(std::move(tokens.error()));
@@ -125,13 +134,19 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     }
     std::vector<StageSlice> held; // every copy
     if (!options.rankMemory.empty() && options.rankMemory.size() != static_cast<std::size_t>(schedule.ranks))
-        return fail(ErrorCode::Usage, fmt::format("{} memory caps for {} ranks", options.rankMemory.size(), schedule.ranks), "give one for each rank");
-    if (Result<void> fits = checkSharing(schedule, *plan, options); !fits) return tl::unexpected(std::move(fits.error()));
-    if (Result<void> fits = checkCuts(schedule, *plan, options, *slices); !fits) return tl::unexpected(std::move(fits.error()));
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} memory caps for {} ranks", options.rankMemory.size(), schedule.ranks),
+                    "give one for each rank");
+    if (Result<void> fits = checkSharing(schedule, *plan, options); !fits)
+        return tl::unexpected(std::move(fits.error()));
+    if (Result<void> fits = checkCuts(schedule, *plan, options, *slices); !fits)
+        return tl::unexpected(std::move(fits.error()));
     std::vector<char> known(slices->size(), 0); // sharded weights: of all copies together as much as of one
     for (int rank = 0; rank < schedule.ranks; ++rank) {
         for (const int stage : plan->ranks[static_cast<std::size_t>(rank)].stages) {
-            if (options.sharding.level == ShardLevel::Weights && std::exchange(known[static_cast<std::size_t>(stage)], 1) != 0) continue;
+            if (options.sharding.level == ShardLevel::Weights &&
+                std::exchange(known[static_cast<std::size_t>(stage)], 1) != 0)
+                continue;
             held.push_back((*slices)[static_cast<std::size_t>(stage)]);
         }
     }
@@ -160,8 +175,10 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         const bool enough = schedule.ranks <= usableCores() && schedule.ranks <= idleCores();
         clock = enough ? ClockMode::Wall : ClockMode::Virtual;
     }
-    std::vector<std::unique_ptr<Memory>> memories(static_cast<std::size_t>(schedule.ranks)); // null also where the rank is elsewhere
-    bool onDevice = false;                                                                   // there an op has the device for itself
+    // null also where the rank is elsewhere
+    std::vector<std::unique_ptr<Memory>> memories(static_cast<std::size_t>(schedule.ranks));
+    // there an op has the device for itself
+    bool onDevice = false;
     for (int rank = 0; rank < schedule.ranks; ++rank) {
         if (options.job && where.processOf(rank) != options.job->index()) continue;
         Result<std::unique_ptr<Memory>> memory = backend->openMemory(rank, schedule.ranks, where.perProcess);
@@ -171,9 +188,11 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     }
     if (options.job)
         if (Result<void> can = canSpread(options, clock, onDevice); !can) return tl::unexpected(std::move(can.error()));
-    const int permits = clock != ClockMode::Virtual ? 0 : onDevice  ? 1
-                                                      : options.job ? 0 // the system shares the cores out; CPU time says what an op took
-                                                                    : std::min(usableCores(), schedule.ranks);
+    const int permits = clock != ClockMode::Virtual ? 0
+                        : onDevice                  ? 1
+                        // the system shares the cores out; CPU time says what an op took
+                        : options.job ? 0
+                                      : std::min(usableCores(), schedule.ranks);
     const int width = messageWidth(options.model, *backend);
     TrainingOptions whole = options;
     if (!whole.data) whole.data = Corpus::builtIn();
@@ -181,22 +200,25 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     if (options.sharding.bucket > 0 && plan->shared)
         for (const StageSlice& slice : *slices) buckets.push_back(steppedPieces(schedule, options, slice));
 
-    auto state = std::make_shared<TrainingState>(checked, std::move(*plan), whole, clock,
-                                                 where.perProcess, permits, std::move(backend), std::move(memories), std::move(buckets));
+    auto state = std::make_shared<TrainingState>(checked, std::move(*plan), whole, clock, where.perProcess, permits,
+                                                 std::move(backend), std::move(memories), std::move(buckets));
     const auto giveUp = [&ranks = state->ranks] { // ranks that wait for another device
         for (const RankRun& rank : ranks)
             if (rank.memory) rank.memory->interrupt();
     };
-    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(), transportLimits(options.channels), giveUp);
+    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(),
+                                            transportLimits(options.channels), giveUp);
     if (rendezvous || options.channels.oneStream) { // else the order of messages changes nothing
         Result<std::shared_ptr<const Schedule>> lowered = checked->lowered(options.lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
         state->lowered = std::move(*lowered);
         // A run keeps its compute ops: lists that came with their messages are known again by the rule that makes them.
-        const std::optional<Lowering> rule = checked->cameLowered() ? exactLoweringOf(checked->given()) : options.lowering;
+        const std::optional<Lowering> rule =
+            checked->cameLowered() ? exactLoweringOf(checked->given()) : options.lowering;
         state->loweredBy = rule ? toText(*rule) : std::string("as given");
     }
-    state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(*tokens)}, options.replicaSamples);
+    state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(*tokens)},
+                                options.replicaSamples);
     ProcessTeam* processes = nullptr;
     if (options.job) {
         Result<ProcessTeam*> joined = joinProcesses(*state, where);
@@ -225,11 +247,17 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks)
     std::optional<Error> failed;
     if (options.job->index() == 0) {
         Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
-        Result<DeviceOptions> settled = backend ? (*backend)->settle(options.device, options.model, options.microbatchSize) : tl::unexpected(backend.error());
+        Result<DeviceOptions> settled = backend
+                                            ? (*backend)->settle(options.device, options.model, options.microbatchSize)
+                                            : tl::unexpected(backend.error());
         if (!settled) failed = settled.error();
-        const int sideBySide = backend ? (*backend)->sideBySide(ranks) : 0;                          // 0: on the processor
-        const bool ownDevices = sideBySide > 0 && options.device.transport == DeviceTransport::Nccl; // each process may see its own alone
-        if (options.clock == ClockMode::Auto && !ownDevices && options.job->oneHost() && ranks > (sideBySide > 0 ? sideBySide : options.job->cores())) options.clock = ClockMode::Virtual;
+        // 0: on the processor
+        const int sideBySide = backend ? (*backend)->sideBySide(ranks) : 0;
+        // each process may see its own alone
+        const bool ownDevices = sideBySide > 0 && options.device.transport == DeviceTransport::Nccl;
+        if (options.clock == ClockMode::Auto && !ownDevices && options.job->oneHost() &&
+            ranks > (sideBySide > 0 ? sideBySide : options.job->cores()))
+            options.clock = ClockMode::Virtual;
         own.put(options.clock == ClockMode::Auto ? ClockMode::Wall : options.clock);
         own.text(settled ? settled->products : std::string());
     }
@@ -264,20 +292,18 @@ Result<void> serveTrainings(std::span<const std::unique_ptr<Training>> trainings
     return {};
 }
 
-TraceFacts Training::traceFacts() const
-{
-    return {};
-}
+TraceFacts Training::traceFacts() const { return {}; }
 
-Result<std::unique_ptr<Training>> Training::create(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options)
+Result<std::unique_ptr<Training>> Training::create(const std::shared_ptr<const CheckedSchedule>& schedule,
+                                                   const TrainingOptions& options)
 {
     Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
     if (!backend) return tl::unexpected(std::move(backend.error()));
     return createTraining(schedule, options, std::move(*backend));
 }
 
-Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options,
-                                                 std::unique_ptr<Backend> backend)
+Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule,
+                                                 const TrainingOptions& options, std::unique_ptr<Backend> backend)
 {
     try {
         return makeTraining(schedule, options, std::move(backend));

@@ -3,7 +3,8 @@
 //     auto training = Training::create(checked, options); // a CheckedSchedule
 //     for (int i = 0; i < steps; ++i) { auto step = (*training)->step(stop); … }
 //
-// Several trainings may live side by side and be stepped in turn (a, b, a, b), so that they share the load of the machine.
+// Several trainings may live side by side and be stepped in turn (a, b, a, b), so that they share the load of the
+// machine.
 #pragma once
 
 #include <memory>
@@ -47,7 +48,8 @@ std::string_view toText(ClockMode mode);
 struct TrainingOptions {
     ModelConfig model;
     int microbatchSize = 4;
-    // Samples of one microbatch, by replica: gradients and losses are means over all samples. Empty: microbatchSize in all.
+    // Samples of one microbatch, by replica: gradients and losses are means over all samples. Empty: microbatchSize in
+    // all.
     std::vector<int> replicaSamples;
     std::vector<int> stageLayers; // empty: balanced
     OptimizerConfig optimizer;
@@ -58,25 +60,27 @@ struct TrainingOptions {
     std::shared_ptr<const Corpus> data;
     std::string backend = "cpu";
     DeviceOptions device; // of backends with devices of their own
-    // Traces what the devices do, from its start() to its stop(), both the caller's: ops then have their kernels' times. Null: none.
+    // Traces what the devices do, from its start() to its stop(), both the caller's: ops then have their kernels'
+    // times. Null: none.
     std::shared_ptr<GpuTracer> tracer;
     // Which layers an R recomputes (first, last; global numbers), where the schedule has R ops. None: all.
     std::optional<std::pair<int, int>> recomputedLayers;
-    // What the ranks of a stage share, where the schedule's lists have its ops (sharesState(), schedules/model/shard_rules.h).
+    // What the ranks of a stage share, where the schedule's lists have its ops (sharesState(),
+    // schedules/model/shard_rules.h).
     StateSharding sharding;
-    // Partial backward, by replica: the layer that it goes back to (schedules/model/partial_backward.h), where the lists have no backward of
-    // what lies below. Empty: all go back to layer 0.
+    // Partial backward, by replica: the layer that it goes back to (schedules/model/partial_backward.h), where the
+    // lists have no backward of what lies below. Empty: all go back to layer 0.
     std::vector<int> cuts;
-    // What a rank may hold in all, by rank: counted, not taken from the machine. An allocation beyond it ends the training, naming rank, op and
-    // both numbers. Empty: no limits; 0: none for that rank.
+    // What a rank may hold in all, by rank: counted, not taken from the machine. An allocation beyond it ends the
+    // training, naming rank, op and both numbers. Empty: no limits; 0: none for that rank.
     std::vector<Bytes> rankMemory;
-    // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on the wall
-    // clock: the one given, or a compute-only one lowered by `lowering`. So an order that waits for itself hangs here as
-    // simulate() and explainDeadlock() say.
+    // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on
+    // the wall clock: the one given, or a compute-only one lowered by `lowering`. So an order that waits for itself
+    // hangs here as simulate() and explainDeadlock() say.
     Channels channels;
     Lowering lowering;
-    // Its ranks are spread over the processes of the job, in order; all of them make the same trainings in the same order. Null: all ranks
-    // are threads of this process.
+    // Its ranks are spread over the processes of the job, in order; all of them make the same trainings in the same
+    // order. Null: all ranks are threads of this process.
     std::shared_ptr<ProcessJob> job;
     double timeoutSeconds = 120; // watchdog: a step that makes no progress this long fails, naming who waits for what
 };
@@ -108,15 +112,16 @@ struct StepOutcome {
 class Training {
 public:
     // The checked one may serve several trainings.
-    static Result<std::unique_ptr<Training>> create(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options);
+    static Result<std::unique_ptr<Training>> create(const std::shared_ptr<const CheckedSchedule>& schedule,
+                                                    const TrainingOptions& options);
     virtual ~Training() = default;
 
-    // Runs one step on all ranks. On a stop request, an exception in a rank or the watchdog: all ranks stop, the step is
-    // dropped, an Error (Cancelled, Failed) says why, and the training can't continue.
+    // Runs one step on all ranks. On a stop request, an exception in a rank or the watchdog: all ranks stop, the step
+    // is dropped, an Error (Cancelled, Failed) says why, and the training can't continue.
     virtual Result<StepOutcome> step(const std::stop_token& stop) = 0;
 
-    // After a step that the watchdog stopped: who waited for whom, from what the ranks recorded about their messages; with a way
-    // out where the schedule itself hangs. None: no such step.
+    // After a step that the watchdog stopped: who waited for whom, from what the ranks recorded about their messages;
+    // with a way out where the schedule itself hangs. None: no such step.
     virtual std::optional<Deadlock> stall() const { return std::nullopt; }
 
     // Between steps: that ranks in another process are gone with it.
@@ -138,30 +143,33 @@ public:
     // Configuration and environment as text pairs, for the run.
     virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
     virtual std::vector<std::pair<std::string, std::string>> environment() const = 0;
-    // Between steps: whether the following ones time what each part of the model takes (StageModel::timeParts). layerCosts(): in the
-    // model's order, with the bytes that its shape says; empty where a part was not timed.
+    // Between steps: whether the following ones time what each part of the model takes (StageModel::timeParts).
+    // layerCosts(): in the model's order, with the bytes that its shape says; empty where a part was not timed.
     virtual void timeLayers(bool /*on*/) {}
     virtual std::vector<LayerCosts> layerCosts() const { return {}; }
-    // In a process of the job that does not lead (process 0 does): nothing above is for it, its ranks run what the leader asks for.
-    // Whether it did something just now; an error (Failed, Cancelled) once its ranks have stopped; Leave once the leader is done.
+    // In a process of the job that does not lead (process 0 does): nothing above is for it, its ranks run what the
+    // leader asks for. Whether it did something just now; an error (Failed, Cancelled) once its ranks have stopped;
+    // Leave once the leader is done.
     enum class Served {
         Nothing,
         Something,
         Leave,
     };
     virtual Result<Served> serve() { return Served::Leave; }
-    // Of the steps that were traced: what the tracer delivered and what was missing. State, reason and cost are the caller's.
+    // Of the steps that were traced: what the tracer delivered and what was missing. State, reason and cost are the
+    // caller's.
     virtual TraceFacts traceFacts() const;
 };
 
-// Where ranks are in several processes: what the options leave open (clock, library of products) becomes what the leader settles on.
+// Where ranks are in several processes: what the options leave open (clock, library of products) becomes what the
+// leader settles on.
 Result<void> agreeOnOptions(TrainingOptions& options, int ranks);
 
 // Serves until the leader is done with all of them, or one of them stops.
 Result<void> serveTrainings(std::span<const std::unique_ptr<Training>> trainings, const ProcessJob& job);
 
 // As Training::create, options.backend being a name for messages only.
-Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options,
-                                                 std::unique_ptr<Backend> backend);
+Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule,
+                                                 const TrainingOptions& options, std::unique_ptr<Backend> backend);
 
 } // namespace stagewright

@@ -15,7 +15,8 @@ namespace stagewright {
 std::vector<ParameterView> RankTraining::parameters(int stage, int copy)
 {
     const int rank = m_state->schedule->placement.copiesOf(stage)[static_cast<std::size_t>(copy)].rank;
-    if (const auto& share = m_state->stageOn(stage, rank).share; share && !hasAllValues(*share)) return sharedParameters(stage, copy);
+    if (const auto& share = m_state->stageOn(stage, rank).share; share && !hasAllValues(*share))
+        return sharedParameters(stage, copy);
     if (m_state->team->isHere(rank)) return m_state->stageOn(stage, rank).model->parameters();
     Result<StageWeights> weights = m_state->team->weightsOf(stage, rank);
     if (!weights) m_state->stop(weights.error());
@@ -28,8 +29,7 @@ std::vector<std::vector<float>> RankTraining::lastGradients() const
 {
     std::vector<std::vector<float>> gradients;
     gradients.reserve(static_cast<std::size_t>(m_state->schedule->stages));
-    for (int stage = 0; stage < m_state->schedule->stages; ++stage)
-        gradients.push_back(m_state->gradientsOf(stage));
+    for (int stage = 0; stage < m_state->schedule->stages; ++stage) gradients.push_back(m_state->gradientsOf(stage));
     return gradients;
 }
 
@@ -37,7 +37,8 @@ std::vector<Bytes> RankTraining::peak(MemoryCategory category) const
 {
     std::vector<Bytes> peaks;
     peaks.reserve(static_cast<std::size_t>(m_state->schedule->ranks));
-    for (int rank = 0; rank < m_state->schedule->ranks; ++rank) peaks.push_back(m_state->peaksOf(rank).of[static_cast<std::size_t>(category)]);
+    for (int rank = 0; rank < m_state->schedule->ranks; ++rank)
+        peaks.push_back(m_state->peaksOf(rank).of[static_cast<std::size_t>(category)]);
     return peaks;
 }
 
@@ -63,7 +64,8 @@ std::vector<ParameterView> RankTraining::sharedParameters(int stage, int copy)
     for (const StageRun* run : m_state->copiesOf(stage)) {
         const bool here = m_state->team->isHere(run->rank);
         std::vector<float> values;
-        Result<StageWeights> owned = here ? weightsFrom(bytesOf(ownedWeights(*run->model, values))) : m_state->team->weightsOf(stage, run->rank);
+        Result<StageWeights> owned =
+            here ? weightsFrom(bytesOf(ownedWeights(*run->model, values))) : m_state->team->weightsOf(stage, run->rank);
         if (!owned) {
             m_state->stop(owned.error());
             return {};
@@ -83,7 +85,8 @@ std::vector<ParameterView> RankTraining::sharedParameters(int stage, int copy)
     for (StageWeights::Tensor& tensor : kept.tensors) {
         std::size_t count = 1;
         for (const int extent : tensor.shape) count *= static_cast<std::size_t>(extent);
-        tensor.value.assign(flat.begin() + static_cast<std::ptrdiff_t>(at), flat.begin() + static_cast<std::ptrdiff_t>(at + count));
+        tensor.value.assign(flat.begin() + static_cast<std::ptrdiff_t>(at),
+                            flat.begin() + static_cast<std::ptrdiff_t>(at + count));
         at += count;
     }
     return kept.views();
@@ -110,7 +113,8 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     }
     add("stage_layers", layers);
     add("microbatch_size", fmt::format("{}", options.microbatchSize));
-    if (!options.replicaSamples.empty()) add("replica_samples", fmt::format("{}", fmt::join(options.replicaSamples, ",")));
+    if (!options.replicaSamples.empty())
+        add("replica_samples", fmt::format("{}", fmt::join(options.replicaSamples, ",")));
     add("data", options.data->name());
     add("sampling", "by sample"); // not by microbatch, as before
     add("seed", fmt::format("{}", options.seed));
@@ -131,21 +135,27 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
         if (options.sharding.bucket > 0) add("bucket_bytes", fmt::format("{}", options.sharding.bucket));
     }
     if (!options.cuts.empty()) add("cut", fmt::format("{}", fmt::join(options.cuts, ",")));
-    if (synchronous && m_state->plan.steps && !m_state->plan.shared) add("optimizer_steps", "by rank, validated afterwards");
-    if (const auto& slices = m_state->shapes.ofRank(0).sliceTokens; !slices.empty()) add("slice_tokens", fmt::format("{}", fmt::join(slices, ",")));
+    if (synchronous && m_state->plan.steps && !m_state->plan.shared)
+        add("optimizer_steps", "by rank, validated afterwards");
+    if (const auto& slices = m_state->shapes.ofRank(0).sliceTokens; !slices.empty())
+        add("slice_tokens", fmt::format("{}", fmt::join(slices, ",")));
     if (options.recomputedLayers && m_state->plan.recomputes)
-        add("recomputed_layers", fmt::format("{}-{}", options.recomputedLayers->first, options.recomputedLayers->second));
+        add("recomputed_layers",
+            fmt::format("{}-{}", options.recomputedLayers->first, options.recomputedLayers->second));
     add("backend", options.backend);
     if (m_state->ranks.front().memory) {
         add("precision", std::string(toText(m_state->backend->traits().settled(options.device.precision))));
-        add("sharing", m_state->clock == ClockMode::Virtual ? "serialised" : std::string(toText(options.device.sharing)));
-        if (options.device.sharing == DeviceSharing::Queues) add("devices", fmt::format("{}", m_state->backend->sideBySide(m_state->schedule->ranks)));
+        add("sharing",
+            m_state->clock == ClockMode::Virtual ? "serialised" : std::string(toText(options.device.sharing)));
+        if (options.device.sharing == DeviceSharing::Queues)
+            add("devices", fmt::format("{}", m_state->backend->sideBySide(m_state->schedule->ranks)));
         const bool byMpi = options.job && options.device.transport == DeviceTransport::Copies;
         const char* way = byMpi && options.job->processes().takesDeviceMemory() ? "mpi" : "host";
         add("gpu_transport", byMpi ? std::string(way) : std::string(toText(options.device.transport)));
     }
     add("transport", std::string(m_state->transport->name()));
-    for (const auto& [key, value] : channelFacts(options.channels, m_state->loweredBy, options.links.haveBandwidth())) add(key, value);
+    for (const auto& [key, value] : channelFacts(options.channels, m_state->loweredBy, options.links.haveBandwidth()))
+        add(key, value);
     add("clock", std::string(toText(m_state->clock)));
     if (m_state->clock == ClockMode::Virtual) add("permits", fmt::format("{}", m_state->control.permits()));
     const auto linkText = [](const Link& link) {
@@ -165,7 +175,8 @@ std::vector<LayerCosts> RankTraining::layerCosts() const
     const TrainingOptions& options = m_state->options;
     const StageLayout layout = traitsOf(options.backend).layout(options.device.precision);
     const auto memoryOf = [&](LayerCosts::Part part) { // of a single part, next to a stage of others
-        StageSlice slice{0, 0, part == LayerCosts::Part::Block ? 1 : 0, part == LayerCosts::Part::Embedding, part == LayerCosts::Part::Head};
+        StageSlice slice{0, 0, part == LayerCosts::Part::Block ? 1 : 0, part == LayerCosts::Part::Embedding,
+                         part == LayerCosts::Part::Head};
         return stageMemoryOf(options.model, slice, options.microbatchSize, options.optimizer, layout);
     };
     std::vector<LayerCosts> out;

@@ -26,10 +26,17 @@ FlatState flatInUnits(const StateSharding& sharding, std::vector<std::int64_t> l
 
 } // namespace
 
-TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
-                             ClockMode aClock, int ranksHere, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories, std::vector<int> buckets)
-    : checked(std::move(aSchedule)), schedule(&checked->compute()), plan(std::move(aPlan)), options(someOptions), clock(aClock),
-      recorder(checked, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links, .perturbation = someOptions.perturbation, .threadCpu = true, .channels = someOptions.channels, .gradientBuckets = std::move(buckets)}),
+TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, ExecutionPlan aPlan,
+                             const TrainingOptions& someOptions, ClockMode aClock, int ranksHere, int permits,
+                             std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories,
+                             std::vector<int> buckets)
+    : checked(std::move(aSchedule)), schedule(&checked->compute()), plan(std::move(aPlan)), options(someOptions),
+      clock(aClock), recorder(checked, {.virtualClock = aClock == ClockMode::Virtual,
+                                        .links = someOptions.links,
+                                        .perturbation = someOptions.perturbation,
+                                        .threadCpu = true,
+                                        .channels = someOptions.channels,
+                                        .gradientBuckets = std::move(buckets)}),
       control(ranksHere, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
 {
     shared = sharesState(*schedule);
@@ -51,17 +58,19 @@ TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, E
 
 void TrainingState::addStages(std::span<const StageSlice> slices)
 {
-    const int unit = static_cast<int>(sizeof(float)) / backend->capabilities().elementBytes; // memory is counted and moved in floats
+    // memory is counted and moved in floats
+    const int unit = static_cast<int>(sizeof(float)) / backend->capabilities().elementBytes;
     for (const StageSlice& slice : slices) {
         std::vector<int> ranksOf;
-        for (const Placement::Copy& copy : schedule->placement.copiesOf(slice.stage))
-            ranksOf.push_back(copy.rank);
+        for (const Placement::Copy& copy : schedule->placement.copiesOf(slice.stage)) ranksOf.push_back(copy.rank);
         std::sort(ranksOf.begin(), ranksOf.end());
         ranksOf.erase(std::unique(ranksOf.begin(), ranksOf.end()), ranksOf.end());
         for (std::size_t member = 0; member < ranksOf.size(); ++member) {
             stages.emplace_back(slice, ranksOf[member], options, schedule->weights);
             if (shared)
-                stages.back().share = StageShare{options.sharding.level, flatInUnits(options.sharding, layerElements(options.model, slice), static_cast<int>(ranksOf.size()), unit),
+                stages.back().share = StageShare{options.sharding.level,
+                                                 flatInUnits(options.sharding, layerElements(options.model, slice),
+                                                             static_cast<int>(ranksOf.size()), unit),
                                                  static_cast<int>(member)};
             if (slice.last) stages.back().losses.resize(static_cast<std::size_t>(schedule->microbatches));
         }
@@ -80,7 +89,8 @@ StageRun& TrainingState::stageOn(int stage, int rank)
 std::vector<StageRun*> TrainingState::copiesOf(int stage)
 {
     std::vector<StageRun*> copies;
-    const auto first = std::lower_bound(stages.begin(), stages.end(), stage, [](const StageRun& run, int wanted) { return run.slice.stage < wanted; });
+    const auto first = std::lower_bound(stages.begin(), stages.end(), stage,
+                                        [](const StageRun& run, int wanted) { return run.slice.stage < wanted; });
     for (auto run = first; run != stages.end() && run->slice.stage == stage; ++run) copies.push_back(&*run);
     return copies;
 }

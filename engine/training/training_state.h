@@ -51,8 +51,9 @@ struct StageRun {
     std::unique_ptr<StageModel> model;
     WeightVersions versions;
     double squareSum = 0;
-    std::vector<double> losses;        // by microbatch; last stage
-    std::vector<float> gradients;      // before clipping, where they are kept; of shared state the sums of the owned pieces
+    std::vector<double> losses; // by microbatch; last stage
+    // before clipping, where they are kept; of shared state the sums of the owned pieces
+    std::vector<float> gradients;
     bool sent = false;                 // the gradients, to the other copies
     bool stepped = false;              // optimistically, in the list
     bool partly = false;               // of shared state in pieces: some have stepped, then the norm forbade the others
@@ -66,7 +67,8 @@ enum class RankCommand {
     Leave,
 };
 
-// A rank's newest messages and ops, always kept: what a stall is explained from. Its own thread writes, the watchdog reads.
+// A rank's newest messages and ops, always kept: what a stall is explained from. Its own thread writes, the watchdog
+// reads.
 class FlightLog {
 public:
     std::uint64_t add(const FlightEntry& entry)
@@ -129,7 +131,8 @@ struct RankRun {
 struct TrainingState {
     // ranksHere: in this process. buckets: by stage, in how many pieces gradients are stepped.
     TrainingState(std::shared_ptr<const CheckedSchedule> checked, ExecutionPlan plan, const TrainingOptions& options,
-                  ClockMode clock, int ranksHere, int permits, std::unique_ptr<Backend> backend, std::vector<std::unique_ptr<Memory>> memories, std::vector<int> buckets = {});
+                  ClockMode clock, int ranksHere, int permits, std::unique_ptr<Backend> backend,
+                  std::vector<std::unique_ptr<Memory>> memories, std::vector<int> buckets = {});
 
     // slices: of the model, by stage.
     void addStages(std::span<const StageSlice> slices);

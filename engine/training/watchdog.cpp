@@ -24,10 +24,8 @@ std::string whatRankDoes(const TrainingState& state, std::size_t rank)
         inList ? fmt::format("op {} ({})", position, toText(plan.ops[static_cast<std::size_t>(position)].op))
                : std::string();
     switch (status.phase.load(std::memory_order_relaxed)) {
-    case RankPhase::AtRest:
-        return {};
-    case RankPhase::Preparing:
-        return "prepares the step";
+    case RankPhase::AtRest: return {};
+    case RankPhase::Preparing: return "prepares the step";
     case RankPhase::Waiting: {
         if (!inList) return "waits for a message";
         const PlannedOp& planned = plan.ops[static_cast<std::size_t>(position)];
@@ -35,24 +33,15 @@ std::string whatRankDoes(const TrainingState& state, std::size_t rank)
         return fmt::format("waits before {} for the {} of microbatch {} from rank {}", op,
                            input.key.gradient ? "gradient" : "activations", input.key.microbatch, input.rank);
     }
-    case RankPhase::Message:
-        return "waits at a send or receive";
-    case RankPhase::Permit:
-        return fmt::format("waits for a permit{}{}", inList ? " before " : "", op);
-    case RankPhase::Running:
-        return "runs " + op;
-    case RankPhase::Sleeping:
-        return "sleeps in " + op;
-    case RankPhase::Barrier:
-        return "waits for the other ranks";
-    case RankPhase::Norm:
-        return fmt::format("computes the gradient norm of stage {}", position);
-    case RankPhase::Optimizer:
-        return fmt::format("runs the optimizer of stage {}", position);
-    case RankPhase::Norms:
-        return "waits for the gradient norms of other ranks";
-    case RankPhase::Copies:
-        return fmt::format("waits for the gradients of the copies of stage {}", position);
+    case RankPhase::Message: return "waits at a send or receive";
+    case RankPhase::Permit: return fmt::format("waits for a permit{}{}", inList ? " before " : "", op);
+    case RankPhase::Running: return "runs " + op;
+    case RankPhase::Sleeping: return "sleeps in " + op;
+    case RankPhase::Barrier: return "waits for the other ranks";
+    case RankPhase::Norm: return fmt::format("computes the gradient norm of stage {}", position);
+    case RankPhase::Optimizer: return fmt::format("runs the optimizer of stage {}", position);
+    case RankPhase::Norms: return "waits for the gradient norms of other ranks";
+    case RankPhase::Copies: return fmt::format("waits for the gradients of the copies of stage {}", position);
     }
     return {};
 }
@@ -64,8 +53,8 @@ Nanos longestPause(const TrainingState& state)
     const TrainingOptions& options = state.options;
     int samples = options.microbatchSize;
     for (const int size : options.replicaSamples) samples = std::max(samples, size);
-    const Bytes message = static_cast<Bytes>(sizeof(float)) * samples * options.model.sequence *
-                          static_cast<Bytes>(options.model.hidden);
+    const Bytes message =
+        static_cast<Bytes>(sizeof(float)) * samples * options.model.sequence * static_cast<Bytes>(options.model.hidden);
     Nanos delay = 0;
     Nanos transfer = 0;
     std::map<std::pair<int, int>, Nanos> links; // where messages wait for each other: of all of a step
@@ -86,8 +75,10 @@ Nanos longestPause(const TrainingState& state)
         Nanos own = 0;
         for (const PlannedOp& planned : state.plan.ranks[rank].ops)
             for (const StageRun& run : state.stages)
-                if (isCollective(planned.op.kind) && run.share && run.slice.stage == planned.op.stage && run.rank != static_cast<int>(rank))
-                    own += options.links.delay(static_cast<int>(rank), run.rank, static_cast<Bytes>(sizeof(float)) * run.share->flat.padded);
+                if (isCollective(planned.op.kind) && run.share && run.slice.stage == planned.op.stage &&
+                    run.rank != static_cast<int>(rank))
+                    own += options.links.delay(static_cast<int>(rank), run.rank,
+                                               static_cast<Bytes>(sizeof(float)) * run.share->flat.padded);
         lane = std::max(lane, own);
     }
     return delay + transfer + lane;
@@ -97,17 +88,20 @@ Nanos longestPause(const TrainingState& state)
 bool standsAlike(const Deadlock& found, const Deadlock& predicted, int rank, const Schedule& lowered)
 {
     const auto of = [rank](const Deadlock& deadlock) {
-        return std::find_if(deadlock.blocked.begin(), deadlock.blocked.end(), [rank](const BlockedRank& blocked) { return blocked.rank == rank; });
+        return std::find_if(deadlock.blocked.begin(), deadlock.blocked.end(),
+                            [rank](const BlockedRank& blocked) { return blocked.rank == rank; });
     };
     const auto a = of(found);
     const auto b = of(predicted);
-    if (a == found.blocked.end() || b == predicted.blocked.end()) return a == found.blocked.end() && b == predicted.blocked.end();
+    if (a == found.blocked.end() || b == predicted.blocked.end())
+        return a == found.blocked.end() && b == predicted.blocked.end();
     if (a->position < 0 || b->position < 0) return a->position == b->position;
-    return groupBegin(lowered, rank, static_cast<std::size_t>(a->position)) == groupBegin(lowered, rank, static_cast<std::size_t>(b->position));
+    return groupBegin(lowered, rank, static_cast<std::size_t>(a->position)) ==
+           groupBegin(lowered, rank, static_cast<std::size_t>(b->position));
 }
 
-// What the ranks recorded; where the lowered lists can't end and the ranks (those of the cycle, if one is found) are where they
-// stop, all that is known about it.
+// What the ranks recorded; where the lowered lists can't end and the ranks (those of the cycle, if one is found) are
+// where they stop, all that is known about it.
 Deadlock explainRun(const TrainingState& state)
 {
     std::vector<RankRecord> records;
@@ -121,7 +115,8 @@ Deadlock explainRun(const TrainingState& state)
     Result<Deadlock> predicted = explainDeadlock(*state.lowered, state.options.channels);
     if (!predicted || !predicted->hung()) return found;
     if (!found.cycle.empty() && found.cycle == predicted->cycle) ranks = found.cycle;
-    const bool same = std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return standsAlike(found, *predicted, rank, *state.lowered); });
+    const bool same = std::all_of(ranks.begin(), ranks.end(),
+                                  [&](int rank) { return standsAlike(found, *predicted, rank, *state.lowered); });
     return same ? std::move(*predicted) : found;
 }
 
@@ -135,8 +130,7 @@ Watchdog::Watchdog(const TrainingState& state, Nanos timeout)
 std::optional<Error> Watchdog::look(Nanos now)
 {
     std::uint64_t progress = 0;
-    for (const RankRun& rank : m_state.ranks)
-        progress += rank.status.progress.load(std::memory_order_relaxed);
+    for (const RankRun& rank : m_state.ranks) progress += rank.status.progress.load(std::memory_order_relaxed);
     if (progress != m_progress) {
         m_progress = progress;
         m_still = 0;
@@ -153,8 +147,10 @@ std::optional<Error> Watchdog::look(Nanos now)
             if (blocked.rank == rank) ranks += (ranks.empty() ? "" : "; ") + blocked.sentence;
     for (std::size_t rank = 0; rank < m_state.ranks.size(); ++rank) {
         std::string what = whatRankDoes(m_state, rank);
-        if (const std::string silent = m_state.team->silence(static_cast<int>(rank)); !silent.empty()) what = fmt::format("({}) hangs: last it {}", silent, what);
-        if (!what.empty() && m_stall.cycle.empty()) ranks += fmt::format("{}rank {} {}", ranks.empty() ? "" : "; ", rank, what);
+        if (const std::string silent = m_state.team->silence(static_cast<int>(rank)); !silent.empty())
+            what = fmt::format("({}) hangs: last it {}", silent, what);
+        if (!what.empty() && m_stall.cycle.empty())
+            ranks += fmt::format("{}rank {} {}", ranks.empty() ? "" : "; ", rank, what);
     }
     // An order that waits for itself is a fault of the schedule.
     return Error{m_state.lowered && !m_stall.cycle.empty() ? ErrorCode::Invalid : ErrorCode::Failed,

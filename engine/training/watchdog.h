@@ -1,6 +1,6 @@
-// Watchdog: notices that no rank makes progress, and says who waits for what. Emulated links and delays of the schedule delay ranks
-// on purpose: on the wall clock the longest of them is added to the time-out. Only time that the watchdog itself was
-// awake counts, so that a stopped or starved process does not look like a hang.
+// Watchdog: notices that no rank makes progress, and says who waits for what. Emulated links and delays of the schedule
+// delay ranks on purpose: on the wall clock the longest of them is added to the time-out. Only time that the watchdog
+// itself was awake counts, so that a stopped or starved process does not look like a hang.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,8 @@ public:
     Watchdog(const TrainingState& state, Nanos timeout);
     // Called at least ten times per time-out; an Error once nothing has changed for the time-out.
     std::optional<Error> look(Nanos now);
-    // Why, after look() gave an error: from the ranks' flight logs, with the way out where the lists themselves hang so.
+    // Why, after look() gave an error: from the ranks' flight logs, with the way out where the lists themselves hang
+    // so.
     const Deadlock& stall() const { return m_stall; }
 
 private:

@@ -35,8 +35,7 @@ void WeightVersions::before(const PlannedOp& planned, StageModel& model)
 {
     const Op& op = planned.op;
     switch (m_rule) {
-    case WeightRule::Synchronous:
-        return;
+    case WeightRule::Synchronous: return;
     case WeightRule::Stashed:
         if (isForward(op.kind)) {
             m_inFlight[op.microbatch] = m_updates;
@@ -46,9 +45,7 @@ void WeightVersions::before(const PlannedOp& planned, StageModel& model)
             select(model, m_kept.contains(version) ? version : newest);
         }
         return;
-    case WeightRule::TwoVersions:
-        select(model, m_delayed);
-        return;
+    case WeightRule::TwoVersions: select(model, m_delayed); return;
     case WeightRule::Predicted:
         // Also if there is nothing to predict yet: the layers note the direction of updates from the first call on.
         if (isForward(op.kind) && planned.predicts && (planned.predictedUpdates > 0 || m_updates == 0)) {
@@ -69,8 +66,8 @@ void WeightVersions::after(const PlannedOp& planned, StageModel& model)
     if (m_rule != WeightRule::Stashed || !makesWeightGradient(op.kind)) return;
     const int version = m_inFlight.at(op.microbatch);
     m_inFlight.erase(op.microbatch);
-    const bool stillUsed =
-        std::any_of(m_inFlight.begin(), m_inFlight.end(), [version](const auto& other) { return other.second == version; });
+    const bool stillUsed = std::any_of(m_inFlight.begin(), m_inFlight.end(),
+                                       [version](const auto& other) { return other.second == version; });
     if (!stillUsed) drop(model, version);
 }
 

@@ -1,9 +1,9 @@
-// WeightVersions: which weights of a stage an op computes with, where a schedule's Optimizer ops do not wait for a whole
-// step (Schedule::weights). One per stage and rank, used on the rank's thread.
+// WeightVersions: which weights of a stage an op computes with, where a schedule's Optimizer ops do not wait for a
+// whole step (Schedule::weights). One per stage and rank, used on the rank's thread.
 //
-//   Stashed      F computes with the newest weights; they are copied only when a step would change them under a microbatch
-//                that still waits for its B, and dropped after its B. Stage r of p then holds p − r versions.
-//                (PipeDream, Harlap et al. 2018, arXiv 1806.03377, section 3.3)
+//   Stashed      F computes with the newest weights; they are copied only when a step would change them under a
+//                microbatch that still waits for its B, and dropped after its B. Stage r of p then holds p − r
+//                versions. (PipeDream, Harlap et al. 2018, arXiv 1806.03377, section 3.3)
 //   TwoVersions  a step's ops compute with the weights before the last update: w(t+1) = w(t) − lr ∇f(w(t−1)).
 //                (PipeDream-2BW, Narayanan et al. 2021, arXiv 2006.09503, section 3.1)
 //   Predicted    F computes with weights predicted for its B, B with the newest: two versions while F runs.

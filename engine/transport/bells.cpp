@@ -15,14 +15,12 @@ namespace {
 
 constexpr std::size_t lineBytes = 64; // a cache line each
 
-std::size_t bytesFor(int processes)
-{
-    return static_cast<std::size_t>(processes) * lineBytes;
-}
+std::size_t bytesFor(int processes) { return static_cast<std::size_t>(processes) * lineBytes; }
 
 } // namespace
 
-static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) && std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
+              std::atomic<std::uint32_t>::is_always_lock_free);
 
 std::unique_ptr<Bells> Bells::open(const std::string& name, int processes, bool create)
 {
@@ -39,19 +37,14 @@ std::unique_ptr<Bells> Bells::open(const std::string& name, int processes, bool 
     return std::unique_ptr<Bells>(new Bells(name, memory, processes));
 }
 
-Bells::~Bells()
-{
-    ::munmap(m_memory, bytesFor(m_processes));
-}
+Bells::~Bells() { ::munmap(m_memory, bytesFor(m_processes)); }
 
-void Bells::remove() const
-{
-    ::shm_unlink(m_name.c_str());
-}
+void Bells::remove() const { ::shm_unlink(m_name.c_str()); }
 
 std::atomic<std::uint32_t>& Bells::at(int process) const
 {
-    return *reinterpret_cast<std::atomic<std::uint32_t>*>(static_cast<char*>(m_memory) + static_cast<std::size_t>(process) * lineBytes);
+    return *reinterpret_cast<std::atomic<std::uint32_t>*>(static_cast<char*>(m_memory) +
+                                                          static_cast<std::size_t>(process) * lineBytes);
 }
 
 void Bells::ring(int process)

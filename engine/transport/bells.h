@@ -1,5 +1,5 @@
-// Bells: how a process of one machine wakes another that sleeps until a message comes: a counter for each in memory that they share. Who has
-// none looks again and again instead.
+// Bells: how a process of one machine wakes another that sleeps until a message comes: a counter for each in memory
+// that they share. Who has none looks again and again instead.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,8 @@ namespace stagewright {
 
 class Bells {
 public:
-    // Null where shared memory can't be had. create: the first process; the others open what it has created; remove() once they have.
+    // Null where shared memory can't be had. create: the first process; the others open what it has created; remove()
+    // once they have.
     static std::unique_ptr<Bells> open(const std::string& name, int processes, bool create);
     ~Bells();
     Bells(const Bells&) = delete;
@@ -26,7 +27,10 @@ public:
     void await(int process, std::uint32_t seen, Nanos atMost);
 
 private:
-    Bells(std::string name, void* memory, int processes) : m_name(std::move(name)), m_memory(memory), m_processes(processes) {}
+    Bells(std::string name, void* memory, int processes)
+        : m_name(std::move(name)), m_memory(memory), m_processes(processes)
+    {
+    }
     std::atomic<std::uint32_t>& at(int process) const;
 
     std::string m_name;

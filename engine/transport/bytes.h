@@ -1,4 +1,5 @@
-// Values as bytes between processes of one program on machines of one kind. A reader of too few bytes gives zeros and is no longer good().
+// Values as bytes between processes of one program on machines of one kind. A reader of too few bytes gives zeros and
+// is no longer good().
 #pragma once
 
 #include <cstddef>

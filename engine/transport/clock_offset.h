@@ -1,5 +1,5 @@
-// How far the clock of another process is from this one's, by repeated ping-pong: of all round trips the shortest says most, and half of
-// it is how wrong that can be (Cristian 1989).
+// How far the clock of another process is from this one's, by repeated ping-pong: of all round trips the shortest says
+// most, and half of it is how wrong that can be (Cristian 1989).
 #pragma once
 
 #include <span>

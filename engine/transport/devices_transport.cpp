@@ -16,7 +16,8 @@ constexpr std::size_t largestBatch = 8;
 
 class Devices final : public ProcessesTransport {
 public:
-    Devices(std::unique_ptr<ProcessesTransport> said, const std::vector<DeviceRank>& ranks, std::vector<std::byte> connection, const std::vector<PostedMessage>& messages)
+    Devices(std::unique_ptr<ProcessesTransport> said, const std::vector<DeviceRank>& ranks,
+            std::vector<std::byte> connection, const std::vector<PostedMessage>& messages)
         : m_connection(std::move(connection)), m_ranks(ranks.size()), m_said(std::move(said))
     {
         for (std::size_t rank = 0; rank < ranks.size(); ++rank) m_ranks[rank].here = ranks[rank];
@@ -44,11 +45,13 @@ public:
         Rank& own = rankOf(fromRank);
         const std::size_t at = own.placeOf(key, true);
         End& end = own.list[at];
-        if (message.size() != end.floats) throw std::logic_error("a message has a different length from what its receiver expects");
+        if (message.size() != end.floats)
+            throw std::logic_error("a message has a different length from what its receiver expects");
         end.mark = message.memory().mark();
         end.buffer = std::move(message);
         // Said first: the receiver posts its end once it knows.
-        m_said->send(fromRank, toRank, key, own.words.take(1, {MemoryCategory::Communication, key.stage, key.microbatch}), availableAt);
+        m_said->send(fromRank, toRank, key,
+                     own.words.take(1, {MemoryCategory::Communication, key.stage, key.microbatch}), availableAt);
         postUntil(own, at + 1);
     }
 
@@ -80,9 +83,18 @@ public:
         return buffer;
     }
 
-    void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) override { m_said->post(toRank, key, std::move(message), availableAt); }
-    Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) override { return m_said->collect(rank, key, allocator, tag); }
-    bool collectInto(int rank, const ControlKey& key, Memory& memory, std::span<float> to, Nanos& arrived) override { return m_said->collectInto(rank, key, memory, to, arrived); }
+    void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) override
+    {
+        m_said->post(toRank, key, std::move(message), availableAt);
+    }
+    Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) override
+    {
+        return m_said->collect(rank, key, allocator, tag);
+    }
+    bool collectInto(int rank, const ControlKey& key, Memory& memory, std::span<float> to, Nanos& arrived) override
+    {
+        return m_said->collectInto(rank, key, memory, to, arrived);
+    }
     bool hasCome(int rank, const ControlKey& key) override { return m_said->hasCome(rank, key); }
 
     ReceivedBytes received(int rank) const override
@@ -165,7 +177,8 @@ private:
                 if (!end.buffer) throw std::logic_error("a message is to be sent before it is made");
                 message.written = end.mark;
             } else {
-                end.buffer = own.here.allocator->takeForCopy(end.floats, {MemoryCategory::Communication, end.key.stage, end.key.microbatch}, message.before);
+                end.buffer = own.here.allocator->takeForCopy(
+                    end.floats, {MemoryCategory::Communication, end.key.stage, end.key.microbatch}, message.before);
             }
             message.data = end.buffer.data();
             batch.push_back(std::move(message));
@@ -184,7 +197,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<ProcessesTransport> makeDevicesTransport(std::unique_ptr<ProcessesTransport> said, const std::vector<DeviceRank>& ranks, std::vector<std::byte> connection,
+std::unique_ptr<ProcessesTransport> makeDevicesTransport(std::unique_ptr<ProcessesTransport> said,
+                                                         const std::vector<DeviceRank>& ranks,
+                                                         std::vector<std::byte> connection,
                                                          const std::vector<PostedMessage>& messages)
 {
     return std::make_unique<Devices>(std::move(said), ranks, std::move(connection), messages);

@@ -1,6 +1,7 @@
-// Messages of the schedule between devices of several processes, from device to device: each rank posts its own ends (DeviceEnd) on its own
-// thread, in one order that is known to all ranks before. That a message has been sent is said through the transport of the processes, whose
-// rules of availability hold; a post waits for its other end on the device alone. Control messages go through the host, as ever.
+// Messages of the schedule between devices of several processes, from device to device: each rank posts its own ends
+// (DeviceEnd) on its own thread, in one order that is known to all ranks before. That a message has been sent is said
+// through the transport of the processes, whose rules of availability hold; a post waits for its other end on the
+// device alone. Control messages go through the host, as ever.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,9 @@ struct DeviceRank {
 };
 
 // said: carries what is said. ranks: all of them. connection: DeviceEnd::newConnection() of one of their ends.
-std::unique_ptr<ProcessesTransport> makeDevicesTransport(std::unique_ptr<ProcessesTransport> said, const std::vector<DeviceRank>& ranks, std::vector<std::byte> connection,
+std::unique_ptr<ProcessesTransport> makeDevicesTransport(std::unique_ptr<ProcessesTransport> said,
+                                                         const std::vector<DeviceRank>& ranks,
+                                                         std::vector<std::byte> connection,
                                                          const std::vector<PostedMessage>& messages);
 
 } // namespace stagewright

@@ -70,7 +70,8 @@ cpu_set_t ownCores()
 
 } // namespace
 
-ProcessJob::Pause::Pause(const ProcessJob& job, Nanos atMost) : m_job(job), m_end(atMost < 0 ? -1 : monotonicNow() + atMost)
+ProcessJob::Pause::Pause(const ProcessJob& job, Nanos atMost)
+    : m_job(job), m_end(atMost < 0 ? -1 : monotonicNow() + atMost)
 {
     thread_local const int slack = ::prctl(PR_SET_TIMERSLACK, 1); // sleeps of microseconds mean what they say
     static_cast<void>(slack);
@@ -95,8 +96,7 @@ bool ProcessJob::Pause::again()
         if (m_job.m_bells->count(m_job.index()) != m_heard) m_looks = looksWhenRung;
         return true;
     }
-    const timespec rest{0, m_turns < 256 ? 10'000 : m_turns < 1024 ? 50'000
-                                                                   : 100'000};
+    const timespec rest{0, m_turns < 256 ? 10'000 : m_turns < 1024 ? 50'000 : 100'000};
     ::nanosleep(&rest, nullptr);
     return true;
 }
@@ -200,7 +200,9 @@ Result<void> ProcessJob::exchangePlaces(const std::string& version)
             ++here;
         }
         if (!bytes.good() || place.version != own.version)
-            return fail(ErrorCode::Unavailable, fmt::format("{} is stagewright {}, {} is {}", nameOf(index()), own.version, nameOf(other), place.version.empty() ? "another one" : place.version),
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("{} is stagewright {}, {} is {}", nameOf(index()), own.version, nameOf(other),
+                                    place.version.empty() ? "another one" : place.version),
                         "install the same version on all hosts");
     }
     m_cores = std::max(1, CPU_COUNT(&cores));
@@ -253,7 +255,8 @@ Result<void> ProcessJob::hangBells()
     if (!given) return tl::unexpected(std::move(given.error()));
     name = ByteReader(*given).text();
     if (index() != 0) {
-        if (!name.empty() && placeOf(index()).pidSpace == placeOf(0).pidSpace) bells = Bells::open(name, count(), false);
+        if (!name.empty() && placeOf(index()).pidSpace == placeOf(0).pidSpace)
+            bells = Bells::open(name, count(), false);
         say(0, bellTag, {});
     }
     for (int other = 1; index() == 0 && other < count(); ++other)
@@ -271,7 +274,8 @@ std::string ProcessJob::nameOf(int process) const
 
 bool ProcessJob::oneHost() const
 {
-    return std::all_of(m_places.begin(), m_places.end(), [&](const ProcessPlace& place) { return place.host == m_places.front().host; });
+    return std::all_of(m_places.begin(), m_places.end(),
+                       [&](const ProcessPlace& place) { return place.host == m_places.front().host; });
 }
 
 bool ProcessJob::sharesClock(int process) const
@@ -320,7 +324,9 @@ Result<int> ProcessJob::reserveTags(std::int64_t count)
 {
     const std::lock_guard lock(m_mutex);
     if (m_nextTag + count > m_processes->tagLimit())
-        return fail(ErrorCode::Usage, fmt::format("{} message tags are needed, {} has {}", m_nextTag + count, m_processes->name(), m_processes->tagLimit()),
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} message tags are needed, {} has {}", m_nextTag + count, m_processes->name(),
+                                m_processes->tagLimit()),
                     "use fewer microbatches, stages or ranks");
     const auto first = static_cast<int>(m_nextTag);
     m_nextTag += count;
@@ -359,7 +365,8 @@ bool ProcessJob::hasEnded(int process) const
     // Ended, but not yet waited for by who started it.
     const std::string status = lineOf(fmt::format("/proc/{}/stat", place.pid).c_str());
     const std::size_t name = status.rfind(')');
-    return name != std::string::npos && name + 2 < status.size() && (status[name + 2] == 'Z' || status[name + 2] == 'X');
+    return name != std::string::npos && name + 2 < status.size() &&
+           (status[name + 2] == 'Z' || status[name + 2] == 'X');
 }
 
 } // namespace stagewright

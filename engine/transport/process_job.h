@@ -1,5 +1,5 @@
-// ProcessJob: the processes of one job and what each knows of the others: where they run, how their clocks stand, whether they live;
-// small messages, whole. Any thread may call.
+// ProcessJob: the processes of one job and what each knows of the others: where they run, how their clocks stand,
+// whether they live; small messages, whole. Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct ProcessPlace {
 
 class ProcessJob {
 public:
-    // Every process of the job calls it: they tell each other where they run and set their clocks. Unavailable where versions differ, naming
-    // the hosts; Failed where a process does not answer for a minute.
+    // Every process of the job calls it: they tell each other where they run and set their clocks. Unavailable where
+    // versions differ, naming the hosts; Failed where a process does not answer for a minute.
     static Result<std::shared_ptr<ProcessJob>> meet(std::unique_ptr<Processes> processes, const std::string& version);
 
     ~ProcessJob(); // waits a moment for what has not gone out
@@ -44,8 +44,8 @@ public:
     bool oneHost() const;
     int cores() const { return m_cores; } // of this host, that its processes may use together
 
-    // As measured when the job began; known in the first process only. Of processes that share a clock it is not applied: clockOf()
-    // is exact then.
+    // As measured when the job began; known in the first process only. Of processes that share a clock it is not
+    // applied: clockOf() is exact then.
     const ClockOffset& measuredClock(int process) const { return m_clocks[static_cast<std::size_t>(process)]; }
     ClockOffset clockOf(int process) const;
     bool sharesClock(int process) const; // with the first process
@@ -73,8 +73,8 @@ public:
     Processes::Request send(int to, int tag, const void* data, std::size_t bytes, bool met = false);
     void taken(int from); // a message of its has been received
 
-    // Until done() says so, which it is asked when a message may have come and at the latest every millisecond (or, without bells, after
-    // short sleeps). False once stopped() does, or after atMost (< 0: never).
+    // Until done() says so, which it is asked when a message may have come and at the latest every millisecond (or,
+    // without bells, after short sleeps). False once stopped() does, or after atMost (< 0: never).
     template <typename Done, typename Stopped>
     bool await(Done&& done, Stopped&& stopped, Nanos atMost = -1) const
     {

@@ -1,5 +1,6 @@
-// Processes: bytes between the processes of one job, whoever carries them (engine/mpi). Messages are matched by sender and tag, those of
-// one tag in the order of their sends. Nothing blocks. Any thread may call; failures throw std::runtime_error.
+// Processes: bytes between the processes of one job, whoever carries them (engine/mpi). Messages are matched by sender
+// and tag, those of one tag in the order of their sends. Nothing blocks. Any thread may call; failures throw
+// std::runtime_error.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +25,8 @@ public:
     virtual int index() const = 0;             // of this process, from 0
     virtual int count() const = 0;
     virtual int tagLimit() const = 0; // tags are below it
-    // Whether the bytes sent and received may lie on a device (CUDA-aware MPI): then they are as they are to be when send() is called, and the block
-    // of receive() is free.
+    // Whether the bytes sent and received may lie on a device (CUDA-aware MPI): then they are as they are to be when
+    // send() is called, and the block of receive() is free.
     virtual bool takesDeviceMemory() const { return false; }
 
     // The bytes stay as they are until done(). met: that is not before the receiver has begun to take them.

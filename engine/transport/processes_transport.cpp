@@ -17,7 +17,8 @@ namespace stagewright {
 namespace {
 
 constexpr std::int64_t controlKinds = static_cast<std::int64_t>(ControlKey::Kind::Weights) + 1;
-constexpr Nanos nextLook = 1'000'000;     // at messages on their way on one host, where the receiver fetches them by itself
+// at messages on their way on one host, where the receiver fetches them by itself
+constexpr Nanos nextLook = 1'000'000;
 constexpr Nanos nextLookAcross = 100'000; // between hosts they go on only when both sides look after them
 constexpr Nanos lastWait = 200'000'000;   // for them, after a stop
 constexpr Nanos longestNap = 10'000'000;  // of a rank whose message is on its way, to see a stop
@@ -52,12 +53,14 @@ struct Direction {
 
 class Transports final : public ProcessesTransport {
 public:
-    Transports(std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int stages, const CellSpace& cells, const Channels& channels,
-               const Links& links, std::unique_ptr<Transport> threads, std::function<void()> wake)
+    Transports(std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int stages, const CellSpace& cells,
+               const Channels& channels, const Links& links, std::unique_ptr<Transport> threads,
+               std::function<void()> wake)
         : m_job(std::move(job)), m_processes(m_job->processes()), m_where(where), m_stages(stages), m_space(cells),
-          m_met(channels.sends == SendMode::Rendezvous), m_links(links), m_threads(std::move(threads)), m_wake(std::move(wake)),
-          m_outboxes(static_cast<std::size_t>(where.ranks)), m_from(static_cast<std::size_t>(stages) * m_space.perStage(), -1),
-          m_to(m_from.size(), -1), m_incoming(m_from.size()), m_control(static_cast<std::size_t>(where.ranks)), m_received(where.ranks)
+          m_met(channels.sends == SendMode::Rendezvous), m_links(links), m_threads(std::move(threads)),
+          m_wake(std::move(wake)), m_outboxes(static_cast<std::size_t>(where.ranks)),
+          m_from(static_cast<std::size_t>(stages) * m_space.perStage(), -1), m_to(m_from.size(), -1),
+          m_incoming(m_from.size()), m_control(static_cast<std::size_t>(where.ranks)), m_received(where.ranks)
     {
         if (channels.perDirection == 0) return;
         m_directions.assign(static_cast<std::size_t>(where.ranks * where.ranks),
@@ -73,7 +76,8 @@ public:
         for (const ExpectedMessage& message : expected) {
             m_from[at(message.key)] = message.fromRank;
             m_to[at(message.key)] = message.toRank;
-            if (m_met && !m_directions.empty() && !isHere(message.fromRank)) directionOf(message.fromRank, message.toRank).order.push_back(message.key);
+            if (m_met && !m_directions.empty() && !isHere(message.fromRank))
+                directionOf(message.fromRank, message.toRank).order.push_back(message.key);
         }
         return {};
     }
@@ -84,7 +88,8 @@ public:
         const auto out = [this] {
             static_cast<void>(pump(monotonicNow()));
             return std::all_of(m_outboxes.begin(), m_outboxes.end(), [](const Outbox& box) {
-                return std::all_of(box.messages.begin(), box.messages.end(), [](const Outgoing& one) { return one.gone || !one.begun; });
+                return std::all_of(box.messages.begin(), box.messages.end(),
+                                   [](const Outgoing& one) { return one.gone || !one.begun; });
             });
         };
         try {
@@ -103,7 +108,8 @@ public:
             availableAt = 0;
         else if (!m_directions.empty())
             availableAt = throughChannel(directionOf(fromRank, toRank), monotonicNow(), availableAt);
-        enqueue(fromRank, toRank, m_firstTag + static_cast<int>(at(key)), {key, std::move(message), false, {}, {}}, availableAt, m_met);
+        enqueue(fromRank, toRank, m_firstTag + static_cast<int>(at(key)), {key, std::move(message), false, {}, {}},
+                availableAt, m_met);
     }
 
     void offer(int rank, const MessageKey& key) override
@@ -128,7 +134,8 @@ public:
             }
             return true; // or given back already
         };
-        return m_job->await(out, [this] { return interrupted(); }) ? TransportStatus::Ready : TransportStatus::Interrupted;
+        return m_job->await(out, [this] { return interrupted(); }) ? TransportStatus::Ready
+                                                                   : TransportStatus::Interrupted;
     }
 
     bool ready(int rank, const MessageKey& key) const override
@@ -142,10 +149,12 @@ public:
         if (isHere(sourceOf(key))) return m_threads->wait(rank, key);
         for (;;) {
             Nanos due = 0;
-            const bool came = m_job->await([&] { return look(key) || (due = dueOf(key)) > 0; }, [this] { return interrupted(); });
+            const bool came =
+                m_job->await([&] { return look(key) || (due = dueOf(key)) > 0; }, [this] { return interrupted(); });
             if (!came || interrupted()) return TransportStatus::Interrupted;
             if (due == 0) return TransportStatus::Ready;
-            std::this_thread::sleep_for(std::chrono::nanoseconds(std::clamp<Nanos>(due - monotonicNow(), 0, longestNap)));
+            std::this_thread::sleep_for(
+                std::chrono::nanoseconds(std::clamp<Nanos>(due - monotonicNow(), 0, longestNap)));
         }
     }
 
@@ -259,7 +268,9 @@ public:
         std::vector<MessageKey> open;
         {
             const std::lock_guard lock(m_incomingMutex);
-            std::erase_if(m_open, [this](const MessageKey& key) { return m_incoming[at(key)].here || !m_incoming[at(key)].offered; });
+            std::erase_if(m_open, [this](const MessageKey& key) {
+                return m_incoming[at(key)].here || !m_incoming[at(key)].offered;
+            });
             open = m_open;
         }
         for (const MessageKey& key : open) {
@@ -276,13 +287,17 @@ private:
         std::vector<Outgoing> messages;
     };
 
-    Direction& directionOf(int fromRank, int toRank) const { return m_directions[static_cast<std::size_t>(fromRank * m_where.ranks + toRank)]; }
+    Direction& directionOf(int fromRank, int toRank) const
+    {
+        return m_directions[static_cast<std::size_t>(fromRank * m_where.ranks + toRank)];
+    }
 
     // The first of the key's; none after interrupt().
     std::optional<Processes::Arrived> awaitControl(int rank, const ControlKey& key)
     {
         auto& known = m_control[static_cast<std::size_t>(rank)];
-        if (interrupted() || !m_job->await([&] { return hasCome(rank, key); }, [this] { return interrupted(); })) return std::nullopt;
+        if (interrupted() || !m_job->await([&] { return hasCome(rank, key); }, [this] { return interrupted(); }))
+            return std::nullopt;
         const Processes::Arrived arrived = known.at(key);
         known.erase(key);
         m_received.add(rank, key.kind, arrived.bytes);
@@ -297,7 +312,8 @@ private:
         return first;
     }
 
-    // Rendezvous, under the mutex: puts on its way what has been sent and may be taken; where channels are limited, behind those before it.
+    // Rendezvous, under the mutex: puts on its way what has been sent and may be taken; where channels are limited,
+    // behind those before it.
     void advance(const MessageKey& key) const
     {
         const auto begin = [this](const MessageKey& one) {
@@ -336,11 +352,13 @@ private:
     int tagOf(int toRank, const ControlKey& key) const
     {
         const auto kind = static_cast<std::int64_t>(key.kind);
-        const std::int64_t number = ((kind * m_stages + key.stage) * m_where.ranks + key.fromRank) * m_where.ranks + toRank;
+        const std::int64_t number =
+            ((kind * m_stages + key.stage) * m_where.ranks + key.fromRank) * m_where.ranks + toRank;
         return m_firstTag + static_cast<int>(static_cast<std::int64_t>(m_from.size()) + number);
     }
 
-    // Once it has arrived it stays so until it is taken. Under rendezvous only what is offered arrives, for its sender to go on.
+    // Once it has arrived it stays so until it is taken. Under rendezvous only what is offered arrives, for its sender
+    // to go on.
     bool look(const MessageKey& key) const
     {
         const std::lock_guard lock(m_incomingMutex);
@@ -348,7 +366,8 @@ private:
         if (incoming.here) return true;
         if (!m_met) {
             if (incoming.arrived.message != nullptr) return true;
-            const auto found = m_processes.arrived(m_where.processOf(sourceOf(key)), m_firstTag + static_cast<int>(at(key)));
+            const auto found =
+                m_processes.arrived(m_where.processOf(sourceOf(key)), m_firstTag + static_cast<int>(at(key)));
             if (found) incoming.arrived = *found;
             return found.has_value();
         }
@@ -374,7 +393,8 @@ private:
         const bool direct = memory.isHost() || m_processes.takesDeviceMemory();
         std::vector<std::byte> staged(direct ? 0 : arrived.bytes);
         if (direct) memory.finish(); // of a device: what used these floats before
-        Processes::Request request = m_processes.receive(arrived, staged.empty() ? static_cast<void*>(to.data()) : staged.data());
+        Processes::Request request =
+            m_processes.receive(arrived, staged.empty() ? static_cast<void*>(to.data()) : staged.data());
         const bool whole = m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
         m_job->taken(from);
         if (whole && !staged.empty()) memory.upload(to.data(), staged.data(), staged.size());
@@ -437,18 +457,19 @@ private:
     std::vector<MessageKey> m_open;                                  // offered
     std::vector<std::map<ControlKey, Processes::Arrived>> m_control; // by rank, on its thread: come, not yet collected
     ReceivedCounts m_received;
-    mutable std::vector<Direction> m_directions; // by sender and receiver, where channels are limited: buffered, its sender's; else under the mutex
+    // by sender and receiver, where channels are limited: buffered, its sender's; else under the mutex
+    mutable std::vector<Direction> m_directions;
 };
 
 } // namespace
 
-Result<std::unique_ptr<ProcessesTransport>> makeProcessesTransport(std::shared_ptr<ProcessJob> job, const RanksByProcess& where,
-                                                                   const Placement& placement, const CellSpace& cells,
-                                                                   const std::vector<ExpectedMessage>& expected, const Channels& channels,
-                                                                   const Links& links, std::unique_ptr<Transport> threads,
-                                                                   std::function<void()> wake)
+Result<std::unique_ptr<ProcessesTransport>>
+makeProcessesTransport(std::shared_ptr<ProcessJob> job, const RanksByProcess& where, const Placement& placement,
+                       const CellSpace& cells, const std::vector<ExpectedMessage>& expected, const Channels& channels,
+                       const Links& links, std::unique_ptr<Transport> threads, std::function<void()> wake)
 {
-    auto transport = std::make_unique<Transports>(std::move(job), where, placement.stages(), cells, channels, links, std::move(threads), std::move(wake));
+    auto transport = std::make_unique<Transports>(std::move(job), where, placement.stages(), cells, channels, links,
+                                                  std::move(threads), std::move(wake));
     if (auto prepared = transport->prepare(expected); !prepared) return tl::unexpected(std::move(prepared.error()));
     return transport;
 }

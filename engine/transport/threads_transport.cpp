@@ -41,8 +41,10 @@ std::chrono::steady_clock::time_point timePoint(Nanos time)
 
 class ThreadsTransport final : public Transport {
 public:
-    ThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells, const Channels& channels, std::function<void()> interrupted)
-        : m_rendezvous(channels.sends == SendMode::Rendezvous), m_interrupted(std::move(interrupted)), m_space(cells), m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks)), m_received(ranks)
+    ThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells, const Channels& channels,
+                     std::function<void()> interrupted)
+        : m_rendezvous(channels.sends == SendMode::Rendezvous), m_interrupted(std::move(interrupted)), m_space(cells),
+          m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks)), m_received(ranks)
     {
         std::size_t first = 0;
         for (int rank = 0; rank < ranks; ++rank) {
@@ -120,7 +122,8 @@ public:
     void endGroup(int rank) override
     {
         if (!m_streams) return;
-        const std::vector<CommunicationStreams::Side> sides = std::exchange(m_groups[static_cast<std::size_t>(rank)], std::nullopt).value();
+        const std::vector<CommunicationStreams::Side> sides =
+            std::exchange(m_groups[static_cast<std::size_t>(rank)], std::nullopt).value();
         appendToStream(rank, sides);
     }
 
@@ -174,7 +177,8 @@ public:
         }
         if (m_rendezvous) m_boxes[static_cast<std::size_t>(rank)].changed.notify_all();
         m_received.addMessage(rank, original.buffer.size() * sizeof(float));
-        return copyOf(std::move(original), fromRank, allocator, {MemoryCategory::Communication, key.stage, key.microbatch});
+        return copyOf(std::move(original), fromRank, allocator,
+                      {MemoryCategory::Communication, key.stage, key.microbatch});
     }
 
     void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) override
@@ -206,10 +210,12 @@ public:
         if (!slot) return false;
         assert(slot->buffer.size() == to.size());
         arrived = slot->availableAt;
-        copyInto({{}, std::move(slot->buffer), true, std::move(slot->written), {}}, key.fromRank, [&](SentMessage& original) {
-            const std::span<const float> source = original.buffer.span();
-            original.read = memory.copyFrom(to.data(), source.data(), source.size_bytes(), original.written, {true, memory.position(), nullptr});
-        });
+        copyInto({{}, std::move(slot->buffer), true, std::move(slot->written), {}}, key.fromRank,
+                 [&](SentMessage& original) {
+                     const std::span<const float> source = original.buffer.span();
+                     original.read = memory.copyFrom(to.data(), source.data(), source.size_bytes(), original.written,
+                                                     {true, memory.position(), nullptr});
+                 });
         return true;
     }
 
@@ -218,7 +224,8 @@ public:
         Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
         const std::lock_guard lock(box.mutex);
         const auto found = box.control.find(key);
-        return found != box.control.end() && !found->second.empty() && found->second.front().availableAt <= monotonicNow();
+        return found != box.control.end() && !found->second.empty() &&
+               found->second.front().availableAt <= monotonicNow();
     }
 
     ReceivedBytes received(int rank) const override { return m_received.of(rank); }
@@ -272,7 +279,8 @@ private:
 
     std::size_t at(const Mailbox& box, const MessageKey& key) const
     {
-        const auto chunk = std::lower_bound(box.stages.begin(), box.stages.end(), static_cast<int>(key.stage)) - box.stages.begin();
+        const auto chunk =
+            std::lower_bound(box.stages.begin(), box.stages.end(), static_cast<int>(key.stage)) - box.stages.begin();
         return static_cast<std::size_t>(chunk) * m_space.perStage() + m_space.within(key);
     }
 
@@ -289,7 +297,9 @@ private:
         const std::lock_guard lock(m_streamMutex);
         m_streams->append(rank, sides, monotonicNow());
         m_streams->advance(rank, [this](std::uint32_t message, Nanos ready) {
-            const auto box = std::prev(std::upper_bound(m_boxes.begin(), m_boxes.end(), message, [](std::size_t number, const Mailbox& one) { return number < one.first; }));
+            const auto box =
+                std::prev(std::upper_bound(m_boxes.begin(), m_boxes.end(), message,
+                                           [](std::size_t number, const Mailbox& one) { return number < one.first; }));
             const std::lock_guard inBox(box->mutex);
             Slot& slot = box->slots[message - box->first];
             slot.availableAt = ready + slot.delay;
@@ -298,8 +308,8 @@ private:
         });
     }
 
-    // Puts under way what may go over from `now` on, each on the channel that is free first. The others queue behind a message whose receive is not
-    // posted.
+    // Puts under way what may go over from `now` on, each on the channel that is free first. The others queue behind a
+    // message whose receive is not posted.
     void advance(Direction& channels, Nanos now) const
     {
         for (; !channels.queue.empty(); channels.queue.pop_front()) {
@@ -347,7 +357,8 @@ private:
             const std::span<const float> source = from.buffer.span();
             BlockUse before;
             copy = allocator.takeForCopy(source.size(), tag, before);
-            from.read = allocator.memory().copyFrom(copy.data(), source.data(), source.size_bytes(), from.written, before);
+            from.read =
+                allocator.memory().copyFrom(copy.data(), source.data(), source.size_bytes(), from.written, before);
         });
         return copy;
     }
@@ -375,7 +386,8 @@ private:
     std::vector<Outbox> m_outboxes;
     std::mutex m_streamMutex; // before that of a mailbox
     std::optional<CommunicationStreams> m_streams;
-    std::vector<std::optional<std::vector<CommunicationStreams::Side>>> m_groups; // by rank, on its thread: what it posts together
+    // by rank, on its thread: what it posts together
+    std::vector<std::optional<std::vector<CommunicationStreams::Side>>> m_groups;
     ReceivedCounts m_received;
 };
 

@@ -10,8 +10,9 @@
 
 namespace stagewright {
 
-// Under rendezvous a rank has at most one send under way to another (the rank loop waits for each), so that only buffered
-// messages queue where channels are limited. interrupted: also called by interrupt(), from any thread; may be empty.
+// Under rendezvous a rank has at most one send under way to another (the rank loop waits for each), so that only
+// buffered messages queue where channels are limited. interrupted: also called by interrupt(), from any thread; may be
+// empty.
 std::unique_ptr<Transport> makeThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells,
                                                 const Channels& channels = {}, std::function<void()> interrupted = {});
 

@@ -1,9 +1,9 @@
-// Transport: carries messages between ranks under the rules of schedules/messages/channels.h. send() itself never blocks; under
-// rendezvous the sender then waits in waitSent() until its receive has been offered and the message gone over. A receiver
-// sleeps until its message is available. Messages are copied: the receiver takes a buffer of its own allocator, the
-// sender gets its buffer back. Each call names the rank on whose thread it is made. Destroyed while all ranks are at
-// rest, before their allocators. Buffers of devices are copied by the receiver's Memory once the sender's has written them; a
-// buffer given back is the sender's device's to use once the copy is done.
+// Transport: carries messages between ranks under the rules of schedules/messages/channels.h. send() itself never
+// blocks; under rendezvous the sender then waits in waitSent() until its receive has been offered and the message gone
+// over. A receiver sleeps until its message is available. Messages are copied: the receiver takes a buffer of its own
+// allocator, the sender gets its buffer back. Each call names the rank on whose thread it is made. Destroyed while all
+// ranks are at rest, before their allocators. Buffers of devices are copied by the receiver's Memory once the sender's
+// has written them; a buffer given back is the sender's device's to use once the copy is done.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +31,9 @@ struct SentMessage {
     Mark read;            // of the receiver's: it has been copied
 };
 
-// What ranks exchange besides the schedule's messages: gradients of the copies of a stage, weights that they share, and square sums
-// for the global norm, up the ranks and down again. Never part of a rendezvous. Several of one key arrive in the order of their
-// posts, which become available in that order.
+// What ranks exchange besides the schedule's messages: gradients of the copies of a stage, weights that they share, and
+// square sums for the global norm, up the ranks and down again. Never part of a rendezvous. Several of one key arrive
+// in the order of their posts, which become available in that order.
 struct ControlKey {
     enum class Kind : std::uint8_t {
         WeightGradients,
@@ -64,13 +64,15 @@ public:
     // Before a rank's first message: what it waits for to be connected with others. Throws where that fails.
     virtual void open(int /*rank*/) {}
 
-    // Takes the buffer over. The receiver may have the message from availableAt (CLOCK_MONOTONIC) on; where the message has
-    // to wait for its receive or for a free channel, later by that wait. Every key once per step.
+    // Takes the buffer over. The receiver may have the message from availableAt (CLOCK_MONOTONIC) on; where the message
+    // has to wait for its receive or for a free channel, later by that wait. Every key once per step.
     virtual void send(int fromRank, int toRank, const MessageKey& key, Buffer message, Nanos availableAt) = 0;
-    // Rendezvous: the receive is posted; and the sender's sleep until the message has gone over. Buffered: nothing to do.
+    // Rendezvous: the receive is posted; and the sender's sleep until the message has gone over. Buffered: nothing to
+    // do.
     virtual void offer(int rank, const MessageKey& key) = 0;
     virtual TransportStatus waitSent(int toRank, const MessageKey& key) = 0;
-    // What the rank sends and offers between the two is posted together: it matters where its messages share one stream.
+    // What the rank sends and offers between the two is posted together: it matters where its messages share one
+    // stream.
     virtual void beginGroup(int /*rank*/) {}
     virtual void endGroup(int /*rank*/) {}
     // Whether the message could be taken now without waiting.
@@ -82,16 +84,17 @@ public:
     // As send() and wait() with take() for control messages. collect() gives an empty buffer after interrupt().
     virtual void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) = 0;
     virtual Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) = 0;
-    // As collect(), into floats of the rank's own memory that are as long as the message, behind all that was requested of it so far;
-    // arrived: since when it could be had, as far as is known. False after interrupt(). hasCome(): neither would wait.
+    // As collect(), into floats of the rank's own memory that are as long as the message, behind all that was requested
+    // of it so far; arrived: since when it could be had, as far as is known. False after interrupt(). hasCome():
+    // neither would wait.
     virtual bool collectInto(int rank, const ControlKey& key, Memory& memory, std::span<float> to, Nanos& arrived) = 0;
     virtual bool hasCome(int rank, const ControlKey& key) = 0;
     virtual ReceivedBytes received(int rank) const = 0; // on the rank's thread, or while it is at rest
     // A buffer this rank sent and its receiver has copied; the caller frees it. None: nothing to return now.
     virtual std::optional<SentMessage> giveBack(int rank) = 0;
 
-    // All ranks have come to the end of the step, so that every message of this rank has been taken: sleeps until that is known here, and
-    // giveBack() gives them all. False after interrupt().
+    // All ranks have come to the end of the step, so that every message of this rank has been taken: sleeps until that
+    // is known here, and giveBack() gives them all. False after interrupt().
     virtual bool settle(int /*rank*/) { return true; }
 
     // Any thread: every wait returns Interrupted, now and later.
@@ -103,12 +106,16 @@ class ReceivedCounts {
 public:
     explicit ReceivedCounts(int ranks) : m_ranks(static_cast<std::size_t>(ranks)) {}
     const ReceivedBytes& of(int rank) const { return m_ranks[static_cast<std::size_t>(rank)]; }
-    void addMessage(int rank, std::size_t bytes) { m_ranks[static_cast<std::size_t>(rank)].messages += static_cast<Bytes>(bytes); }
+    void addMessage(int rank, std::size_t bytes)
+    {
+        m_ranks[static_cast<std::size_t>(rank)].messages += static_cast<Bytes>(bytes);
+    }
     void add(int rank, ControlKey::Kind kind, std::size_t bytes)
     {
         ReceivedBytes& counts = m_ranks[static_cast<std::size_t>(rank)];
         if (kind == ControlKey::Kind::Weights) counts.weights += static_cast<Bytes>(bytes);
-        if (kind == ControlKey::Kind::WeightGradients || kind == ControlKey::Kind::GradientSums) counts.gradients += static_cast<Bytes>(bytes);
+        if (kind == ControlKey::Kind::WeightGradients || kind == ControlKey::Kind::GradientSums)
+            counts.gradients += static_cast<Bytes>(bytes);
     }
 
 private:

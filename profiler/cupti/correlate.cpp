@@ -14,7 +14,8 @@ namespace {
 constexpr Nanos clockNoise = 1'000;                // how much earlier than its launch a kernel may seem to start
 constexpr Nanos secondsBefore = 1'000'000'000;     // the step: what starts earlier has a damaged stamp
 constexpr Nanos longAfter = 1'000 * secondsBefore; // and what starts later
-constexpr std::uint32_t instrumentation = 1 << 16; // CUPTI's overhead kinds from here on are its own, but for code loading
+// CUPTI's overhead kinds from here on are its own, but for code loading
+constexpr std::uint32_t instrumentation = 1 << 16;
 
 std::uint64_t streamKey(const GpuRecord& record)
 {
@@ -93,7 +94,8 @@ public:
         findRanks();
         for (const GpuRecord& record : m_records) {
             if (!record.isWork()) continue;
-            if (const auto owners = m_owners.find(record.correlation); owners != m_owners.end()) addWork(record, &owners->second);
+            if (const auto owners = m_owners.find(record.correlation); owners != m_owners.end())
+                addWork(record, &owners->second);
         }
         for (const GpuRecord& record : m_records) { // now that it is known how long the step lasted on the device
             if (record.isWork() && !m_owners.contains(record.correlation))
@@ -115,7 +117,8 @@ private:
         return record.name < m_trace.names.size() ? std::string_view(m_trace.names[record.name]) : std::string_view();
     }
 
-    // Each record once, in an order that does not depend on that of delivery: names compare as texts, their numbers depend.
+    // Each record once, in an order that does not depend on that of delivery: names compare as texts, their numbers
+    // depend.
     void sortRecords()
     {
         m_records = m_trace.records;
@@ -127,8 +130,7 @@ private:
             return order != 0 ? order < 0 : nameA < nameB;
         });
         const auto last = std::unique(m_records.begin(), m_records.end());
-        for (auto at = last; at != m_records.end(); ++at)
-            counts().repeated += 1;
+        for (auto at = last; at != m_records.end(); ++at) counts().repeated += 1;
         m_records.erase(last, m_records.end());
     }
 
@@ -170,8 +172,9 @@ private:
     bool isNear(std::int64_t start) const { return start >= m_earliest && start <= m_latest; }
     void findLaunches()
     {
-        std::unordered_map<std::uint32_t, std::int64_t> inRuntime; // by thread: until when its last launch through the runtime lasts
-        for (const GpuRecord& record : m_records) {                // by start
+        // by thread: until when its last launch through the runtime lasts
+        std::unordered_map<std::uint32_t, std::int64_t> inRuntime;
+        for (const GpuRecord& record : m_records) { // by start
             if (!record.isApi() || record.start == 0 || !isNear(record.start)) continue;
             bool launches = (record.flags & GpuLaunches) != 0 && (record.flags & GpuFailed) == 0;
             if (record.kind == GpuRecordKind::RuntimeApi && launches) inRuntime[record.stream] = record.end;
@@ -179,26 +182,30 @@ private:
                 const auto within = inRuntime.find(record.stream);
                 launches = launches && (within == inRuntime.end() || within->second < record.end);
             }
-            const auto [at, added] = m_launches.try_emplace(record.correlation, Launch{record.start, record.stream, launches});
+            const auto [at, added] =
+                m_launches.try_emplace(record.correlation, Launch{record.start, record.stream, launches});
             if (added) continue;
             at->second.start = std::min(at->second.start, record.start);
             at->second.launches = at->second.launches || launches;
         }
     }
 
-    // One thread requested both ends of a message. A copy is both at once; for the two kernels of a group, the device says which is which.
+    // One thread requested both ends of a message. A copy is both at once; for the two kernels of a group, the device
+    // says which is which.
     std::int32_t rankOf(const Owners& owners, const GpuRecord& record) const
     {
         if (owners.send >= 0 && owners.send == owners.receive) {
             const RecordedMessage& message = m_step.messages[static_cast<std::size_t>(owners.send)];
-            const bool sends = record.kind == GpuRecordKind::Kernel && rankIn(m_deviceRank, record.device) == message.fromRank;
+            const bool sends =
+                record.kind == GpuRecordKind::Kernel && rankIn(m_deviceRank, record.device) == message.fromRank;
             return sends ? message.fromRank : message.toRank;
         }
         if (owners.send >= 0) return m_step.messages[static_cast<std::size_t>(owners.send)].fromRank;
         if (owners.receive >= 0) return m_step.messages[static_cast<std::size_t>(owners.receive)].toRank;
         return owners.op >= 0 ? m_rankOf[static_cast<std::size_t>(owners.op)] : owners.rank;
     }
-    // Devices, streams and threads belong to the rank most of whose launches they carry; of equals, the first. Devices by ops alone.
+    // Devices, streams and threads belong to the rank most of whose launches they carry; of equals, the first. Devices
+    // by ops alone.
     void findRanks()
     {
         const auto most = [](const auto& votes, auto& winners) {
@@ -285,7 +292,8 @@ private:
         const bool oneEnd = !copied && owners->send >= 0 && owners->send == owners->receive;
         const bool sends = !oneEnd || work.rank == m_step.messages[static_cast<std::size_t>(owners->send)].fromRank;
         if (owners->send >= 0 && sends) join(m_device.messages[static_cast<std::size_t>(owners->send)].send, work);
-        if (owners->receive >= 0 && !(oneEnd && sends)) join(m_device.messages[static_cast<std::size_t>(owners->receive)].receive, work);
+        if (owners->receive >= 0 && !(oneEnd && sends))
+            join(m_device.messages[static_cast<std::size_t>(owners->receive)].receive, work);
         for (const std::int32_t message : {owners->send, owners->receive})
             if (message >= 0 && copied) m_copied[static_cast<std::size_t>(message)] = true;
         work.launched = launched;
@@ -305,7 +313,8 @@ private:
         interval.end = std::max(interval.end, work.end);
     }
 
-    // Work without an op belongs to the step it happened in: from the step's start to the end of its last op on either side.
+    // Work without an op belongs to the step it happened in: from the step's start to the end of its last op on either
+    // side.
     bool inStep(const DeviceWork& work) const { return work.end >= m_step.begin && work.begin <= m_last; }
     void addOther(const GpuRecord& record)
     {
@@ -371,7 +380,8 @@ private:
                 continue;
             }
             const Nanos met = std::max(message.send.begin, message.receive.begin);
-            if (met > std::min(message.send.end, message.receive.end)) { // never both there: the message was buffered between them
+            // never both there: the message was buffered between them
+            if (met > std::min(message.send.end, message.receive.end)) {
                 message.transferBegin = message.send.begin;
                 continue;
             }

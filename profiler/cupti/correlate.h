@@ -1,13 +1,13 @@
-// Correlation: joins what the GPU did (GpuRecord) to the ops and messages of one step by the external ids that the engine
-// pushed, and gives the step the device's times. No CUDA here; the order of records does not matter.
+// Correlation: joins what the GPU did (GpuRecord) to the ops and messages of one step by the external ids that the
+// engine pushed, and gives the step the device's times. No CUDA here; the order of records does not matter.
 //
 //     Result<DeviceStep> device = correlate(trace, *record, recorder's origin);
 //     placeOnDevice(*record, *device);    // op times and messages become the device's; kernels hang below their ops
 //     timelineOf(*record);
 //
-// Clock: records carry CLOCK_MONOTONIC (cupti_session.h), the clock of RankRecorder; origin is what StepRecord's times count
-// from. GPU stamps are interpolated by CUPTI: a kernel may seem to start up to 1 µs before its launch; up to 1 µs is clamped and
-// counted, more is counted only.
+// Clock: records carry CLOCK_MONOTONIC (cupti_session.h), the clock of RankRecorder; origin is what StepRecord's times
+// count from. GPU stamps are interpolated by CUPTI: a kernel may seem to start up to 1 µs before its launch; up to 1 µs
+// is clamped and counted, more is counted only.
 #pragma once
 
 #include <string>
@@ -33,7 +33,8 @@ struct GpuTraceCounts {
     std::int64_t launchesWithout = 0; // launches with an id whose work was never delivered
     std::int64_t opsWithout = 0;      // busy ops without any known work on the device
     std::int64_t halfMessages = 0;    // collectives with one end missing: wait and transfer can't be separated
-    std::int64_t overlapping = 0;     // ops that began before the previous one on their rank had ended: moved to its end
+    // ops that began before the previous one on their rank had ended: moved to its end
+    std::int64_t overlapping = 0;
 
     GpuTraceCounts& operator+=(const GpuTraceCounts& other);
     bool operator==(const GpuTraceCounts&) const = default;
@@ -47,16 +48,18 @@ struct DeviceInterval {
 };
 
 struct DeviceOp {
-    DeviceInterval interval; // from the start of its first to the end of its last kernel, copy or memset; messages apart
-    Nanos busy = 0;          // part of it in which at least one of them ran; the rest is launch-bound
-    Nanos launched = -1;     // start of its first launch on the CPU; −1: not known
+    // from the start of its first to the end of its last kernel, copy or memset; messages apart
+    DeviceInterval interval;
+    Nanos busy = 0;      // part of it in which at least one of them ran; the rest is launch-bound
+    Nanos launched = -1; // start of its first launch on the CPU; −1: not known
     std::int32_t pieces = 0;
     Nanos gaps() const { return interval.end - interval.begin - busy; }
     bool operator==(const DeviceOp&) const = default;
 };
 
-// Both ends of a message. Wait is until the other end is there too, transfer from then on. A copy is both ends at once, without
-// waiting; so is a message whose sender is done before the receiver starts (small ones, which the receiver's buffer takes).
+// Both ends of a message. Wait is until the other end is there too, transfer from then on. A copy is both ends at once,
+// without waiting; so is a message whose sender is done before the receiver starts (small ones, which the receiver's
+// buffer takes).
 struct DeviceMessage {
     DeviceInterval send;
     DeviceInterval receive;
@@ -89,8 +92,8 @@ struct DeviceStep {
     bool operator==(const DeviceStep&) const = default;
 };
 
-// Records of other steps may be among them; they are skipped. O(n log n) in records. Fails (Usage) where the schedule is too
-// large for the ids.
+// Records of other steps may be among them; they are skipped. O(n log n) in records. Fails (Usage) where the schedule
+// is too large for the ids.
 Result<DeviceStep> correlate(const GpuTrace& trace, const StepRecord& step, Nanos origin);
 
 } // namespace stagewright

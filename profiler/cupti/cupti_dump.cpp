@@ -43,8 +43,10 @@ public:
 private:
     tl::unexpected<Error> tooShort(std::string_view what, std::uint64_t needed) const
     {
-        return fail(ErrorCode::Unreadable, fmt::format("CUPTI dump: byte {}: {} needs {} bytes, the file has {} more", m_at, what, needed, left()),
-                    "the file was cut short; record it again");
+        return fail(
+            ErrorCode::Unreadable,
+            fmt::format("CUPTI dump: byte {}: {} needs {} bytes, the file has {} more", m_at, what, needed, left()),
+            "the file was cut short; record it again");
     }
 
     std::string_view m_bytes;
@@ -84,17 +86,21 @@ Result<CuptiDump> readCuptiDump(std::string_view bytes)
     const auto strings = reader.piece("the strings", *stringBytes);
     if (!strings) return tl::unexpected(strings.error());
     if (strings->empty() || strings->front() != '\0' || strings->back() != '\0')
-        return fail(ErrorCode::Unreadable, fmt::format("CUPTI dump: byte {}: the strings do not start and end with a zero byte",
-                                                       reader.at() - strings->size()));
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("CUPTI dump: byte {}: the strings do not start and end with a zero byte",
+                                reader.at() - strings->size()));
     dump.strings = *strings;
     if (*buffers > reader.left() / sizeof(std::uint64_t))
-        return fail(ErrorCode::Unreadable, fmt::format("CUPTI dump: {} buffers do not fit in the {} bytes that are left", *buffers, reader.left()));
+        return fail(
+            ErrorCode::Unreadable,
+            fmt::format("CUPTI dump: {} buffers do not fit in the {} bytes that are left", *buffers, reader.left()));
     for (std::uint32_t i = 0; i < *buffers; ++i) {
         const auto size = reader.number<std::uint64_t>("a buffer's size");
         if (!size) return tl::unexpected(size.error());
         if (*size % 8 != 0 || *size > largestDumpBuffer)
-            return fail(ErrorCode::Unreadable, fmt::format("CUPTI dump: byte {}: buffer {} has {} bytes, not a multiple of 8 up to {}",
-                                                           reader.at(), i, *size, largestDumpBuffer));
+            return fail(ErrorCode::Unreadable,
+                        fmt::format("CUPTI dump: byte {}: buffer {} has {} bytes, not a multiple of 8 up to {}",
+                                    reader.at(), i, *size, largestDumpBuffer));
         const auto content = reader.piece("a buffer", *size);
         if (!content) return tl::unexpected(content.error());
         dump.buffers.emplace_back(content->begin(), content->end());
@@ -108,7 +114,9 @@ Result<std::string_view> nameInDump(const CuptiDump& dump, std::uint64_t field)
 {
     if (field == 0) return std::string_view();
     if (field - 1 >= dump.strings.size())
-        return fail(ErrorCode::Unreadable, fmt::format("CUPTI dump: a name at byte {} of the strings, which have {} bytes", field - 1, dump.strings.size()));
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("CUPTI dump: a name at byte {} of the strings, which have {} bytes", field - 1,
+                                dump.strings.size()));
     const char* text = dump.strings.data() + (field - 1); // the table ends with a zero byte
     return std::string_view(text, std::strlen(text));
 }

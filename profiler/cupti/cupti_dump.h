@@ -1,6 +1,7 @@
-// CuptiDump: activity buffers exactly as CUPTI filled them, for replay without a GPU. Pointers in records are replaced: names by
-// their offset in one table of strings plus 1, all others by 0. Only CUPTI's headers of one
-// version say which bytes of a record are which, so a dump names that version and a decoder of another refuses it. docs/formats.md describes the file.
+// CuptiDump: activity buffers exactly as CUPTI filled them, for replay without a GPU. Pointers in records are replaced:
+// names by their offset in one table of strings plus 1, all others by 0. Only CUPTI's headers of one
+// version say which bytes of a record are which, so a dump names that version and a decoder of another refuses it.
+// docs/formats.md describes the file.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ void placeOps(std::vector<RecordedOp>& ops, const std::vector<DeviceOp>& device,
         const Nanos launching = op.end - op.begin; // on the CPU
         op.cpu = -1;
         const DeviceInterval at = device[i].interval;
-        const bool pair = op.position >= 0 && schedule.isPaired(rank, static_cast<std::size_t>(op.position)) && i + 1 < ops.size();
+        const bool pair =
+            op.position >= 0 && schedule.isPaired(rank, static_cast<std::size_t>(op.position)) && i + 1 < ops.size();
         if (pair && at.known() && device[i + 1].interval.known()) {
             const DeviceInterval with = device[i + 1].interval;
             if (at.begin < with.end && with.begin < at.end) {
@@ -58,7 +59,8 @@ void placeMessage(RecordedMessage& message, const DeviceMessage& device, const S
     const std::vector<RecordedOp>& to = step.ops[static_cast<std::size_t>(message.toRank)];
     const Nanos idleFrom = message.toOp == 0 ? step.begin : to[message.toOp - 1].end;
     const Nanos consumed = to[message.toOp].begin;
-    if (device.known()) { // a stream of its own waits for the other end, not the rank: no time on lane Wait at the sender
+    // a stream of its own waits for the other end, not the rank: no time on lane Wait at the sender
+    if (device.known()) {
         message.sendPosted = message.sent = device.send.begin;
         message.receivePosted = device.receive.begin;
         message.available = device.send.end;
@@ -69,7 +71,8 @@ void placeMessage(RecordedMessage& message, const DeviceMessage& device, const S
         message.sent = message.available = message.arrival = from[message.fromOp].end;
         message.takeBegin = message.takeEnd = std::max(consumed, message.available);
     }
-    message.waitBegin = message.arrival > idleFrom && message.takeBegin > idleFrom && consumed > idleFrom ? idleFrom : -1;
+    message.waitBegin =
+        message.arrival > idleFrom && message.takeBegin > idleFrom && consumed > idleFrom ? idleFrom : -1;
 }
 
 } // namespace
@@ -77,9 +80,9 @@ void placeMessage(RecordedMessage& message, const DeviceMessage& device, const S
 void placeOnDevice(StepRecord& step, DeviceStep& device)
 {
     for (std::size_t rank = 0; rank < step.ops.size(); ++rank)
-        placeOps(step.ops[rank], device.ops[rank], step.schedule->compute(), static_cast<int>(rank), step.begin, device.counts);
-    for (std::size_t i = 0; i < step.messages.size(); ++i)
-        placeMessage(step.messages[i], device.messages[i], step);
+        placeOps(step.ops[rank], device.ops[rank], step.schedule->compute(), static_cast<int>(rank), step.begin,
+                 device.counts);
+    for (std::size_t i = 0; i < step.messages.size(); ++i) placeMessage(step.messages[i], device.messages[i], step);
     for (const DeviceWork& work : device.work) {
         if (work.rank < 0) continue;
         RecordedWork one;

@@ -8,7 +8,8 @@ Result<MessageNumbers> MessageNumbers::of(const CheckedSchedule& checked)
 {
     const Schedule& schedule = checked.compute();
     const auto tooMany = [](std::string_view what, auto has, auto limit) {
-        return fail(ErrorCode::Usage, fmt::format("a GPU trace can distinguish {} {}, but the schedule has {}", limit, what, has),
+        return fail(ErrorCode::Usage,
+                    fmt::format("a GPU trace can distinguish {} {}, but the schedule has {}", limit, what, has),
                     "record fewer microbatches, or without a GPU trace");
     };
     if (schedule.ranks > ExternalId::ranks) return tooMany("ranks", schedule.ranks, ExternalId::ranks);

@@ -1,5 +1,5 @@
-// ExternalId: what the engine pushes around the launches of an op or a message, so that every kernel and copy can be joined to
-// it. Shared by the engine, which packs, and correlate.cpp, which unpacks. 64 bits, never 0:
+// ExternalId: what the engine pushes around the launches of an op or a message, so that every kernel and copy can be
+// joined to it. Shared by the engine, which packs, and correlate.cpp, which unpacks. 64 bits, never 0:
 //
 //   63      1: an id of this program; other tools' ids have it clear as a rule and are counted apart
 //   62…44   step, modulo 2^19
@@ -8,8 +8,8 @@
 //   23…0    position in the rank's list; norm and optimizer, which follow the list: besidePosition()
 //   39…0    number of the message (MessageNumbers)   of sends and receives
 //
-// An op's id lies on CUPTI's stack CUSTOM0, a send's on CUSTOM1, a receive's on CUSTOM2, so that one launch (a NCCL group) can
-// carry a send and a receive within an op. Stacks belong to the thread that launches.
+// An op's id lies on CUPTI's stack CUSTOM0, a send's on CUSTOM1, a receive's on CUSTOM2, so that one launch (a NCCL
+// group) can carry a send and a receive within an op. Stacks belong to the thread that launches.
 #pragma once
 
 #include <cstdint>
@@ -47,17 +47,15 @@ struct ExternalId {
 };
 
 // Of an op after the list: the stage, and how many of this role and stage the rank ran before it in the step.
-constexpr int besidePosition(int stage, int earlier)
-{
-    return (earlier & 0xff) << 16 | (stage & 0xffff);
-}
+constexpr int besidePosition(int stage, int earlier) { return (earlier & 0xff) << 16 | (stage & 0xffff); }
 
 // Preconditions: rank, position and message below the limits above. The step wraps.
 constexpr std::uint64_t pack(const ExternalId& id)
 {
-    const std::uint64_t what = id.role == ExternalRole::Send || id.role == ExternalRole::Receive
-                                   ? id.message
-                                   : static_cast<std::uint64_t>(id.rank) << 24 | static_cast<std::uint64_t>(id.position);
+    const std::uint64_t what =
+        id.role == ExternalRole::Send || id.role == ExternalRole::Receive
+            ? id.message
+            : static_cast<std::uint64_t>(id.rank) << 24 | static_cast<std::uint64_t>(id.position);
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(id.step & (ExternalId::steps - 1)) << 44 |
            static_cast<std::uint64_t>(id.role) << 40 | what;
 }
@@ -86,7 +84,10 @@ public:
     // Usage where the schedule is too large for the ids: ranks, ops of a rank, messages.
     static Result<MessageNumbers> of(const CheckedSchedule& checked);
 
-    std::uint64_t operator()(const MessageKey& key) const { return key.stage * m_space.perStage() + m_space.within(key); }
+    std::uint64_t operator()(const MessageKey& key) const
+    {
+        return key.stage * m_space.perStage() + m_space.within(key);
+    }
 
 private:
     MessageSpace m_space;

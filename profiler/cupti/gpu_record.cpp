@@ -16,8 +16,7 @@ std::string shortened(std::string text)
 {
     if (text.size() <= longestName) return text;
     std::size_t end = longestName - 3;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-        --end;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
     text.resize(end);
     return text + "...";
 }
@@ -33,13 +32,11 @@ GpuNames::GpuNames(std::vector<std::string>& names) : m_names(names)
 void GpuNames::grow()
 {
     std::size_t size = 64;
-    while (size < 2 * (m_names.size() + 1))
-        size *= 2;
+    while (size < 2 * (m_names.size() + 1)) size *= 2;
     m_slots.assign(size, 0);
     for (std::size_t i = 1; i < m_names.size(); ++i) {
         std::size_t at = std::hash<std::string_view>{}(m_names[i]) & (size - 1);
-        while (m_slots[at] != 0)
-            at = (at + 1) & (size - 1);
+        while (m_slots[at] != 0) at = (at + 1) & (size - 1);
         m_slots[at] = static_cast<std::uint32_t>(i);
     }
 }
@@ -63,8 +60,7 @@ void append(GpuTrace& trace, const GpuTrace& other)
 {
     GpuNames names(trace.names);
     std::vector<std::uint32_t> renamed;
-    for (const std::string& name : other.names)
-        renamed.push_back(names.intern(name));
+    for (const std::string& name : other.names) renamed.push_back(names.intern(name));
     trace.records.reserve(trace.records.size() + other.records.size());
     for (GpuRecord record : other.records) {
         record.name = record.name < renamed.size() ? renamed[record.name] : 0;
@@ -116,8 +112,8 @@ std::string readableKernelName(std::string_view name)
         if (status == 0 && demangled != nullptr) text = demangled;
         std::free(demangled); // NOLINT: __cxa_demangle's buffer
     }
-    // The parameter list is the last "(" outside of template arguments; what is before the name's last free blank is the
-    // return type. "(anonymous namespace)" is part of the name.
+    // The parameter list is the last "(" outside of template arguments; what is before the name's last free blank is
+    // the return type. "(anonymous namespace)" is part of the name.
     int depth = 0;
     std::size_t begin = 0;
     std::size_t end = text.size();
@@ -143,7 +139,8 @@ std::string workName(const GpuTrace& trace, const GpuRecord& record)
 {
     switch (record.kind) {
     case GpuRecordKind::Kernel: {
-        const std::string_view name = record.name < trace.names.size() ? std::string_view(trace.names[record.name]) : std::string_view();
+        const std::string_view name =
+            record.name < trace.names.size() ? std::string_view(trace.names[record.name]) : std::string_view();
         return name.empty() ? "kernel without a name" : readableKernelName(name);
     }
     case GpuRecordKind::PeerCopy: return "copy between devices";

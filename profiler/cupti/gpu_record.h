@@ -1,6 +1,6 @@
-// GpuRecord: one activity of a GPU or of the CUDA runtime, as CUPTI reported it, in a form that needs no CUDA header. Decoding
-// (CUPTI's structs → GpuRecord) happens in the CUPTI module; everything after it is built and tested everywhere. Plain data
-// of a fixed layout: it crosses the module's C interface.
+// GpuRecord: one activity of a GPU or of the CUDA runtime, as CUPTI reported it, in a form that needs no CUDA header.
+// Decoding (CUPTI's structs → GpuRecord) happens in the CUPTI module; everything after it is built and tested
+// everywhere. Plain data of a fixed layout: it crosses the module's C interface.
 #pragma once
 
 #include <compare>
@@ -35,14 +35,16 @@ enum GpuRecordFlag : std::uint8_t {
 struct GpuRecord {
     std::int64_t start = 0; // ns on CLOCK_MONOTONIC (the timestamp callback); 0: not stamped
     std::int64_t end = 0;
-    std::uint64_t value = 0;       // bytes of a copy or memset; the external id; multiprocessors of a context; device time of an event
+    // bytes of a copy or memset; the external id; multiprocessors of a context; device time of an event
+    std::uint64_t value = 0;
     std::uint64_t graphNode = 0;   // of the CUDA graph it was launched from; 0: none
     std::uint32_t correlation = 0; // joins an API call, its external ids and the work it launched; wraps at 2^32
     std::uint32_t device = 0;
     std::uint32_t context = 0;
     std::uint32_t stream = 0; // API calls and overhead: the thread
     std::uint32_t name = 0;   // kernels, overhead: index into GpuTrace::names
-    std::uint32_t detail = 0; // copy: CUPTI's direction; API: its callback id; external id: its stack (3 … 5); synchronization: type
+    // copy: CUPTI's direction; API: its callback id; external id: its stack (3 … 5); synchronization: type
+    std::uint32_t detail = 0;
     std::uint32_t grid[3] = {0, 0, 0};
     std::uint32_t block[3] = {0, 0, 0};
     std::uint32_t sharedBytes = 0; // static and dynamic, per block
@@ -91,7 +93,8 @@ enum class Collective : std::uint8_t {
     Reduce,
     Other,
 };
-// By the kernel's name, mangled or not: NCCL's device kernels are ncclDevKernel_SendRecv, ncclDevKernel_AllReduce_Sum_f32_RING_LL …
+// By the kernel's name, mangled or not: NCCL's device kernels are ncclDevKernel_SendRecv,
+// ncclDevKernel_AllReduce_Sum_f32_RING_LL …
 Collective collectiveOf(std::string_view kernelName);
 std::string_view toText(Collective collective); // "send and receive", "all-reduce" …
 

@@ -14,12 +14,14 @@ constexpr const char* moduleFile = "libstagewright_cupti.so";
 
 std::vector<std::string> places()
 {
-    if (const char* given = ::secure_getenv("STAGEWRIGHT_CUPTI_MODULE"); given != nullptr && *given != '\0') return {given};
+    if (const char* given = ::secure_getenv("STAGEWRIGHT_CUPTI_MODULE"); given != nullptr && *given != '\0')
+        return {given};
     std::error_code error;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
     if (error) return {};
     const std::filesystem::path folder = program.parent_path();
-    return {(folder / moduleFile).string(), (folder / STAGEWRIGHT_CUPTI_MODULE_FOLDER / moduleFile).lexically_normal().string()};
+    return {(folder / moduleFile).string(),
+            (folder / STAGEWRIGHT_CUPTI_MODULE_FOLDER / moduleFile).lexically_normal().string()};
 }
 
 GpuTrace traceOf(const StagewrightCuptiBatch& batch)
@@ -48,22 +50,30 @@ Result<std::shared_ptr<GpuTracer>> GpuTracer::loadFile(const std::string& path)
     void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         const char* said = ::dlerror();
-        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module can't be loaded: {}", said != nullptr ? said : "no reason given"),
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("the CUPTI module can't be loaded: {}", said != nullptr ? said : "no reason given"),
                     "install CUPTI of the CUDA toolkit, or add its folder to LD_LIBRARY_PATH");
     }
-    const auto function = reinterpret_cast<StagewrightCuptiModuleFunction>(::dlsym(library, STAGEWRIGHT_CUPTI_MODULE_FUNCTION));
+    const auto function =
+        reinterpret_cast<StagewrightCuptiModuleFunction>(::dlsym(library, STAGEWRIGHT_CUPTI_MODULE_FUNCTION));
     if (function == nullptr)
-        return fail(ErrorCode::Unavailable, fmt::format("{} is a library, but not a CUPTI module: it has no function {}", file,
-                                                        STAGEWRIGHT_CUPTI_MODULE_FUNCTION));
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("{} is a library, but not a CUPTI module: it has no function {}", file,
+                                STAGEWRIGHT_CUPTI_MODULE_FUNCTION));
     const StagewrightCuptiTable* table = function();
     const char* remedy = "install program and module of the same version";
     if (table == nullptr || table->abi != STAGEWRIGHT_CUPTI_ABI)
-        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module {} uses version {} of the interface, the program {}", file, table != nullptr ? table->abi : 0, STAGEWRIGHT_CUPTI_ABI),
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("the CUPTI module {} uses version {} of the interface, the program {}", file,
+                                table != nullptr ? table->abi : 0, STAGEWRIGHT_CUPTI_ABI),
                     remedy);
     if (table->tableBytes != sizeof(StagewrightCuptiTable) || table->recordBytes != sizeof(GpuRecord) ||
         table->batchBytes != sizeof(StagewrightCuptiBatch))
-        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module {} is from another build: its records have {} bytes, the program's {}", file, table->recordBytes, sizeof(GpuRecord)),
-                    remedy);
+        return fail(
+            ErrorCode::Unavailable,
+            fmt::format("the CUPTI module {} is from another build: its records have {} bytes, the program's {}", file,
+                        table->recordBytes, sizeof(GpuRecord)),
+            remedy);
     return std::shared_ptr<GpuTracer>(new GpuTracer(table));
 }
 
@@ -129,13 +139,11 @@ Result<std::string> GpuTracer::dump() const
 Result<GpuTrace> GpuTracer::decodeDump(std::string_view bytes) const
 {
     StagewrightCuptiBatch batch{};
-    if (m_table->decodeDump(bytes.data(), bytes.size(), &batch) != 0) return fail(ErrorCode::Unreadable, m_table->lastError());
+    if (m_table->decodeDump(bytes.data(), bytes.size(), &batch) != 0)
+        return fail(ErrorCode::Unreadable, m_table->lastError());
     return traceOf(batch);
 }
 
-std::string rangeName(const Op& op)
-{
-    return "PP:" + toText(op);
-}
+std::string rangeName(const Op& op) { return "PP:" + toText(op); }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// GpuTracer: the CUPTI module as the engine sees it. Always built; the module (libstagewright_cupti.so) is loaded when a trace is
-// requested and may be absent; every reason is a sentence. One trace at a time in a process.
+// GpuTracer: the CUPTI module as the engine sees it. Always built; the module (libstagewright_cupti.so) is loaded when
+// a trace is requested and may be absent; every reason is a sentence. One trace at a time in a process.
 //
 //     auto tracer = GpuTracer::load();
 //     if (tracer) (*tracer)->start({});             // Unavailable where another profiler is attached: record without
@@ -23,24 +23,26 @@ namespace stagewright {
 
 struct GpuTraceOptions {
     Bytes buffer = Bytes{4} << 20;
-    Bytes largest = Bytes{128} << 20; // of all buffers together; beyond it nothing is recorded and the trace is truncated
+    // of all buffers together; beyond it nothing is recorded and the trace is truncated
+    Bytes largest = Bytes{128} << 20;
     bool events = false;
     bool dump = false; // keep the raw buffers, for dump()
 };
 
 class GpuTracer {
 public:
-    // The module, loaded once a process and never unloaded. Unavailable, with the cause and a remedy: it is absent, lacks a
-    // library of the toolkit, or is from another build. STAGEWRIGHT_CUPTI_MODULE names a file to take instead.
+    // The module, loaded once a process and never unloaded. Unavailable, with the cause and a remedy: it is absent,
+    // lacks a library of the toolkit, or is from another build. STAGEWRIGHT_CUPTI_MODULE names a file to take instead.
     static Result<std::shared_ptr<GpuTracer>> load();
 
-    // start, take and stop while no rank launches. facts.state is set either way. Unavailable where CUPTI refuses or another
-    // profiler is attached.
+    // start, take and stop while no rank launches. facts.state is set either way. Unavailable where CUPTI refuses or
+    // another profiler is attached.
     Result<void> start(const GpuTraceOptions& options, TraceFacts& facts);
     GpuTrace take();
     void stop(TraceFacts& facts); // says whether CUPTI is detached
     bool started() const { return m_started; }
-    Result<std::string> dump() const;                          // after stop(): the bytes of a CUPTI dump (docs/formats.md)
+    // after stop(): the bytes of a CUPTI dump (docs/formats.md)
+    Result<std::string> dump() const;
     Result<GpuTrace> decodeDump(std::string_view bytes) const; // no GPU needed
 
     void push(const ExternalId& id) const { m_table->push(stackOf(id.role), pack(id)); }
@@ -49,7 +51,8 @@ public:
     void rangePush(const char* name) const { m_table->rangePush(name); }
     void rangePop() const { m_table->rangePop(); }
 
-    // An op's or message's id, and its NVTX range where a name is given, for as long as it lives. Without tracer: nothing.
+    // An op's or message's id, and its NVTX range where a name is given, for as long as it lives. Without tracer:
+    // nothing.
     class OpRange {
     public:
         OpRange(const GpuTracer* tracer, const ExternalId& id, const char* name = nullptr)
@@ -79,8 +82,7 @@ private:
     static Result<std::shared_ptr<GpuTracer>> loadFile(const std::string& path);
     static std::int32_t stackOf(ExternalRole role)
     {
-        return role == ExternalRole::Send ? 1 : role == ExternalRole::Receive ? 2
-                                                                              : 0;
+        return role == ExternalRole::Send ? 1 : role == ExternalRole::Receive ? 2 : 0;
     }
 
     const StagewrightCuptiTable* m_table;

@@ -1,6 +1,7 @@
-/* The C interface between the profiler and libstagewright_cupti.so, the one module that knows CUPTI and NVTX. It is loaded with
-   dlopen where a GPU trace is asked for, so that programs start where the CUDA toolkit is absent. Whoever changes anything here,
-   or GpuRecord, raises STAGEWRIGHT_CUPTI_ABI; the sizes tell apart builds between two versions. */
+/* The C interface between the profiler and libstagewright_cupti.so, the one module that knows CUPTI and NVTX. It is
+   loaded with dlopen where a GPU trace is asked for, so that programs start where the CUDA toolkit is absent. Whoever
+   changes anything here, or GpuRecord, raises STAGEWRIGHT_CUPTI_ABI; the sizes tell apart builds between two versions.
+   */
 #ifndef STAGEWRIGHT_CUPTI_MODULE_ABI_H
 #define STAGEWRIGHT_CUPTI_MODULE_ABI_H
 
@@ -46,16 +47,20 @@ typedef struct StagewrightCuptiTable {
     uint32_t recordBytes;
     uint32_t batchBytes;
 
-    uint32_t (*cuptiVersion)(void);                       /* of the library that was loaded */
-    const char* (*lastError)(void);                       /* of the last call that failed; valid until the next call of the same thread */
+    uint32_t (*cuptiVersion)(void); /* of the library that was loaded */
+    /* of the last call that failed; valid until the next call of the same thread */
+    const char* (*lastError)(void);
     int (*start)(const StagewrightCuptiOptions* options); /* STAGEWRIGHT_CUPTI_STARTED … */
     void (*push)(int32_t stack, uint64_t id);             /* 0: op, 1: send, 2: receive; on the thread that launches */
     void (*pop)(int32_t stack);
-    int (*take)(StagewrightCuptiBatch* out);                                         /* 0: done */
-    int (*stop)(void);                                                               /* 1: detached; 0: something stayed behind */
-    int (*dump)(const char** bytes, uint64_t* size);                                 /* after stop(): the dump's file; valid until the next start() */
+    int (*take)(StagewrightCuptiBatch* out); /* 0: done */
+    /* 1: detached; 0: something stayed behind */
+    int (*stop)(void);
+    /* after stop(): the dump's file; valid until the next start() */
+    int (*dump)(const char** bytes, uint64_t* size);
     int (*decodeDump)(const char* bytes, uint64_t size, StagewrightCuptiBatch* out); /* 0: done */
-    void (*rangePush)(const char* name);                                             /* NVTX; nothing where no tool listens */
+    /* NVTX; nothing where no tool listens */
+    void (*rangePush)(const char* name);
     void (*rangePop)(void);
 } StagewrightCuptiTable;
 

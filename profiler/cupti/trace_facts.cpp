@@ -43,9 +43,9 @@ double TraceFacts::cost() const
 
 bool TraceFacts::whole() const
 {
-    return state == TraceState::Attached && dropped == 0 && damagedBuffers == 0 && !truncated && counts.unstamped == 0 &&
-           counts.reversed == 0 && counts.offClock == 0 && counts.launchesWithout == 0 && counts.halfMessages == 0 && counts.unowned == 0 &&
-           counts.opsWithout == 0;
+    return state == TraceState::Attached && dropped == 0 && damagedBuffers == 0 && !truncated &&
+           counts.unstamped == 0 && counts.reversed == 0 && counts.offClock == 0 && counts.launchesWithout == 0 &&
+           counts.halfMessages == 0 && counts.unowned == 0 && counts.opsWithout == 0;
 }
 
 std::vector<std::pair<std::string, std::string>> TraceFacts::environment() const
@@ -93,7 +93,8 @@ std::vector<std::string> TraceFacts::warnings() const
     switch (state) {
     case TraceState::Off: return {};
     case TraceState::Conflict:
-        return {"another profiler (nsys, ncu, a PyTorch profiler) is attached to this process, and CUPTI serves one at a time: ops are "
+        return {"another profiler (nsys, ncu, a PyTorch profiler) is attached to this process, and CUPTI serves one at "
+                "a time: ops are "
                 "timed by their launches on the CPU, kernels are not shown; record without it"};
     case TraceState::Failed: return {"kernels are not recorded: " + reason};
     case TraceState::Attached: break;
@@ -102,31 +103,36 @@ std::vector<std::string> TraceFacts::warnings() const
     if (truncated)
         lines.push_back("the GPU trace ends before the run: the cap on its buffers was reached; record fewer steps");
     if (dropped > 0)
-        lines.push_back(fmt::format("{} of the GPU trace were dropped by CUPTI for lack of buffers: ops may seem shorter than they were",
-                                    plural(dropped, "record", "records")));
+        lines.push_back(fmt::format(
+            "{} of the GPU trace were dropped by CUPTI for lack of buffers: ops may seem shorter than they were",
+            plural(dropped, "record", "records")));
     if (damagedBuffers > 0)
-        lines.push_back(fmt::format("{} of the GPU trace could not be read to the end", plural(damagedBuffers, "buffer", "buffers")));
+        lines.push_back(fmt::format("{} of the GPU trace could not be read to the end",
+                                    plural(damagedBuffers, "buffer", "buffers")));
     if (counts.unstamped > 0)
-        lines.push_back(fmt::format("{} came without times and {} skipped", plural(counts.unstamped, "kernel or copy", "kernels and copies"),
+        lines.push_back(fmt::format("{} came without times and {} skipped",
+                                    plural(counts.unstamped, "kernel or copy", "kernels and copies"),
                                     counts.unstamped == 1 ? "is" : "are"));
     if (const std::int64_t wrong = counts.reversed + counts.offClock; wrong > 0)
-        lines.push_back(fmt::format("{} came with impossible times and {} skipped", plural(wrong, "kernel or copy", "kernels and copies"),
-                                    wrong == 1 ? "is" : "are"));
+        lines.push_back(fmt::format("{} came with impossible times and {} skipped",
+                                    plural(wrong, "kernel or copy", "kernels and copies"), wrong == 1 ? "is" : "are"));
     if (counts.launchesWithout > 0)
-        lines.push_back(fmt::format("for {}, the kernel or copy was never delivered", plural(counts.launchesWithout, "launch", "launches")));
+        lines.push_back(fmt::format("for {}, the kernel or copy was never delivered",
+                                    plural(counts.launchesWithout, "launch", "launches")));
     if (counts.unowned > 0)
         lines.push_back(fmt::format("{} belong to no op or message: figures by op leave them out",
                                     plural(counts.unowned, "kernel or copy", "kernels and copies")));
     if (counts.opsWithout > 0)
-        lines.push_back(fmt::format("{} show no work on the GPU: they are timed by their launches on the CPU", plural(counts.opsWithout, "op", "ops")));
+        lines.push_back(fmt::format("{} show no work on the GPU: they are timed by their launches on the CPU",
+                                    plural(counts.opsWithout, "op", "ops")));
     if (counts.halfMessages > 0)
         lines.push_back(fmt::format("for {}, one end is missing: its wait is counted as transfer",
                                     plural(counts.halfMessages, "message", "messages")));
     if (counts.early > 0)
-        lines.push_back(fmt::format("{} seem to start more than 1 µs before their launch: the clocks of GPU and CPU have drifted apart",
-                                    plural(counts.early, "kernel or copy", "kernels and copies")));
-    if (cost() > 0.03)
-        lines.push_back(fmt::format("tracing makes a step {:.1f} % longer", 100 * cost()));
+        lines.push_back(fmt::format(
+            "{} seem to start more than 1 µs before their launch: the clocks of GPU and CPU have drifted apart",
+            plural(counts.early, "kernel or copy", "kernels and copies")));
+    if (cost() > 0.03) lines.push_back(fmt::format("tracing makes a step {:.1f} % longer", 100 * cost()));
     if (!detached) lines.push_back("tracing could not be switched off: later steps of this process are slower too");
     return lines;
 }

@@ -1,5 +1,5 @@
-// TraceFacts: how far a run's GPU trace can be trusted and what it cost, gathered over its steps; stored with the run as facts
-// of its environment and reported in sentences.
+// TraceFacts: how far a run's GPU trace can be trusted and what it cost, gathered over its steps; stored with the run
+// as facts of its environment and reported in sentences.
 #pragma once
 
 #include <span>
@@ -39,11 +39,12 @@ struct TraceFacts {
     void setCost(std::span<const Nanos> traced, std::span<const Nanos> untraced);
     double cost() const; // traced ÷ untraced − 1; 0: not measured
 
-    // Nothing is missing from the picture: no record dropped, unstamped, damaged or without its op, and no op without its work.
+    // Nothing is missing from the picture: no record dropped, unstamped, damaged or without its op, and no op without
+    // its work.
     bool whole() const;
 
-    // For the run's environment: "gpu_trace" = "whole" | "incomplete" | "off" | "another profiler is attached" | "failed: …", and
-    // the figures under keys that start with "gpu_trace_"; counts that are 0 are left out.
+    // For the run's environment: "gpu_trace" = "whole" | "incomplete" | "off" | "another profiler is attached" |
+    // "failed: …", and the figures under keys that start with "gpu_trace_"; counts that are 0 are left out.
     std::vector<std::pair<std::string, std::string>> environment() const;
     // What a user has to know, one sentence each, lower case, no full stop; empty: nothing.
     std::vector<std::string> warnings() const;

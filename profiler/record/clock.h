@@ -15,15 +15,9 @@ inline Nanos readClock(clockid_t clock)
 }
 
 // Wall stamps of all ranks share this clock (CLOCK_MONOTONIC, read without a system call).
-inline Nanos monotonicNow()
-{
-    return readClock(CLOCK_MONOTONIC);
-}
+inline Nanos monotonicNow() { return readClock(CLOCK_MONOTONIC); }
 
 // CPU time the calling thread has used. A system call: about 0.2 µs.
-inline Nanos threadCpuNow()
-{
-    return readClock(CLOCK_THREAD_CPUTIME_ID);
-}
+inline Nanos threadCpuNow() { return readClock(CLOCK_THREAD_CPUTIME_ID); }
 
 } // namespace stagewright

@@ -40,19 +40,16 @@ void RankRecorder::writeMemory(EventKind kind)
 {
     const auto one = [this](EventKind eventKind, const Net& net) {
         if (net.delta != 0) {
-            write(eventKind, {}, net.stage, net.microbatch, static_cast<std::int32_t>(net.category), 0,
-                  net.delta);
+            write(eventKind, {}, net.stage, net.microbatch, static_cast<std::int32_t>(net.category), 0, net.delta);
         }
     };
-    for (std::size_t i = 0; i < m_netCount; ++i)
-        one(kind, m_net[i]);
-    for (const Net& net : m_moreNets)
-        one(kind, net);
+    for (std::size_t i = 0; i < m_netCount; ++i) one(kind, m_net[i]);
+    for (const Net& net : m_moreNets) one(kind, net);
     m_netCount = 0;
     m_moreNets.clear();
 
-    // Inside an op its peak is in use from its start to its end; what is kept beyond the end (after − before) is added there. Of
-    // weights this is a version that is gone before the end.
+    // Inside an op its peak is in use from its start to its end; what is kept beyond the end (after − before) is added
+    // there. Of weights this is a version that is gone before the end.
     if (kind == EventKind::MemoryAtEnd) {
         if (m_weightsPeak > std::max(m_weightsBefore, m_weights))
             one(EventKind::MemoryInside, {m_weightsPeak - m_weightsBefore, -1, m_stage, MemoryCategory::Weights});
@@ -69,17 +66,20 @@ void RankRecorder::writeMemory(EventKind kind)
     m_sinceAtPeak = {};
 }
 
-// What the rank held at once within the op beyond its workspace and weights there: a backward's gradients come before its activations are gone.
-// Activations count only as far as they are still there at the end, and without a microbatch: readers take whose they are from the end.
+// What the rank held at once within the op beyond its workspace and weights there: a backward's gradients come before
+// its activations are gone. Activations count only as far as they are still there at the end, and without a microbatch:
+// readers take whose they are from the end.
 template <typename One>
 void RankRecorder::writeRest(const One& one)
 {
     const Bytes weights = std::max<Bytes>(0, m_weightsPeak - std::max(m_weightsBefore, m_weights));
-    const Bytes written = m_heldBefore + (weights > 0 ? m_weightsPeak - m_weightsBefore : 0) + m_workspacePeak - m_workspaceBefore;
+    const Bytes written =
+        m_heldBefore + (weights > 0 ? m_weightsPeak - m_weightsBefore : 0) + m_workspacePeak - m_workspaceBefore;
     Bytes missing = m_heldPeak - std::max(written, m_held);
     if (missing <= 0) return;
     missing = m_heldPeak - written;
-    for (const MemoryCategory category : {MemoryCategory::Gradients, MemoryCategory::Buckets, MemoryCategory::Gathered, MemoryCategory::Optimizer, MemoryCategory::Communication}) {
+    for (const MemoryCategory category : {MemoryCategory::Gradients, MemoryCategory::Buckets, MemoryCategory::Gathered,
+                                          MemoryCategory::Optimizer, MemoryCategory::Communication}) {
         const Bytes part = std::clamp<Bytes>(m_sinceAtPeak[static_cast<std::size_t>(category)], 0, missing);
         one(EventKind::MemoryInside, {part, -1, m_stage, category});
         missing -= part;
@@ -126,15 +126,13 @@ void RankRecorder::readStamps(std::vector<RecordedEvent>& events)
             break;
         case EventKind::CollectiveArrived:
         case EventKind::CollectiveBegin:
-        case EventKind::CollectiveEnd:
-            event.time = m_device->timeOf(event.time);
-            break;
+        case EventKind::CollectiveEnd: event.time = m_device->timeOf(event.time); break;
         case EventKind::Sent:
-            event.value = last != 0 ? last + std::max<Nanos>(0, event.value - event.time) : event.value; // and the link's delay
+            // and the link's delay
+            event.value = last != 0 ? last + std::max<Nanos>(0, event.value - event.time) : event.value;
             event.time = last != 0 ? last : event.time;
             break;
-        default:
-            break;
+        default: break;
         }
     }
     m_device->forget();

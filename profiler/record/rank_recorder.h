@@ -9,8 +9,9 @@
 // to back, an op costs one reading; the hand-over of its message (about 1 µs) then counts to the op that follows.
 //
 // Memory: changes are summed per (category, stage, microbatch) and written once, at the op's end; changes between ops
-// belong to the start of the next op. Workspace, and weights that come and go within an op, are written as their maximum there, and so is what
-// else a rank holds within an op beyond what it held before and holds at its end: what is written reaches the most that it held at once.
+// belong to the start of the next op. Workspace, and weights that come and go within an op, are written as their
+// maximum there, and so is what else a rank holds within an op beyond what it held before and holds at its end: what is
+// written reaches the most that it held at once.
 #pragma once
 
 #include <array>
@@ -41,14 +42,16 @@ enum class EventKind : std::uint8_t {
     MemoryAtEnd,       // of the last op
     Released,          // a sent message's buffer was freed; value: bytes (negative)
     CollectiveArrived, // of an UNSHARD or REDUCE_GRAD of the list: its last piece was there; value: bytes that came
-    CollectiveBegin,   // of the copies and additions of what came; value: emulated time of the link, on the virtual clock
-    CollectiveEnd,     // value: CPU time of these
+    // of the copies and additions of what came; value: emulated time of the link, on the virtual clock
+    CollectiveBegin,
+    CollectiveEnd, // value: CPU time of these
 };
 
 struct RecordedEvent {
     Nanos time; // CLOCK_MONOTONIC; memory: 0, they carry their op's times
     std::int64_t value;
-    std::int32_t position; // ops and collectives: in the rank's list, −1: optimizer and gradient norm; memory: the category
+    // ops and collectives: in the rank's list, −1: optimizer and gradient norm; memory: the category
+    std::int32_t position;
     std::int32_t microbatch;
     std::uint16_t stage;
     OpKind op; // ops: the kind; messages: SendF or SendB by direction
@@ -63,8 +66,9 @@ public:
     // eventsPerStep: how many are expected; more are taken too, in further chunks. threadCpu: read the CPU clock.
     explicit RankRecorder(std::size_t eventsPerStep, bool threadCpu = true);
 
-    // From now on ops and receives are stamped by a device: their times, and the time of their ops in place of CPU time, are
-    // known once it is done, at take(). A rank then waits on its device, not on its thread. Null: by the host's clock.
+    // From now on ops and receives are stamped by a device: their times, and the time of their ops in place of CPU
+    // time, are known once it is done, at take(). A rank then waits on its device, not on its thread. Null: by the
+    // host's clock.
     void useClock(DeviceClock* clock) { m_device = clock; }
 
     void stepBegin()
@@ -156,8 +160,8 @@ public:
     }
     // When a collective starts to take what came: for collectiveTaken() alone.
     std::int64_t collectiveBegin() { return m_device ? m_device->stamp() : monotonicNow(); }
-    // A collective of the list is whole: what it waited for came at `arrived` and was taken from `begin` until now. A device waits for what comes as
-    // part of the taking.
+    // A collective of the list is whole: what it waited for came at `arrived` and was taken from `begin` until now. A
+    // device waits for what comes as part of the taking.
     void collectiveTaken(std::int32_t position, Nanos arrived, std::int64_t begin, Bytes bytes, Nanos cpu, Nanos link)
     {
         write(EventKind::CollectiveArrived, {}, 0, -1, position, arrived > 0 && !m_device ? arrived : begin, bytes);
@@ -201,16 +205,20 @@ private:
         if (m_next == m_chunkEnd) nextChunk();
         *m_next++ = RecordedEvent{time, value, position, microbatch, stage, op, kind, -1, 0};
     }
-    void message(EventKind kind, const MessageKey& key, std::int64_t value) { message(kind, key, value, monotonicNow()); }
+    void message(EventKind kind, const MessageKey& key, std::int64_t value)
+    {
+        message(kind, key, value, monotonicNow());
+    }
     void message(EventKind kind, const MessageKey& key, std::int64_t value, Nanos time)
     {
         if (m_next == m_chunkEnd) nextChunk();
-        *m_next++ = RecordedEvent{time, value, 0, key.microbatch, key.stage, sendKind(key.gradient),
-                                  kind, key.slice, key.half};
+        *m_next++ =
+            RecordedEvent{time, value, 0, key.microbatch, key.stage, sendKind(key.gradient), kind, key.slice, key.half};
     }
     void flushMemory(EventKind kind)
     {
-        if (m_netCount != 0 || m_heldPeak != m_heldBefore || m_weightsPeak != m_weightsBefore || m_workspacePeak != m_workspaceBefore || m_workspace != m_workspaceBefore)
+        if (m_netCount != 0 || m_heldPeak != m_heldBefore || m_weightsPeak != m_weightsBefore ||
+            m_workspacePeak != m_workspaceBefore || m_workspace != m_workspaceBefore)
             writeMemory(kind);
     }
     void writeMemory(EventKind kind);

@@ -86,7 +86,8 @@ double StepRecord::contention() const
     return std::max(0.0, 1.0 - static_cast<double>(cpu) / static_cast<double>(wall));
 }
 
-Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule, const ExpectedMessages& messages,
+Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule,
+                              const ExpectedMessages& messages,
                               const std::vector<std::vector<RecordedEvent>>& eventsByRank, Nanos begin, Nanos origin)
 {
     StepRecord record;
@@ -139,7 +140,9 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
             case EventKind::CollectiveEnd: {
                 const auto position = static_cast<std::size_t>(event.position);
                 if (position >= ops.size() || !isCollective(ops[position].op.kind))
-                    return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: took what no collective brought, at op {}", stepNumber(step), rank, event.position));
+                    return fail(ErrorCode::Failed,
+                                fmt::format("step {}, rank {}: took what no collective brought, at op {}",
+                                            stepNumber(step), rank, event.position));
                 RecordedOp& op = ops[position];
                 if (event.kind == EventKind::CollectiveArrived) {
                     op.arrived = std::max(time, op.end);
@@ -164,8 +167,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                 if (!known) {
                     return fail(ErrorCode::Failed,
                                 fmt::format("step {}, rank {}: recorded a message that the schedule does not have ({})",
-                                            stepNumber(step), rank,
-                                            nameOf(keyOf(event))));
+                                            stepNumber(step), rank, nameOf(keyOf(event))));
                 }
                 RecordedMessage* message = &record.messages[*known];
                 if (event.kind == EventKind::WaitBegin) message->waitBegin = time;
@@ -186,9 +188,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                 }
                 break;
             }
-            case EventKind::MemoryAtStart:
-                memory.push_back(changeOf(event, MemoryChange::When::StepBegin, 0));
-                break;
+            case EventKind::MemoryAtStart: memory.push_back(changeOf(event, MemoryChange::When::StepBegin, 0)); break;
             case EventKind::MemoryAtBegin:
                 pending.push_back(memory.size());
                 memory.push_back(changeOf(event, MemoryChange::When::OpBegin, list.size()));
@@ -210,18 +210,20 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
             }
         }
         if (open || ops.size() != list.size())
-            return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: recorded {} of {} ops", stepNumber(step), rank, ops.size(), list.size()));
+            return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: recorded {} of {} ops", stepNumber(step),
+                                                       rank, ops.size(), list.size()));
         ops.insert(ops.end(), outside.begin(), outside.end());
     }
     for (RecordedMessage& message : record.messages) {
         if (message.sendPosted >= 0) // the receiver may have gone on before the sender woke up
             message.available = std::min(message.available, message.takeBegin);
         if (message.waitBegin >= 0 && message.waitBegin == message.takeBegin) // a device's: it waits and copies in one
-            message.takeBegin = std::clamp(message.available, message.takeBegin, std::max(message.takeBegin, message.takeEnd));
+            message.takeBegin =
+                std::clamp(message.available, message.takeBegin, std::max(message.takeBegin, message.takeEnd));
         message.arrival = message.waitBegin >= 0 ? message.takeEnd : message.available;
         if (message.sent < 0 || message.takeEnd < 0) {
-            return fail(ErrorCode::Failed, fmt::format("step {}: {} was never {}", stepNumber(step), nameOf(message.key),
-                                                       message.sent < 0 ? "sent" : "received"));
+            return fail(ErrorCode::Failed, fmt::format("step {}: {} was never {}", stepNumber(step),
+                                                       nameOf(message.key), message.sent < 0 ? "sent" : "received"));
         }
     }
     record.schedule = std::move(schedule);

@@ -19,12 +19,13 @@ namespace stagewright {
 
 struct RecordedOp {
     Op op;
-    std::int32_t position = -1; // in the rank's list; −1: gradient norm (kind ReduceGrad) and optimizer, outside the list
+    // in the rank's list; −1: gradient norm (kind ReduceGrad) and optimizer, outside the list
+    std::int32_t position = -1;
     Nanos begin = 0;
     Nanos end = 0;
     Nanos cpu = -1; // −1: unknown
-    // Of an UNSHARD or REDUCE_GRAD that ranks share state by: between begin and end the rank let its pieces go; the others' came by
-    // `arrived` and were copied or added up from takeBegin to takeEnd. −1: not such an op.
+    // Of an UNSHARD or REDUCE_GRAD that ranks share state by: between begin and end the rank let its pieces go; the
+    // others' came by `arrived` and were copied or added up from takeBegin to takeEnd. −1: not such an op.
     Nanos arrived = -1;
     Nanos takeBegin = -1;
     Nanos takeEnd = -1;
@@ -49,7 +50,8 @@ struct RecordedMessage {
     Nanos takeEnd = -1;              // … until here: the sender's buffer is free
     Bytes released = 0;              // what the sender's buffer held …
     std::int64_t releasedAfter = -1; // … until behind this op of its rank; −1: none
-    Nanos arrival = -1;              // when the input was there for the consumer: a message waited for arrives with its copy
+    // when the input was there for the consumer: a message waited for arrives with its copy
+    Nanos arrival = -1;
 };
 
 struct MemoryChange {
@@ -69,7 +71,8 @@ struct MemoryChange {
 // A kernel, copy or collective that ran below an op, or overhead of a rank (cupti/correlate.h).
 struct RecordedWork {
     int rank = 0;
-    std::int32_t op = -1;     // index into ops[rank]: its own op; of a message, the producer or consumer on this rank; −1: nobody's
+    // index into ops[rank]: its own op; of a message, the producer or consumer on this rank; −1: nobody's
+    std::int32_t op = -1;
     std::uint32_t name = 0;   // index into StepRecord::workNames
     Lane lane = Lane::Kernel; // Kernel, Copy, Other
     bool collective = false;
@@ -115,9 +118,11 @@ private:
     std::vector<std::int64_t> m_at; // index into m_all, −1: none
 };
 
-// Decodes what the ranks recorded since the last step. messages: the schedule's. begin: when the ranks were let go, on CLOCK_MONOTONIC.
-// Times become relative to origin. Fails (Failed) where a rank's record is not whole, naming the rank and the op.
-Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule, const ExpectedMessages& messages,
+// Decodes what the ranks recorded since the last step. messages: the schedule's. begin: when the ranks were let go, on
+// CLOCK_MONOTONIC. Times become relative to origin. Fails (Failed) where a rank's record is not whole, naming the rank
+// and the op.
+Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule,
+                              const ExpectedMessages& messages,
                               const std::vector<std::vector<RecordedEvent>>& eventsByRank, Nanos begin, Nanos origin);
 
 } // namespace stagewright

@@ -29,10 +29,7 @@ Nanos timeOf(const StepRecord& record, std::size_t rank, const MemoryChange& cha
 }
 
 // The stage whose output (or input gradient) a message carries.
-int producerStage(const MessageKey& key)
-{
-    return key.gradient ? key.stage + 1 : key.stage - 1;
-}
+int producerStage(const MessageKey& key) { return key.gradient ? key.stage + 1 : key.stage - 1; }
 
 class StepTimeline {
 public:
@@ -40,8 +37,7 @@ public:
         : m_record(record), m_builder(Provenance::Measured, record.clock, static_cast<int>(record.ops.size()))
     {
         std::size_t spans = 3 * record.messages.size() + record.work.size();
-        for (const std::vector<RecordedOp>& ops : record.ops)
-            spans += ops.size();
+        for (const std::vector<RecordedOp>& ops : record.ops) spans += ops.size();
         m_builder.reserve(spans);
         m_builder.setSchedule(computeOf(record.schedule));
         m_shared = sharesState(record.schedule->compute());
@@ -80,7 +76,8 @@ private:
     void addOps()
     {
         for (const std::vector<Op>& list : m_record.schedule->compute().order)
-            m_listed = m_listed || std::any_of(list.begin(), list.end(), [](const Op& op) { return isStageOp(op.kind); });
+            m_listed =
+                m_listed || std::any_of(list.begin(), list.end(), [](const Op& op) { return isStageOp(op.kind); });
         m_ids.resize(m_record.ops.size());
         for (std::size_t rank = 0; rank < m_record.ops.size(); ++rank) {
             for (const RecordedOp& op : m_record.ops[rank]) {
@@ -88,7 +85,8 @@ private:
                 if (m_shared && op.position >= 0 && isCollective(op.op.kind))
                     m_ids[rank].push_back(addCollective(static_cast<int>(rank), op));
                 else
-                    m_ids[rank].push_back(add(static_cast<int>(rank), Lane::Compute, op.op, op.begin, op.end, op.cpu, label));
+                    m_ids[rank].push_back(
+                        add(static_cast<int>(rank), Lane::Compute, op.op, op.begin, op.end, op.cpu, label));
             }
             if (m_shared) addCollectiveEdges(rank);
         }
@@ -101,11 +99,14 @@ private:
         const bool later = op.takeBegin > op.arrived;
         SpanId last = add(rank, lane, op.op, op.begin, std::max(op.end, later ? op.arrived : op.takeEnd), op.cpu);
         const SpanId id = last;
-        if (later) last = add(rank, lane, op.op, op.takeBegin, op.takeEnd, -1, m_builder.intern(isReduction(op.op.kind) ? "additions" : "copies"));
+        if (later)
+            last = add(rank, lane, op.op, op.takeBegin, op.takeEnd, -1,
+                       m_builder.intern(isReduction(op.op.kind) ? "additions" : "copies"));
         if (op.arrived >= 0) m_taken.emplace(id, last);
         if (op.bytes > 0) {
             Bytes& sum = (isReduction(op.op.kind) ? m_reduced : m_gathered)[rank];
-            const int counter = m_builder.addCounter(rank, isReduction(op.op.kind) ? "gradients received" : "weights received", "bytes");
+            const int counter = m_builder.addCounter(
+                rank, isReduction(op.op.kind) ? "gradients received" : "weights received", "bytes");
             m_builder.addSample(counter, op.takeEnd, static_cast<double>(sum += op.bytes));
         }
         return id;
@@ -120,7 +121,8 @@ private:
         const auto tie = [&](std::vector<std::size_t>& awaited, std::size_t to) {
             for (const std::size_t from : awaited)
                 if (const auto taken = m_taken.find(m_ids[rank][from]); taken != m_taken.end())
-                    m_builder.addEdge(taken->second, m_ids[rank][to], EdgeKind::Order, std::min(ops[from].takeEnd, std::max(ops[from].begin, ops[to].begin)));
+                    m_builder.addEdge(taken->second, m_ids[rank][to], EdgeKind::Order,
+                                      std::min(ops[from].takeEnd, std::max(ops[from].begin, ops[to].begin)));
             awaited.clear();
         };
         for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -189,8 +191,10 @@ private:
             if (message.takeEnd > message.takeBegin) {
                 add(message.toRank, Lane::Receive, receive, message.takeBegin, message.takeEnd);
             }
-            // On the virtual clock it is taken at the start of its op, which may be launched later than the message is there.
-            const Nanos waited = m_record.clock == "virtual" ? std::min(message.takeBegin, message.available) : message.takeBegin;
+            // On the virtual clock it is taken at the start of its op, which may be launched later than the message is
+            // there.
+            const Nanos waited =
+                m_record.clock == "virtual" ? std::min(message.takeBegin, message.available) : message.takeBegin;
             if (message.waitBegin >= 0 && waited > message.waitBegin) {
                 add(message.toRank, Lane::Wait, receive, message.waitBegin, waited);
             }
@@ -204,7 +208,8 @@ private:
         const Nanos begin = std::min(std::max(message.sendPosted, posted), message.available);
         const SpanId sent = add(message.fromRank, Lane::Send, send, begin, message.available);
         const SpanId received = add(message.toRank, Lane::Receive, receive, posted, message.takeEnd);
-        if (message.sent > message.sendPosted) add(message.fromRank, Lane::Wait, send, message.sendPosted, message.sent);
+        if (message.sent > message.sendPosted)
+            add(message.fromRank, Lane::Wait, send, message.sendPosted, message.sent);
         if (message.waitBegin >= 0 && message.takeBegin > message.waitBegin)
             add(message.toRank, Lane::Wait, receive, message.waitBegin, message.takeBegin);
         m_builder.addEdge(m_ids[static_cast<std::size_t>(message.fromRank)][message.fromOp], sent, EdgeKind::Order,
@@ -217,27 +222,29 @@ private:
     void addWork()
     {
         std::vector<std::uint32_t> labels;
-        for (const std::string& name : m_record.workNames)
-            labels.push_back(m_builder.intern(name));
+        for (const std::string& name : m_record.workNames) labels.push_back(m_builder.intern(name));
         for (const RecordedWork& work : m_record.work) {
             Span span;
             span.start = work.begin;
             span.end = work.end;
             span.step = m_record.step;
             span.label = labels[work.name] & 0xffffffu;
-            const std::string track = work.collective ? "rank " + std::to_string(work.rank) + " kernel, collective" : std::string();
+            const std::string track =
+                work.collective ? "rank " + std::to_string(work.rank) + " kernel, collective" : std::string();
             const SpanId id = m_builder.addSpan(m_builder.addTrack(work.rank, work.lane, track), span);
             if (work.op < 0) continue;
             const SpanId owner = m_ids[static_cast<std::size_t>(work.rank)][static_cast<std::size_t>(work.op)];
-            m_builder.addEdge(owner, id, EdgeKind::Launch, work.launched >= 0 ? std::min(work.launched, work.begin) : work.begin);
+            m_builder.addEdge(owner, id, EdgeKind::Launch,
+                              work.launched >= 0 ? std::min(work.launched, work.begin) : work.begin);
         }
     }
 
     void addMemory()
     {
         for (std::size_t rank = 0; rank < m_record.memory.size(); ++rank) {
-            // A collective may end behind the ops that its list goes on with: what is freed in these is not before what it took.
-            std::map<std::tuple<MemoryCategory, int, int>, Nanos> taken; // by category, stage and microbatch: when it last grew
+            // A collective may end behind the ops that its list goes on with: what is freed in these is not before what
+            // it took. by category, stage and microbatch: when it last grew
+            std::map<std::tuple<MemoryCategory, int, int>, Nanos> taken;
             for (const MemoryChange& change : m_record.memory[rank]) {
                 Nanos time = timeOf(m_record, rank, change);
                 Nanos& last = taken.try_emplace({change.category, change.stage, change.microbatch}, time).first->second;
@@ -249,13 +256,15 @@ private:
             }
         }
         for (const RecordedMessage& message :
-             m_record.messages) { // the sender's copy lives until the receiver has its own, and the sender has come to know of it
+             // the sender's copy lives until the receiver has its own, and the sender has come to know of it
+             m_record.messages) {
             if (message.released == 0) continue;
             const auto& ops = m_record.ops[static_cast<std::size_t>(message.fromRank)];
             const auto after = static_cast<std::size_t>(std::max<std::int64_t>(0, message.releasedAfter));
             const Nanos known = message.releasedAfter >= 0 && after < ops.size() ? ops[after].end : message.takeEnd;
-            addEvent(message.fromRank, std::max(message.takeEnd, known), message.released, MemoryCategory::Communication,
-                     static_cast<std::uint16_t>(producerStage(message.key)), message.key.microbatch);
+            addEvent(message.fromRank, std::max(message.takeEnd, known), message.released,
+                     MemoryCategory::Communication, static_cast<std::uint16_t>(producerStage(message.key)),
+                     message.key.microbatch);
         }
     }
 
@@ -284,9 +293,6 @@ private:
 
 } // namespace
 
-Result<std::shared_ptr<const Timeline>> timelineOf(const StepRecord& record)
-{
-    return StepTimeline(record).build();
-}
+Result<std::shared_ptr<const Timeline>> timelineOf(const StepRecord& record) { return StepTimeline(record).build(); }
 
 } // namespace stagewright

@@ -42,15 +42,16 @@ std::vector<Bytes> boundariesOf(const StepRecord& record)
     return bytes;
 }
 
-// Where ranks share state nobody steps before all gradients are known: the lists' ends, from their first optimizer op on, are placed
-// behind that. A gather of the stepped weights starts once all ranks of its stage have come to it.
+// Where ranks share state nobody steps before all gradients are known: the lists' ends, from their first optimizer op
+// on, are placed behind that. A gather of the stepped weights starts once all ranks of its stage have come to it.
 void placeEnds(StepRecord& record)
 {
     const Schedule& schedule = record.schedule->compute();
     std::vector<std::size_t> first; // by rank: its first optimizer op
     Nanos met = record.begin;
     for (const std::vector<RecordedOp>& ops : record.ops) {
-        const auto at = std::find_if(ops.begin(), ops.end(), [](const RecordedOp& op) { return isOptimizer(op.op.kind); });
+        const auto at =
+            std::find_if(ops.begin(), ops.end(), [](const RecordedOp& op) { return isOptimizer(op.op.kind); });
         first.push_back(static_cast<std::size_t>(at - ops.begin()));
         for (auto op = ops.begin(); op != at; ++op) met = std::max(met, op->end);
     }
@@ -71,7 +72,8 @@ void placeEnds(StepRecord& record)
         const auto each = [&](const auto& visit) {
             for (std::size_t rank = 0; rank < record.ops.size(); ++rank)
                 for (std::size_t i = first[rank]; i < record.ops[rank].size(); ++i)
-                    if (RecordedOp& op = record.ops[rank][i]; isGather(op.op.kind) && op.op.stage == stage) visit(op, lanes[rank]);
+                    if (RecordedOp& op = record.ops[rank][i]; isGather(op.op.kind) && op.op.stage == stage)
+                        visit(op, lanes[rank]);
         };
         each([&](const RecordedOp&, Nanos lane) { begin = std::max(begin, lane); });
         each([&](RecordedOp& op, Nanos& lane) {
@@ -83,12 +85,16 @@ void placeEnds(StepRecord& record)
 
 } // namespace
 
-Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation, std::span<const int> gradientBuckets, const Channels& channels)
+Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin,
+                                 const RunPerturbation& perturbation, std::span<const int> gradientBuckets,
+                                 const Channels& channels)
 {
     if (perturbation.changesDurations())
         for (std::size_t rank = 0; rank < record.ops.size(); ++rank)
             for (RecordedOp& op : record.ops[rank])
-                if (isCompute(op.op.kind)) op.cpu = std::llround(static_cast<double>(durationOf(op)) * perturbation.factorOf(static_cast<int>(rank), record.step, op.op));
+                if (isCompute(op.op.kind))
+                    op.cpu = std::llround(static_cast<double>(durationOf(op)) *
+                                          perturbation.factorOf(static_cast<int>(rank), record.step, op.op));
     const std::vector<Nanos>& launch = perturbation.launch;
     const Schedule& schedule = record.schedule->compute();
     std::vector<Nanos> durations;
@@ -139,16 +145,23 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
             last = std::max(last, at);
         }
     }
-    const std::vector<MessageFlight> flights = sharesBandwidth(links, boundaries, channels) ? flightsOf(schedule, record.schedule->index(), placed->end, links, boundaries, channels) : std::vector<MessageFlight>();
+    const std::vector<MessageFlight> flights =
+        sharesBandwidth(links, boundaries, channels)
+            ? flightsOf(schedule, record.schedule->index(), placed->end, links, boundaries, channels)
+            : std::vector<MessageFlight>();
     for (RecordedMessage& message : record.messages) {
         const std::vector<RecordedOp>& to = record.ops[static_cast<std::size_t>(message.toRank)];
         const int offset = message.key.gradient ? 1 : -1;
         message.sent = record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
         message.arrival = message.available =
-            message.sent + messageDelay(schedule, links, boundaries, to[message.toOp].op,
-                                        message.key.stage + offset, offset, message.toRank, record.schedule->cells().slices);
-        const auto idOf = [&](int rank, std::size_t op) { return static_cast<std::uint32_t>(placed->indexOf(rank, static_cast<std::size_t>(record.ops[static_cast<std::size_t>(rank)][op].position))); };
-        if (const auto flight = flightBetween(flights, idOf(message.fromRank, message.fromOp), idOf(message.toRank, message.toOp)))
+            message.sent + messageDelay(schedule, links, boundaries, to[message.toOp].op, message.key.stage + offset,
+                                        offset, message.toRank, record.schedule->cells().slices);
+        const auto idOf = [&](int rank, std::size_t op) {
+            return static_cast<std::uint32_t>(placed->indexOf(
+                rank, static_cast<std::size_t>(record.ops[static_cast<std::size_t>(rank)][op].position)));
+        };
+        if (const auto flight =
+                flightBetween(flights, idOf(message.fromRank, message.fromOp), idOf(message.toRank, message.toOp)))
             message.arrival = message.available = begin + flight->arrival; // behind others on its link
         const Nanos idleFrom = message.toOp == 0 ? begin : to[message.toOp - 1].end;
         message.waitBegin = message.available > idleFrom ? idleFrom : -1;

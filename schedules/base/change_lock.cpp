@@ -25,7 +25,9 @@ Result<ChangeLock> ChangeLock::take(const std::string& file)
         if (errno != EWOULDBLOCK && errno != EINTR) break; // a file system without locks
         if (Clock::now() - begin > patience) {
             ::close(descriptor);
-            return fail(ErrorCode::Unavailable, fmt::format("file {}: another program has been changing it for {} s", file, patience.count()), "end other programs of Stagewright, and try again");
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("file {}: another program has been changing it for {} s", file, patience.count()),
+                        "end other programs of Stagewright, and try again");
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

@@ -6,8 +6,8 @@
 
 namespace stagewright {
 
-// Names in it, sorted, without "." and ".."; none where it can't be read. What another program removes meanwhile is listed or not. (The increment of
-// std::filesystem's iterators throws where reading goes wrong.)
+// Names in it, sorted, without "." and ".."; none where it can't be read. What another program removes meanwhile is
+// listed or not. (The increment of std::filesystem's iterators throws where reading goes wrong.)
 std::vector<std::string> namesIn(const std::string& folder);
 
 } // namespace stagewright

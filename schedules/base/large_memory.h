@@ -1,5 +1,5 @@
-// Large pages for arrays of tens of megabytes. Where thousands of ranks take turns, each turn touches different pages of every array,
-// and with pages of 4 KiB most of the time goes into finding them (1F1B on 2,048 ranks: a third).
+// Large pages for arrays of tens of megabytes. Where thousands of ranks take turns, each turn touches different pages
+// of every array, and with pages of 4 KiB most of the time goes into finding them (1F1B on 2,048 ranks: a third).
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ void reserveLarge(std::vector<T>& memory, std::size_t count)
     if (bytes < worthIt) return;
     const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
     const std::uintptr_t first = (address + page - 1) / page * page;
-    (void)madvise(reinterpret_cast<void*>(first), bytes - (first - address), MADV_HUGEPAGE); // optional: everything works without
+    // optional: everything works without
+    (void)madvise(reinterpret_cast<void*>(first), bytes - (first - address), MADV_HUGEPAGE);
 #endif
 }
 

@@ -1,4 +1,5 @@
-// Medians. Of an even number of values both middle ones occurred: the lower is the median of every figure, the upper serves estimates.
+// Medians. Of an even number of values both middle ones occurred: the lower is the median of every figure, the upper
+// serves estimates.
 #pragma once
 
 #include <algorithm>

@@ -11,12 +11,16 @@ namespace stagewright {
 std::optional<Error> tooManyOpenFiles(int problem, const std::string& what)
 {
     constexpr rlim_t enough = 1024;
-    if (problem == ENFILE) return Error{ErrorCode::Unavailable, what + ": too many files are open on this computer", "close other programs, and try again"};
+    if (problem == ENFILE)
+        return Error{ErrorCode::Unavailable, what + ": too many files are open on this computer",
+                     "close other programs, and try again"};
     if (problem != EMFILE) return std::nullopt;
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);
     const rlim_t wanted = limit.rlim_cur < enough ? enough : limit.rlim_cur * 2;
-    return Error{ErrorCode::Unavailable, fmt::format("{}: too many open files; this program may have {}", what, limit.rlim_cur), fmt::format("raise the limit: ulimit -n {}", wanted)};
+    return Error{ErrorCode::Unavailable,
+                 fmt::format("{}: too many open files; this program may have {}", what, limit.rlim_cur),
+                 fmt::format("raise the limit: ulimit -n {}", wanted)};
 }
 
 std::optional<Error> noRoomLeft(int problem, const std::string& what)

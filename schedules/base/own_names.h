@@ -1,4 +1,5 @@
-// Names of temporary files and folders that nobody else's has: what is left of a killed program is known by its name alone.
+// Names of temporary files and folders that nobody else's has: what is left of a killed program is known by its name
+// alone.
 #pragma once
 
 #include <string>

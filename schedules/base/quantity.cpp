@@ -49,9 +49,7 @@ NumberScale timeScale(double nanos, TimeUnit unit)
     if (unit != TimeUnit::Automatic) return timeScales[static_cast<std::size_t>(unit) - 1];
     const double size = std::fabs(nanos);
     // Nothing rounds up to "1000.0 µs".
-    return timeScales[size < 1e3 ? 3 : size < 999.95e3 ? 2
-                                   : size < 999.95e6   ? 1
-                                                       : 0];
+    return timeScales[size < 1e3 ? 3 : size < 999.95e3 ? 2 : size < 999.95e6 ? 1 : 0];
 }
 
 NumberScale byteScale(double bytes)
@@ -67,18 +65,16 @@ NumberScale byteScale(double bytes)
     return scale;
 }
 
-int decimalsOf(double scaled)
-{
-    return std::fabs(scaled) < 9.995 ? 2 : 1;
-}
+int decimalsOf(double scaled) { return std::fabs(scaled) < 9.995 ? 2 : 1; }
 
 std::string formatDuration(Nanos nanos, Nanos timeUnit, TimeUnit unit)
 {
     if (timeUnit > 1) return formatUnits(static_cast<double>(nanos) / static_cast<double>(timeUnit));
     const NumberScale scale = timeScale(static_cast<double>(nanos), unit);
     const double value = static_cast<double>(nanos) / scale.size;
-    const int decimals = unit != TimeUnit::Automatic ? decimalsIn(value, scale.size) : scale.size == 1 ? 0
-                                                                                                       : decimalsOf(value);
+    const int decimals = unit != TimeUnit::Automatic ? decimalsIn(value, scale.size)
+                         : scale.size == 1           ? 0
+                                                     : decimalsOf(value);
     return fmt::format("{} {}", fixedNumber(value, decimals), scale.name);
 }
 
@@ -96,13 +92,13 @@ std::string formatBytes(Bytes bytes, Bytes memoryUnit)
         return number + (number == "1" || number == "−1" ? " microbatch" : " microbatches");
     }
     const NumberScale scale = byteScale(value);
-    return fmt::format("{} {}", fixedNumber(value / scale.size, scale.size == 1 ? 0 : decimalsOf(value / scale.size)), scale.name);
+    return fmt::format("{} {}", fixedNumber(value / scale.size, scale.size == 1 ? 0 : decimalsOf(value / scale.size)),
+                       scale.name);
 }
 
 std::string counted(long long count, std::string_view noun)
 {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("tch") ? "es"
-                                                                                       : "s");
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("tch") ? "es" : "s");
 }
 
 std::string formatPercent(double share, int decimals)

@@ -1,4 +1,5 @@
-// Numbers as text: durations, sizes, shares and counts as every view, report, sentence and message prints them. The window wraps these.
+// Numbers as text: durations, sizes, shares and counts as every view, report, sentence and message prints them. The
+// window wraps these.
 #pragma once
 
 #include <optional>
@@ -31,8 +32,8 @@ NumberScale timeScale(double nanos, TimeUnit unit = TimeUnit::Automatic); // ns,
 NumberScale byteScale(double bytes);                                      // B, KiB, MiB, GiB, TiB, PiB
 int decimalsOf(double scaled);                                            // 2 below ten, else 1
 
-// "0 ns", "840 ns", "3.14 µs", "12.4 ms", "1.25 s"; where timeUnit > 1 (unit-cost work) "1 unit", "28.5 units". In a chosen unit three
-// digits, but none below a nanosecond.
+// "0 ns", "840 ns", "3.14 µs", "12.4 ms", "1.25 s"; where timeUnit > 1 (unit-cost work) "1 unit", "28.5 units". In a
+// chosen unit three digits, but none below a nanosecond.
 std::string formatDuration(Nanos nanos, Nanos timeUnit = 1, TimeUnit unit = TimeUnit::Automatic);
 std::string formatUnits(double value, int most = 3); // "1 unit", "28.5 units"
 // "0 B", "1.50 MiB"; where memoryUnit > 1 "4 microbatches" (activations of one microbatch on 1/p of the model).
@@ -44,8 +45,8 @@ std::string formatPercent(double share, int decimals = 1);
 // What became of a figure, as a share of what it was: "+4.1 %", "−16.7 %", "0.0 %"; from ten times upwards "× 12".
 std::string formatChange(double share);
 
-// How a timeline's figures are printed: Timeline::timeUnit() and memoryUnit(). 1 means ns and bytes, anything else unit-cost work, whose
-// figures are rank shares and microbatches.
+// How a timeline's figures are printed: Timeline::timeUnit() and memoryUnit(). 1 means ns and bytes, anything else
+// unit-cost work, whose figures are rank shares and microbatches.
 struct Units {
     Nanos time = 1;
     Bytes memory = 1;
@@ -57,7 +58,10 @@ struct Units {
     double memoryValue(Bytes bytes) const { return static_cast<double>(bytes) / static_cast<double>(memory); }
     // In columns: as formatDuration and formatBytes, without the words "units" and "microbatches". Unknown: "–".
     std::string timeText(Nanos nanos) const { return shares() ? shortNumber(timeValue(nanos)) : formatDuration(nanos); }
-    std::string memoryText(Bytes bytes) const { return memory != 1 ? shortNumber(memoryValue(bytes)) : formatBytes(bytes); }
+    std::string memoryText(Bytes bytes) const
+    {
+        return memory != 1 ? shortNumber(memoryValue(bytes)) : formatBytes(bytes);
+    }
     std::string memoryText(const std::optional<Bytes>& bytes) const { return bytes ? memoryText(*bytes) : "–"; }
 };
 

@@ -1,4 +1,5 @@
-// Gives memory back to the system while work goes on: that of finished items of a large list, and of lists that were freed.
+// Gives memory back to the system while work goes on: that of finished items of a large list, and of lists that were
+// freed.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +16,25 @@
 
 namespace stagewright {
 
-// Items [first, last) are not read again: the pages they fill go back to the system. The list keeps its size and its addresses.
-// For some hundred kilobytes at a time, as pages shared with neighbouring items stay.
+// Items [first, last) are not read again: the pages they fill go back to the system. The list keeps its size and its
+// addresses. For some hundred kilobytes at a time, as pages shared with neighbouring items stay.
 template <typename Item>
 requires std::is_trivially_copyable_v<Item>
-void releaseItems([[maybe_unused]] std::vector<Item>& list, [[maybe_unused]] std::size_t first, [[maybe_unused]] std::size_t last)
+void releaseItems([[maybe_unused]] std::vector<Item>& list, [[maybe_unused]] std::size_t first,
+                  [[maybe_unused]] std::size_t last)
 {
 #if defined(__linux__)
     constexpr std::uintptr_t page = 4096;
     const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(list.data() + first) + page - 1) / page * page;
     const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(list.data() + last) / page * page;
-    if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED); // optional: everything works without
+    // optional: everything works without
+    if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 #endif
 }
 
-// What other threads freed stays with their allocator, which the next large list of another thread does not get: counts bytes that were freed, and
-// returns their pages now and then, and at its end. One object for any number of threads would need a lock: one each.
+// What other threads freed stays with their allocator, which the next large list of another thread does not get: counts
+// bytes that were freed, and returns their pages now and then, and at its end. One object for any number of threads
+// would need a lock: one each.
 class FreedMemory {
 public:
     FreedMemory() = default;

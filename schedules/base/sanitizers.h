@@ -1,4 +1,5 @@
-// Which sanitizers this build has, for code that announces what they can't see. GCC and clang say it in ways of their own.
+// Which sanitizers this build has, for code that announces what they can't see. GCC and clang say it in ways of their
+// own.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)

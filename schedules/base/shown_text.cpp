@@ -22,9 +22,10 @@ std::optional<CodePoint> firstOf(std::string_view text)
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char first = byte(0);
     if (first < 0x80) return CodePoint{first, 1};
-    const std::size_t bytes = first >= 0xC2 && first < 0xE0 ? 2 : (first & 0xF0) == 0xE0      ? 3
-                                                              : first >= 0xF0 && first < 0xF5 ? 4
-                                                                                              : 0;
+    const std::size_t bytes = first >= 0xC2 && first < 0xE0   ? 2
+                              : (first & 0xF0) == 0xE0        ? 3
+                              : first >= 0xF0 && first < 0xF5 ? 4
+                                                              : 0;
     if (bytes == 0 || text.size() < bytes) return std::nullopt;
     char32_t value = first & (0x7F >> bytes);
     for (std::size_t i = 1; i < bytes; ++i) {
@@ -40,8 +41,10 @@ bool isShown(char32_t c)
 {
     if (c == '\n' || c == '\t') return true;
     if (c < 0x20 || (c >= 0x7F && c < 0xA0)) return false;
-    const bool direction = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-    return !direction && c != 0x2028 && c != 0x2029 && c != 0xFFFE && c != 0xFFFF; // the last two: XML may not hold them
+    const bool direction =
+        c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+    // the last two: XML may not hold them
+    return !direction && c != 0x2028 && c != 0x2029 && c != 0xFFFE && c != 0xFFFF;
 }
 
 const std::string& colourMark()
@@ -54,7 +57,8 @@ const std::string& colourMark()
 
 std::string shownText(std::string_view text)
 {
-    const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return (c >= 0x20 && c < 0x7F) || c == '\n' || c == '\t'; });
+    const bool plain =
+        std::all_of(text.begin(), text.end(), [](char c) { return (c >= 0x20 && c < 0x7F) || c == '\n' || c == '\t'; });
     if (plain) return std::string(text);
     std::string out;
     out.reserve(text.size());
@@ -72,10 +76,7 @@ std::string shownText(std::string_view text)
     return out;
 }
 
-std::string colourCode(std::string_view attributes)
-{
-    return fmt::format("{}{}m", colourMark(), attributes);
-}
+std::string colourCode(std::string_view attributes) { return fmt::format("{}{}m", colourMark(), attributes); }
 
 std::string forTerminal(std::string_view text, bool colour)
 {

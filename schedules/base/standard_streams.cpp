@@ -11,7 +11,8 @@ void tieStandardStreams() noexcept
 {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(stream, F_GETFD) >= 0) continue;
-        // As a closed one: input can't be read and output not written, which is an error; what is said on standard error is lost.
+        // As a closed one: input can't be read and output not written, which is an error; what is said on standard
+        // error is lost.
         const int tied = ::open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
         if (tied >= 0 && tied != stream) ::close(tied);
     }

@@ -5,7 +5,8 @@
 
 namespace stagewright {
 
-// First of all in main(): a closed one is tied to /dev/null, so that no file of the program gets its number and what is said to it.
+// First of all in main(): a closed one is tied to /dev/null, so that no file of the program gets its number and what is
+// said to it.
 void tieStandardStreams() noexcept;
 // To standard error. What can't be written is lost, and nothing else: what the program does, and its exit code, stay.
 void sayOnStandardError(std::string_view text) noexcept;

@@ -1,5 +1,5 @@
-// Steps are indices from 0 inside, in run files, SQL and JSON (`step`); people count them from 1 over all steps of a run, warm-up
-// included: every text, window and option, and `step_number` next to each `step`.
+// Steps are indices from 0 inside, in run files, SQL and JSON (`step`); people count them from 1 over all steps of a
+// run, warm-up included: every text, window and option, and `step_number` next to each `step`.
 #pragma once
 
 #include <concepts>

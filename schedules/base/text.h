@@ -1,5 +1,5 @@
-// Text as people type it: trimmed and split, numbers, names that are near, lists of key=value. Blanks are spaces, tabs and line breaks.
-// Views point into the text they are made from.
+// Text as people type it: trimmed and split, numbers, names that are near, lists of key=value. Blanks are spaces, tabs
+// and line breaks. Views point into the text they are made from.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,9 @@
 
 namespace stagewright {
 
-constexpr bool isBlank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
+constexpr bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-constexpr bool isDigit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+constexpr bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
 constexpr std::string_view trimmed(std::string_view text) // without blanks at both ends
 {
@@ -29,7 +23,8 @@ constexpr std::string_view trimmed(std::string_view text) // without blanks at b
 
 std::string lowered(std::string_view text); // A to Z only
 
-// Every part between separators, each a single character of the list, empty parts too: "a,,b" has three, "a," two and "" one.
+// Every part between separators, each a single character of the list, empty parts too: "a,,b" has three, "a," two and
+// "" one.
 std::vector<std::string_view> split(std::string_view text, std::string_view separators);
 // As split, but a separator may end the last item: "a," has one and "" none.
 std::vector<std::string_view> itemsOf(std::string_view text, std::string_view separators = ",");
@@ -42,7 +37,8 @@ struct KeyValue {
 };
 KeyValue keyValueOf(std::string_view text, char sign = '=');
 
-// The number that is the whole text, without blanks; none where it is not one or does not fit. For int, std::int64_t, std::uint64_t.
+// The number that is the whole text, without blanks; none where it is not one or does not fit. For int, std::int64_t,
+// std::uint64_t.
 template <typename Whole>
 std::optional<Whole> wholeOf(std::string_view text);
 std::optional<double> numberOf(std::string_view text); // finite
@@ -73,7 +69,8 @@ std::string listed(const std::vector<std::string>& parts);
 
 // Insertions, deletions and replacements that make one of the other. O(a · b).
 std::size_t editDistance(std::string_view a, std::string_view b);
-// The nearest of the names that is near enough to be meant, else the first that starts with the text; "" where there is none.
+// The nearest of the names that is near enough to be meant, else the first that starts with the text; "" where there is
+// none.
 std::string nearestName(std::string_view text, const std::vector<std::string>& names);
 
 } // namespace stagewright

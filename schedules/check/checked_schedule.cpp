@@ -24,10 +24,13 @@ std::shared_ptr<const CheckedSchedule> CheckedSchedule::ifValid(Schedule&& given
     std::shared_ptr<const Schedule> lowered;
     if (isLowered(given)) { // other lists than those that were checked: an index of their own
         lowered = std::make_shared<const Schedule>(std::move(given));
-        given = sharesState(*lowered) ? withoutMessages(*lowered) : withoutCommunication(*lowered); // gathers that nobody shares do nothing
-        index = OpIndex(given, cellsOf(given).value());                                             // has cells, as those with messages have
+        // gathers that nobody shares do nothing
+        given = sharesState(*lowered) ? withoutMessages(*lowered) : withoutCommunication(*lowered);
+        // has cells, as those with messages have
+        index = OpIndex(given, cellsOf(given).value());
     }
-    return std::shared_ptr<const CheckedSchedule>(new CheckedSchedule(std::move(given), std::move(lowered), std::move(index)));
+    return std::shared_ptr<const CheckedSchedule>(
+        new CheckedSchedule(std::move(given), std::move(lowered), std::move(index)));
 }
 
 Result<std::shared_ptr<const CheckedSchedule>> CheckedSchedule::of(Schedule given)
@@ -38,7 +41,8 @@ Result<std::shared_ptr<const CheckedSchedule>> CheckedSchedule::of(Schedule give
     return checked;
 }
 
-Result<std::shared_ptr<const CheckedSchedule>> CheckedSchedule::after(const std::shared_ptr<const CheckedSchedule>& before, Schedule now)
+Result<std::shared_ptr<const CheckedSchedule>>
+CheckedSchedule::after(const std::shared_ptr<const CheckedSchedule>& before, Schedule now)
 {
     if (before && now.name == before->given().name && now == before->given()) return before;
     return of(std::move(now));

@@ -1,6 +1,7 @@
-// CheckedSchedule: a schedule that validate() accepted, with what its users would each work out again: its lists without sends and
-// receives (and without gathers and reductions that no ranks share), their cells and their index, and its lists as lowered by each rule that somebody asked for. Made once where a schedule
-// enters, and travels as that; immutable, shared between threads.
+// CheckedSchedule: a schedule that validate() accepted, with what its users would each work out again: its lists
+// without sends and receives (and without gathers and reductions that no ranks share), their cells and their index, and
+// its lists as lowered by each rule that somebody asked for. Made once where a schedule enters, and travels as that;
+// immutable, shared between threads.
 #pragma once
 
 #include <memory>
@@ -22,17 +23,18 @@ public:
     static Result<std::shared_ptr<const CheckedSchedule>> of(Schedule given);
     // The same for who shows more than the first fault: null where `found` has any, and `given` is then left as it is.
     static std::shared_ptr<const CheckedSchedule> ifValid(Schedule&& given, Validation& found);
-    // What options made of a schedule: `before` itself where the lists are still those it was given, else of(now), as an edit is checked
-    // again. before: null where none was checked yet.
-    static Result<std::shared_ptr<const CheckedSchedule>> after(const std::shared_ptr<const CheckedSchedule>& before, Schedule now);
+    // What options made of a schedule: `before` itself where the lists are still those it was given, else of(now), as
+    // an edit is checked again. before: null where none was checked yet.
+    static Result<std::shared_ptr<const CheckedSchedule>> after(const std::shared_ptr<const CheckedSchedule>& before,
+                                                                Schedule now);
 
     const Schedule& given() const { return m_given ? *m_given : m_compute; }
     const Schedule& compute() const { return m_compute; } // without sends and receives
     const OpIndex& index() const { return m_index; }      // of compute()
     const CellSpace& cells() const { return m_index.cells(); }
     bool cameLowered() const { return m_given != nullptr; }
-    // With sends and receives: as given, else by the rule, or why lower() can't. Worked out when the rule is first asked for, then kept;
-    // a second thread that asks meanwhile waits for the first.
+    // With sends and receives: as given, else by the rule, or why lower() can't. Worked out when the rule is first
+    // asked for, then kept; a second thread that asks meanwhile waits for the first.
     Result<std::shared_ptr<const Schedule>> lowered(const Lowering& rule) const;
 
 private:

@@ -19,12 +19,14 @@ inline constexpr std::size_t nowhere = static_cast<std::size_t>(-1); // of a pos
 struct ScheduleChecker {
     const Schedule& schedule;
     Validation out{};
-    std::optional<OpIndex> made{};                           // the index that run() went by; none where ops or shape allow none, which are faults
+    // the index that run() went by; none where ops or shape allow none, which are faults
+    std::optional<OpIndex> made{};
     bool lastDropped = false;                                // the last fault was only counted
     std::optional<std::set<std::pair<bool, int>>> skipped{}; // isSkipped() keeps: forward or not, microbatch
 
     void run(const Channels& channels); // all of validate(): fills `out`
-    void add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message, std::string remedy);
+    void add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message,
+             std::string remedy);
     void addOther(int rank, std::size_t position, const Op& op); // the other op of the last fault
 
     bool checkOps(); // false: the tables can't be made

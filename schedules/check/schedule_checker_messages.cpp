@@ -1,5 +1,5 @@
-// Sends and receives of a lowered schedule: each message is sent once, after the op that makes it, and received once, before the
-// op that needs it.
+// Sends and receives of a lowered schedule: each message is sent once, after the op that makes it, and received once,
+// before the op that needs it.
 #include <algorithm>
 #include <map>
 
@@ -42,7 +42,8 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
     const bool forward = carriesActivation(op.kind);
     const int neighbour = op.stage + (send == forward ? 1 : -1);
     if (neighbour < 0 || neighbour >= schedule.stages)
-        return add(FaultKind::BadOp, rank, position, op, fmt::format("there is no stage {} to {}", neighbour, send ? "send to" : "receive from"),
+        return add(FaultKind::BadOp, rank, position, op,
+                   fmt::format("there is no stage {} to {}", neighbour, send ? "send to" : "receive from"),
                    "remove it");
     const int home = schedule.placement.rankOf(op.stage, op.microbatch);
     if (home != rank)
@@ -52,7 +53,8 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
     const Op other = send ? receiveOf(op) : sendOf(op);
     const int peer = schedule.placement.rankOf(other.stage, other.microbatch);
     if (peer == rank)
-        return add(FaultKind::BadOp, rank, position, op, fmt::format("stage {} is on the same rank; no message is needed", neighbour), "remove it");
+        return add(FaultKind::BadOp, rank, position, op,
+                   fmt::format("stage {} is on the same rank; no message is needed", neighbour), "remove it");
     const MessagePair& pair = pairs.messages()[pairs.messageOf(index.idOf(rank, position))];
     const std::uint32_t mine = send ? pair.send : pair.receive;
     const std::uint32_t its = send ? pair.receive : pair.send;
@@ -60,10 +62,15 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
         const OpPlace first = index.placeOf(mine);
         if (isSkipped(op))
             add(FaultKind::Duplicate, rank, position, op,
-                fmt::format("a skip connection: the first is at op {} of rank {}, and stages form a chain, in which each exchanges one message of a microbatch with the next", first.position, first.rank),
-                "a skip connection can't be expressed: carry its tensor through the stages between, as a part of their messages");
+                fmt::format("a skip connection: the first is at op {} of rank {}, and stages form a chain, in which "
+                            "each exchanges one message of a microbatch with the next",
+                            first.position, first.rank),
+                "a skip connection can't be expressed: carry its tensor through the stages between, as a part of their "
+                "messages");
         else
-            add(FaultKind::Duplicate, rank, position, op, fmt::format("a second one; the first is at op {} of rank {}", first.position, first.rank), "remove one of the two");
+            add(FaultKind::Duplicate, rank, position, op,
+                fmt::format("a second one; the first is at op {} of rank {}", first.position, first.rank),
+                "remove one of the two");
         return addOther(first.rank, first.position, op);
     }
     if (its == noOp)
@@ -78,18 +85,21 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
         if (place.rank != rank || place.position < position) return;
         const Op& producer = schedule.order[static_cast<std::size_t>(rank)][place.position];
         add(FaultKind::Order, rank, position, op,
-            fmt::format("{} before {}; {} is at op {}", ruleOf(op.kind).title, toText(producer), toText(producer), place.position),
+            fmt::format("{} before {}; {} is at op {}", ruleOf(op.kind).title, toText(producer), toText(producer),
+                        place.position),
             fmt::format("move it after {}", toText(producer)));
         addOther(rank, place.position, producer);
     });
 }
 
-// A stage sends more than its neighbour receives, and another receives more than its neighbour sends: one skips the stages between.
+// A stage sends more than its neighbour receives, and another receives more than its neighbour sends: one skips the
+// stages between.
 bool ScheduleChecker::isSkipped(const Op& message)
 {
     const bool forward = carriesActivation(message.kind);
     if (!skipped) {
-        std::map<std::pair<bool, int>, std::map<int, int>> left; // by the lower stage of a boundary: sends less receives
+        // by the lower stage of a boundary: sends less receives
+        std::map<std::pair<bool, int>, std::map<int, int>> left;
         for (const auto& ops : schedule.order)
             for (const Op& op : ops) {
                 if (!isMessage(op.kind)) continue;
@@ -99,8 +109,12 @@ bool ScheduleChecker::isSkipped(const Op& message)
             }
         skipped.emplace();
         for (const auto& [key, boundaries] : left) {
-            const auto any = [&boundaries](auto&& holds) { return std::any_of(boundaries.begin(), boundaries.end(), [&](const auto& one) { return holds(one.second); }); };
-            if (any([](int count) { return count > 0; }) && any([](int count) { return count < 0; })) skipped->insert(key);
+            const auto any = [&boundaries](auto&& holds) {
+                return std::any_of(boundaries.begin(), boundaries.end(),
+                                   [&](const auto& one) { return holds(one.second); });
+            };
+            if (any([](int count) { return count > 0; }) && any([](int count) { return count < 0; }))
+                skipped->insert(key);
         }
     }
     return skipped->contains({forward, message.microbatch});
@@ -129,8 +143,8 @@ void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pa
                 Op receive = op;
                 receive.kind = receiveKind(!isForward(op.kind));
                 add(FaultKind::Count, rank, position, op,
-                    fmt::format("no {} before it; rank {} makes its {} with {}", toText(receive), place.rank, cargo(receive),
-                                toText(producer)),
+                    fmt::format("no {} before it; rank {} makes its {} with {}", toText(receive), place.rank,
+                                cargo(receive), toText(producer)),
                     fmt::format("add {} before it, and its send to rank {}", toText(receive), place.rank));
                 addOther(place.rank, place.position, producer);
                 return false;

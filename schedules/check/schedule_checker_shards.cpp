@@ -52,8 +52,10 @@ void ScheduleChecker::checkShards()
             const std::string gather = toText(makeGather(op.stage));
             const std::string release = toText(makeRelease(op.stage));
             if (isGather(op.kind)) {
-                if (stage.now == Weights::Gathered && stage.since) { // what the step before left gathered is gathered again
-                    add(FaultKind::Duplicate, r, i, op, fmt::format("the weights are gathered already, at op {}", *stage.since),
+                // what the step before left gathered is gathered again
+                if (stage.now == Weights::Gathered && stage.since) {
+                    add(FaultKind::Duplicate, r, i, op,
+                        fmt::format("the weights are gathered already, at op {}", *stage.since),
                         fmt::format("remove it, or release the weights before it with {}", release));
                     addOther(r, *stage.since, ops[*stage.since]);
                 }
@@ -71,12 +73,16 @@ void ScheduleChecker::checkShards()
                 if (stage.now == Weights::Gathered) become(Weights::Stepped);
             } else if (ruleOf(op.kind).needsWeights && stage.now != Weights::Gathered && !stage.reported) {
                 const bool stepped = stage.now == Weights::Stepped;
-                const std::string where = stage.since ? fmt::format("; {} is at op {}", toText(ops[*stage.since]), *stage.since) : std::string();
+                const std::string where = stage.since
+                                              ? fmt::format("; {} is at op {}", toText(ops[*stage.since]), *stage.since)
+                                              : std::string();
                 add(FaultKind::Order, r, i, op,
-                    stepped ? fmt::format("{} with weights of which this rank has stepped its part only{}", title, where)
-                            : fmt::format("{} with sharded weights{}", title, where),
-                    stage.since && !stepped ? fmt::format("move {} after it, or add {} before it", toText(ops[*stage.since]), gather)
-                                            : fmt::format("add {} before it", gather));
+                    stepped
+                        ? fmt::format("{} with weights of which this rank has stepped its part only{}", title, where)
+                        : fmt::format("{} with sharded weights{}", title, where),
+                    stage.since && !stepped
+                        ? fmt::format("move {} after it, or add {} before it", toText(ops[*stage.since]), gather)
+                        : fmt::format("add {} before it", gather));
                 if (stage.since) addOther(r, *stage.since, ops[*stage.since]);
                 stage.reported = true;
             }
@@ -84,8 +90,8 @@ void ScheduleChecker::checkShards()
     }
 }
 
-// Lists that gather or reduce some stages do it with all that have as many copies: one that is left out would compute with a part of
-// its weights, or step by the gradients of its rank alone.
+// Lists that gather or reduce some stages do it with all that have as many copies: one that is left out would compute
+// with a part of its weights, or step by the gradients of its rank alone.
 void ScheduleChecker::checkLeftOut()
 {
     if (schedule.weights != WeightRule::Synchronous) return;
@@ -102,8 +108,11 @@ void ScheduleChecker::checkLeftOut()
         bool released = false; // … by lists that also release stages
         bool stepped = false;
     };
-    const auto several = [this](int stage) { return holdersOf(schedule.placement, stage).size() > 1 ? std::size_t{1} : std::size_t{0}; };
-    std::vector<std::vector<Uses>> ranks(schedule.order.size(), std::vector<Uses>(static_cast<std::size_t>(schedule.stages)));
+    const auto several = [this](int stage) {
+        return holdersOf(schedule.placement, stage).size() > 1 ? std::size_t{1} : std::size_t{0};
+    };
+    std::vector<std::vector<Uses>> ranks(schedule.order.size(),
+                                         std::vector<Uses>(static_cast<std::size_t>(schedule.stages)));
     Seen seen[2]; // stages on one rank, on several
     for (std::size_t r = 0; r < ranks.size(); ++r)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
@@ -121,24 +130,33 @@ void ScheduleChecker::checkLeftOut()
             if (isReduction(op.kind)) alike.reduced = op.stage;
             alike.released = alike.released || isRelease(op.kind);
         }
-    if (std::all_of(std::begin(seen), std::end(seen), [](const Seen& one) { return one.gathered < 0 && one.reduced < 0; })) return;
+    if (std::all_of(std::begin(seen), std::end(seen),
+                    [](const Seen& one) { return one.gathered < 0 && one.reduced < 0; }))
+        return;
     for (std::size_t r = 0; r < ranks.size(); ++r)
         for (int s = 0; s < schedule.stages; ++s) {
             const Uses& uses = ranks[r][static_cast<std::size_t>(s)];
             if (uses.needs == nowhere && uses.gradient == nowhere) continue;
             const Seen& alike = seen[several(s)];
             const int rank = static_cast<int>(r);
-            const auto others = [s](int stage) { return stage == s ? std::string("on another rank they are") : fmt::format("those of stage {} are", stage); };
+            const auto others = [s](int stage) {
+                return stage == s ? std::string("on another rank they are")
+                                  : fmt::format("those of stage {} are", stage);
+            };
             if (alike.gathered >= 0 && !uses.gathers && uses.needs != nowhere) {
                 const std::string gather = toText(makeGather(s));
                 const bool behind = !alike.released && uses.step != nowhere;
                 const std::size_t at = behind ? uses.step : uses.needs;
-                add(FaultKind::Count, rank, at, schedule.order[r][at], fmt::format("the weights of stage {} are never gathered on rank {}, but {}", s, r, others(alike.gathered)),
+                add(FaultKind::Count, rank, at, schedule.order[r][at],
+                    fmt::format("the weights of stage {} are never gathered on rank {}, but {}", s, r,
+                                others(alike.gathered)),
                     behind ? fmt::format("add {} behind it", gather) : fmt::format("add {} before it", gather));
             }
-            if (alike.reduced >= 0 && !uses.reduces && uses.gradient != nowhere && (alike.stepped || several(s) == 0)) // else copies reduce at the step's end
+            // else copies reduce at the step's end
+            if (alike.reduced >= 0 && !uses.reduces && uses.gradient != nowhere && (alike.stepped || several(s) == 0))
                 add(FaultKind::Count, rank, uses.gradient, schedule.order[r][uses.gradient],
-                    fmt::format("the gradients of stage {} are never reduced on rank {}, but {}", s, r, others(alike.reduced)),
+                    fmt::format("the gradients of stage {} are never reduced on rank {}, but {}", s, r,
+                                others(alike.reduced)),
                     fmt::format("add {} after it", toText(makeReduction(s))));
         }
 }
@@ -167,14 +185,18 @@ void ScheduleChecker::checkReductions()
                 for (int k = 0; k < op.count; ++k) cells[{op.stage, op.microbatch + k}].gradient = i;
             if (!isReduction(op.kind) || !hasMicrobatch(op)) continue;
             if (const auto whole = wholes.find(op.stage); whole != wholes.end()) {
-                add(FaultKind::Duplicate, r, i, op, fmt::format("gradients reduced twice; {} at op {} reduces the whole batch", toText(ops[whole->second]), whole->second),
+                add(FaultKind::Duplicate, r, i, op,
+                    fmt::format("gradients reduced twice; {} at op {} reduces the whole batch",
+                                toText(ops[whole->second]), whole->second),
                     "remove one of the two");
                 addOther(r, whole->second, ops[whole->second]);
             }
             for (int k = 0; k < op.count; ++k) {
                 Reduced& cell = cells[{op.stage, op.microbatch + k}];
                 if (cell.reduction != nowhere) {
-                    add(FaultKind::Duplicate, r, i, op, fmt::format("a gradient reduced twice; {} is at op {}", toText(ops[cell.reduction]), cell.reduction),
+                    add(FaultKind::Duplicate, r, i, op,
+                        fmt::format("a gradient reduced twice; {} is at op {}", toText(ops[cell.reduction]),
+                                    cell.reduction),
                         "remove one of the two");
                     addOther(r, cell.reduction, ops[cell.reduction]);
                     break;
@@ -185,16 +207,19 @@ void ScheduleChecker::checkReductions()
         for (const auto& [key, cell] : cells) {
             if (cell.gradient == nowhere) {
                 add(FaultKind::WrongRank, r, cell.reduction, ops[cell.reduction],
-                    fmt::format("rank {} has no gradient of stage {} and microbatch {}", r, key.first, key.second), "remove it, or name a microbatch that the rank has");
+                    fmt::format("rank {} has no gradient of stage {} and microbatch {}", r, key.first, key.second),
+                    "remove it, or name a microbatch that the rank has");
             } else if (cell.reduction == nowhere) {
                 if (wholes.contains(key.first)) continue; // reported above
                 add(FaultKind::Count, r, cell.gradient, ops[cell.gradient],
-                    fmt::format("its gradient is not reduced, but those of other microbatches are; {} is at op {}", toText(ops[parts.at(key.first)]), parts.at(key.first)),
+                    fmt::format("its gradient is not reduced, but those of other microbatches are; {} is at op {}",
+                                toText(ops[parts.at(key.first)]), parts.at(key.first)),
                     fmt::format("add {} after it", toText(makeReduction(key.first, key.second))));
                 addOther(r, parts.at(key.first), ops[parts.at(key.first)]);
             } else if (cell.reduction < cell.gradient) {
                 add(FaultKind::Order, r, cell.reduction, ops[cell.reduction],
-                    fmt::format("gradient reduction before the gradient; {} is at op {}", toText(ops[cell.gradient]), cell.gradient),
+                    fmt::format("gradient reduction before the gradient; {} is at op {}", toText(ops[cell.gradient]),
+                                cell.gradient),
                     fmt::format("move it after {}", toText(ops[cell.gradient])));
                 addOther(r, cell.gradient, ops[cell.gradient]);
             }
@@ -210,7 +235,8 @@ void ScheduleChecker::checkMembers(OpKind kind)
     std::vector<char> seen(static_cast<std::size_t>(schedule.stages), 0);
     for (int r = 0; r < schedule.ranks; ++r)
         for (const Op& op : schedule.order[static_cast<std::size_t>(r)]) {
-            if (op.kind != kind || (isReduction(kind) && !hasMicrobatch(op))) continue; // of a whole batch: else at the step's end
+            // of a whole batch: else at the step's end
+            if (op.kind != kind || (isReduction(kind) && !hasMicrobatch(op))) continue;
             ++counts[{op.stage, r}];
             seen[op.stage] = 1;
         }
@@ -229,9 +255,11 @@ void ScheduleChecker::checkMembers(OpKind kind)
         fault.kind = FaultKind::Count;
         fault.rank = least;
         fault.op = makeOp(kind, s);
-        fault.message = fmt::format("stage {}: {} {} ops on rank {}, but {} on rank {}; all ranks of a stage take part in each", s, countOf(least),
-                                    ruleOf(kind).text, least, countOf(most), most);
-        fault.remedy = isGather(kind) ? "gather once a batch, or give each rank as many" : "reduce once a batch, or give each rank as many";
+        fault.message =
+            fmt::format("stage {}: {} {} ops on rank {}, but {} on rank {}; all ranks of a stage take part in each", s,
+                        countOf(least), ruleOf(kind).text, least, countOf(most), most);
+        fault.remedy = isGather(kind) ? "gather once a batch, or give each rank as many"
+                                      : "reduce once a batch, or give each rank as many";
         out.faults.push_back(std::move(fault));
     }
 }

@@ -24,8 +24,7 @@ void ScheduleChecker::checkStageOps()
 {
     bool any = schedule.weights != WeightRule::Synchronous;
     for (const auto& ops : schedule.order)
-        for (const Op& op : ops)
-            any = any || isStageOp(op.kind) || isCollective(op.kind);
+        for (const Op& op : ops) any = any || isStageOp(op.kind) || isCollective(op.kind);
     if (!any) return;
 
     const bool synchronous = schedule.weights == WeightRule::Synchronous;
@@ -34,8 +33,7 @@ void ScheduleChecker::checkStageOps()
     for (int r = 0; r < schedule.ranks; ++r) {
         const auto& ops = schedule.order[static_cast<std::size_t>(r)];
         std::vector<StageOps> stages(static_cast<std::size_t>(schedule.stages));
-        for (const int s : schedule.placement.stagesOf(r))
-            stages[static_cast<std::size_t>(s)].held = true;
+        for (const int s : schedule.placement.stagesOf(r)) stages[static_cast<std::size_t>(s)].held = true;
         for (std::size_t i = 0; i < ops.size(); ++i)
             if (makesWeightGradient(ops[i].kind)) stages[ops[i].stage].lastGradient = i;
         for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -53,7 +51,8 @@ void ScheduleChecker::checkStageOps()
             if (isReduction(op.kind) && hasMicrobatch(op)) { // checkReductions()
                 if (synchronous && stage.optimizer != nowhere) {
                     add(FaultKind::Order, r, i, op,
-                        fmt::format("{} after the stage's optimizer, which is at op {}", title, stage.optimizer), "move it before the optimizer");
+                        fmt::format("{} after the stage's optimizer, which is at op {}", title, stage.optimizer),
+                        "move it before the optimizer");
                     addOther(r, stage.optimizer, ops[stage.optimizer]);
                 }
                 continue;
@@ -63,13 +62,14 @@ void ScheduleChecker::checkStageOps()
             first = std::min(first, i);
             if (!synchronous) continue;
             if (before != nowhere) {
-                add(FaultKind::Duplicate, r, i, op, fmt::format("a second {}; the first is at op {} of rank {}", title, before, r),
+                add(FaultKind::Duplicate, r, i, op,
+                    fmt::format("a second {}; the first is at op {} of rank {}", title, before, r),
                     "remove one of the two");
                 addOther(r, before, ops[before]);
             } else if (stage.lastGradient != nowhere && stage.lastGradient > i) {
                 add(FaultKind::Order, r, i, op,
-                    fmt::format("{} before the stage's last gradient; {} is at op {}", title, toText(ops[stage.lastGradient]),
-                                stage.lastGradient),
+                    fmt::format("{} before the stage's last gradient; {} is at op {}", title,
+                                toText(ops[stage.lastGradient]), stage.lastGradient),
                     fmt::format("move it after {}", toText(ops[stage.lastGradient])));
                 addOther(r, stage.lastGradient, ops[stage.lastGradient]);
             } else if (isReduction(op.kind) && stage.optimizer != nowhere) {
@@ -91,10 +91,10 @@ void ScheduleChecker::checkStageOps()
         fault.kind = FaultKind::Count;
         fault.rank = without[i];
         fault.op = makeOptimizer(without[i + 1]);
-        fault.message = synchronous
-                            ? fmt::format("stage {}: no optimizer op on rank {}, but stage {} has one", without[i + 1], without[i], with)
-                            : fmt::format("stage {}: no optimizer op on rank {}, but the weights are {}", without[i + 1],
-                                          without[i], toText(schedule.weights));
+        fault.message = synchronous ? fmt::format("stage {}: no optimizer op on rank {}, but stage {} has one",
+                                                  without[i + 1], without[i], with)
+                                    : fmt::format("stage {}: no optimizer op on rank {}, but the weights are {}",
+                                                  without[i + 1], without[i], toText(schedule.weights));
         fault.remedy = fmt::format("add {} to rank {}", toText(fault.op), fault.rank);
         out.faults.push_back(std::move(fault));
     }
@@ -113,8 +113,8 @@ void ScheduleChecker::checkRecompute(const OpIndex& index)
                 if (place.rank != r || place.position > i) return true;
                 const Op& gradient = ops[place.position];
                 add(FaultKind::Order, r, i, ops[i],
-                    fmt::format("recompute after the {} it serves; {} is at op {}", ruleOf(gradient.kind).title, toText(gradient),
-                                place.position),
+                    fmt::format("recompute after the {} it serves; {} is at op {}", ruleOf(gradient.kind).title,
+                                toText(gradient), place.position),
                     fmt::format("move it before {}", toText(gradient)));
                 addOther(r, place.position, gradient);
                 return false;
@@ -154,7 +154,8 @@ void ScheduleChecker::checkSlices(const OpIndex& index)
                     const std::size_t cell = cells.cell(s, j) + static_cast<std::size_t>(slice * cells.halves + half);
                     const std::size_t next = cell + static_cast<std::size_t>(cells.halves);
                     check(Product::Activation, cell, next, "forward of a slice before the slice that it attends to");
-                    check(Product::Gradient, next, cell, "gradient of a slice before that of the slice that attends to it");
+                    check(Product::Gradient, next, cell,
+                          "gradient of a slice before that of the slice that attends to it");
                 }
 }
 

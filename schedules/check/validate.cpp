@@ -21,8 +21,7 @@ std::string ranges(const std::vector<int>& numbers)
     std::string out;
     for (std::size_t i = 0; i < numbers.size();) {
         std::size_t j = i;
-        while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1)
-            ++j;
+        while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1) ++j;
         if (!out.empty()) out += ", ";
         out += i == j ? std::to_string(numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[j]);
         i = j + 1;
@@ -104,7 +103,8 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                                       place.position, place.rank)
                         : fmt::format("{} in addition to the {} {} at op {} of rank {}", ruleOf(op.kind).title,
                                       ruleOf(first.kind).title, toText(first), place.position, place.rank),
-                    first.kind == op.kind ? "remove one of the two" : "keep either a full backward or an input gradient with a weight gradient");
+                    first.kind == op.kind ? "remove one of the two"
+                                          : "keep either a full backward or an input gradient with a weight gradient");
                 addOther(place.rank, place.position, first);
                 return false;
             });
@@ -131,9 +131,11 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                                            : fmt::format("the {} of stage {}", ruleOf(input.kind).title, input.stage),
                                        input.stage == op.stage ? std::string(ruleOf(input.kind).title) : toText(input),
                                        place.position),
-                        together ? std::string("issue them one after the other") : fmt::format("move it after {}", toText(input)));
+                        together ? std::string("issue them one after the other")
+                                 : fmt::format("move it after {}", toText(input)));
                 } else if (place.position + 1 == i && schedule.isPaired(r, place.position)) {
-                    add(FaultKind::Order, r, i, op, fmt::format("issued together with {}, which it needs", toText(input)),
+                    add(FaultKind::Order, r, i, op,
+                        fmt::format("issued together with {}, which it needs", toText(input)),
                         "issue them one after the other");
                 } else {
                     return;
@@ -149,11 +151,13 @@ template <typename Holds>
 bool ScheduleChecker::hasAny(Holds&& holds, int stage) const
 {
     return std::any_of(schedule.order.begin(), schedule.order.end(), [&](const std::vector<Op>& ops) {
-        return std::any_of(ops.begin(), ops.end(), [&](const Op& op) { return (stage < 0 || op.stage == stage) && holds(op.kind); });
+        return std::any_of(ops.begin(), ops.end(),
+                           [&](const Op& op) { return (stage < 0 || op.stage == stage) && holds(op.kind); });
     });
 }
 
-// m forwards, one backward each down to the replica's first stage with one, and a weight gradient for each input gradient alone.
+// m forwards, one backward each down to the replica's first stage with one, and a weight gradient for each input
+// gradient alone.
 void ScheduleChecker::checkCounts(const OpIndex& index)
 {
     const CellSpace& cells = index.cells();
@@ -173,7 +177,8 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
     const bool forwardOnly = !hasAny(isOfBackward);
     if (forwardOnly)
         fault(0, OpKind::Backward, 0, "forwards only: no stage has a backward",
-              "inference and evaluation have no schedule here: in a training step every stage goes back for every microbatch");
+              "inference and evaluation have no schedule here: in a training step every stage goes back for every "
+              "microbatch");
     for (int s = 0; s < schedule.stages; ++s) {
         std::vector<int> noForward;
         std::vector<int> noBackward;
@@ -192,19 +197,25 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
                 lacks[3] |= weight && gradient != noOp && !split;
             }
             if (lacks[0]) noForward.push_back(j);
-            if (lacks[1] && s >= firstBack[static_cast<std::size_t>(schedule.replicaOf(schedule.placement.rankOf(s, j)))]) noBackward.push_back(j);
+            if (lacks[1] &&
+                s >= firstBack[static_cast<std::size_t>(schedule.replicaOf(schedule.placement.rankOf(s, j)))])
+                noBackward.push_back(j);
             if (lacks[2]) noWeight.push_back(j);
             if (lacks[3]) strayWeight.push_back(j);
         }
         const auto m = static_cast<std::size_t>(schedule.microbatches);
-        auto report = [&](OpKind kind, const std::vector<int>& which, std::string_view what, bool missing, std::string_view remedy) {
+        auto report = [&](OpKind kind, const std::vector<int>& which, std::string_view what, bool missing,
+                          std::string_view remedy) {
             if (which.empty()) return;
             fault(s, kind, which.front(),
-                  missing ? fmt::format("stage {}: {} of {} {}, missing for microbatch {}", s, m - which.size(), m, what, ranges(which))
+                  missing ? fmt::format("stage {}: {} of {} {}, missing for microbatch {}", s, m - which.size(), m,
+                                        what, ranges(which))
                           : fmt::format("stage {}: {} for microbatch {}", s, what, ranges(which)),
-                  fmt::format(fmt::runtime(remedy), toText(makeOp(kind, s, which.front())), schedule.placement.rankOf(s, which.front())));
+                  fmt::format(fmt::runtime(remedy), toText(makeOp(kind, s, which.front())),
+                              schedule.placement.rankOf(s, which.front())));
         };
-        const bool rowExists = !schedule.order[static_cast<std::size_t>(schedule.placement.rankOf(s, 0))].empty(); // else it is known whose ops are missing
+        // else it is known whose ops are missing
+        const bool rowExists = !schedule.order[static_cast<std::size_t>(schedule.placement.rankOf(s, 0))].empty();
         if (rowExists && noForward.size() == m && !hasAny([](OpKind) { return true; }, s)) {
             fault(s, OpKind::Forward, 0, fmt::format("stage {} is in no row: the row of its rank is missing", s),
                   "add the row; stages are numbered from 0 on, without gaps");
@@ -212,21 +223,23 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
         }
         if (noForward.empty() && noBackward.size() == m) {
             if (!forwardOnly)
-                fault(s, OpKind::Backward, 0, fmt::format("stage {}: a frozen stage, with forwards but without any backward", s),
+                fault(s, OpKind::Backward, 0,
+                      fmt::format("stage {}: a frozen stage, with forwards but without any backward", s),
                       "frozen stages can't be expressed: every stage goes back for every microbatch");
             continue;
         }
         if (noForward.empty() && noBackward.empty() && noWeight.size() == m) {
-            fault(s, OpKind::WeightGrad, 0, fmt::format("stage {}: a frozen stage, with input gradients but without any weight gradient", s),
+            fault(s, OpKind::WeightGrad, 0,
+                  fmt::format("stage {}: a frozen stage, with input gradients but without any weight gradient", s),
                   "frozen stages can't be expressed: every input gradient has its weight gradient");
             continue;
         }
         report(OpKind::Forward, noForward, "forwards", true, "add {} to rank {}");
-        report(OpKind::Backward, noBackward, "backwards (B or I)", true, "add {} to rank {}, or an input and a weight gradient");
-        report(OpKind::WeightGrad, noWeight, "input gradient without a weight gradient", false,
-               "add {} to rank {}");
-        report(OpKind::WeightGrad, strayWeight, "weight gradient in addition to a full backward, which includes it,", false,
-               "remove {} from rank {}");
+        report(OpKind::Backward, noBackward, "backwards (B or I)", true,
+               "add {} to rank {}, or an input and a weight gradient");
+        report(OpKind::WeightGrad, noWeight, "input gradient without a weight gradient", false, "add {} to rank {}");
+        report(OpKind::WeightGrad, strayWeight, "weight gradient in addition to a full backward, which includes it,",
+               false, "remove {} from rank {}");
     }
 }
 
@@ -253,7 +266,8 @@ Result<void> Validation::toResult() const
     if (faults.empty()) return {};
     const std::size_t others = faults.size() - 1 + more;
     return fail(ErrorCode::Invalid, faults.front().message,
-                others > 0 ? fmt::format("{}; {} more fault{}", faults.front().remedy, others, others > 1 ? "s follow" : " follows")
+                others > 0 ? fmt::format("{}; {} more fault{}", faults.front().remedy, others,
+                                         others > 1 ? "s follow" : " follows")
                            : faults.front().remedy);
 }
 
@@ -261,7 +275,15 @@ void ScheduleChecker::run(const Channels& channels)
 {
     countWork(&WorkCounts::validations);
     if (std::string fault = shapeFault(schedule); !fault.empty()) {
-        out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, std::move(fault), "look for a stray stage or microbatch number, or a pair in the wrong place"});
+        out.faults.push_back({FaultKind::Shape,
+                              -1,
+                              -1,
+                              {},
+                              -1,
+                              -1,
+                              {},
+                              std::move(fault),
+                              "look for a stray stage or microbatch number, or a pair in the wrong place"});
         return;
     }
     if (!checkOps()) return;

@@ -45,22 +45,26 @@ struct Validation {
     Result<void> toResult() const; // the first fault as an Error, with its remedy
 };
 
-// Checks shape (ranks, placement, slice lengths), counts (m F per stage; #I = #W; #B + #I = m, but of none of a replica's stages before its
-// first one with a backward, where another replica goes back to stage 0), duplicates, ops on the wrong
-// rank, order within a rank, and deadlock: of a compute-only schedule as it waits across ranks, of a lowered one as its sends and
-// receives wait under these channels. O(ops).
-//   SEND, RECV   in a lowered schedule every input from another rank is sent once, after the op that makes it, and received
-//                once, before the op that needs it.
+// Checks shape (ranks, placement, slice lengths), counts (m F per stage; #I = #W; #B + #I = m, but of none of a
+// replica's stages before its first one with a backward, where another replica goes back to stage 0), duplicates, ops
+// on the wrong rank, order within a rank, and deadlock: of a compute-only schedule as it waits across ranks, of a
+// lowered one as its sends and receives wait under these channels. O(ops).
+//   SEND, RECV   in a lowered schedule every input from another rank is sent once, after the op that makes it, and
+//                received once, before the op that needs it.
 //   R            between its F and its B or I.
 //   slices       of a microbatch: forwards in rising, gradients in falling order.
-//   UNSHARD, RESHARD   in turn, on a rank that holds the stage; the list repeats, so that its end is also before its start, and what it
-//                leaves gathered may be gathered again. Of all stages with as many copies, or of none. F, B, I and R only while the
-//                stage is gathered, and not between its OPT and the gather behind it. Its ranks gather equally often.
-//   REDUCE_GRAD of microbatches   each microbatch that the rank has once, after its B or W, and all of them where one is.
+//   UNSHARD, RESHARD   in turn, on a rank that holds the stage; the list repeats, so that its end is also before its
+//                      start, and what it
+//                leaves gathered may be gathered again. Of all stages with as many copies, or of none. F, B, I and R
+//                only while the stage is gathered, and not between its OPT and the gather behind it. Its ranks gather
+//                equally often.
+//   REDUCE_GRAD of microbatches   each microbatch that the rank has once, after its B or W, and all of them where one
+//                                 is.
 //   REDUCE_GRAD of some stages: of all with as many copies.
-//   REDUCE_GRAD, OPT   on a rank that holds the stage. Synchronous weights: at most one each per stage and rank, after the
-//                stage's last B or W there, the reduction before the optimizer, and an OPT for every stage or none. Other
-//                weight rules: anywhere, at least one OPT per stage and rank.
+//   REDUCE_GRAD, OPT   on a rank that holds the stage. Synchronous weights: at most one each per stage and rank, after
+//                      the
+//                stage's last B or W there, the reduction before the optimizer, and an OPT for every stage or none.
+//                Other weight rules: anywhere, at least one OPT per stage and rank.
 Validation validate(const Schedule& schedule, const Channels& channels = {});
 
 } // namespace stagewright

@@ -17,7 +17,8 @@ std::string withoutEffect(const Schedule& schedule)
             reloads += isReload(op.kind) ? 1 : 0;
         }
     if (offloads + reloads == 0) return {};
-    return fmt::format("its {} OFFLOAD and {} RELOAD op{} move nothing: memory has one tier, so activations stay where they are and peaks are those "
+    return fmt::format("its {} OFFLOAD and {} RELOAD op{} move nothing: memory has one tier, so activations stay where "
+                       "they are and peaks are those "
                        "without them; with costs they take their time between the rank's other ops",
                        offloads, reloads, reloads == 1 ? "" : "s");
 }

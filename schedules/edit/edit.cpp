@@ -88,8 +88,7 @@ struct Reach {
         while (!pending.empty()) {
             const auto r = static_cast<std::size_t>(pending.back());
             pending.pop_back();
-            while (done[r] < reached[r])
-                expand(schedule.order[r][done[r]++]);
+            while (done[r] < reached[r]) expand(schedule.order[r][done[r]++]);
         }
         return std::min(reached[static_cast<std::size_t>(rank)], from);
     }
@@ -109,15 +108,13 @@ struct Reach {
             }
         };
         eachEdge([&](std::uint32_t id, const OpPlace&) { ++counts[id + 1]; });
-        for (std::size_t i = 1; i < counts.size(); ++i)
-            counts[i] += counts[i - 1];
+        for (std::size_t i = 1; i < counts.size(); ++i) counts[i] += counts[i - 1];
         std::vector<OpPlace> consumers(counts.back());
         std::vector<std::uint32_t> next(counts.begin(), counts.end() - 1);
         eachEdge([&](std::uint32_t id, const OpPlace& place) { consumers[next[id]++] = place; });
 
         std::vector<std::size_t> reached; // positions >= reached are descendants
-        for (const auto& ops : schedule.order)
-            reached.push_back(ops.size());
+        for (const auto& ops : schedule.order) reached.push_back(ops.size());
         std::vector<std::size_t> done = reached;
         std::vector<int> pending;
         auto expand = [&](std::uint32_t id) {
@@ -134,8 +131,7 @@ struct Reach {
             const int r = pending.back();
             pending.pop_back();
             const auto row = static_cast<std::size_t>(r);
-            while (done[row] > reached[row])
-                expand(index.idOf(r, --done[row]));
+            while (done[row] > reached[row]) expand(index.idOf(r, --done[row]));
         }
         return std::max(reached[static_cast<std::size_t>(rank)], from + 1) - 1;
     }

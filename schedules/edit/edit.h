@@ -14,7 +14,8 @@ struct EditResult {
     Validation validation; // of that order
 };
 
-// Inserts a filler of delay ns before position `at` (at = size: at the end). Fails (Usage) where rank or position does not exist.
+// Inserts a filler of delay ns before position `at` (at = size: at the end). Fails (Usage) where rank or position does
+// not exist.
 Result<EditResult> insertDelay(const Schedule& schedule, int rank, std::size_t at, std::uint32_t delay);
 // Removes a filler; any other op can't be removed (Usage).
 Result<EditResult> removeDelay(const Schedule& schedule, int rank, std::size_t at);

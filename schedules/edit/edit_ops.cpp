@@ -17,7 +17,8 @@ Result<void> checkAll(const Schedule& schedule, const std::vector<OpPosition>& p
 {
     if (positions.empty()) return fail(ErrorCode::Usage, "no op is selected", "select one first");
     for (const OpPosition at : positions)
-        if (opAt(schedule, at) == nullptr) return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", at.rank, at.position));
+        if (opAt(schedule, at) == nullptr)
+            return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", at.rank, at.position));
     return {};
 }
 
@@ -33,8 +34,7 @@ void eachRank(const std::vector<OpPosition>& sorted, Visit&& visit)
 {
     for (std::size_t first = 0; first < sorted.size();) {
         std::size_t last = first;
-        while (last < sorted.size() && sorted[last].rank == sorted[first].rank)
-            ++last;
+        while (last < sorted.size() && sorted[last].rank == sorted[first].rank) ++last;
         visit(sorted[first].rank, first, last);
         first = last;
     }
@@ -42,22 +42,20 @@ void eachRank(const std::vector<OpPosition>& sorted, Visit&& visit)
 
 bool sameCell(const Op& a, const Op& b)
 {
-    return a.stage == b.stage && a.microbatch == b.microbatch && a.count == b.count && a.slice == b.slice && a.half == b.half;
+    return a.stage == b.stage && a.microbatch == b.microbatch && a.count == b.count && a.slice == b.slice &&
+           a.half == b.half;
 }
 
 std::string ranksOf(const std::vector<Placement::Copy>& copies)
 {
     std::vector<int> ranks;
     ranks.reserve(copies.size());
-    for (const auto& copy : copies)
-        ranks.push_back(copy.rank);
+    for (const auto& copy : copies) ranks.push_back(copy.rank);
     std::sort(ranks.begin(), ranks.end());
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     std::string out = ranks.size() == 1 ? "rank " : "ranks ";
     for (std::size_t i = 0; i < ranks.size(); ++i)
-        out += (i == 0 ? "" : i + 1 == ranks.size() ? " and "
-                                                    : ", ") +
-               std::to_string(ranks[i]);
+        out += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
     return out;
 }
 
@@ -100,8 +98,7 @@ Result<Edited> moveOps(const Schedule& schedule, std::vector<OpPosition> positio
         std::size_t place = 0;
         for (std::size_t i = 0; i < row.entries.size(); ++i) {
             if (moves[i] != 0) continue;
-            while (taken[place] != 0)
-                ++place;
+            while (taken[place] != 0) ++place;
             after[place++] = row.entries[i];
         }
         row.entries = std::move(after);
@@ -113,10 +110,12 @@ Result<Edited> moveOps(const Schedule& schedule, std::vector<OpPosition> positio
 Result<Edited> moveToRank(const Schedule& schedule, OpPosition from, int toRank, int to)
 {
     const Op* found = opAt(schedule, from);
-    if (found == nullptr) return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", from.rank, from.position));
+    if (found == nullptr)
+        return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", from.rank, from.position));
     const Op op = *found;
     if (toRank < 0 || static_cast<std::size_t>(toRank) >= schedule.order.size())
-        return fail(ErrorCode::Usage, fmt::format("rank {}, but ranks are 0 to {}", toRank, static_cast<int>(schedule.order.size()) - 1));
+        return fail(ErrorCode::Usage,
+                    fmt::format("rank {}, but ranks are 0 to {}", toRank, static_cast<int>(schedule.order.size()) - 1));
     if (toRank == from.rank) return moveOps(schedule, {from}, to - from.position);
     Edited out{schedule, {}};
     EditRow source(schedule, from.rank), target(schedule, toRank);
@@ -131,13 +130,20 @@ Result<Edited> moveToRank(const Schedule& schedule, OpPosition from, int toRank,
         return out;
     }
     const std::string name = fmt::format("{} can't go to rank {}", toText(op), toRank);
-    if (!isCompute(op.kind)) return fail(ErrorCode::Usage, fmt::format("{}: its kind belongs to rank {}", name, from.rank), "move it along its own rank");
-    if (isLowered(schedule)) return fail(ErrorCode::Usage, name + ": the sends and receives of this order are fixed", "edit the order without its messages");
-    if (op.stage >= schedule.placement.stages()) return fail(ErrorCode::Usage, fmt::format("{}: stage {} of {}", name, op.stage, schedule.placement.stages()));
+    if (!isCompute(op.kind))
+        return fail(ErrorCode::Usage, fmt::format("{}: its kind belongs to rank {}", name, from.rank),
+                    "move it along its own rank");
+    if (isLowered(schedule))
+        return fail(ErrorCode::Usage, name + ": the sends and receives of this order are fixed",
+                    "edit the order without its messages");
+    if (op.stage >= schedule.placement.stages())
+        return fail(ErrorCode::Usage, fmt::format("{}: stage {} of {}", name, op.stage, schedule.placement.stages()));
     const auto& copies = schedule.placement.copiesOf(op.stage);
     if (std::none_of(copies.begin(), copies.end(), [&](const auto& copy) { return copy.rank == toRank; }))
-        return fail(ErrorCode::Usage, fmt::format("{}: the weights of stage {} are on {} alone", name, op.stage, ranksOf(copies)),
-                    copies.size() > 1 ? fmt::format("drop it on one of the {}", ranksOf(copies)) : std::string("only a stage with copies, as in Chimera, changes ranks"));
+        return fail(ErrorCode::Usage,
+                    fmt::format("{}: the weights of stage {} are on {} alone", name, op.stage, ranksOf(copies)),
+                    copies.size() > 1 ? fmt::format("drop it on one of the {}", ranksOf(copies))
+                                      : std::string("only a stage with copies, as in Chimera, changes ranks"));
     const int first = op.microbatch, last = op.microbatch + op.count - 1;
     std::vector<std::pair<std::size_t, Op>> moved; // all of the stage that these microbatches need, by place
     for (std::size_t i = 0; i < source.entries.size(); ++i) {
@@ -146,7 +152,8 @@ Result<Edited> moveToRank(const Schedule& schedule, OpPosition from, int toRank,
         const int otherLast = other.microbatch + other.count - 1;
         if (otherLast < first || other.microbatch > last) continue;
         if (other.microbatch < first || otherLast > last)
-            return fail(ErrorCode::Usage, fmt::format("{}: {} covers microbatches {} to {}", name, toText(other), other.microbatch, otherLast));
+            return fail(ErrorCode::Usage, fmt::format("{}: {} covers microbatches {} to {}", name, toText(other),
+                                                      other.microbatch, otherLast));
         moved.emplace_back(i, other);
     }
     std::vector<int> rankOf(static_cast<std::size_t>(schedule.microbatches));
@@ -154,19 +161,17 @@ Result<Edited> moveToRank(const Schedule& schedule, OpPosition from, int toRank,
         rankOf[static_cast<std::size_t>(j)] = j >= first && j <= last ? toRank : schedule.placement.rankOf(op.stage, j);
     std::vector<std::vector<Placement::Copy>> table;
     table.reserve(static_cast<std::size_t>(schedule.placement.stages()));
-    for (int s = 0; s < schedule.placement.stages(); ++s)
-        table.push_back(schedule.placement.copiesOf(s));
+    for (int s = 0; s < schedule.placement.stages(); ++s) table.push_back(schedule.placement.copiesOf(s));
     auto& own = table[op.stage];
     own.clear();
-    for (int j = 0; j < schedule.microbatches; ++j)
-        own.push_back({j, rankOf[static_cast<std::size_t>(j)]});
-    for (std::size_t i = moved.size(); i-- > 0;)
-        source.erase(moved[i].first);
+    for (int j = 0; j < schedule.microbatches; ++j) own.push_back({j, rankOf[static_cast<std::size_t>(j)]});
+    for (std::size_t i = moved.size(); i-- > 0;) source.erase(moved[i].first);
     // The others keep their distance to the one that was dragged, in ops.
     std::size_t least = 0;
     for (const auto& [place, other] : moved) {
         const long wanted = static_cast<long>(at) + static_cast<long>(place) - from.position;
-        const auto put = std::max(least, static_cast<std::size_t>(std::clamp<long>(wanted, 0, static_cast<long>(target.entries.size()))));
+        const auto put = std::max(
+            least, static_cast<std::size_t>(std::clamp<long>(wanted, 0, static_cast<long>(target.entries.size()))));
         target.insert(put, other);
         if (other == op) out.positions.push_back({toRank, static_cast<int>(put)});
         least = put + 1;
@@ -201,7 +206,8 @@ Result<Edited> removeOps(const Schedule& schedule, std::vector<OpPosition> posit
 Result<Edited> insertOps(const Schedule& schedule, int rank, int at, const std::vector<Op>& ops)
 {
     if (rank < 0 || static_cast<std::size_t>(rank) >= schedule.order.size())
-        return fail(ErrorCode::Usage, fmt::format("rank {}, but ranks are 0 to {}", rank, static_cast<int>(schedule.order.size()) - 1));
+        return fail(ErrorCode::Usage,
+                    fmt::format("rank {}, but ranks are 0 to {}", rank, static_cast<int>(schedule.order.size()) - 1));
     Edited out{schedule, {}};
     EditRow row(schedule, rank);
     auto place = static_cast<std::size_t>(std::clamp<long>(at, 0, static_cast<long>(row.entries.size())));
@@ -215,8 +221,8 @@ Result<Edited> insertOps(const Schedule& schedule, int rank, int at, const std::
 
 namespace {
 
-// Rebuilds the rows that hold a selected op; `change` gets a row, the marks of its selected places, and collects the places
-// of what it made.
+// Rebuilds the rows that hold a selected op; `change` gets a row, the marks of its selected places, and collects the
+// places of what it made.
 template <typename Change>
 Result<Edited> rebuild(const Schedule& schedule, std::vector<OpPosition> positions, Change&& change)
 {
@@ -228,12 +234,10 @@ Result<Edited> rebuild(const Schedule& schedule, std::vector<OpPosition> positio
         if (!done) return;
         EditRow row(schedule, rank);
         std::vector<char> chosen(row.entries.size(), 0);
-        for (std::size_t i = first; i < last; ++i)
-            chosen[static_cast<std::size_t>(positions[i].position)] = 1;
+        for (std::size_t i = first; i < last; ++i) chosen[static_cast<std::size_t>(positions[i].position)] = 1;
         std::vector<int> made;
         done = change(row, chosen, made);
-        for (const int place : made)
-            out.positions.push_back({rank, place});
+        for (const int place : made) out.positions.push_back({rank, place});
         row.writeTo(out.schedule, rank);
     });
     if (!done) return tl::unexpected(done.error());
@@ -244,29 +248,31 @@ Result<Edited> rebuild(const Schedule& schedule, std::vector<OpPosition> positio
 
 Result<Edited> splitBackward(const Schedule& schedule, const std::vector<OpPosition>& positions)
 {
-    auto out = rebuild(schedule, positions, [](EditRow& row, const std::vector<char>& chosen, std::vector<int>& made) -> Result<void> {
-        std::vector<EditRow::Entry> after;
-        std::vector<Op> late; // W of a pair, behind it
-        for (std::size_t i = 0; i < row.entries.size(); ++i) {
-            EditRow::Entry entry = row.entries[i];
-            const bool pairGoesOn = entry.pairId >= 0 && i + 1 < row.entries.size() && row.entries[i + 1].pairId == entry.pairId;
-            if (chosen[i] != 0 && isFullBackward(entry.op.kind)) {
-                entry.op.kind = OpKind::InputGrad;
-                made.push_back(static_cast<int>(after.size()));
-                Op weight = entry.op;
-                weight.kind = OpKind::WeightGrad;
-                late.push_back(weight);
-            }
-            after.push_back(entry);
-            if (pairGoesOn) continue;
-            for (const Op& op : late)
-                after.push_back({op, -1});
-            late.clear();
-        }
-        row.entries = std::move(after);
-        return {};
-    });
-    if (out && out->positions.empty()) return fail(ErrorCode::Usage, "nothing to split: no full backward (B) is selected");
+    auto out = rebuild(schedule, positions,
+                       [](EditRow& row, const std::vector<char>& chosen, std::vector<int>& made) -> Result<void> {
+                           std::vector<EditRow::Entry> after;
+                           std::vector<Op> late; // W of a pair, behind it
+                           for (std::size_t i = 0; i < row.entries.size(); ++i) {
+                               EditRow::Entry entry = row.entries[i];
+                               const bool pairGoesOn = entry.pairId >= 0 && i + 1 < row.entries.size() &&
+                                                       row.entries[i + 1].pairId == entry.pairId;
+                               if (chosen[i] != 0 && isFullBackward(entry.op.kind)) {
+                                   entry.op.kind = OpKind::InputGrad;
+                                   made.push_back(static_cast<int>(after.size()));
+                                   Op weight = entry.op;
+                                   weight.kind = OpKind::WeightGrad;
+                                   late.push_back(weight);
+                               }
+                               after.push_back(entry);
+                               if (pairGoesOn) continue;
+                               for (const Op& op : late) after.push_back({op, -1});
+                               late.clear();
+                           }
+                           row.entries = std::move(after);
+                           return {};
+                       });
+    if (out && out->positions.empty())
+        return fail(ErrorCode::Usage, "nothing to split: no full backward (B) is selected");
     return out;
 }
 
@@ -285,81 +291,91 @@ Schedule splitEveryBackward(const Schedule& schedule)
 
 Result<Edited> mergeBackward(const Schedule& schedule, const std::vector<OpPosition>& positions)
 {
-    auto out = rebuild(schedule, positions, [](EditRow& row, const std::vector<char>& chosen, std::vector<int>& made) -> Result<void> {
-        using Key = std::tuple<int, int, int, int>;
-        auto keyOf = [](const Op& op) { return Key(op.stage, op.microbatch, op.slice, op.half); };
-        std::map<Key, std::size_t> inputs, weights;
-        for (std::size_t i = 0; i < row.entries.size(); ++i) {
-            if (isInputGrad(row.entries[i].op.kind)) inputs.emplace(keyOf(row.entries[i].op), i);
-            if (isWeightGrad(row.entries[i].op.kind)) weights.emplace(keyOf(row.entries[i].op), i);
-        }
-        std::vector<char> becomes(row.entries.size(), 0), goes(row.entries.size(), 0);
-        for (std::size_t i = 0; i < row.entries.size(); ++i) {
-            const Op& op = row.entries[i].op;
-            if (chosen[i] == 0 || !isSplitBackward(op.kind)) continue;
-            const auto input = inputs.find(keyOf(op)), weight = weights.find(keyOf(op));
-            if (input == inputs.end() || weight == weights.end() || !sameCell(row.entries[input->second].op, row.entries[weight->second].op))
-                return fail(ErrorCode::Usage, fmt::format("{} can't be merged: its {} covers other microbatches, or is not on this rank", toText(op), isInputGrad(op.kind) ? "W" : "I"),
-                            "merge ops of one microbatch");
-            becomes[input->second] = 1;
-            goes[weight->second] = 1;
-        }
-        std::vector<EditRow::Entry> after;
-        for (std::size_t i = 0; i < row.entries.size(); ++i) {
-            if (goes[i] != 0) continue;
-            EditRow::Entry entry = row.entries[i];
-            if (becomes[i] != 0) {
-                entry.op.kind = OpKind::Backward;
-                made.push_back(static_cast<int>(after.size()));
+    auto out = rebuild(
+        schedule, positions, [](EditRow& row, const std::vector<char>& chosen, std::vector<int>& made) -> Result<void> {
+            using Key = std::tuple<int, int, int, int>;
+            auto keyOf = [](const Op& op) { return Key(op.stage, op.microbatch, op.slice, op.half); };
+            std::map<Key, std::size_t> inputs, weights;
+            for (std::size_t i = 0; i < row.entries.size(); ++i) {
+                if (isInputGrad(row.entries[i].op.kind)) inputs.emplace(keyOf(row.entries[i].op), i);
+                if (isWeightGrad(row.entries[i].op.kind)) weights.emplace(keyOf(row.entries[i].op), i);
             }
-            after.push_back(entry);
-        }
-        row.entries = std::move(after);
-        return {};
-    });
-    if (out && out->positions.empty()) return fail(ErrorCode::Usage, "nothing to merge: no input gradient (I) or weight gradient (W) is selected");
+            std::vector<char> becomes(row.entries.size(), 0), goes(row.entries.size(), 0);
+            for (std::size_t i = 0; i < row.entries.size(); ++i) {
+                const Op& op = row.entries[i].op;
+                if (chosen[i] == 0 || !isSplitBackward(op.kind)) continue;
+                const auto input = inputs.find(keyOf(op)), weight = weights.find(keyOf(op));
+                if (input == inputs.end() || weight == weights.end() ||
+                    !sameCell(row.entries[input->second].op, row.entries[weight->second].op))
+                    return fail(
+                        ErrorCode::Usage,
+                        fmt::format("{} can't be merged: its {} covers other microbatches, or is not on this rank",
+                                    toText(op), isInputGrad(op.kind) ? "W" : "I"),
+                        "merge ops of one microbatch");
+                becomes[input->second] = 1;
+                goes[weight->second] = 1;
+            }
+            std::vector<EditRow::Entry> after;
+            for (std::size_t i = 0; i < row.entries.size(); ++i) {
+                if (goes[i] != 0) continue;
+                EditRow::Entry entry = row.entries[i];
+                if (becomes[i] != 0) {
+                    entry.op.kind = OpKind::Backward;
+                    made.push_back(static_cast<int>(after.size()));
+                }
+                after.push_back(entry);
+            }
+            row.entries = std::move(after);
+            return {};
+        });
+    if (out && out->positions.empty())
+        return fail(ErrorCode::Usage, "nothing to merge: no input gradient (I) or weight gradient (W) is selected");
     return out;
 }
 
 Result<Edited> insertRecompute(const Schedule& schedule, const std::vector<OpPosition>& positions)
 {
-    auto out = rebuild(schedule, positions, [](EditRow& row, const std::vector<char>& chosen, std::vector<int>& made) -> Result<void> {
-        std::vector<Op> wanted; // cells of the selected ops
-        for (std::size_t i = 0; i < row.entries.size(); ++i)
-            if (chosen[i] != 0 && isCompute(row.entries[i].op.kind)) wanted.push_back(row.entries[i].op);
-        auto overlaps = [](const Op& a, const Op& b) {
-            return a.stage == b.stage && a.microbatch < b.microbatch + b.count && b.microbatch < a.microbatch + a.count && (a.slice == b.slice || a.slice < 0 || b.slice < 0);
-        };
-        std::vector<EditRow::Entry> after;
-        int fresh = static_cast<int>(row.entries.size()); // pair marks not used yet
-        std::vector<Op> has;
-        for (const EditRow::Entry& entry : row.entries)
-            if (isRecompute(entry.op.kind)) has.push_back(entry.op);
-        for (std::size_t i = 0; i < row.entries.size(); ++i) {
-            EditRow::Entry entry = row.entries[i];
-            const bool second = i > 0 && entry.pairId >= 0 && row.entries[i - 1].pairId == entry.pairId;
-            if (isReturn(entry.op.kind) && std::any_of(wanted.begin(), wanted.end(), [&](const Op& op) { return overlaps(op, entry.op); }) &&
-                std::none_of(has.begin(), has.end(), [&](const Op& op) { return overlaps(op, entry.op); })) {
-                Op again = entry.op;
-                again.kind = OpKind::Recompute;
-                again.half = 0;
-                has.push_back(again);
-                if (second) { // before the pair
-                    after.insert(after.end() - 1, {again, -1});
-                    made.push_back(static_cast<int>(after.size()) - 2);
-                } else {
-                    made.push_back(static_cast<int>(after.size()));
-                    const bool alone = entry.pairId < 0;
-                    after.push_back({again, alone ? fresh : -1});
-                    if (alone) entry.pairId = fresh++;
+    auto out = rebuild(
+        schedule, positions, [](EditRow& row, const std::vector<char>& chosen, std::vector<int>& made) -> Result<void> {
+            std::vector<Op> wanted; // cells of the selected ops
+            for (std::size_t i = 0; i < row.entries.size(); ++i)
+                if (chosen[i] != 0 && isCompute(row.entries[i].op.kind)) wanted.push_back(row.entries[i].op);
+            auto overlaps = [](const Op& a, const Op& b) {
+                return a.stage == b.stage && a.microbatch < b.microbatch + b.count &&
+                       b.microbatch < a.microbatch + a.count && (a.slice == b.slice || a.slice < 0 || b.slice < 0);
+            };
+            std::vector<EditRow::Entry> after;
+            int fresh = static_cast<int>(row.entries.size()); // pair marks not used yet
+            std::vector<Op> has;
+            for (const EditRow::Entry& entry : row.entries)
+                if (isRecompute(entry.op.kind)) has.push_back(entry.op);
+            for (std::size_t i = 0; i < row.entries.size(); ++i) {
+                EditRow::Entry entry = row.entries[i];
+                const bool second = i > 0 && entry.pairId >= 0 && row.entries[i - 1].pairId == entry.pairId;
+                if (isReturn(entry.op.kind) &&
+                    std::any_of(wanted.begin(), wanted.end(), [&](const Op& op) { return overlaps(op, entry.op); }) &&
+                    std::none_of(has.begin(), has.end(), [&](const Op& op) { return overlaps(op, entry.op); })) {
+                    Op again = entry.op;
+                    again.kind = OpKind::Recompute;
+                    again.half = 0;
+                    has.push_back(again);
+                    if (second) { // before the pair
+                        after.insert(after.end() - 1, {again, -1});
+                        made.push_back(static_cast<int>(after.size()) - 2);
+                    } else {
+                        made.push_back(static_cast<int>(after.size()));
+                        const bool alone = entry.pairId < 0;
+                        after.push_back({again, alone ? fresh : -1});
+                        if (alone) entry.pairId = fresh++;
+                    }
                 }
+                after.push_back(entry);
             }
-            after.push_back(entry);
-        }
-        row.entries = std::move(after);
-        return {};
-    });
-    if (out && out->positions.empty()) return fail(ErrorCode::Usage, "nothing to recompute: no selected backward lacks an R");
+            row.entries = std::move(after);
+            return {};
+        });
+    if (out && out->positions.empty())
+        return fail(ErrorCode::Usage, "nothing to recompute: no selected backward lacks an R");
     return out;
 }
 
@@ -367,7 +383,10 @@ Result<Edited> swapTwo(const Schedule& schedule, OpPosition a, OpPosition b)
 {
     if (auto checked = checkAll(schedule, {a, b}); !checked) return tl::unexpected(checked.error());
     if (a.rank != b.rank)
-        return fail(ErrorCode::Usage, fmt::format("{} is on rank {}, {} on rank {}", toText(*opAt(schedule, a)), a.rank, toText(*opAt(schedule, b)), b.rank), "swap two ops of one rank");
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} is on rank {}, {} on rank {}", toText(*opAt(schedule, a)), a.rank,
+                                toText(*opAt(schedule, b)), b.rank),
+                    "swap two ops of one rank");
     Edited out{schedule, {b, a}};
     EditRow row(schedule, a.rank);
     std::swap(row.entries[static_cast<std::size_t>(a.position)], row.entries[static_cast<std::size_t>(b.position)]);
@@ -394,15 +413,17 @@ std::vector<Op> unplacedOps(const Schedule& schedule)
         HasI = 4,
         HasW = 8,
     };
-    const auto stages = static_cast<std::size_t>(std::max(0, schedule.stages)), microbatches = static_cast<std::size_t>(std::max(0, schedule.microbatches));
+    const auto stages = static_cast<std::size_t>(std::max(0, schedule.stages)),
+               microbatches = static_cast<std::size_t>(std::max(0, schedule.microbatches));
     std::vector<char> has(stages * microbatches, 0);
     bool splits = false, whole = false;
     for (const auto& row : schedule.order)
         for (const Op& op : row) {
-            const char bit = isForward(op.kind) ? HasF : isFullBackward(op.kind) ? HasB
-                                                     : isInputGrad(op.kind)      ? HasI
-                                                     : isWeightGrad(op.kind)     ? HasW
-                                                                                 : 0;
+            const char bit = isForward(op.kind)        ? HasF
+                             : isFullBackward(op.kind) ? HasB
+                             : isInputGrad(op.kind)    ? HasI
+                             : isWeightGrad(op.kind)   ? HasW
+                                                       : 0;
             splits = splits || bit == HasI || bit == HasW;
             whole = whole || bit == HasB;
             if (bit == 0 || op.stage >= schedule.stages || op.microbatch < 0) continue;

@@ -28,7 +28,8 @@ bool replaces(const Op& fresh, const Op& there)
 
 } // namespace
 
-Result<OpPattern> copyPattern(const Schedule& schedule, const CostModel& costs, const SimResult& times, std::vector<OpPosition> positions)
+Result<OpPattern> copyPattern(const Schedule& schedule, const CostModel& costs, const SimResult& times,
+                              std::vector<OpPosition> positions)
 {
     std::sort(positions.begin(), positions.end());
     OpPattern pattern;
@@ -36,7 +37,8 @@ Result<OpPattern> copyPattern(const Schedule& schedule, const CostModel& costs, 
     std::vector<Nanos> work(schedule.order.size(), 0);
     for (const OpPosition at : positions) {
         const Op* op = opAt(schedule, at);
-        if (op == nullptr) return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", at.rank, at.position));
+        if (op == nullptr)
+            return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", at.rank, at.position));
         if (!takesMicrobatch(*op) && !isDelay(op->kind)) continue;
         if (takesMicrobatch(*op)) {
             least = least < 0 ? op->microbatch : std::min(least, op->microbatch);
@@ -46,7 +48,9 @@ Result<OpPattern> copyPattern(const Schedule& schedule, const CostModel& costs, 
         pattern.items.push_back({at.rank, *op, id < times.start.size() ? times.start[id] : 0});
         work[static_cast<std::size_t>(at.rank)] += costs.duration(*op, at.rank);
     }
-    if (least < 0) return fail(ErrorCode::Usage, "nothing to copy: no op with a microbatch is selected", "select the ops of one microbatch");
+    if (least < 0)
+        return fail(ErrorCode::Usage, "nothing to copy: no op with a microbatch is selected",
+                    "select the ops of one microbatch");
     pattern.microbatches = most - least + 1;
     pattern.period = *std::max_element(work.begin(), work.end());
     return pattern;
@@ -57,17 +61,22 @@ Result<Stamped> stampPattern(const Schedule& schedule, const SimResult& times, c
     if (pattern.empty()) return fail(ErrorCode::Usage, "nothing was copied", "select ops and copy them first");
     std::vector<OpPattern::Item> fresh = pattern.items;
     for (OpPattern::Item& item : fresh) {
-        if (item.rank < 0 || static_cast<std::size_t>(item.rank) >= schedule.order.size() || item.op.stage >= schedule.stages)
-            return fail(ErrorCode::Usage, fmt::format("{} of rank {} was copied from a schedule of another shape", toText(item.op), item.rank));
+        if (item.rank < 0 || static_cast<std::size_t>(item.rank) >= schedule.order.size() ||
+            item.op.stage >= schedule.stages)
+            return fail(ErrorCode::Usage, fmt::format("{} of rank {} was copied from a schedule of another shape",
+                                                      toText(item.op), item.rank));
         item.start += k * pattern.period;
         if (!takesMicrobatch(item.op)) continue;
         item.op.microbatch += k * pattern.microbatches;
         const int last = item.op.microbatch + item.op.count - 1;
         if (last >= schedule.microbatches || item.op.microbatch < 0)
-            return fail(ErrorCode::Usage, fmt::format("the next copy of the pattern would be microbatch {}, but microbatches are 0 to {}", last, schedule.microbatches - 1),
+            return fail(ErrorCode::Usage,
+                        fmt::format("the next copy of the pattern would be microbatch {}, but microbatches are 0 to {}",
+                                    last, schedule.microbatches - 1),
                         "raise their number first");
         // Copies of a stage: the op goes where its microbatch is.
-        if (item.op.stage < schedule.placement.stages() && schedule.placement.copiesOf(item.op.stage).size() > 1) item.rank = schedule.placement.rankOf(item.op.stage, item.op.microbatch);
+        if (item.op.stage < schedule.placement.stages() && schedule.placement.copiesOf(item.op.stage).size() > 1)
+            item.rank = schedule.placement.rankOf(item.op.stage, item.op.microbatch);
     }
     std::stable_sort(fresh.begin(), fresh.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
     Stamped out{{schedule, {}}, 0};
@@ -91,7 +100,8 @@ Result<Stamped> stampPattern(const Schedule& schedule, const SimResult& times, c
         for (std::size_t i = 0; i < row.entries.size(); ++i) {
             const Op& op = row.entries[i].op;
             if (takesMicrobatch(op) && keys.contains({op.microbatch, op.stage}) &&
-                std::any_of(fresh.begin(), fresh.end(), [&](const auto& item) { return takesMicrobatch(item.op) && replaces(item.op, op); }))
+                std::any_of(fresh.begin(), fresh.end(),
+                            [&](const auto& item) { return takesMicrobatch(item.op) && replaces(item.op, op); }))
                 continue;
             const std::size_t id = times.indexOf(rank, i);
             while (next < mine.size() && id < times.start.size() && mine[next]->start <= times.start[id]) {
@@ -101,8 +111,7 @@ Result<Stamped> stampPattern(const Schedule& schedule, const SimResult& times, c
             if (fell) ++out.shoved;
             after.entries.push_back(row.entries[i]);
         }
-        while (next < mine.size())
-            put(*mine[next++]);
+        while (next < mine.size()) put(*mine[next++]);
         after.writeTo(out.edited.schedule, rank);
     }
     return out;
@@ -118,8 +127,12 @@ Result<Schedule> fewer(const Schedule& schedule, int count)
         EditRow row(schedule, r);
         std::vector<EditRow::Entry> kept;
         for (const EditRow::Entry& entry : row.entries) {
-            if (takesMicrobatch(entry.op) && entry.op.microbatch < count && entry.op.microbatch + entry.op.count > count)
-                return fail(ErrorCode::Usage, fmt::format("rank {}: {} covers microbatches on both sides of {}", r, toText(entry.op), count), "split it first");
+            if (takesMicrobatch(entry.op) && entry.op.microbatch < count &&
+                entry.op.microbatch + entry.op.count > count)
+                return fail(
+                    ErrorCode::Usage,
+                    fmt::format("rank {}: {} covers microbatches on both sides of {}", r, toText(entry.op), count),
+                    "split it first");
             if (!takesMicrobatch(entry.op) || entry.op.microbatch < count) kept.push_back(entry);
         }
         row.entries = std::move(kept);
@@ -128,7 +141,9 @@ Result<Schedule> fewer(const Schedule& schedule, int count)
     std::vector<std::vector<Placement::Copy>> table;
     for (int s = 0; s < schedule.placement.stages(); ++s) {
         auto& copies = table.emplace_back(schedule.placement.copiesOf(s));
-        copies.erase(std::remove_if(copies.begin() + 1, copies.end(), [&](const auto& copy) { return copy.firstMicrobatch >= count; }), copies.end());
+        copies.erase(std::remove_if(copies.begin() + 1, copies.end(),
+                                    [&](const auto& copy) { return copy.firstMicrobatch >= count; }),
+                     copies.end());
     }
     out.placement = Placement::of(std::move(table));
     return out;
@@ -148,8 +163,7 @@ Schedule stretched(const Schedule& schedule, const SimResult& times, Nanos perio
         const EditRow row(schedule, r);
         bool passed = false; // an op behind the middle came: what has no microbatch moves on too
         int mark = 0;
-        for (const EditRow::Entry& entry : row.entries)
-            mark = std::max(mark, entry.pairId + 1);
+        for (const EditRow::Entry& entry : row.entries) mark = std::max(mark, entry.pairId + 1);
         for (std::size_t i = 0; i < row.entries.size(); ++i) {
             EditRow::Entry entry = row.entries[i];
             const Nanos start = times.start[times.indexOf(r, i)];
@@ -169,8 +183,7 @@ Schedule stretched(const Schedule& schedule, const SimResult& times, Nanos perio
         std::stable_sort(list.begin(), list.end(), [](const Timed& a, const Timed& b) { return a.start < b.start; });
         EditRow after(schedule, r);
         after.entries.clear();
-        for (const Timed& timed : list)
-            after.entries.push_back(timed.entry);
+        for (const Timed& timed : list) after.entries.push_back(timed.entry);
         after.writeTo(out, r);
     }
     return out;
@@ -186,7 +199,9 @@ Result<Schedule> withMicrobatches(const Schedule& schedule, const CostModel& cos
     const std::string known = valid ? recognise(schedule) : std::string();
     if (!known.empty() && known.find(", ") == std::string::npos) { // a comma: a form that can't be made by name
         Shape shape(schedule.ranks, count, schedule.ranks > 0 ? schedule.stages / schedule.ranks : 0);
-        if (auto made = makeSchedule(known, shape); made && made->ranks == schedule.ranks && made->stages == schedule.stages) return std::move(*made);
+        if (auto made = makeSchedule(known, shape);
+            made && made->ranks == schedule.ranks && made->stages == schedule.stages)
+            return std::move(*made);
     }
     if (count < schedule.microbatches) return fewer(schedule, count);
     if (schedule.opCount() == 0 || !unplacedOps(schedule).empty()) { // the new ones are not placed yet
@@ -194,12 +209,19 @@ Result<Schedule> withMicrobatches(const Schedule& schedule, const CostModel& cos
         out.microbatches = count;
         return out;
     }
-    if (!valid) return fail(ErrorCode::Usage, "the order has a fault, so its pattern can't be repeated", "fix it first");
+    if (!valid)
+        return fail(ErrorCode::Usage, "the order has a fault, so its pattern can't be repeated", "fix it first");
     if (schedule.placement.hasCopies())
-        return fail(ErrorCode::Usage, fmt::format("{} microbatches: stages have copies, and it is unknown which copy takes the new ones", count), "create the schedule again from the library");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("{} microbatches: stages have copies, and it is unknown which copy takes the new ones", count),
+            "create the schedule again from the library");
     for (const auto& row : schedule.order)
         for (const Op& op : row)
-            if (op.count > 1) return fail(ErrorCode::Usage, fmt::format("{} covers several microbatches, so the pattern can't be repeated", toText(op)), "create the schedule again");
+            if (op.count > 1)
+                return fail(ErrorCode::Usage,
+                            fmt::format("{} covers several microbatches, so the pattern can't be repeated", toText(op)),
+                            "create the schedule again");
     Schedule out = schedule;
     const std::vector<Bytes> before = activationPeaks(schedule, costs);
     while (out.microbatches < count) {
@@ -213,12 +235,17 @@ Result<Schedule> withMicrobatches(const Schedule& schedule, const CostModel& cos
         if (!pattern) return tl::unexpected(pattern.error());
         out = stretched(out, *times, pattern->period, at);
         if (!validate(out).valid())
-            return fail(ErrorCode::Usage, fmt::format("microbatch {} can't be repeated: the order has no steady part", at), "place the new microbatches by hand: copy the ops of one and paste");
+            return fail(ErrorCode::Usage,
+                        fmt::format("microbatch {} can't be repeated: the order has no steady part", at),
+                        "place the new microbatches by hand: copy the ops of one and paste");
     }
     const std::vector<Bytes> after = activationPeaks(out, costs);
     for (std::size_t r = 0; r < after.size(); ++r)
         if (after[r] > before[r])
-            return fail(ErrorCode::Usage, fmt::format("{} microbatches: rank {} would hold more at its peak, so the pattern would change", count, r), "place the new microbatches by hand: copy the ops of one and paste");
+            return fail(ErrorCode::Usage,
+                        fmt::format("{} microbatches: rank {} would hold more at its peak, so the pattern would change",
+                                    count, r),
+                        "place the new microbatches by hand: copy the ops of one and paste");
     return out;
 }
 

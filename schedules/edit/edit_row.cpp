@@ -8,8 +8,7 @@ EditRow::EditRow(const Schedule& schedule, int rank)
 {
     const auto& ops = schedule.order[static_cast<std::size_t>(rank)];
     entries.reserve(ops.size());
-    for (const Op& op : ops)
-        entries.push_back({op, -1});
+    for (const Op& op : ops) entries.push_back({op, -1});
     if (static_cast<std::size_t>(rank) >= schedule.paired.size()) return;
     for (const std::uint32_t i : schedule.paired[static_cast<std::size_t>(rank)])
         if (i + std::size_t{1} < entries.size()) {
@@ -33,7 +32,8 @@ void EditRow::writeTo(Schedule& schedule, int rank) const
     std::vector<std::uint32_t> pairs;
     for (std::size_t i = 0; i < entries.size(); ++i) {
         ops.push_back(entries[i].op);
-        if (i > 0 && entries[i].pairId >= 0 && entries[i].pairId == entries[i - 1].pairId) pairs.push_back(static_cast<std::uint32_t>(i - 1));
+        if (i > 0 && entries[i].pairId >= 0 && entries[i].pairId == entries[i - 1].pairId)
+            pairs.push_back(static_cast<std::uint32_t>(i - 1));
     }
     auto& paired = schedule.paired;
     if (!pairs.empty() && paired.size() < schedule.order.size()) paired.resize(schedule.order.size());

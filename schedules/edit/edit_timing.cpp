@@ -17,10 +17,7 @@ namespace stagewright {
 
 namespace {
 
-bool canCarry(const Schedule& schedule)
-{
-    return schedule.order.size() == static_cast<std::size_t>(schedule.ranks);
-}
+bool canCarry(const Schedule& schedule) { return schedule.order.size() == static_cast<std::size_t>(schedule.ranks); }
 
 } // namespace
 
@@ -31,7 +28,9 @@ std::vector<Nanos> arrivalsOf(const Schedule& schedule, const CostModel& costs, 
     if (!cells || times.end.size() != out.size()) return out;
     const OpIndex index(schedule, *cells);
     const std::vector<Bytes> boundary = boundaryOf(schedule, costs);
-    const auto flights = sharesBandwidth(costs.links, boundary, {}) ? flightsOf(schedule, index, times.end, costs.links, boundary, {}) : std::vector<MessageFlight>();
+    const auto flights = sharesBandwidth(costs.links, boundary, {})
+                             ? flightsOf(schedule, index, times.end, costs.links, boundary, {})
+                             : std::vector<MessageFlight>();
     std::size_t id = 0;
     for (int r = 0; r < schedule.ranks; ++r)
         for (const Op& op : schedule.order[static_cast<std::size_t>(r)]) {
@@ -39,7 +38,10 @@ std::vector<Nanos> arrivalsOf(const Schedule& schedule, const CostModel& costs, 
             Nanos& arrival = out[id++];
             index.eachInput(op, [&](std::uint32_t from, const Need& need, std::size_t) {
                 if (from == noOp) return;
-                const Nanos delay = need.stageOffset == 0 ? 0 : messageDelay(schedule, costs.links, boundary, op, op.stage + need.stageOffset, need.stageOffset, r, cells->slices);
+                const Nanos delay = need.stageOffset == 0
+                                        ? 0
+                                        : messageDelay(schedule, costs.links, boundary, op, op.stage + need.stageOffset,
+                                                       need.stageOffset, r, cells->slices);
                 const auto flight = flightBetween(flights, from, self);
                 arrival = std::max(arrival, flight ? flight->arrival : times.end[from] + delay);
             });
@@ -61,14 +63,16 @@ RowGap gapAt(const SimResult& times, int rank, Nanos time)
 {
     if (rank < 0 || static_cast<std::size_t>(rank) + 1 >= times.offsets.size()) return {};
     const auto begin = times.start.begin() + static_cast<std::ptrdiff_t>(times.offsets[static_cast<std::size_t>(rank)]);
-    const auto end = times.start.begin() + static_cast<std::ptrdiff_t>(times.offsets[static_cast<std::size_t>(rank) + 1]);
+    const auto end =
+        times.start.begin() + static_cast<std::ptrdiff_t>(times.offsets[static_cast<std::size_t>(rank) + 1]);
     const RowGap gap = gapBefore(times, rank, static_cast<int>(std::upper_bound(begin, end, time) - begin));
     return gap.valid() && gap.begin <= time ? gap : RowGap{};
 }
 
 Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const SimResult& times, const RowGap& gap)
 {
-    if (!gap.valid() || static_cast<std::size_t>(gap.rank) >= schedule.order.size()) return fail(ErrorCode::Usage, "no gap is chosen", "click an idle part of a row, or an op after one");
+    if (!gap.valid() || static_cast<std::size_t>(gap.rank) >= schedule.order.size())
+        return fail(ErrorCode::Usage, "no gap is chosen", "click an idle part of a row, or an op after one");
     const auto& row = schedule.order[static_cast<std::size_t>(gap.rank)];
     const std::vector<Nanos> arrivals = arrivalsOf(schedule, costs, times);
     const std::vector<Nanos> durations = durationsOf(schedule, costs);
@@ -84,7 +88,8 @@ Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const S
         for (std::size_t i = static_cast<std::size_t>(gap.before); i < row.size(); ++i) {
             if (!isWeightGrad(row[i].kind) || taken[i] != 0) continue;
             if (arrivals[first + i] <= at && durations[first + i] <= gap.end - at) {
-                if (best < 0 || durations[first + i] > durations[first + static_cast<std::size_t>(best)]) best = static_cast<int>(i);
+                if (best < 0 || durations[first + i] > durations[first + static_cast<std::size_t>(best)])
+                    best = static_cast<int>(i);
             } else if (missed < 0) {
                 missed = static_cast<int>(i);
             }
@@ -92,8 +97,12 @@ Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const S
         if (best < 0) {
             if (missed >= 0) {
                 const std::size_t id = first + static_cast<std::size_t>(missed);
-                nearest = arrivals[id] > at ? fmt::format("the next, {}, is ready at {:.6g}", toText(row[static_cast<std::size_t>(missed)]), static_cast<double>(arrivals[id]) / unit)
-                                            : fmt::format("{} takes {:.6g}", toText(row[static_cast<std::size_t>(missed)]), static_cast<double>(durations[id]) / unit);
+                nearest =
+                    arrivals[id] > at
+                        ? fmt::format("the next, {}, is ready at {:.6g}", toText(row[static_cast<std::size_t>(missed)]),
+                                      static_cast<double>(arrivals[id]) / unit)
+                        : fmt::format("{} takes {:.6g}", toText(row[static_cast<std::size_t>(missed)]),
+                                      static_cast<double>(durations[id]) / unit);
             }
             break;
         }
@@ -104,7 +113,8 @@ Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const S
     }
     if (chosen.empty())
         return fail(ErrorCode::Usage,
-                    fmt::format("no weight gradient of rank {} fits the gap of {:.6g} at {:.6g}; {}", gap.rank, static_cast<double>(gap.end - gap.begin) / unit, static_cast<double>(gap.begin) / unit,
+                    fmt::format("no weight gradient of rank {} fits the gap of {:.6g} at {:.6g}; {}", gap.rank,
+                                static_cast<double>(gap.end - gap.begin) / unit, static_cast<double>(gap.begin) / unit,
                                 nearest.empty() ? std::string("there is none after it") : nearest),
                     nearest.empty() ? "split a backward first" : "");
     EditRow list(schedule, gap.rank);
@@ -123,7 +133,8 @@ Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const S
     return out;
 }
 
-Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, const SimResult& times, const std::vector<OpPosition>& positions)
+Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, const SimResult& times,
+                              const std::vector<OpPosition>& positions)
 {
     if (positions.empty()) return fail(ErrorCode::Usage, "no op is selected", "select one first");
     const std::vector<Nanos> arrivals = arrivalsOf(schedule, costs, times);
@@ -133,7 +144,8 @@ Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, 
     Edited out{schedule, {}};
     for (std::size_t a = 0; a < sorted.size();) {
         const int rank = sorted[a].rank;
-        if (opAt(schedule, sorted[a]) == nullptr) return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", rank, sorted[a].position));
+        if (opAt(schedule, sorted[a]) == nullptr)
+            return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", rank, sorted[a].position));
         EditRow row(schedule, rank);
         struct Place {
             std::size_t before; // the entry is in front of this place in the row
@@ -141,21 +153,23 @@ Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, 
             std::size_t from;
         };
         std::vector<Place> places;
-        for (std::size_t i = 0; i < row.entries.size(); ++i)
-            places.push_back({i, 0, i});
+        for (std::size_t i = 0; i < row.entries.size(); ++i) places.push_back({i, 0, i});
         const std::size_t first = times.indexOf(rank, 0);
         for (; a < sorted.size() && sorted[a].rank == rank; ++a) {
-            if (opAt(schedule, sorted[a]) == nullptr) return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", rank, sorted[a].position));
+            if (opAt(schedule, sorted[a]) == nullptr)
+                return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", rank, sorted[a].position));
             const auto from = static_cast<std::size_t>(sorted[a].position);
             std::size_t to = 0;
-            while (to < from && times.start[first + to] < arrivals[first + from])
-                ++to;
+            while (to < from && times.start[first + to] < arrivals[first + from]) ++to;
             if (to < from) places[from] = {to, -1, from};
         }
-        std::stable_sort(places.begin(), places.end(), [](const Place& x, const Place& y) { return std::pair(x.before, x.order) < std::pair(y.before, y.order); });
+        std::stable_sort(places.begin(), places.end(), [](const Place& x, const Place& y) {
+            return std::pair(x.before, x.order) < std::pair(y.before, y.order);
+        });
         std::vector<EditRow::Entry> after;
         for (const Place& place : places) {
-            if (std::binary_search(sorted.begin(), sorted.end(), OpPosition{rank, static_cast<int>(place.from)})) out.positions.push_back({rank, static_cast<int>(after.size())});
+            if (std::binary_search(sorted.begin(), sorted.end(), OpPosition{rank, static_cast<int>(place.from)}))
+                out.positions.push_back({rank, static_cast<int>(after.size())});
             after.push_back(row.entries[place.from]);
         }
         row.entries = std::move(after);
@@ -172,8 +186,8 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
     const std::vector<Nanos> durations = durationsOf(schedule, costs);
     const std::vector<Bytes> boundary = boundaryOf(schedule, costs);
     const std::size_t count = schedule.opCount();
-    // How many inputs each op still waits for, and who waits for it. Stage ops and delays keep their place behind what stood
-    // before them: each waits for its predecessor in the list, and its successor for it.
+    // How many inputs each op still waits for, and who waits for it. Stage ops and delays keep their place behind what
+    // stood before them: each waits for its predecessor in the list, and its successor for it.
     std::vector<std::uint32_t> waits(count, 0), heads(count + 1, 0);
     struct Edge {
         std::uint32_t from, to;
@@ -189,16 +203,21 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
         for (std::size_t i = 0; i < row.size(); ++i, ++id) {
             const bool pairSecond = i > 0 && schedule.isPaired(r, i - 1);
             if (!isCompute(row[i].kind)) {
-                for (std::size_t k = fence; k < i; ++k)
-                    edges.push_back({base + static_cast<std::uint32_t>(k), id, 0});
+                for (std::size_t k = fence; k < i; ++k) edges.push_back({base + static_cast<std::uint32_t>(k), id, 0});
                 fence = i;
             } else if (fence > 0 || (!row.empty() && !isCompute(row[0].kind) && i > 0)) {
                 edges.push_back({base + static_cast<std::uint32_t>(fence), id, 0});
             }
-            if (pairSecond || (i > 0 && static_cast<std::size_t>(r) < kept.size() && i < kept[static_cast<std::size_t>(r)])) edges.push_back({id - 1, id, 0});
+            if (pairSecond ||
+                (i > 0 && static_cast<std::size_t>(r) < kept.size() && i < kept[static_cast<std::size_t>(r)]))
+                edges.push_back({id - 1, id, 0});
             index.eachInput(row[i], [&](std::uint32_t from, const Need& need, std::size_t) {
                 if (from == noOp || from == id) return;
-                edges.push_back({from, id, need.stageOffset == 0 ? 0 : messageDelay(schedule, costs.links, boundary, row[i], row[i].stage + need.stageOffset, need.stageOffset, r, cells->slices)});
+                edges.push_back({from, id,
+                                 need.stageOffset == 0 ? 0
+                                                       : messageDelay(schedule, costs.links, boundary, row[i],
+                                                                      row[i].stage + need.stageOffset, need.stageOffset,
+                                                                      r, cells->slices)});
             });
         }
     }
@@ -206,11 +225,9 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
         ++waits[edge.to];
         ++heads[edge.from + 1];
     }
-    for (std::size_t i = 1; i < heads.size(); ++i)
-        heads[i] += heads[i - 1];
+    for (std::size_t i = 1; i < heads.size(); ++i) heads[i] += heads[i - 1];
     std::vector<std::uint32_t> byFrom(edges.size()), next(heads.begin(), heads.end() - 1);
-    for (std::uint32_t e = 0; e < edges.size(); ++e)
-        byFrom[next[edges[e].from]++] = e;
+    for (std::uint32_t e = 0; e < edges.size(); ++e) byFrom[next[edges[e].from]++] = e;
 
     using Ready = std::pair<Nanos, std::uint32_t>; // when its inputs are there, op
     using Queue = std::priority_queue<Ready, std::vector<Ready>, std::greater<>>;
@@ -220,7 +237,8 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
     for (int r = 0; r < schedule.ranks; ++r)
         for (std::size_t i = 0; i < schedule.order[static_cast<std::size_t>(r)].size(); ++i)
             rankOf[index.idOf(r, i)] = r;
-    Queue events; // when a rank can start its next op; the rank. One counts for each rank, the earliest: what waits may be many
+    // when a rank can start its next op; the rank. One counts for each rank, the earliest: what waits may be many
+    Queue events;
     constexpr Nanos none = -1;
     std::vector<Nanos> pending(static_cast<std::size_t>(schedule.ranks), none);
     auto wake = [&](std::uint32_t rank, Nanos time) {
@@ -266,8 +284,7 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
         auto& list = taken[static_cast<std::size_t>(r)];
         if (list.size() != before.entries.size()) return schedule; // its needs form a cycle: stays as it is
         EditRow after(schedule, r);
-        for (std::size_t i = 0; i < list.size(); ++i)
-            after.entries[i] = before.entries[list[i] - index.idOf(r, 0)];
+        for (std::size_t i = 0; i < list.size(); ++i) after.entries[i] = before.entries[list[i] - index.idOf(r, 0)];
         after.writeTo(out, r);
     }
     return out;
@@ -278,13 +295,13 @@ namespace {
 // Runs the lists without times. If they deadlock, something is carried.
 class Carrier {
 public:
-    Carrier(Schedule& schedule, const OpIndex& index, const Op& moved, bool later) : m_schedule(schedule), m_index(index), m_later(later)
+    Carrier(Schedule& schedule, const OpIndex& index, const Op& moved, bool later)
+        : m_schedule(schedule), m_index(index), m_later(later)
     {
         m_done.assign(index.opCount(), 0);
         for (int r = 0; r < schedule.ranks; ++r) {
             auto& row = m_rows.emplace_back(schedule, r);
-            for (std::size_t i = 0; i < row.entries.size(); ++i)
-                m_originals.push_back(row.entries[i].op);
+            for (std::size_t i = 0; i < row.entries.size(); ++i) m_originals.push_back(row.entries[i].op);
         }
         mark(moved);
         if (later) follow(moved);
@@ -307,8 +324,7 @@ public:
             if (!left) break;
             if (!moved && !(m_later ? putOff() : bringForward())) return false;
         }
-        for (std::size_t r = 0; r < m_rows.size(); ++r)
-            m_rows[r].writeTo(m_schedule, static_cast<int>(r));
+        for (std::size_t r = 0; r < m_rows.size(); ++r) m_rows[r].writeTo(m_schedule, static_cast<int>(r));
         return true;
     }
 
@@ -348,10 +364,13 @@ private:
     {
         for (std::size_t r = 0; r < m_rows.size(); ++r) {
             auto& entries = m_rows[r].entries;
-            const auto at = std::find_if(entries.begin(), entries.end(), [&](const EditRow::Entry& entry) { return entry.op == moved; });
+            const auto at = std::find_if(entries.begin(), entries.end(),
+                                         [&](const EditRow::Entry& entry) { return entry.op == moved; });
             if (at == entries.end()) continue;
             const int rank = static_cast<int>(r);
-            std::stable_partition(entries.begin(), at + 1, [&](const EditRow::Entry& entry) { return entry.op == moved || m_marked[idOf(entry.op, rank)] == 0; });
+            std::stable_partition(entries.begin(), at + 1, [&](const EditRow::Entry& entry) {
+                return entry.op == moved || m_marked[idOf(entry.op, rank)] == 0;
+            });
             return;
         }
     }
@@ -399,7 +418,9 @@ private:
             if (head >= entries.size() || m_marked[idOf(entries[head].op, static_cast<int>(r))] == 0) continue;
             for (std::size_t i = head + 1; i < entries.size(); ++i)
                 if (m_marked[idOf(entries[i].op, static_cast<int>(r))] == 0) {
-                    std::rotate(entries.begin() + static_cast<std::ptrdiff_t>(head), entries.begin() + static_cast<std::ptrdiff_t>(i), entries.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+                    std::rotate(entries.begin() + static_cast<std::ptrdiff_t>(head),
+                                entries.begin() + static_cast<std::ptrdiff_t>(i),
+                                entries.begin() + static_cast<std::ptrdiff_t>(i) + 1);
                     return true;
                 }
         }
@@ -427,7 +448,8 @@ private:
             const auto rank = static_cast<std::size_t>(m_index.placeOf(wanted).rank);
             auto& entries = m_rows[rank].entries;
             const auto first = entries.begin() + static_cast<std::ptrdiff_t>(m_head[rank]);
-            const auto at = std::find_if(first, entries.end(), [&](const EditRow::Entry& entry) { return entry.op == m_originals[wanted]; });
+            const auto at = std::find_if(first, entries.end(),
+                                         [&](const EditRow::Entry& entry) { return entry.op == m_originals[wanted]; });
             if (at == entries.end() || at == first) continue;
             std::rotate(first, at, at + 1);
             return true;
@@ -449,7 +471,8 @@ private:
 Result<Edited> moveCarrying(const Schedule& schedule, OpPosition from, int to)
 {
     const Op* op = opAt(schedule, from);
-    if (op == nullptr) return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", from.rank, from.position));
+    if (op == nullptr)
+        return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", from.rank, from.position));
     const Op moved = *op;
     auto out = moveOps(schedule, {from}, to - from.position);
     if (!out) return out;
@@ -467,7 +490,9 @@ Result<Edited> moveCarrying(const Schedule& schedule, OpPosition from, int to)
 std::string MoveRefusal::sentence(const Op& op) const
 {
     std::string out = fmt::format("{} can't go there: {}.", toText(op), reason);
-    if (!where.empty()) out += fmt::format(" {}{}.", static_cast<char>(std::toupper(static_cast<unsigned char>(where[0]))), where.substr(1));
+    if (!where.empty())
+        out += fmt::format(" {}{}.", static_cast<char>(std::toupper(static_cast<unsigned char>(where[0]))),
+                           where.substr(1));
     return out;
 }
 
@@ -496,7 +521,8 @@ MoveRefusal explainMove(const Schedule& schedule, OpPosition from, int to)
     const OpIndex index(schedule, *cells);
     if (early) {
         const Op& blocker = row[range.first == 0 ? 0 : range.first - 1];
-        out.where = range.first == 0 ? std::string("earliest place: first on its rank") : fmt::format("earliest place: after {}", toText(blocker));
+        out.where = range.first == 0 ? std::string("earliest place: first on its rank")
+                                     : fmt::format("earliest place: after {}", toText(blocker));
         if (range.first > 0) {
             const std::uint32_t blockerId = index.idOf(from.rank, range.first - 1);
             OpPlace via;
@@ -510,8 +536,9 @@ MoveRefusal explainMove(const Schedule& schedule, OpPosition from, int to)
             if (direct || !distant)
                 out.reason = fmt::format("it needs {} of its own rank, at place {}", toText(blocker), range.first - 1);
             else
-                out.reason = fmt::format("it needs {} of rank {}, which waits for {}, at place {} here", toText(schedule.order[static_cast<std::size_t>(via.rank)][via.position]), via.rank,
-                                         toText(blocker), range.first - 1);
+                out.reason = fmt::format("it needs {} of rank {}, which waits for {}, at place {} here",
+                                         toText(schedule.order[static_cast<std::size_t>(via.rank)][via.position]),
+                                         via.rank, toText(blocker), range.first - 1);
             return out;
         }
     } else if (range.last + 1 < row.size()) {
@@ -531,9 +558,11 @@ MoveRefusal explainMove(const Schedule& schedule, OpPosition from, int to)
                     distant = true;
                 });
         }
-        out.reason = direct || !distant ? fmt::format("{}, at place {} here, needs it", toText(waiting), range.last + 1)
-                                        : fmt::format("{} of rank {} needs it, and {}, at place {} here, waits for that", toText(schedule.order[static_cast<std::size_t>(via.rank)][via.position]), via.rank,
-                                                      toText(waiting), range.last + 1);
+        out.reason = direct || !distant
+                         ? fmt::format("{}, at place {} here, needs it", toText(waiting), range.last + 1)
+                         : fmt::format("{} of rank {} needs it, and {}, at place {} here, waits for that",
+                                       toText(schedule.order[static_cast<std::size_t>(via.rank)][via.position]),
+                                       via.rank, toText(waiting), range.last + 1);
         return out;
     }
     out.reason = after.faults.front().message;

@@ -23,7 +23,8 @@ struct StageSeen {
 std::vector<MissingCollective> missingCollectives(const Schedule& schedule)
 {
     const auto any = [&schedule](auto&& holds) {
-        return std::any_of(schedule.order.begin(), schedule.order.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), holds); });
+        return std::any_of(schedule.order.begin(), schedule.order.end(),
+                           [&](const auto& row) { return std::any_of(row.begin(), row.end(), holds); });
     };
     const bool reductions = any([](const Op& op) { return isReduction(op.kind) && !hasMicrobatch(op); });
     const bool gathers = any([](const Op& op) { return isGather(op.kind); });
@@ -61,7 +62,8 @@ std::vector<MissingCollective> missingCollectives(const Schedule& schedule)
                 if (reductions && !stage.reduces) out.push_back({makeReduction(op.stage), here});
                 if (left && !stage.gathered) out.push_back({makeGather(op.stage), behind}); // the stepped weights
             }
-            if (static_cast<int>(i) == stage.gradient && stage.optimizer < 0 && reductions && !stage.reduces) out.push_back({makeReduction(op.stage), behind});
+            if (static_cast<int>(i) == stage.gradient && stage.optimizer < 0 && reductions && !stage.reduces)
+                out.push_back({makeReduction(op.stage), behind});
         }
     }
     return out;

@@ -10,8 +10,8 @@ namespace stagewright {
 Result<std::vector<RuleOutcome>> outcomesWithoutBuffers(const Schedule& schedule, int perDirection)
 {
     std::vector<RuleOutcome> out;
-    for (const LoweringRule rule : {LoweringRule::JustInTime, LoweringRule::PyTorch, LoweringRule::EagerPost, LoweringRule::RankParity,
-                                    LoweringRule::Grouped, LoweringRule::Batched}) {
+    for (const LoweringRule rule : {LoweringRule::JustInTime, LoweringRule::PyTorch, LoweringRule::EagerPost,
+                                    LoweringRule::RankParity, LoweringRule::Grouped, LoweringRule::Batched}) {
         RuleOutcome outcome;
         outcome.lowering.rule = rule;
         outcome.channels.sends = SendMode::Rendezvous;

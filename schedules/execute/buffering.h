@@ -19,11 +19,12 @@ struct RuleOutcome {
     bool ends() const { return cycle.empty(); }
 };
 
-// Every rule, in the order of LoweringRule. perDirection as in Channels. Fails (Invalid) where the schedule can't be lowered: one
-// that is not valid. O(ops).
+// Every rule, in the order of LoweringRule. perDirection as in Channels. Fails (Invalid) where the schedule can't be
+// lowered: one that is not valid. O(ops).
 Result<std::vector<RuleOutcome>> outcomesWithoutBuffers(const Schedule& schedule, int perDirection = 0);
 
-// "needs buffers under just-in-time, rank-parity; completes without under pytorch, eager-post, grouped, batched"; "" for no outcomes.
+// "needs buffers under just-in-time, rank-parity; completes without under pytorch, eager-post, grouped, batched"; ""
+// for no outcomes.
 std::string describeOutcomes(const std::vector<RuleOutcome>& outcomes);
 
 } // namespace stagewright

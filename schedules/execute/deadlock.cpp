@@ -39,9 +39,11 @@ std::string cargoOf(const Op& message)
 std::string sentenceOf(const BlockedRank& blocked)
 {
     if (isMessage(blocked.op.kind))
-        return fmt::format("rank {} waits to {} {} {} rank {}", blocked.rank, isSend(blocked.op.kind) ? "send" : "receive",
-                           cargoOf(blocked.op), isSend(blocked.op.kind) ? "to" : "from", blocked.onRank);
-    return fmt::format("rank {} waits before {} for {} of rank {}", blocked.rank, toText(blocked.op), toText(blocked.waitsFor), blocked.onRank);
+        return fmt::format("rank {} waits to {} {} {} rank {}", blocked.rank,
+                           isSend(blocked.op.kind) ? "send" : "receive", cargoOf(blocked.op),
+                           isSend(blocked.op.kind) ? "to" : "from", blocked.onRank);
+    return fmt::format("rank {} waits before {} for {} of rank {}", blocked.rank, toText(blocked.op),
+                       toText(blocked.waitsFor), blocked.onRank);
 }
 
 // One run of the lists.
@@ -58,7 +60,8 @@ struct Attempt {
                 if (obstacle.awaited == noOp) continue;
                 const OpPlace at = index.placeOf(obstacle.op);
                 const OpPlace on = index.placeOf(obstacle.awaited);
-                out.push_back({r, static_cast<int>(at.position), opAt(schedule, at), on.rank, static_cast<int>(on.position), opAt(schedule, on)});
+                out.push_back({r, static_cast<int>(at.position), opAt(schedule, at), on.rank,
+                               static_cast<int>(on.position), opAt(schedule, on)});
             }
         return out;
     }
@@ -109,15 +112,19 @@ void findMoves(const Schedule& schedule, const CellSpace& cells, const Channels&
             if (looked > movesBudget) return;
             Schedule moved = now;
             auto& row = moved.order[static_cast<std::size_t>(change.rank)];
-            if (moved.isPaired(change.rank, change.from) || (change.from > 0 && moved.isPaired(change.rank, change.from - 1))) continue;
-            std::rotate(row.begin() + static_cast<std::ptrdiff_t>(change.to), row.begin() + static_cast<std::ptrdiff_t>(change.from),
+            if (moved.isPaired(change.rank, change.from) ||
+                (change.from > 0 && moved.isPaired(change.rank, change.from - 1)))
+                continue;
+            std::rotate(row.begin() + static_cast<std::ptrdiff_t>(change.to),
+                        row.begin() + static_cast<std::ptrdiff_t>(change.from),
                         row.begin() + static_cast<std::ptrdiff_t>(change.from) + 1);
             if (static_cast<std::size_t>(change.rank) < moved.paired.size())
                 for (std::uint32_t& pair : moved.paired[static_cast<std::size_t>(change.rank)])
                     if (pair >= change.to && pair < change.from) ++pair;
             const Attempt attempt(moved, cells, channels);
             if (!attempt.ended && attempt.execution.done() <= bestDone) continue;
-            std::vector<Wait> left = attempt.ended ? std::vector<Wait>() : shortestCycle(moved.ranks, attempt.waits(moved));
+            std::vector<Wait> left =
+                attempt.ended ? std::vector<Wait>() : shortestCycle(moved.ranks, attempt.waits(moved));
             if (!attempt.ended && left.empty()) continue; // now it waits for what never comes
             bestDone = attempt.execution.done();
             best = std::move(moved);
@@ -177,28 +184,35 @@ Schedule receivingFirst(Schedule schedule, std::size_t parity)
     return schedule;
 }
 
-// Many moves that follow one rule: ranks of one parity receive first; or both sides of each message move to their place in one common
-// order of all ops and messages, as under the PyTorch rule.
+// Many moves that follow one rule: ranks of one parity receive first; or both sides of each message move to their place
+// in one common order of all ops and messages, as under the PyTorch rule.
 void findRule(const Schedule& schedule, const Channels& channels, Deadlock& out)
 {
     if (!isLowered(schedule) || schedule.opCount() > longest) return;
     auto take = [&](Schedule target, std::string rule) {
         std::vector<OrderChange> changes;
-        if (target == schedule || !validate(target, channels).valid() || !movesTo(schedule, target, changes)) return false;
+        if (target == schedule || !validate(target, channels).valid() || !movesTo(schedule, target, changes))
+            return false;
         out.fix = std::move(changes);
         out.fixRule = std::move(rule);
         out.fixed = std::move(target);
         return true;
     };
-    if (take(receivingFirst(schedule, 1), "on odd ranks, each receive directly after a send to the same rank moves before it")) return;
-    if (take(receivingFirst(schedule, 0), "on even ranks, each receive directly after a send to the same rank moves before it")) return;
+    if (take(receivingFirst(schedule, 1),
+             "on odd ranks, each receive directly after a send to the same rank moves before it"))
+        return;
+    if (take(receivingFirst(schedule, 0),
+             "on even ranks, each receive directly after a send to the same rank moves before it"))
+        return;
     Lowering rule;
     rule.rule = LoweringRule::PyTorch;
     if (auto target = lower(schedule, rule))
-        take(std::move(*target), "each message moves to its place in one common order of all ops, as --lower pytorch does");
+        take(std::move(*target),
+             "each message moves to its place in one common order of all ops, as --lower pytorch does");
 }
 
-void findFix(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle, Deadlock& out)
+void findFix(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle,
+             Deadlock& out)
 {
     findMoves(schedule, cells, channels, cycle, fewMoves, out);
     if (!out.fixed) findRule(schedule, channels, out);
@@ -215,7 +229,9 @@ void tryGrouping(const Schedule& schedule, const CellSpace& cells, const Channel
         const auto& ops = grouped.order[r];
         auto& pairs = grouped.paired[r];
         const std::vector<std::uint32_t> before = pairs;
-        auto taken = [&](std::size_t i) { return std::binary_search(before.begin(), before.end(), static_cast<std::uint32_t>(i)); };
+        auto taken = [&](std::size_t i) {
+            return std::binary_search(before.begin(), before.end(), static_cast<std::uint32_t>(i));
+        };
         for (std::size_t i = 0; i + 1 < ops.size(); ++i) {
             if (!isSend(ops[i].kind) || !isReceive(ops[i + 1].kind)) continue;
             if (taken(i) || taken(i + 1) || (i > 0 && taken(i - 1))) continue;
@@ -233,7 +249,8 @@ void tryGrouping(const Schedule& schedule, const CellSpace& cells, const Channel
 }
 
 // Beside the fix: fewer moves, other channels, the places that other rules give to the messages.
-void findOtherWays(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle, Deadlock& out)
+void findOtherWays(const Schedule& schedule, const CellSpace& cells, const Channels& channels,
+                   const std::vector<Wait>& cycle, Deadlock& out)
 {
     if (!isLowered(schedule) || schedule.opCount() > movesBudget / fewMoves) return;
     if (!out.fixRule.empty()) {
@@ -241,22 +258,30 @@ void findOtherWays(const Schedule& schedule, const CellSpace& cells, const Chann
         findMoves(schedule, cells, channels, cycle, mostMoves, moved);
         if (moved.fixed) {
             const OrderChange& first = moved.fix.front();
-            std::string way = fmt::format("on rank {} move {} from op {} to op {}", first.rank, toText(first.op), first.from, first.to);
-            if (moved.fix.size() > 1) way += fmt::format(", and {}", counted(static_cast<long long>(moved.fix.size()) - 1, "more move"));
+            std::string way = fmt::format("on rank {} move {} from op {} to op {}", first.rank, toText(first.op),
+                                          first.from, first.to);
+            if (moved.fix.size() > 1)
+                way += fmt::format(", and {}", counted(static_cast<long long>(moved.fix.size()) - 1, "more move"));
             out.otherWays.push_back(std::move(way));
         }
     }
     const auto ends = [&](Channels other) { return Attempt(schedule, cells, other).ended; };
     Channels unlimited = channels;
     unlimited.perDirection = 0;
-    if (channels.perDirection > 0 && ends(unlimited)) out.otherWays.emplace_back("any number of messages at once from one rank to another: --channels 0");
+    if (channels.perDirection > 0 && ends(unlimited))
+        out.otherWays.emplace_back("any number of messages at once from one rank to another: --channels 0");
     const Schedule plain = withoutMessages(schedule);
-    for (const LoweringRule kind : {LoweringRule::JustInTime, LoweringRule::PyTorch, LoweringRule::RankParity, LoweringRule::Grouped, LoweringRule::Batched}) {
+    for (const LoweringRule kind : {LoweringRule::JustInTime, LoweringRule::PyTorch, LoweringRule::RankParity,
+                                    LoweringRule::Grouped, LoweringRule::Batched}) {
         Lowering rule;
         rule.rule = kind;
-        if (kind == LoweringRule::PyTorch && !out.fixRule.empty() && out.fixRule.ends_with("--lower pytorch does")) continue; // it is the fix
+        // it is the fix
+        if (kind == LoweringRule::PyTorch && !out.fixRule.empty() && out.fixRule.ends_with("--lower pytorch does"))
+            continue;
         const auto target = lower(plain, rule);
-        if (!target || *target == schedule || (out.fixed && *target == *out.fixed) || !validate(*target, channels).valid()) continue;
+        if (!target || *target == schedule || (out.fixed && *target == *out.fixed) ||
+            !validate(*target, channels).valid())
+            continue;
         std::size_t groups = 0, largest = 1;
         for (std::size_t r = 0; r < target->order.size(); ++r)
             for (std::size_t i = 0; i < target->order[r].size(); ++i) {
@@ -265,7 +290,9 @@ void findOtherWays(const Schedule& schedule, const CellSpace& cells, const Chann
                 i += size - 1;
             }
         std::string way = fmt::format("its messages where --lower {} puts them", toText(rule));
-        if (groups > 0) way += fmt::format(", in {} of up to {} messages", counted(static_cast<long long>(groups), "group"), largest);
+        if (groups > 0)
+            way +=
+                fmt::format(", in {} of up to {} messages", counted(static_cast<long long>(groups), "group"), largest);
         out.otherWays.push_back(std::move(way));
     }
 }
@@ -277,7 +304,8 @@ void findCycle(Deadlock& deadlock, int ranks)
     std::vector<Wait> waits;
     for (const BlockedRank& blocked : deadlock.blocked)
         if (blocked.onRank >= 0)
-            waits.push_back({blocked.rank, blocked.position, blocked.op, blocked.onRank, blocked.onPosition, blocked.waitsFor});
+            waits.push_back(
+                {blocked.rank, blocked.position, blocked.op, blocked.onRank, blocked.onPosition, blocked.waitsFor});
     const std::vector<Wait> cycle = shortestCycle(ranks, waits);
     deadlock.cycle.clear();
     deadlock.cycleOps.clear();
@@ -290,7 +318,8 @@ void findCycle(Deadlock& deadlock, int ranks)
             deadlock.cycleOps.push_back({wait.onRank, wait.onPosition, wait.waitsFor});
     }
     for (const BlockedRank& blocked : deadlock.blocked)
-        if (blocked.onRank >= 0 && std::find(deadlock.cycle.begin(), deadlock.cycle.end(), blocked.rank) == deadlock.cycle.end())
+        if (blocked.onRank >= 0 &&
+            std::find(deadlock.cycle.begin(), deadlock.cycle.end(), blocked.rank) == deadlock.cycle.end())
             deadlock.victims.push_back(blocked.rank);
 }
 
@@ -325,7 +354,8 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
             const OpPlace at = attempt.index.placeOf(obstacles.front().op);
             blocked.position = static_cast<int>(at.position);
             blocked.op = opAt(schedule, at);
-            blocked.sentence = fmt::format("rank {} is stuck at op {} ({}), whose input never comes", r, at.position, toText(blocked.op));
+            blocked.sentence = fmt::format("rank {} is stuck at op {} ({}), whose input never comes", r, at.position,
+                                           toText(blocked.op));
         }
         out.blocked.push_back(std::move(blocked));
     }

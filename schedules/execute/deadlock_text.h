@@ -7,8 +7,8 @@ namespace stagewright {
 
 // What is wrong, in sentences: the cycle, the victims, buffering and grouping, the fix.
 std::string describeDeadlock(const Deadlock& deadlock);
-// The cycle drawn on the lists: each blocked rank's ops around its position, [op] where it is blocked, <op> what another waits
-// for, and below it the arrows. Lines are at most `columns` (80 at least) wide.
+// The cycle drawn on the lists: each blocked rank's ops around its position, [op] where it is blocked, <op> what
+// another waits for, and below it the arrows. Lines are at most `columns` (80 at least) wide.
 std::string drawDeadlock(const Schedule& schedule, const Deadlock& deadlock, int columns);
 
 } // namespace stagewright

@@ -29,8 +29,7 @@ RankRecord FlightRing::record(int rank) const
     out.rank = rank;
     const std::uint64_t kept = std::min<std::uint64_t>(m_count, m_entries.size());
     out.forgotten = m_count - kept;
-    for (std::uint64_t i = m_count - kept; i < m_count; ++i)
-        out.entries.push_back(m_entries[i % m_entries.size()]);
+    for (std::uint64_t i = m_count - kept; i < m_count; ++i) out.entries.push_back(m_entries[i % m_entries.size()]);
     return out;
 }
 
@@ -48,8 +47,11 @@ const FlightEntry* otherSide(const RankRecord& peer, int rank, const FlightEntry
 {
     const Op counterpart = isSend(entry.op.kind) ? receiveOf(entry.op) : sendOf(entry.op);
     for (auto other = peer.entries.rbegin(); other != peer.entries.rend(); ++other) { // of an earlier step: older
-        if (other->peer != rank || !isMessage(other->op.kind) || isSend(other->op.kind) == isSend(entry.op.kind)) continue;
-        if (matching == MessageMatching::ByOp ? other->op == counterpart && !other->done : other->sequence == entry.sequence) return &*other;
+        if (other->peer != rank || !isMessage(other->op.kind) || isSend(other->op.kind) == isSend(entry.op.kind))
+            continue;
+        if (matching == MessageMatching::ByOp ? other->op == counterpart && !other->done
+                                              : other->sequence == entry.sequence)
+            return &*other;
     }
     return nullptr;
 }
@@ -68,9 +70,11 @@ BlockedRank blockedAt(std::span<const RankRecord> records, int rank, const Fligh
     out.onRank = open.peer;
     out.waitsFor = isSend(open.op.kind) ? receiveOf(open.op) : sendOf(open.op);
     // What a receive will bring is not known yet.
-    const std::string size = open.bytes > 0 ? fmt::format("{} bytes, message {}", open.bytes, open.sequence) : fmt::format("message {}", open.sequence);
-    out.sentence = fmt::format("rank {} waits to {} {} ({}) {} rank {}", rank, isSend(open.op.kind) ? "send" : "receive", toText(open.op),
-                               size, isSend(open.op.kind) ? "to" : "from", open.peer);
+    const std::string size = open.bytes > 0 ? fmt::format("{} bytes, message {}", open.bytes, open.sequence)
+                                            : fmt::format("message {}", open.sequence);
+    out.sentence =
+        fmt::format("rank {} waits to {} {} ({}) {} rank {}", rank, isSend(open.op.kind) ? "send" : "receive",
+                    toText(open.op), size, isSend(open.op.kind) ? "to" : "from", open.peer);
     const RankRecord* peer = recordOf(records, open.peer);
     if (!peer || !peer->present) {
         out.sentence += ", whose record is missing";
@@ -95,8 +99,7 @@ Deadlock explainStall(std::span<const RankRecord> records, MessageMatching match
     int ranks = 0;
     for (const RankRecord& record : records) {
         ranks = std::max(ranks, record.rank + 1);
-        for (const FlightEntry& entry : record.entries)
-            ranks = std::max(ranks, entry.peer + 1);
+        for (const FlightEntry& entry : record.entries) ranks = std::max(ranks, entry.peer + 1);
     }
     // A rank that posted several messages together waits for each of them.
     std::vector<BlockedRank> all;
@@ -112,7 +115,8 @@ Deadlock explainStall(std::span<const RankRecord> records, MessageMatching match
             all.push_back(blockedAt(records, r, entry, matching));
             const BlockedRank& blocked = all.back();
             if (blocked.onRank >= 0)
-                waits.push_back({r, blocked.position, blocked.op, blocked.onRank, blocked.onPosition, blocked.waitsFor});
+                waits.push_back(
+                    {r, blocked.position, blocked.op, blocked.onRank, blocked.onPosition, blocked.waitsFor});
         }
     }
     const std::vector<Wait> cycle = shortestCycle(ranks, waits);

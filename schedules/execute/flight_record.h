@@ -1,5 +1,5 @@
-// What a rank remembers of its last messages: bounded, always on, read when a run stalls. So a stall is explained without
-// the schedule, also where a rank's record is missing.
+// What a rank remembers of its last messages: bounded, always on, read when a run stalls. So a stall is explained
+// without the schedule, also where a rank's record is missing.
 #pragma once
 
 #include <cstdint>
@@ -50,9 +50,9 @@ enum class MessageMatching : std::uint8_t {
     ByOp,       // a receive takes the send of the same name
 };
 
-// Who waits for whom. A rank that is not at a message (it computes, or hangs by itself) and ranks without a record are named;
-// two sides of one message that differ in op or bytes are reported as such. Records may come in any order; a rank is named
-// once. The order of a lowered schedule is not known here: no fix.
+// Who waits for whom. A rank that is not at a message (it computes, or hangs by itself) and ranks without a record are
+// named; two sides of one message that differ in op or bytes are reported as such. Records may come in any order; a
+// rank is named once. The order of a lowered schedule is not known here: no fix.
 Deadlock explainStall(std::span<const RankRecord> records, MessageMatching matching = MessageMatching::BySequence);
 
 } // namespace stagewright

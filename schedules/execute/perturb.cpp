@@ -14,7 +14,8 @@ namespace stagewright {
 
 namespace {
 
-constexpr const char* forms = "write rank=2:1.25, link=1-2:1.0, launch=3:0.2, jitter=0.05, transient=2@3:4 or secret=7, separated by commas";
+constexpr const char* forms =
+    "write rank=2:1.25, link=1-2:1.0, launch=3:0.2, jitter=0.05, transient=2@3:4 or secret=7, separated by commas";
 
 class Part {
 public:
@@ -42,7 +43,8 @@ public:
             Perturbation::Transient transient{0, 1, value};
             if (!step || !readNumber(of, transient.rank) || !isRank(transient.rank))
                 return wrong(fmt::format("needs a rank from 0 to {} and a step after @", m_ranks - 1));
-            if (!readNumber(*step, transient.step) || transient.step < 1) return wrong("needs a step of 1 or more after the @");
+            if (!readNumber(*step, transient.step) || transient.step < 1)
+                return wrong("needs a step of 1 or more after the @");
             if (value <= 0) return wrong("needs a factor above 0");
             out.transients.push_back(transient);
             return {};
@@ -59,7 +61,8 @@ private:
     Result<void> addJitter(std::string_view text, Perturbation& out) const
     {
         double value = 0;
-        if (!readNumber(text, value) || !(value > 0 && value <= 2)) return wrong("needs a number above 0, at most 2, after the =");
+        if (!readNumber(text, value) || !(value > 0 && value <= 2))
+            return wrong("needs a number above 0, at most 2, after the =");
         if (out.jitter > 0) return wrong("is the second jitter");
         out.jitter = value;
         return {};
@@ -148,7 +151,8 @@ Result<void> checkOneStep(const Perturbation& perturbation)
 {
     for (const auto& transient : perturbation.transients)
         if (transient.step != 1)
-            return fail(ErrorCode::Usage, fmt::format("disturbance '{}': a simulation has step 1 only", toText(transient)),
+            return fail(ErrorCode::Usage,
+                        fmt::format("disturbance '{}': a simulation has step 1 only", toText(transient)),
                         fmt::format("write transient={}@1:{}, or record it", transient.rank, transient.factor));
     return {};
 }
@@ -184,7 +188,8 @@ void setLatency(const Perturbation& perturbation, Nanos unit, Links& links)
     }
 }
 
-CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Perturbation& given, Nanos unit, std::uint64_t seed)
+CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Perturbation& given, Nanos unit,
+                    std::uint64_t seed)
 {
     const Perturbation perturbation = revealed(given, schedule.ranks);
     CostModel out = costs;
@@ -202,7 +207,8 @@ CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Pert
         if (factor == 1.0) continue;
         for (const int stage : schedule.placement.stagesOf(rank))
             for (std::size_t k = 0; k < allKinds().size(); ++k)
-                if (const auto kind = static_cast<OpKind>(k); isCompute(kind)) out.scaleOnRank(kind, stage, rank, schedule.placement, factor);
+                if (const auto kind = static_cast<OpKind>(k); isCompute(kind))
+                    out.scaleOnRank(kind, stage, rank, schedule.placement, factor);
     }
     if (!given.empty()) out.origin += (out.origin.empty() ? "" : ", ") + toText(given); // a secret stays one
     return out;
@@ -222,7 +228,8 @@ Result<CostModel> withStageLayers(const Schedule& schedule, const CostModel& cos
     CostModel out = costs;
     std::string text;
     for (int stage = 0; stage < schedule.stages; ++stage) {
-        const double factor = static_cast<double>(layers[static_cast<std::size_t>(stage)]) * schedule.stages / static_cast<double>(sum);
+        const double factor =
+            static_cast<double>(layers[static_cast<std::size_t>(stage)]) * schedule.stages / static_cast<double>(sum);
         text += fmt::format("{}{}", stage == 0 ? "" : ",", layers[static_cast<std::size_t>(stage)]);
         for (std::size_t k = 0; k < allKinds().size(); ++k) {
             const auto kind = static_cast<OpKind>(k);

@@ -38,7 +38,8 @@ struct KindPlan {
 // Whether all messages of a stage go between the same ranks and have one size, whatever their microbatch.
 bool messagesAreAlike(const Schedule& schedule, const CellSpace& cells, std::span<const Bytes> boundary)
 {
-    return cells.plain && !schedule.placement.hasCopies() && boundary.size() <= static_cast<std::size_t>(schedule.stages);
+    return cells.plain && !schedule.placement.hasCopies() &&
+           boundary.size() <= static_cast<std::size_t>(schedule.stages);
 }
 
 struct Execution {
@@ -55,14 +56,15 @@ struct Execution {
     std::array<KindPlan, opKindRoom> plans{};
     std::array<std::vector<Nanos>, productCount> ready{}; // end of the producer by cell, or < 0
     std::array<std::vector<Nanos>, 2> delays{};           // by stage of the consumer; [0] from below, [1] from above
-    // Where messages share their links (of plain lists, whose stages are on one rank each): what a stage sends, [0] up and [1] down, and
-    // when it arrives, by the cell of its producer.
+    // Where messages share their links (of plain lists, whose stages are on one rank each): what a stage sends, [0] up
+    // and [1] down, and when it arrives, by the cell of its producer.
     struct Flight {
         std::size_t lane = 0;
         Transit transit;
     };
     std::array<std::vector<Flight>, 2> flights{};
-    std::array<std::vector<Nanos>, 2> arrivals{}; // of activations, of gradients; empty: messages don't wait for each other
+    // of activations, of gradients; empty: messages don't wait for each other
+    std::array<std::vector<Nanos>, 2> arrivals{};
     std::vector<LinkLane> lanes{};
     bool uniformDelays =
         true; // false: links depend on the microbatch (copies) or messages on their op (counts, halves)
@@ -81,7 +83,8 @@ struct Execution {
         bool steps = false;          // on arrival: its list goes on behind an optimizer
     };
     std::vector<Beside> beside{};
-    std::array<std::vector<Nanos>, productCount> leaves{}; // by cell: when its message can leave; only where the link is shared
+    // by cell: when its message can leave; only where the link is shared
+    std::array<std::vector<Nanos>, productCount> leaves{};
 
     void prepare();
     void prepareFlights();
@@ -108,8 +111,7 @@ void Execution::prepare()
     std::array<bool, opKindRoom> present{};
     out.offsets.push_back(0);
     for (const auto& ops : schedule.order) {
-        for (const Op& op : ops)
-            present[static_cast<std::size_t>(op.kind)] = true;
+        for (const Op& op : ops) present[static_cast<std::size_t>(op.kind)] = true;
         out.offsets.push_back(out.offsets.back() + ops.size());
     }
     std::array<bool, productCount> needed{};
@@ -217,10 +219,12 @@ bool Execution::inputsReady(const Op& op, int rank, Nanos& begin)
                 return false;
             }
             Nanos arrival = value;
-            if (const std::size_t down = need.offset > 0 ? 1 : 0; Plain && need.offset != 0 && !arrivals[down].empty()) {
+            if (const std::size_t down = need.offset > 0 ? 1 : 0;
+                Plain && need.offset != 0 && !arrivals[down].empty()) {
                 arrival = arrivals[down][cell];
             } else if (need.offset != 0) {
-                const Nanos delay = Plain && uniformDelays ? delays[need.offset > 0 ? 1 : 0][op.stage] : delayOf(op, stage, need.offset, rank);
+                const Nanos delay = Plain && uniformDelays ? delays[need.offset > 0 ? 1 : 0][op.stage]
+                                                           : delayOf(op, stage, need.offset, rank);
                 const auto& leaving = leaves[static_cast<std::size_t>(need.product)];
                 if (delay > 0 && !leaving.empty()) arrival = std::max(arrival, leaving[cell]);
                 arrival += delay;
@@ -265,7 +269,8 @@ void Execution::publish(const Op& op, Nanos end, int rank)
             const auto down = static_cast<std::size_t>(product);
             const auto& leaving = leaves[down];
             const Flight& flight = flights[down][op.stage];
-            arrivals[down][cell] = lanes[flight.lane].take(leaving.empty() ? end : leaving[cell], flight.transit) + flight.transit.delay;
+            arrivals[down][cell] =
+                lanes[flight.lane].take(leaving.empty() ? end : leaving[cell], flight.transit) + flight.transit.delay;
         }
         wake(before);
         return true;
@@ -279,7 +284,9 @@ void Execution::publish(const Op& op, Nanos end, int rank)
 
 int Execution::bucketsOf(const Op& op, int rank) const
 {
-    return beside[static_cast<std::size_t>(rank)].steps && op.stage < gradientBuckets.size() ? std::max(1, gradientBuckets[op.stage]) : 1;
+    return beside[static_cast<std::size_t>(rank)].steps && op.stage < gradientBuckets.size()
+               ? std::max(1, gradientBuckets[op.stage])
+               : 1;
 }
 
 void Execution::waitForCollectives(const Op& op, int rank, Nanos duration, Nanos& begin) const
@@ -352,8 +359,7 @@ void Execution::runRank(int rank)
 template <bool Plain>
 void Execution::run()
 {
-    for (int r = schedule.ranks - 1; r >= 0; --r)
-        runnable.push_back(r);
+    for (int r = schedule.ranks - 1; r >= 0; --r) runnable.push_back(r);
     while (!runnable.empty()) {
         const int rank = runnable.back();
         runnable.pop_back();
@@ -367,8 +373,7 @@ void Execution::runRelaxed()
 {
     while (waitingRank() >= 0) {
         const std::vector<std::size_t> before = head;
-        for (int r = 0; r < schedule.ranks; ++r)
-            runRank<Plain>(r);
+        for (int r = 0; r < schedule.ranks; ++r) runRank<Plain>(r);
         if (head == before) forced = waitingRank();
     }
 }
@@ -387,19 +392,19 @@ void summarise(const Schedule& schedule, std::span<const Nanos> clock, bool besi
         const auto& ops = schedule.order[r];
         out.makespan = std::max(out.makespan, clock[r]);
         if (beside)
-            for (std::size_t i = 0; i < ops.size(); ++i) out.makespan = std::max(out.makespan, out.end[out.offsets[r] + i]);
+            for (std::size_t i = 0; i < ops.size(); ++i)
+                out.makespan = std::max(out.makespan, out.end[out.offsets[r] + i]);
         std::size_t first = 0;
-        while (first < ops.size() && !isBusy(ops[first].kind))
-            ++first;
+        while (first < ops.size() && !isBusy(ops[first].kind)) ++first;
         if (first == ops.size()) continue;
         std::size_t last = ops.size() - 1;
-        while (!isBusy(ops[last].kind))
-            --last;
+        while (!isBusy(ops[last].kind)) --last;
         out.span = std::max(out.span, out.end[out.offsets[r] + last] - out.start[out.offsets[r] + first]);
     }
 }
 
-// The schedule with delays of the same length for ops outside its shape, which then need and make nothing; rows and pairs stay.
+// The schedule with delays of the same length for ops outside its shape, which then need and make nothing; rows and
+// pairs stay.
 Schedule insideShape(const Schedule& schedule)
 {
     Schedule out = schedule;
@@ -410,8 +415,7 @@ Schedule insideShape(const Schedule& schedule)
         out.stages = out.microbatches = 1;
         out.placement = Placement::loop(1, 1);
         out.paired.clear();
-        for (auto& ops : out.order)
-            std::for_each(ops.begin(), ops.end(), free);
+        for (auto& ops : out.order) std::for_each(ops.begin(), ops.end(), free);
         return out;
     }
     for (auto& ops : out.order)
@@ -447,7 +451,8 @@ Result<void> Placing::fits() const
 
 Result<SimResult> Placing::run(const CellSpace& cells, const OpIndex* index) const
 {
-    if (needsMessageExecution(schedule) || (!messagesAreAlike(schedule, cells, boundary) && sharesBandwidth(links, boundary, channels))) {
+    if (needsMessageExecution(schedule) ||
+        (!messagesAreAlike(schedule, cells, boundary) && sharesBandwidth(links, boundary, channels))) {
         std::optional<OpIndex> own;
         if (index == nullptr) index = &own.emplace(schedule, cells);
         MessageExecution execution(schedule, *index, channels, durations, links, boundary);
@@ -456,8 +461,7 @@ Result<SimResult> Placing::run(const CellSpace& cells, const OpIndex* index) con
         SimResult out = execution.result();
         std::vector<Nanos> clock;
         clock.reserve(static_cast<std::size_t>(schedule.ranks));
-        for (int r = 0; r < schedule.ranks; ++r)
-            clock.push_back(execution.clockOf(r));
+        for (int r = 0; r < schedule.ranks; ++r) clock.push_back(execution.clockOf(r));
         summarise(schedule, clock, links.collectives != CollectiveLane::Compute, out);
         return out;
     }
@@ -486,8 +490,9 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
     return placeBuckets(schedule, durations, links, {}, boundary, channels, policy);
 }
 
-Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> durations, const Links& links, std::span<const int> gradientBuckets,
-                               std::span<const Bytes> boundary, const Channels& channels, PlacePolicy policy)
+Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> durations, const Links& links,
+                               std::span<const int> gradientBuckets, std::span<const Bytes> boundary,
+                               const Channels& channels, PlacePolicy policy)
 {
     auto cells = cellsOf(schedule);
     if (!cells && policy == PlacePolicy::Relaxed) {
@@ -500,10 +505,12 @@ Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> 
     return placing.run(*cells, nullptr);
 }
 
-Result<SimResult> placeBuckets(const CheckedSchedule& schedule, std::span<const Nanos> durations, const Links& links, std::span<const int> gradientBuckets,
-                               std::span<const Bytes> boundary, const Channels& channels)
+Result<SimResult> placeBuckets(const CheckedSchedule& schedule, std::span<const Nanos> durations, const Links& links,
+                               std::span<const int> gradientBuckets, std::span<const Bytes> boundary,
+                               const Channels& channels)
 {
-    const Placing placing{schedule.compute(), durations, links, gradientBuckets, boundary, channels, PlacePolicy::Strict};
+    const Placing placing{schedule.compute(), durations,          links, gradientBuckets, boundary,
+                          channels,           PlacePolicy::Strict};
     if (Result<void> fit = placing.fits(); !fit) return tl::unexpected(std::move(fit.error()));
     return placing.run(schedule.cells(), &schedule.index());
 }

@@ -29,7 +29,8 @@ void sharePairs(const Schedule& schedule, const CostModel& costs, std::vector<Na
                 Nanos& first = durations[offset + i];
                 Nanos& second = durations[offset + i + 1];
                 const double sum = static_cast<double>(first + second);
-                first = sum > 0 ? std::llround(static_cast<double>(pair) * (static_cast<double>(first) / sum)) : pair / 2;
+                first =
+                    sum > 0 ? std::llround(static_cast<double>(pair) * (static_cast<double>(first) / sum)) : pair / 2;
                 second = pair - first;
             }
         offset += ops.size();
@@ -42,7 +43,9 @@ void addJitter(const Schedule& schedule, const CostModel& costs, std::vector<Nan
     for (const auto& ops : schedule.order)
         for (const Op& op : ops) {
             Nanos& duration = durations[id++];
-            if (isCompute(op.kind)) duration = std::llround(static_cast<double>(duration) * jitterFactor(costs.jitter, costs.jitterSeed, 0, op));
+            if (isCompute(op.kind))
+                duration =
+                    std::llround(static_cast<double>(duration) * jitterFactor(costs.jitter, costs.jitterSeed, 0, op));
         }
 }
 
@@ -60,7 +63,8 @@ std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
         if (costs.hasRankDurations())
             for (; !filled.empty(); filled.pop_back()) table[filled.back()] = -1;
         for (const Op& op : schedule.order[r]) {
-            const bool whole = tabled && op.count == 1 && op.half == 0 && op.slice < 0 && !isDelay(op.kind) && op.stage < stages;
+            const bool whole =
+                tabled && op.count == 1 && op.half == 0 && op.slice < 0 && !isDelay(op.kind) && op.stage < stages;
             if (!whole) {
                 out.push_back(costs.duration(op, static_cast<int>(r)));
                 continue;
@@ -85,7 +89,8 @@ std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& co
 
 namespace {
 
-Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels, PlacePolicy policy)
+Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels,
+                           PlacePolicy policy)
 {
     const std::vector<Bytes> boundary = boundaryOf(schedule, costs);
     std::vector<Nanos> durations = durationsOf(schedule, costs);
@@ -93,7 +98,8 @@ Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, con
     std::vector<int> buckets; // by stage
     if (costs.sharding.bucket > 0)
         for (const StageMemory& memory : costs.memory)
-            buckets.push_back(static_cast<int>(std::clamp<Bytes>((memory.gradient + costs.sharding.bucket - 1) / costs.sharding.bucket, 1, 1'000'000)));
+            buckets.push_back(static_cast<int>(std::clamp<Bytes>(
+                (memory.gradient + costs.sharding.bucket - 1) / costs.sharding.bucket, 1, 1'000'000)));
     auto result = placeBuckets(schedule, durations, costs.links, buckets, boundary, channels, policy);
     if (result) takeLaunch(schedule, costs.launch, *result);
     const Unheld unheld = policy == PlacePolicy::Relaxed ? Unheld::LeftOut : Unheld::Counted;
@@ -163,8 +169,9 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
         }
     if (begin >= 0) figures.makespan = end - begin;
     if (figures.makespan > 0)
-        figures.bubbleFraction = 1.0 - static_cast<double>(figures.busy + apart) /
-                                           (static_cast<double>(schedule.ranks) * static_cast<double>(figures.makespan));
+        figures.bubbleFraction =
+            1.0 - static_cast<double>(figures.busy + apart) /
+                      (static_cast<double>(schedule.ranks) * static_cast<double>(figures.makespan));
     if (longestSpan > 0) figures.bubbleRateSpan = 1.0 - static_cast<double>(ideal) / static_cast<double>(longestSpan);
     return figures;
 }

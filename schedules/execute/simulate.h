@@ -16,12 +16,12 @@ namespace stagewright {
 
 // Durations from the cost model, then place(), then activation peaks (B frees at its end, I its part, W the rest).
 Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels = {});
-// The same for an order of any state: PlacePolicy::Relaxed, and nothing is freed that is not held (Unheld::LeftOut). Equal to
-// simulate() where that succeeds.
+// The same for an order of any state: PlacePolicy::Relaxed, and nothing is freed that is not held (Unheld::LeftOut).
+// Equal to simulate() where that succeeds.
 SimResult simulateRelaxed(const Schedule& schedule, const CostModel& costs);
 
-// Rank-major: what place() takes. With microbatches' own durations, pairs' own (each op its part, so that both come to it) and
-// jitter (of step 0).
+// Rank-major: what place() takes. With microbatches' own durations, pairs' own (each op its part, so that both come to
+// it) and jitter (of step 0).
 std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs);
 std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& costs); // by rank
 

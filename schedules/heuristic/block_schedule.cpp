@@ -1,5 +1,5 @@
-// A schedule from a block: repeat, fill in the W's, squeeze, reorder. Deleting surplus microbatches is not needed: the order of m
-// microbatches is the order of more of them without the surplus.
+// A schedule from a block: repeat, fill in the W's, squeeze, reorder. Deleting surplus microbatches is not needed: the
+// order of m microbatches is the order of more of them without the surplus.
 #include "schedules/heuristic/block_schedule.h"
 
 #include <algorithm>
@@ -23,7 +23,10 @@ Word repeated(const Block& block, const BlockDevice& device, int microbatches)
     struct Placed {
         int slot;
         Letter letter;
-        bool operator<(const Placed& other) const { return slot != other.slot ? slot < other.slot : letter < other.letter; }
+        bool operator<(const Placed& other) const
+        {
+            return slot != other.slot ? slot < other.slot : letter < other.letter;
+        }
     };
     std::vector<Placed> placed;
     std::vector<Placed> waiting; // W's without a slot, by the slot of their I
@@ -47,8 +50,7 @@ Word repeated(const Block& block, const BlockDevice& device, int microbatches)
     for (const Placed& weight : waiting) {
         slot = std::max(slot, weight.slot + 1);
         for (;; ++slot) {
-            while (next < placed.size() && placed[next].slot < slot)
-                ++next;
+            while (next < placed.size() && placed[next].slot < slot) ++next;
             if (next == placed.size() || placed[next].slot != slot) break;
         }
         filled.push_back({slot++, weight.letter});
@@ -56,8 +58,7 @@ Word repeated(const Block& block, const BlockDevice& device, int microbatches)
     placed.insert(placed.end(), filled.begin(), filled.end());
     std::sort(placed.begin(), placed.end());
     Word word;
-    for (const Placed& pass : placed)
-        word.push_back(pass.letter);
+    for (const Placed& pass : placed) word.push_back(pass.letter);
     return word;
 }
 
@@ -86,11 +87,11 @@ Found reordered(Pipeline& pipeline, const Words& words, const Block& block)
     limits.tries = tries;
     if (block.chunks == 2) { // no order is known to be better at this memory
         Nanos pass = std::numeric_limits<Nanos>::max();
-        for (const auto& duration : pipeline.duration)
-            pass = std::min(pass, duration.front());
+        for (const auto& duration : pipeline.duration) pass = std::min(pass, duration.front());
         const Bytes half = std::max<Bytes>(pipeline.change(PassKind::Forward, 0), 1);
         const int peak = static_cast<int>(std::min<Bytes>(pipeline.cap.front() / half, Bytes{2} * pipeline.ranks));
-        const Nanos slots = Nanos{6} * pipeline.microbatches + std::max(searchedBubble(pipeline.ranks, peak), pipeline.ranks - 1);
+        const Nanos slots =
+            Nanos{6} * pipeline.microbatches + std::max(searchedBubble(pipeline.ranks, peak), pipeline.ranks - 1);
         limits.enough = slots * pass;
     }
     return improve(pipeline, best, limits);
@@ -101,12 +102,12 @@ Found reordered(Pipeline& pipeline, const Words& words, const Block& block)
 Result<Schedule> scheduleOf(const Block& block, int microbatches, const BlockOptions& options)
 {
     if (auto checked = checkBlock(block); !checked) return tl::unexpected(std::move(checked.error()));
-    if (microbatches < 1) return fail(ErrorCode::Usage, "block " + block.name + ": 0 microbatches; at least one is needed");
+    if (microbatches < 1)
+        return fail(ErrorCode::Usage, "block " + block.name + ": 0 microbatches; at least one is needed");
     const int ranks = static_cast<int>(block.devices.size());
     Pipeline pipeline = evenPipeline(ranks, block.chunks, microbatches, options.costs, 0, Objective::Makespan);
     Words words;
-    for (const BlockDevice& device : block.devices)
-        words.push_back(repeated(block, device, microbatches));
+    for (const BlockDevice& device : block.devices) words.push_back(repeated(block, device, microbatches));
     if (!options.reorder) return scheduleOf(pipeline, words, block.name);
     const Found found = reordered(pipeline, words, block);
     return scheduleOf(pipeline, found.feasible() ? found.words : words, block.name);

@@ -17,12 +17,8 @@ struct NamedPass {
 };
 // In the order of a microbatch's way: down, up, and the weight gradients.
 constexpr NamedPass passes[] = {
-    {"F0", &BlockDevice::forward, 0},
-    {"F1", &BlockDevice::forward, 1},
-    {"I1", &BlockDevice::inputGrad, 1},
-    {"I0", &BlockDevice::inputGrad, 0},
-    {"W1", &BlockDevice::weightGrad, 1},
-    {"W0", &BlockDevice::weightGrad, 0},
+    {"F0", &BlockDevice::forward, 0},   {"F1", &BlockDevice::forward, 1},    {"I1", &BlockDevice::inputGrad, 1},
+    {"I0", &BlockDevice::inputGrad, 0}, {"W1", &BlockDevice::weightGrad, 1}, {"W0", &BlockDevice::weightGrad, 0},
 };
 
 int slotOf(const BlockDevice& device, const NamedPass& pass)
@@ -55,25 +51,22 @@ std::vector<Need> needsOf(const Block& block, int device, const NamedPass& pass)
     return {{device, pass.chunk == 0 ? i0 : i1}};
 }
 
-int modulo(int slot, int interval)
-{
-    return ((slot % interval) + interval) % interval;
-}
+int modulo(int slot, int interval) { return ((slot % interval) + interval) % interval; }
 
-bool hasWeightGrads(const BlockDevice& device)
-{
-    return device.weightGrad[0] != notPlaced;
-}
+bool hasWeightGrads(const BlockDevice& device) { return device.weightGrad[0] != notPlaced; }
 
 } // namespace
 
 Result<void> checkBlock(const Block& block)
 {
     if (block.chunks != 1 && block.chunks != 2)
-        return fail(ErrorCode::Invalid, fmt::format("block {}: {} chunks; 1 and 2 are possible", block.name, block.chunks));
+        return fail(ErrorCode::Invalid,
+                    fmt::format("block {}: {} chunks; 1 and 2 are possible", block.name, block.chunks));
     if (block.devices.empty()) return fail(ErrorCode::Invalid, fmt::format("block {}: has no device", block.name));
     if (block.interval < 3 * block.chunks)
-        return fail(ErrorCode::Invalid, fmt::format("block {}: an interval of {} slots for {} passes", block.name, block.interval, 3 * block.chunks),
+        return fail(ErrorCode::Invalid,
+                    fmt::format("block {}: an interval of {} slots for {} passes", block.name, block.interval,
+                                3 * block.chunks),
                     fmt::format("the minimum is {}", 3 * block.chunks));
     for (std::size_t d = 0; d < block.devices.size(); ++d) {
         const BlockDevice& device = block.devices[d];
@@ -83,21 +76,28 @@ Result<void> checkBlock(const Block& block)
             const int slot = slotOf(device, pass);
             if (pass.slots == &BlockDevice::weightGrad && slot == notPlaced) {
                 if (device.weightGrad[0] != notPlaced || (block.chunks == 2 && device.weightGrad[1] != notPlaced))
-                    return fail(ErrorCode::Invalid, fmt::format("block {}, device {}: {} has no slot but another W has", block.name, d, pass.name),
-                                "place all W's of a device or none");
+                    return fail(
+                        ErrorCode::Invalid,
+                        fmt::format("block {}, device {}: {} has no slot but another W has", block.name, d, pass.name),
+                        "place all W's of a device or none");
                 continue;
             }
-            if (slot < 0) return fail(ErrorCode::Invalid, fmt::format("block {}, device {}: {} has no slot", block.name, d, pass.name));
+            if (slot < 0)
+                return fail(ErrorCode::Invalid,
+                            fmt::format("block {}, device {}: {} has no slot", block.name, d, pass.name));
             const auto residue = static_cast<std::size_t>(modulo(slot, block.interval));
             if (const NamedPass* other = taken[residue])
-                return fail(ErrorCode::Invalid, fmt::format("block {}, device {}: {} at {} and {} at {} meet every {} slots", block.name, d, other->name, slotOf(device, *other), pass.name, slot, block.interval),
+                return fail(ErrorCode::Invalid,
+                            fmt::format("block {}, device {}: {} at {} and {} at {} meet every {} slots", block.name, d,
+                                        other->name, slotOf(device, *other), pass.name, slot, block.interval),
                             "move one of them by a slot");
             taken[residue] = &pass;
             for (const Need& need : needsOf(block, static_cast<int>(d), pass)) {
                 const int before = slotOf(block.devices[static_cast<std::size_t>(need.device)], *need.pass);
                 if (before >= slot)
-                    return fail(ErrorCode::Invalid, fmt::format("block {}, device {}: {} at {} needs {} of device {}, which is at {}", block.name,
-                                                                d, pass.name, slot, need.pass->name, need.device, before));
+                    return fail(ErrorCode::Invalid,
+                                fmt::format("block {}, device {}: {} at {} needs {} of device {}, which is at {}",
+                                            block.name, d, pass.name, slot, need.pass->name, need.device, before));
             }
         }
     }
@@ -119,8 +119,7 @@ Block withWeightGrads(const Block& block)
         std::sort(waiting.begin(), waiting.end());
         for (const auto& [after, c] : waiting) {
             int slot = after + 1;
-            while (taken[static_cast<std::size_t>(modulo(slot, out.interval))])
-                ++slot;
+            while (taken[static_cast<std::size_t>(modulo(slot, out.interval))]) ++slot;
             taken[static_cast<std::size_t>(modulo(slot, out.interval))] = true;
             device.weightGrad[c] = slot;
         }
@@ -164,9 +163,11 @@ Block vHalfBlock(int p, SpareSlot spare)
     const int g = p % 2 == 0 ? 4 : 1;
     for (int i = 0; i < p; ++i) {
         if (paper)
-            out.devices.push_back({{2 * i, 3 * p - 1 - i}, {6 * p - 3 + g - i, 3 * p - 1 + g + 2 * i}, {notPlaced, notPlaced}});
+            out.devices.push_back(
+                {{2 * i, 3 * p - 1 - i}, {6 * p - 3 + g - i, 3 * p - 1 + g + 2 * i}, {notPlaced, notPlaced}});
         else
-            out.devices.push_back({{2 * i, 3 * p - 2 - i}, {6 * p + e - 2 - i, 3 * p + e + 2 * i - 1}, {notPlaced, notPlaced}});
+            out.devices.push_back(
+                {{2 * i, 3 * p - 2 - i}, {6 * p + e - 2 - i, 3 * p + e + 2 * i - 1}, {notPlaced, notPlaced}});
     }
     return out;
 }
@@ -195,14 +196,17 @@ Block oneForwardOneBackwardBlock(int p)
 
 Result<Block> blockOf(std::string_view schedule, int devices)
 {
-    if (devices < 1) return fail(ErrorCode::Usage, fmt::format("block {}: {} devices; at least one is needed", schedule, devices));
+    if (devices < 1)
+        return fail(ErrorCode::Usage, fmt::format("block {}: {} devices; at least one is needed", schedule, devices));
     const std::string_view name = schedule.substr(0, schedule.find(':'));
     if (name == "v-min") return vMinBlock(devices);
     if (name == "v-half")
-        return vHalfBlock(devices, schedule.find("turn=paper") != std::string_view::npos ? SpareSlot::FirstTurn : SpareSlot::LastTurn);
+        return vHalfBlock(devices, schedule.find("turn=paper") != std::string_view::npos ? SpareSlot::FirstTurn
+                                                                                         : SpareSlot::LastTurn);
     if (name == "v-zb") return vZbBlock(devices);
     if (name == "1f1b") return oneForwardOneBackwardBlock(devices);
-    return fail(ErrorCode::Usage, fmt::format("{} is not made of a building block", schedule), "v-min, v-half, v-zb and 1f1b have one");
+    return fail(ErrorCode::Usage, fmt::format("{} is not made of a building block", schedule),
+                "v-min, v-half, v-zb and 1f1b have one");
 }
 
 int searchedBubble(int p, int k)
@@ -212,7 +216,8 @@ int searchedBubble(int p, int k)
 
 std::string toText(const Block& block)
 {
-    std::string out = fmt::format("block {} devices={} chunks={} interval={}\n", block.name, block.devices.size(), block.chunks, block.interval);
+    std::string out = fmt::format("block {} devices={} chunks={} interval={}\n", block.name, block.devices.size(),
+                                  block.chunks, block.interval);
     for (std::size_t d = 0; d < block.devices.size(); ++d) {
         out += fmt::format("{}:", d);
         for (const NamedPass& pass : passes)
@@ -266,10 +271,13 @@ Result<void> readDevice(const LineWords& words, int number, const Block& block, 
         for (const NamedPass& pass : passes)
             if (word.substr(0, 2) == pass.name && pass.chunk < block.chunks) known = &pass;
         if (!known || word.size() < 4 || word[2] != '=' || !readWhole(word.substr(3), value))
-            return badWord(number, word, block.chunks == 2 ? "F0, F1, I1, I0, W1 or W0 with a slot, such as F0=4" : "F0, I0 or W0 with a slot, such as F0=4");
+            return badWord(number, word,
+                           block.chunks == 2 ? "F0, F1, I1, I0, W1 or W0 with a slot, such as F0=4"
+                                             : "F0, I0 or W0 with a slot, such as F0=4");
         int& slot = (device.*known->slots)[static_cast<std::size_t>(known->chunk)];
         if (slot != notPlaced)
-            return fail(ErrorCode::Unreadable, fmt::format("block, line {}: {} appears twice, at {} and {}", number, known->name, slot, value));
+            return fail(ErrorCode::Unreadable, fmt::format("block, line {}: {} appears twice, at {} and {}", number,
+                                                           known->name, slot, value));
         slot = value;
     }
     return {};
@@ -295,15 +303,18 @@ Result<Block> parseBlock(std::string_view text)
             continue;
         }
         int index = 0;
-        if (first.back() != ':' || !readWhole(first.substr(0, first.size() - 1), index) || index != static_cast<int>(block.devices.size()))
+        if (first.back() != ':' || !readWhole(first.substr(0, first.size() - 1), index) ||
+            index != static_cast<int>(block.devices.size()))
             return badWord(number, first, fmt::format("'{}:', the next device", block.devices.size()));
         BlockDevice device;
         if (auto read = readDevice(words, number, block, device); !read) return tl::unexpected(read.error());
         block.devices.push_back(device);
     }
-    if (!begun) return fail(ErrorCode::Unreadable, "block: the text is empty", "start with 'block NAME devices=4 interval=6'");
+    if (!begun)
+        return fail(ErrorCode::Unreadable, "block: the text is empty", "start with 'block NAME devices=4 interval=6'");
     if (devices >= 0 && devices != static_cast<int>(block.devices.size()))
-        return fail(ErrorCode::Unreadable, fmt::format("block {}: {} devices announced, {} given", block.name, devices, block.devices.size()));
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("block {}: {} devices announced, {} given", block.name, devices, block.devices.size()));
     return block;
 }
 

@@ -1,6 +1,7 @@
-// Building blocks: the passes of one microbatch on every device, repeated every `interval` slots. Qi et al. 2024, "Pipeline
-// Parallelism with Controllable Memory", arXiv 2405.15362, sections 2 and 3. Shown, edited and written as text; a schedule is
-// made from a block by repeating it, filling in the W's, squeezing out idle time and reordering both ends.
+// Building blocks: the passes of one microbatch on every device, repeated every `interval` slots. Qi et al. 2024,
+// "Pipeline Parallelism with Controllable Memory", arXiv 2405.15362, sections 2 and 3. Shown, edited and written as
+// text; a schedule is made from a block by repeating it, filling in the W's, squeezing out idle time and reordering
+// both ends.
 //
 //   block v-half devices=4 interval=6        one slot is one pass of one chunk (half a rank share where there are two)
 //   0: F0=0 F1=10 I1=14 I0=25                device: kind and chunk = slot; W's not named are placed by the schedule
@@ -36,8 +37,8 @@ struct Block {
     bool operator==(const Block&) const = default;
 };
 
-// Every pass has a slot ≥ 0 of its own modulo interval, and comes after what it needs (one slot each, no latency). Else an error
-// (Invalid) that names device, passes and slots.
+// Every pass has a slot ≥ 0 of its own modulo interval, and comes after what it needs (one slot each, no latency). Else
+// an error (Invalid) that names device, passes and slots.
 Result<void> checkBlock(const Block& block);
 
 // Places every W in the first slot after its I that is free modulo interval, earlier I first. W's in place stay.
@@ -64,8 +65,9 @@ Block oneForwardOneBackwardBlock(int devices); // 1F1B, W right after I: lifespa
 // The block of a library schedule: "v-min", "v-half" ("v-half:turn=paper"), "v-zb", "1f1b". Usage for any other name.
 Result<Block> blockOf(std::string_view schedule, int devices);
 
-// The least time over a step that blocks of the V family leave idle, in slots, for a peak of `chunks` half activations on `devices`
-// devices: 3p−1−3k + max(3p, p−1+2(1+⌊(k+1)/2⌋)), from the authors' search (found, not proven); at least 0.
+// The least time over a step that blocks of the V family leave idle, in slots, for a peak of `chunks` half activations
+// on `devices` devices: 3p−1−3k + max(3p, p−1+2(1+⌊(k+1)/2⌋)), from the authors' search (found, not proven); at least
+// 0.
 int searchedBubble(int devices, int chunks);
 
 std::string toText(const Block& block);

@@ -5,18 +5,17 @@
 namespace stagewright::planning {
 
 WordRunner::WordRunner(const Pipeline& pipeline)
-    : m_pipeline(pipeline), m_ranks(static_cast<std::size_t>(pipeline.ranks)), m_out(static_cast<std::size_t>(pipeline.ranks)),
-      m_starts(static_cast<std::size_t>(pipeline.ranks))
+    : m_pipeline(pipeline), m_ranks(static_cast<std::size_t>(pipeline.ranks)),
+      m_out(static_cast<std::size_t>(pipeline.ranks)), m_starts(static_cast<std::size_t>(pipeline.ranks))
 {
 }
 
 void WordRunner::reset(const Words& words)
 {
-    const std::size_t cells = static_cast<std::size_t>(m_pipeline.stages()) * static_cast<std::size_t>(m_pipeline.microbatches);
-    for (auto& table : m_end)
-        table.assign(cells, -1);
-    for (auto& table : m_at)
-        table.resize(cells);
+    const std::size_t cells =
+        static_cast<std::size_t>(m_pipeline.stages()) * static_cast<std::size_t>(m_pipeline.microbatches);
+    for (auto& table : m_end) table.assign(cells, -1);
+    for (auto& table : m_at) table.resize(cells);
     for (std::size_t r = 0; r < m_ranks.size(); ++r) {
         Rank& rank = m_ranks[r];
         auto pending = std::move(rank.pending);
@@ -41,7 +40,9 @@ Nanos WordRunner::arrival(int r, Letter letter) const
     const int j = kind == PassKind::Forward ? rank.forwards[chunk] : rank.gradients[chunk];
     if (j >= m_pipeline.microbatches) return -1;
     const auto m = static_cast<std::size_t>(m_pipeline.microbatches);
-    auto at = [&](int table, int s) { return m_end[table][static_cast<std::size_t>(s) * m + static_cast<std::size_t>(j)]; };
+    auto at = [&](int table, int s) {
+        return m_end[table][static_cast<std::size_t>(s) * m + static_cast<std::size_t>(j)];
+    };
     if (kind == PassKind::Forward) {
         if (stage == 0) return 0;
         const Nanos before = at(0, stage - 1);
@@ -67,7 +68,8 @@ OwnPass WordRunner::passOf(int r, Letter letter) const
     const PassKind kind = kindOf(letter);
     const int stage = m_pipeline.stageOf(r, chunkOf(letter));
     if (!m_pipeline.alike())
-        if (const int j = microbatchOf(m_ranks[static_cast<std::size_t>(r)], letter); j < m_pipeline.microbatches) return m_pipeline.ownPass(kind, stage, j);
+        if (const int j = microbatchOf(m_ranks[static_cast<std::size_t>(r)], letter); j < m_pipeline.microbatches)
+            return m_pipeline.ownPass(kind, stage, j);
     return {m_pipeline.time(kind, stage), m_pipeline.change(kind, stage)};
 }
 
@@ -90,7 +92,10 @@ void WordRunner::perform(int r, Letter letter, Nanos start)
         if (kind == PassKind::WeightGrad) ++rank.weights[chunk];
     }
     rank.peak = std::max(rank.peak, rank.held);
-    auto cell = [&](int j) { return static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) + static_cast<std::size_t>(j); };
+    auto cell = [&](int j) {
+        return static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) +
+               static_cast<std::size_t>(j);
+    };
     if (kind != PassKind::WeightGrad) {
         const std::size_t table = kind == PassKind::Forward ? 0 : 1;
         const std::size_t at = cell(kind == PassKind::Forward ? rank.forwards[chunk]++ : rank.gradients[chunk]++);
@@ -112,8 +117,7 @@ void WordRunner::perform(int r, Letter letter, Nanos start)
 bool WordRunner::fits(int r, Letter letter) const
 {
     const Rank& rank = m_ranks[static_cast<std::size_t>(r)];
-    return rank.held + passOf(r, letter).delta <=
-           m_pipeline.cap[static_cast<std::size_t>(r)];
+    return rank.held + passOf(r, letter).delta <= m_pipeline.cap[static_cast<std::size_t>(r)];
 }
 
 bool WordRunner::makeRoom(int r)
@@ -127,7 +131,8 @@ bool WordRunner::makeRoom(int r)
     const auto from = word.begin() + static_cast<std::ptrdiff_t>(rank.head);
     const auto next = std::find_if(from, word.end(), [](Letter letter) { return givesGradient(kindOf(letter)); });
     if (next == word.end()) return false;
-    if (!fits(r, *next) && m_pipeline.usesFull(m_pipeline.stageOf(r, chunkOf(*next)))) *next = letterOf(PassKind::Backward, chunkOf(*next));
+    if (!fits(r, *next) && m_pipeline.usesFull(m_pipeline.stageOf(r, chunkOf(*next))))
+        *next = letterOf(PassKind::Backward, chunkOf(*next));
     if (!fits(r, *next)) return false;
     std::rotate(from, next, next + 1);
     return true;
@@ -158,8 +163,7 @@ bool WordRunner::advance(int r, const Words& words, const FillRule* rule)
                 if (static_cast<double>(wait) < rule->partial * static_cast<double>(length)) break;
                 if (rule->balance) {
                     Nanos worst = 0;
-                    for (const Rank& other : m_ranks)
-                        worst = std::max(worst, other.idle);
+                    for (const Rank& other : m_ranks) worst = std::max(worst, other.idle);
                     if (wait < worst - rank.idle) break;
                 }
             }
@@ -171,8 +175,7 @@ bool WordRunner::advance(int r, const Words& words, const FillRule* rule)
         moved = true;
     }
     if (rule && rank.head == word.size())
-        while (hasPending(rank))
-            perform(r, nextPending(rank), rank.clock);
+        while (hasPending(rank)) perform(r, nextPending(rank), rank.clock);
     return moved;
 }
 
@@ -211,7 +214,8 @@ void WordRunner::criticalPath(std::vector<Place>& out) const
         for (Letter letter : m_out[rank]) {
             core[rank].push_back(count);
             const PassKind kind = kindOf(letter);
-            own[rank].push_back(kind == PassKind::WeightGrad ? 0 : seen[(kind == PassKind::Forward ? 0 : 2) + chunkOf(letter)]++);
+            own[rank].push_back(
+                kind == PassKind::WeightGrad ? 0 : seen[(kind == PassKind::Forward ? 0 : 2) + chunkOf(letter)]++);
             if (kind != PassKind::WeightGrad) ++count;
         }
     }
@@ -223,7 +227,10 @@ void WordRunner::criticalPath(std::vector<Place>& out) const
         const PassKind kind = kindOf(letter);
         if (kind != PassKind::WeightGrad) out.push_back({r, core[rank][index]});
         const int stage = m_pipeline.stageOf(r, chunkOf(letter));
-        const Nanos free = at == 0 ? 0 : m_starts[rank][index - 1] + m_pipeline.time(kindOf(m_out[rank][index - 1]), m_pipeline.stageOf(r, chunkOf(m_out[rank][index - 1])));
+        const Nanos free = at == 0 ? 0
+                                   : m_starts[rank][index - 1] +
+                                         m_pipeline.time(kindOf(m_out[rank][index - 1]),
+                                                         m_pipeline.stageOf(r, chunkOf(m_out[rank][index - 1])));
         if (at > 0 && m_starts[rank][index] <= free) {
             --at;
             continue;
@@ -231,7 +238,9 @@ void WordRunner::criticalPath(std::vector<Place>& out) const
         const int before = kind == PassKind::Forward ? stage - 1 : stage + 1;
         if (kind == PassKind::WeightGrad || before < 0 || before >= m_pipeline.stages()) return;
         r = m_pipeline.rankOf(before);
-        at = m_at[kind == PassKind::Forward ? 0 : 1][static_cast<std::size_t>(before) * static_cast<std::size_t>(m_pipeline.microbatches) + static_cast<std::size_t>(own[rank][index])];
+        at = m_at[kind == PassKind::Forward ? 0 : 1]
+                 [static_cast<std::size_t>(before) * static_cast<std::size_t>(m_pipeline.microbatches) +
+                  static_cast<std::size_t>(own[rank][index])];
     }
 }
 
@@ -240,10 +249,8 @@ const Timing& WordRunner::time(const Words& words)
     reset(words);
     for (bool moved = true; moved;) {
         moved = false;
-        for (int r = 0; r < m_pipeline.ranks; ++r)
-            moved = advance(r, words, nullptr) || moved;
-        for (int r = m_pipeline.ranks - 2; r >= 0; --r)
-            moved = advance(r, words, nullptr) || moved;
+        for (int r = 0; r < m_pipeline.ranks; ++r) moved = advance(r, words, nullptr) || moved;
+        for (int r = m_pipeline.ranks - 2; r >= 0; --r) moved = advance(r, words, nullptr) || moved;
     }
     return finish(words);
 }
@@ -254,10 +261,8 @@ const Timing& WordRunner::fill(const Words& words, const FillRule& rule)
     m_rest = words;
     for (bool moved = true; moved;) {
         moved = false;
-        for (int r = 0; r < m_pipeline.ranks; ++r)
-            moved = advance(r, m_rest, &rule) || moved;
-        for (int r = m_pipeline.ranks - 2; r >= 0; --r)
-            moved = advance(r, m_rest, &rule) || moved;
+        for (int r = 0; r < m_pipeline.ranks; ++r) moved = advance(r, m_rest, &rule) || moved;
+        for (int r = m_pipeline.ranks - 2; r >= 0; --r) moved = advance(r, m_rest, &rule) || moved;
     }
     return finish(m_rest);
 }

@@ -1,5 +1,5 @@
-// Runs words: times them, and puts the weight gradients where they cost nothing. Given the order of F and I on every rank,
-// W's go into the waits before them; the search then only has to order F and I. Internal to schedules/plan.
+// Runs words: times them, and puts the weight gradients where they cost nothing. Given the order of F and I on every
+// rank, W's go into the waits before them; the search then only has to order F and I. Internal to schedules/plan.
 #pragma once
 
 #include <vector>
@@ -30,16 +30,16 @@ public:
 
     // Times words that hold every letter. Caps count: a word over its rank's cap is infeasible.
     const Timing& time(const Words& words);
-    // words: F, I and B only. A W goes before the next letter where memory asks for it, where it fits into the wait, or by the rule;
-    // the rest at the end. Where memory asks and no W is pending, the next I or B is taken first, and B for an I that doesn't fit.
-    // filled() has the outcome.
+    // words: F, I and B only. A W goes before the next letter where memory asks for it, where it fits into the wait, or
+    // by the rule; the rest at the end. Where memory asks and no W is pending, the next I or B is taken first, and B
+    // for an I that doesn't fit. filled() has the outcome.
     const Timing& fill(const Words& words, const FillRule& rule);
     // The order of the last run, W's included.
     const Words& filled() const { return m_out; }
     // Start of every letter of filled(), by rank.
     const std::vector<std::vector<Nanos>>& starts() const { return m_starts; }
-    // One path of passes of the last run, each waiting for the one before, to the end that the objective is: rank and place among the
-    // rank's letters other than W. Precondition: it was feasible.
+    // One path of passes of the last run, each waiting for the one before, to the end that the objective is: rank and
+    // place among the rank's letters other than W. Precondition: it was feasible.
     struct Place {
         int rank = 0;
         int letter = 0;

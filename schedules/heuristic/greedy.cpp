@@ -42,10 +42,14 @@ private:
     void limitWarmup();
 
     bool hasPending(const RankState& rank) const { return rank.pendingHead < rank.pending.size(); }
-    Letter nextPending(const RankState& rank) const { return letterOf(PassKind::WeightGrad, rank.pending[rank.pendingHead]); }
+    Letter nextPending(const RankState& rank) const
+    {
+        return letterOf(PassKind::WeightGrad, rank.pending[rank.pendingHead]);
+    }
     bool fits(int r, Letter letter) const
     {
-        return m_ranks[static_cast<std::size_t>(r)].held + m_pipeline.change(kindOf(letter), m_pipeline.stageOf(r, chunkOf(letter))) <=
+        return m_ranks[static_cast<std::size_t>(r)].held +
+                   m_pipeline.change(kindOf(letter), m_pipeline.stageOf(r, chunkOf(letter))) <=
                m_pipeline.cap[static_cast<std::size_t>(r)];
     }
     int open(const RankState& rank, int chunk) const
@@ -98,10 +102,14 @@ Nanos Run::arrival(int r, Letter letter) const
 {
     const int stage = m_pipeline.stageOf(r, chunkOf(letter));
     const int chunk = chunkOf(letter);
-    const int j = m_ranks[static_cast<std::size_t>(r)].done[letterOf(kindOf(letter) == PassKind::Forward ? PassKind::Forward : PassKind::InputGrad, chunk)];
+    const int j =
+        m_ranks[static_cast<std::size_t>(r)]
+            .done[letterOf(kindOf(letter) == PassKind::Forward ? PassKind::Forward : PassKind::InputGrad, chunk)];
     if (j >= m_pipeline.microbatches) return never;
     const auto m = static_cast<std::size_t>(m_pipeline.microbatches);
-    auto at = [&](int kind, int s) { return m_end[kind][static_cast<std::size_t>(s) * m + static_cast<std::size_t>(j)]; };
+    auto at = [&](int kind, int s) {
+        return m_end[kind][static_cast<std::size_t>(s) * m + static_cast<std::size_t>(j)];
+    };
     if (kindOf(letter) == PassKind::Forward) {
         if (stage == 0) return 0;
         const Nanos before = at(0, stage - 1);
@@ -146,7 +154,8 @@ Run::Choice Run::chooseFreely(int r) const
     for (int c = m_pipeline.chunks - 1; c >= 0; --c) {
         if (open(rank, c) == 0) continue;
         Letter letter = letterOf(PassKind::InputGrad, c);
-        if (m_pipeline.usesFull(m_pipeline.stageOf(r, c)) && (m_rule.full || (!fits(r, letter) && !hasPending(rank)))) letter = letterOf(PassKind::Backward, c);
+        if (m_pipeline.usesFull(m_pipeline.stageOf(r, c)) && (m_rule.full || (!fits(r, letter) && !hasPending(rank))))
+            letter = letterOf(PassKind::Backward, c);
         const Nanos ready = arrival(r, letter);
         if (ready == never) continue;
         nextGradient = std::min(nextGradient, ready);
@@ -173,8 +182,10 @@ Run::Choice Run::chooseFreely(int r) const
             continue;
         }
         const Nanos start = std::max(rank.clock, ready);
-        const double patience = m_rule.patience * static_cast<double>(m_pipeline.time(PassKind::Forward, m_pipeline.stageOf(r, c)));
-        if (nextGradient != never && nextGradient > start && static_cast<double>(nextGradient - start) <= patience) continue;
+        const double patience =
+            m_rule.patience * static_cast<double>(m_pipeline.time(PassKind::Forward, m_pipeline.stageOf(r, c)));
+        if (nextGradient != never && nextGradient > start && static_cast<double>(nextGradient - start) <= patience)
+            continue;
         offer(letter, ready, m_rule.upperFirst ? 2 - c : 1);
     }
     return best;
@@ -189,7 +200,8 @@ Run::Choice Run::firstInLine(int r) const
     const Letter letter = m_line[index][m_lineHead[index]];
     const Nanos ready = arrival(r, letter);
     const bool gradient = kindOf(letter) == PassKind::InputGrad;
-    if (!fits(r, letter) && gradient && !hasPending(rank) && m_pipeline.usesFull(m_pipeline.stageOf(r, chunkOf(letter))))
+    if (!fits(r, letter) && gradient && !hasPending(rank) &&
+        m_pipeline.usesFull(m_pipeline.stageOf(r, chunkOf(letter))))
         return {ready == never ? never : std::max(rank.clock, ready), letterOf(PassKind::Backward, chunkOf(letter))};
     if (!fits(r, letter)) {
         if (!hasPending(rank)) return {};
@@ -223,7 +235,8 @@ Run::Choice Run::chooseFrom(int r) const
             const Nanos ready = arrival(r, letter);
             const Nanos start = std::max(rank.clock, ready);
             const bool room = fits(r, letter) && (!forward || most + each <= m_pipeline.cap[index]);
-            if (ready != never && room && start < best.start && start + m_pipeline.time(kindOf(letter), stage) <= first.start)
+            if (ready != never && room && start < best.start &&
+                start + m_pipeline.time(kindOf(letter), stage) <= first.start)
                 best = {start, letter};
         }
         if (!seen[letter]) ++kinds;
@@ -259,8 +272,7 @@ void Run::fillUntil(int r, Nanos until)
             if (static_cast<double>(wait) < m_rule.fill.partial * static_cast<double>(length)) return;
             if (m_rule.fill.balance) {
                 Nanos worst = 0;
-                for (const RankState& other : m_ranks)
-                    worst = std::max(worst, other.idle);
+                for (const RankState& other : m_ranks) worst = std::max(worst, other.idle);
                 if (wait < worst - rank.idle) return;
             }
         }
@@ -281,7 +293,8 @@ void Run::perform(int r, Letter letter, Nanos start)
     m_words[static_cast<std::size_t>(r)].push_back(letter);
     auto finish = [&](std::size_t table) {
         const int j = rank.done[letterOf(table == 0 ? PassKind::Forward : PassKind::InputGrad, chunk)]++;
-        m_end[table][static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) + static_cast<std::size_t>(j)] = rank.clock;
+        m_end[table][static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) +
+                     static_cast<std::size_t>(j)] = rank.clock;
     };
     if (kind == PassKind::WeightGrad || kind == PassKind::Backward) ++rank.done[letterOf(PassKind::WeightGrad, chunk)];
     if (kind == PassKind::WeightGrad) {
@@ -296,19 +309,16 @@ void Run::perform(int r, Letter letter, Nanos start)
     }
 }
 
-void Run::announce(int r)
-{
-    m_choices[static_cast<std::size_t>(r)] = choose(r);
-}
+void Run::announce(int r) { m_choices[static_cast<std::size_t>(r)] = choose(r); }
 
 Found Run::result()
 {
-    for (int r = 0; r < m_pipeline.ranks; ++r)
-        announce(r);
+    for (int r = 0; r < m_pipeline.ranks; ++r) announce(r);
     for (;;) {
         int r = 0;
         for (int other = 1; other < m_pipeline.ranks; ++other)
-            if (m_choices[static_cast<std::size_t>(other)].start < m_choices[static_cast<std::size_t>(r)].start) r = other;
+            if (m_choices[static_cast<std::size_t>(other)].start < m_choices[static_cast<std::size_t>(r)].start)
+                r = other;
         const Choice choice = m_choices[static_cast<std::size_t>(r)];
         if (choice.letter < 0) break;
         const auto letter = static_cast<Letter>(choice.letter);
@@ -321,7 +331,8 @@ Found Run::result()
             }
         }
         // A W that makes room is decided on when the room is needed, and starts as soon as the rank is free.
-        perform(r, letter, kindOf(letter) == PassKind::WeightGrad ? m_ranks[static_cast<std::size_t>(r)].clock : choice.start);
+        perform(r, letter,
+                kindOf(letter) == PassKind::WeightGrad ? m_ranks[static_cast<std::size_t>(r)].clock : choice.start);
         if (m_base) {
             takeFromLine(r, letter);
             for (int other = 0; other < m_pipeline.ranks; ++other)

@@ -1,5 +1,5 @@
-// List scheduling for one or two chunks under memory caps: the rank that can go on first decides, gradients before activations,
-// W's into waits. Internal to schedules/plan.
+// List scheduling for one or two chunks under memory caps: the rank that can go on first decides, gradients before
+// activations, W's into waits. Internal to schedules/plan.
 #pragma once
 
 #include "schedules/heuristic/fill.h"
@@ -29,13 +29,13 @@ struct GreedyRule {
     bool full = false;      // full backwards where Pipeline::full has them; else only where an I doesn't fit
 };
 
-// Times of all passes follow from the decisions. Empty where a cap is below leastMemory() or the rule gets stuck. O(letters × chunks
-// + letters × log ranks).
+// Times of all passes follow from the decisions. Empty where a cap is below leastMemory() or the rule gets stuck.
+// O(letters × chunks + letters × log ranks).
 Found greedy(const Pipeline& pipeline, const GreedyRule& rule);
 
-// Runs words of F, I and B (W's are put in by the rule) and lets a later letter jump ahead where its rank would be idle, if it
-// can start at once, delays nothing that is known to come, and the microbatches under way up to its old place leave room.
-// The result may be longer than the words as they are: compare.
+// Runs words of F, I and B (W's are put in by the rule) and lets a later letter jump ahead where its rank would be
+// idle, if it can start at once, delays nothing that is known to come, and the microbatches under way up to its old
+// place leave room. The result may be longer than the words as they are: compare.
 Found greedyFrom(const Pipeline& pipeline, const Words& words, const FillRule& rule);
 
 } // namespace stagewright::planning

@@ -13,8 +13,7 @@ namespace {
 double energy(const Pipeline& pipeline, const Timing& timing)
 {
     double sum = 0;
-    for (std::size_t r = 0; r < timing.end.size(); ++r)
-        sum += static_cast<double>(timing.end[r] - pipeline.origin[r]);
+    for (std::size_t r = 0; r < timing.end.size(); ++r) sum += static_cast<double>(timing.end[r] - pipeline.origin[r]);
     return static_cast<double>(timing.objective) + 0.1 * sum / static_cast<double>(timing.end.size());
 }
 
@@ -33,8 +32,7 @@ Letter otherWay(Letter letter)
 Words withoutWeightGrads(const Words& words)
 {
     Words out = words;
-    for (Word& word : out)
-        std::erase_if(word, [](Letter letter) { return kindOf(letter) == PassKind::WeightGrad; });
+    for (Word& word : out) std::erase_if(word, [](Letter letter) { return kindOf(letter) == PassKind::WeightGrad; });
     return out;
 }
 
@@ -49,13 +47,13 @@ Found improve(const Pipeline& pipeline, const Found& start, const ImproveLimits&
     std::size_t rule = 0;
     double current = HUGE_VAL;
     for (std::size_t k = 0; k < std::size(rules); ++k)
-        if (const Timing& timing = runner.fill(words, rules[k]); timing.feasible && energy(pipeline, timing) < current) {
+        if (const Timing& timing = runner.fill(words, rules[k]);
+            timing.feasible && energy(pipeline, timing) < current) {
             current = energy(pipeline, timing);
             rule = k;
         }
     Nanos unit = 0; // a typical pass: the scale of the temperature
-    for (int r = 0; r < pipeline.ranks; ++r)
-        unit += pipeline.work(r) / pipeline.microbatches;
+    for (int r = 0; r < pipeline.ranks; ++r) unit += pipeline.work(r) / pipeline.microbatches;
     const double scale = static_cast<double>(unit) / (3.0 * pipeline.stages());
     std::vector<WordRunner::Place> path; // of the order gone on from; empty: not known
     bool pathKnown = false;
@@ -75,7 +73,8 @@ Found improve(const Pipeline& pipeline, const Found& start, const ImproveLimits&
         }
         Word& word = words[rank];
         const std::size_t reach = 1 + random.below(random.below(4) == 0 ? 8 : 2);
-        const std::size_t to = random.below(2) == 0 ? (from > reach ? from - reach : 0) : std::min(from + reach, word.size() - 1);
+        const std::size_t to =
+            random.below(2) == 0 ? (from > reach ? from - reach : 0) : std::min(from + reach, word.size() - 1);
         const std::size_t tryRule = random.below(16) == 0 ? random.below(std::size(rules)) : rule;
         const bool other = canBeOther(pipeline, static_cast<int>(rank), word[from]) && random.below(3) == 0;
         if (!other && word[from] == word[to] && tryRule == rule) continue;
@@ -93,7 +92,8 @@ Found improve(const Pipeline& pipeline, const Found& start, const ImproveLimits&
         move(from, to);
         const Timing& timing = runner.fill(words, rules[tryRule]);
         const double next = timing.feasible ? energy(pipeline, timing) : HUGE_VAL;
-        if (next <= current || (timing.feasible && random.unit() < std::exp((current - next) / std::max(temperature, 1.0)))) {
+        if (next <= current ||
+            (timing.feasible && random.unit() < std::exp((current - next) / std::max(temperature, 1.0)))) {
             pathKnown = next == current;
             current = next;
             rule = tryRule;

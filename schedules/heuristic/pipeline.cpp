@@ -28,7 +28,8 @@ void setOwn(Pipeline& pipeline, const Schedule& shape, const CostModel& costs)
     for (int s = 0; s < pipeline.stages(); ++s) {
         const auto stage = static_cast<std::size_t>(s);
         const int rank = pipeline.rankOf(s);
-        const Nanos launch = static_cast<std::size_t>(rank) < costs.launch.size() ? costs.launch[static_cast<std::size_t>(rank)] : 0;
+        const Nanos launch =
+            static_cast<std::size_t>(rank) < costs.launch.size() ? costs.launch[static_cast<std::size_t>(rank)] : 0;
         OwnPass least[passKindCount];
         Bytes freed = 0;
         Bytes boundary = 0;
@@ -39,12 +40,14 @@ void setOwn(Pipeline& pipeline, const Schedule& shape, const CostModel& costs)
                                          {timeOf(OpKind::InputGrad), -memory.freedAtInput},
                                          {timeOf(OpKind::WeightGrad), memory.freedAtInput - memory.activation},
                                          {timeOf(OpKind::Backward), -memory.activation}};
-            if (costs.duration(makeOp(OpKind::Backward, s, j), rank) == 0) of[3].duration = of[1].duration + of[2].duration;
+            if (costs.duration(makeOp(OpKind::Backward, s, j), rank) == 0)
+                of[3].duration = of[1].duration + of[2].duration;
             const bool smaller = j == 0 || memory.activation < least[0].delta;
             for (std::size_t kind = 0; kind < passKindCount; ++kind) {
                 pipeline.own[kind].push_back(of[kind]);
                 least[kind].duration = j == 0 ? of[kind].duration : std::min(least[kind].duration, of[kind].duration);
-                if (smaller) least[kind].delta = of[kind].delta; // of one microbatch: what it holds in between is in proportion
+                // of one microbatch: what it holds in between is in proportion
+                if (smaller) least[kind].delta = of[kind].delta;
             }
             if (smaller) freed = memory.freedAtInput;
             boundary = j == 0 ? memory.boundary : std::min(boundary, memory.boundary);
@@ -67,7 +70,9 @@ void setOrigins(Pipeline& pipeline, const CostModel& costs, Objective objective)
     if (objective == Objective::Makespan) return;
     // A rank's first op is its first stage's F of microbatch 0: all that could come before it needs it.
     for (int r = 0; r < pipeline.ranks; ++r)
-        pipeline.origin[static_cast<std::size_t>(r)] = pipeline.head(r) + (static_cast<std::size_t>(r) < costs.launch.size() ? costs.launch[static_cast<std::size_t>(r)] : 0);
+        pipeline.origin[static_cast<std::size_t>(r)] =
+            pipeline.head(r) +
+            (static_cast<std::size_t>(r) < costs.launch.size() ? costs.launch[static_cast<std::size_t>(r)] : 0);
 }
 
 } // namespace
@@ -75,8 +80,7 @@ void setOrigins(Pipeline& pipeline, const CostModel& costs, Objective objective)
 Nanos Pipeline::work(int rank) const
 {
     Nanos sum = 0;
-    for (int c = 0; c < chunks; ++c)
-        sum += time(PassKind::Forward, stageOf(rank, c)) + backTime(stageOf(rank, c));
+    for (int c = 0; c < chunks; ++c) sum += time(PassKind::Forward, stageOf(rank, c)) + backTime(stageOf(rank, c));
     return sum * microbatches;
 }
 
@@ -95,33 +99,37 @@ Nanos Pipeline::gradientTime(int stage) const
 Nanos Pipeline::head(int stage) const
 {
     Nanos at = 0;
-    for (int s = 0; s < stage; ++s)
-        at += time(PassKind::Forward, s) + fromBelow[static_cast<std::size_t>(s) + 1];
+    for (int s = 0; s < stage; ++s) at += time(PassKind::Forward, s) + fromBelow[static_cast<std::size_t>(s) + 1];
     return at;
 }
 
 Nanos Pipeline::turn(int stage) const
 {
     Nanos at = head(stages() - 1) + time(PassKind::Forward, stages() - 1);
-    for (int s = stages() - 1; s > stage; --s)
-        at += gradientTime(s) + fromAbove[static_cast<std::size_t>(s) - 1];
+    for (int s = stages() - 1; s > stage; --s) at += gradientTime(s) + fromAbove[static_cast<std::size_t>(s) - 1];
     return at;
 }
 
-Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostModel& costs, const std::vector<Bytes>& caps,
-                            Objective objective)
+Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostModel& costs,
+                            const std::vector<Bytes>& caps, Objective objective)
 {
     if (ranks < 1 || microbatches < 1)
-        return fail(ErrorCode::Usage, fmt::format("plan: {} ranks, {} microbatches; at least one of each is needed", ranks, microbatches));
+        return fail(ErrorCode::Usage, fmt::format("plan: {} ranks, {} microbatches; at least one of each is needed",
+                                                  ranks, microbatches));
     if (chunks != 1 && chunks != 2)
-        return fail(ErrorCode::Usage, fmt::format("plan: {} chunks; the planner knows 1, and 2 in V placement", chunks));
+        return fail(ErrorCode::Usage,
+                    fmt::format("plan: {} chunks; the planner knows 1, and 2 in V placement", chunks));
     if (costs.stages() != ranks * chunks)
-        return fail(ErrorCode::Usage, fmt::format("plan: the costs are of {} stages, {} ranks with {} chunks have {}", costs.stages(), ranks, chunks, ranks * chunks),
+        return fail(ErrorCode::Usage,
+                    fmt::format("plan: the costs are of {} stages, {} ranks with {} chunks have {}", costs.stages(),
+                                ranks, chunks, ranks * chunks),
                     "give costs of as many stages");
     if (!caps.empty() && caps.size() != static_cast<std::size_t>(ranks))
-        return fail(ErrorCode::Usage, fmt::format("plan: {} memory caps for {} ranks", caps.size(), ranks), "give one, or one for each rank");
+        return fail(ErrorCode::Usage, fmt::format("plan: {} memory caps for {} ranks", caps.size(), ranks),
+                    "give one, or one for each rank");
     if (costs.hasMicrobatchDurations() && objective == Objective::Span)
-        return fail(ErrorCode::Usage, "plan: spans are not planned for microbatches that differ in time", "plan the makespan, or remove 'microbatches' from the costs");
+        return fail(ErrorCode::Usage, "plan: spans are not planned for microbatches that differ in time",
+                    "plan the makespan, or remove 'microbatches' from the costs");
     Pipeline out;
     out.ranks = ranks;
     out.chunks = chunks;
@@ -129,7 +137,8 @@ Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostM
     for (int s = 0; s < ranks * chunks; ++s) {
         const int rank = out.rankOf(s);
         const StageMemory& memory = costs.memory[static_cast<std::size_t>(s)];
-        const Nanos launch = static_cast<std::size_t>(rank) < costs.launch.size() ? costs.launch[static_cast<std::size_t>(rank)] : 0;
+        const Nanos launch =
+            static_cast<std::size_t>(rank) < costs.launch.size() ? costs.launch[static_cast<std::size_t>(rank)] : 0;
         for (PassKind kind : passKinds)
             out.duration[static_cast<std::size_t>(kind)].push_back(costs.duration(opKindOf(kind), s, rank) + launch);
         out.delta[0].push_back(memory.activation);
@@ -140,8 +149,11 @@ Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostM
         Nanos& backward = out.duration[3].back();
         if (backward == launch) backward = apart;
         out.full.push_back(backward < apart || memory.freedAtInput < 0 ? 1 : 0);
-        out.fromBelow.push_back(s == 0 ? 0 : costs.links.delay(out.rankOf(s - 1), rank, costs.memory[static_cast<std::size_t>(s) - 1].boundary));
-        out.fromAbove.push_back(s + 1 == ranks * chunks ? 0 : costs.links.delay(out.rankOf(s + 1), rank, memory.boundary));
+        out.fromBelow.push_back(s == 0 ? 0
+                                       : costs.links.delay(out.rankOf(s - 1), rank,
+                                                           costs.memory[static_cast<std::size_t>(s) - 1].boundary));
+        out.fromAbove.push_back(s + 1 == ranks * chunks ? 0
+                                                        : costs.links.delay(out.rankOf(s + 1), rank, memory.boundary));
     }
     out.cap = caps.empty() ? std::vector<Bytes>(static_cast<std::size_t>(ranks), Pipeline::unlimited) : caps;
     if (costs.hasMicrobatchDurations()) {
@@ -156,7 +168,8 @@ Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostM
     return out;
 }
 
-Pipeline evenPipeline(int ranks, int chunks, int microbatches, const GeneratorCosts& costs, double cap, Objective objective)
+Pipeline evenPipeline(int ranks, int chunks, int microbatches, const GeneratorCosts& costs, double cap,
+                      Objective objective)
 {
     Pipeline out;
     out.ranks = ranks;
@@ -164,8 +177,7 @@ Pipeline evenPipeline(int ranks, int chunks, int microbatches, const GeneratorCo
     out.microbatches = microbatches;
     const auto stages = static_cast<std::size_t>(ranks * chunks);
     const double units[] = {costs.forward, costs.inputGrad, costs.weightGrad};
-    for (std::size_t k = 0; k < 3; ++k)
-        out.duration[k].assign(stages, std::llround(units[k] * rankShare / chunks));
+    for (std::size_t k = 0; k < 3; ++k) out.duration[k].assign(stages, std::llround(units[k] * rankShare / chunks));
     out.duration[3].assign(stages, out.duration[1].front() + out.duration[2].front());
     out.full.assign(stages, 0);
     const Nanos latency = std::llround(costs.latency * rankShare);
@@ -179,7 +191,8 @@ Pipeline evenPipeline(int ranks, int chunks, int microbatches, const GeneratorCo
     out.delta[1].assign(stages, -freed);
     out.delta[2].assign(stages, freed - activation);
     out.delta[3].assign(stages, -activation);
-    const Bytes limit = cap <= 0 || cap > 1e9 ? Pipeline::unlimited : static_cast<Bytes>(std::floor(cap * activationShare));
+    const Bytes limit =
+        cap <= 0 || cap > 1e9 ? Pipeline::unlimited : static_cast<Bytes>(std::floor(cap * activationShare));
     out.cap.assign(static_cast<std::size_t>(ranks), limit);
     setOrigins(out, {}, objective);
     return out;
@@ -216,7 +229,8 @@ Schedule scheduleOf(const Pipeline& pipeline, const Words& words, std::string na
 
 std::optional<Words> wordsOf(const Pipeline& pipeline, const Schedule& schedule)
 {
-    if (schedule.ranks != pipeline.ranks || schedule.stages != pipeline.stages() || schedule.microbatches != pipeline.microbatches)
+    if (schedule.ranks != pipeline.ranks || schedule.stages != pipeline.stages() ||
+        schedule.microbatches != pipeline.microbatches)
         return {};
     Words out;
     for (int r = 0; r < pipeline.ranks; ++r) {
@@ -228,7 +242,9 @@ std::optional<Words> wordsOf(const Pipeline& pipeline, const Schedule& schedule)
         std::size_t weights[2] = {};
         Word& word = out.emplace_back();
         for (const Op& op : schedule.order[rank]) {
-            if (op.stage >= pipeline.stages() || pipeline.rankOf(op.stage) != r || op.count != 1 || op.slice >= 0 || op.half != 0) return {};
+            if (op.stage >= pipeline.stages() || pipeline.rankOf(op.stage) != r || op.count != 1 || op.slice >= 0 ||
+                op.half != 0)
+                return {};
             const int chunk = pipeline.chunkOfStage(op.stage);
             int expected = -1;
             switch (op.kind) {
@@ -265,8 +281,7 @@ Bytes leastMemory(const Pipeline& pipeline, int rank)
             held += pipeline.alike() ? pipeline.change(kind, stage) : pipeline.ownPass(kind, stage, j).delta;
             peak = std::max(peak, held);
         };
-        for (int c = 0; c < pipeline.chunks; ++c)
-            add(PassKind::Forward, c);
+        for (int c = 0; c < pipeline.chunks; ++c) add(PassKind::Forward, c);
         for (int c = pipeline.chunks - 1; c >= 0; --c) {
             if (pipeline.usesFull(pipeline.stageOf(rank, c))) { // never holds more than I and W do
                 add(PassKind::Backward, c);

@@ -84,8 +84,7 @@ Found zeroBubble(const Pipeline& pipeline)
         if (anyFull) attemptWords(withFull(pipeline, words));
     };
     for (const bool overshoot : {false, true})
-        for (const bool falling : {true, false})
-            attempt(warmupOf(pipeline, overshoot, falling));
+        for (const bool falling : {true, false}) attempt(warmupOf(pipeline, overshoot, falling));
     std::vector<int> h1;
     std::vector<int> h2;
     for (int r = 0; r < pipeline.ranks; ++r) {
@@ -94,7 +93,8 @@ Found zeroBubble(const Pipeline& pipeline)
     }
     attempt(h1);
     attempt(h2);
-    // Below p microbatches the alternation makes every microbatch wait for the neighbours' turns; list scheduling does not.
+    // Below p microbatches the alternation makes every microbatch wait for the neighbours' turns; list scheduling does
+    // not.
     const bool small = pipeline.ranks * pipeline.microbatches <= smallShape;
     for (const FillRule fill : {FillRule{0, false}, FillRule{0, true}})
         for (const bool overshoot : {false, true})

@@ -1,18 +1,20 @@
 // Chimera (Li & Hoefler 2021, arXiv 2107.06925): f pairs of pipelines in opposite directions over the same ranks.
 //
-// D = p ranks, even; 2f pipelines, each with its own copy of the weights. Down pipeline i has stage s on rank (s + iD/f) mod
-// D, up pipeline i is its mirror. Microbatches are dealt in blocks: pipeline q (downs first) has m/(2f) consecutive ones.
+// D = p ranks, even; 2f pipelines, each with its own copy of the weights. Down pipeline i has stage s on rank (s +
+// iD/f) mod D, up pipeline i is its mirror. Microbatches are dealt in blocks: pipeline q (downs first) has m/(2f)
+// consecutive ones.
 //
-// The order comes from slots. A block has D slots, in which each pipeline starts D/(2f) items two slots apart: in a forward
-// block item k runs stage s at slot 2k + s, in a backward block at 2k + D−1−s. All stages of all pipelines then fall into
-// different slots of a rank, and blocks follow each other without a gap but D/f − 2 slots at the end.
+// The order comes from slots. A block has D slots, in which each pipeline starts D/(2f) items two slots apart: in a
+// forward block item k runs stage s at slot 2k + s, in a backward block at 2k + D−1−s. All stages of all pipelines then
+// fall into different slots of a rank, and blocks follow each other without a gap but D/f − 2 slots at the end.
 //   direct    F block, B block, …: as in the paper's figure 2, for F = B
-//   doubling  F of two microbatches, B of the first, B of the second (section 3.5): at B = 2F all slots are equally long
+//   doubling  F of two microbatches, B of the first, B of the second (section 3.5): at B = 2F all slots are equally
+//             long
 //   halving   F, B of the first half of a microbatch, B of the second: the same with half the memory
-// With two backwards to a forward the slots alone would hold more than direct does (twice that under doubling), since two
-// blocks of backwards follow one of forwards. So there they are only the order of preference: in each slot a rank takes the op
-// with the least one that is ready and fits into that memory, with at most D/(2f) items of a pipeline under way. No slot is
-// lost by that.
+// With two backwards to a forward the slots alone would hold more than direct does (twice that under doubling), since
+// two blocks of backwards follow one of forwards. So there they are only the order of preference: in each slot a rank
+// takes the op with the least one that is ready and fits into that memory, with at most D/(2f) items of a pipeline
+// under way. No slot is lost by that.
 #include <algorithm>
 #include <limits>
 
@@ -29,7 +31,8 @@ constexpr ScheduleParameter chimeraParameters[] = {
     {"join", "direct", "direct|doubling|halving",
      "what balances B = 2F: nothing, forwards over two microbatches, or backwards over half microbatches"},
     {"sync", "end", "end|eager|eager-opt",
-     "when copies' gradients are summed: after the step, after a copy's last backward, or only there if idle slots follow"}};
+     "when copies' gradients are summed: after the step, after a copy's last backward, or only there if idle slots "
+     "follow"}};
 
 enum class Join {
     Direct,
@@ -60,8 +63,7 @@ struct Plan {
 Join joinOf(const Shape& shape)
 {
     const std::string& join = shape.parameter("join");
-    return join == "doubling" ? Join::Doubling : join == "halving" ? Join::Halving
-                                                                   : Join::Direct;
+    return join == "doubling" ? Join::Doubling : join == "halving" ? Join::Halving : Join::Direct;
 }
 
 Result<Plan> planOf(const Shape& shape)
@@ -76,8 +78,7 @@ Result<Plan> planOf(const Shape& shape)
     const int half = plan.ranks / 2;
     if (half % plan.pairs != 0) {
         int below = std::min(plan.pairs, half);
-        while (half % below != 0)
-            --below;
+        while (half % below != 0) --below;
         const int multiple = 2 * below * plan.itemSize();
         const bool fits = plan.microbatches % multiple == 0;
         return fail(ErrorCode::Usage,
@@ -159,8 +160,7 @@ std::vector<int> directPeaks(const Plan& plan)
     for (const auto& row : bySlot({plan.ranks, 2 * plan.ranks, plan.pairs, Join::Direct})) { // two units
         int held = 0;
         int peak = 0;
-        for (const Slot& slot : row)
-            peak = std::max(peak, held += slot.op.kind == OpKind::Forward ? 1 : -1);
+        for (const Slot& slot : row) peak = std::max(peak, held += slot.op.kind == OpKind::Forward ? 1 : -1);
         peaks.push_back(peak);
     }
     return peaks;
@@ -183,9 +183,9 @@ std::vector<std::vector<Slot>> byReadiness(const Plan& plan)
     const int items = plan.itemsPerPipeline();
     const std::vector<int> most = directPeaks(plan);
     std::vector<std::vector<Slot>> rows(static_cast<std::size_t>(d));
-    for (auto& row : rows)
-        row.reserve(3 * static_cast<std::size_t>(items * plan.pipelines()));
-    std::vector<std::vector<Done>> done(static_cast<std::size_t>(plan.pipelines()), std::vector<Done>(static_cast<std::size_t>(d)));
+    for (auto& row : rows) row.reserve(3 * static_cast<std::size_t>(items * plan.pipelines()));
+    std::vector<std::vector<Done>> done(static_cast<std::size_t>(plan.pipelines()),
+                                        std::vector<Done>(static_cast<std::size_t>(d)));
     std::vector<int> held(static_cast<std::size_t>(d)); // halves of items
     std::vector<Pick> picks(static_cast<std::size_t>(d));
     int left = 3 * items * plan.pipelines() * d;
@@ -201,10 +201,12 @@ std::vector<std::vector<Slot>> byReadiness(const Plan& plan)
                 const bool arrived = s == 0 ? own.forwards - own.backwards / 2 < plan.itemsPerBlock()
                                             : own.forwards < stages[here - 1].forwards;
                 if (own.forwards < items && arrived && held[rank] + 2 <= 2 * most[rank])
-                    if (const int at = forwardSlot(plan, own.forwards, s); at < pick.preference) pick = {at, q, s, false};
+                    if (const int at = forwardSlot(plan, own.forwards, s); at < pick.preference)
+                        pick = {at, q, s, false};
                 const bool returned = s + 1 == d || own.backwards < stages[here + 1].backwards;
                 if (own.backwards < 2 * own.forwards && returned)
-                    if (const int at = backwardSlot(plan, own.backwards / 2, own.backwards % 2, s); at < pick.preference)
+                    if (const int at = backwardSlot(plan, own.backwards / 2, own.backwards % 2, s);
+                        at < pick.preference)
                         pick = {at, q, s, true};
             }
         }
@@ -234,8 +236,7 @@ std::vector<Op> withReductions(const std::vector<Slot>& row, bool onlyBeforeIdle
     for (std::size_t i = row.size(); i-- > 0;) { // from behind: the first backward met of a stage is its last
         const Op& op = row[i].op;
         if (i + 1 < row.size() && row[i + 1].slot > row[i].slot + 1) idleFollows = true;
-        const bool last =
-            op.kind == OpKind::Backward && std::find(seen.begin(), seen.end(), op.stage) == seen.end();
+        const bool last = op.kind == OpKind::Backward && std::find(seen.begin(), seen.end(), op.stage) == seen.end();
         if (last) {
             seen.push_back(op.stage);
             if (!onlyBeforeIdle || idleFollows) out.push_back(makeOp(OpKind::ReduceGrad, op.stage));
@@ -261,8 +262,7 @@ Result<Schedule> makeChimera(const Shape& shape)
             ops = withReductions(row, sync == "eager-opt");
         } else {
             ops.reserve(row.size());
-            for (const Slot& slot : row)
-                ops.push_back(slot.op);
+            for (const Slot& slot : row) ops.push_back(slot.op);
         }
     }
     return out;
@@ -300,10 +300,12 @@ extern const ScheduleInfo chimera;
 constinit const ScheduleInfo chimera{
     .name = "chimera",
     .title = "Chimera (bidirectional pipelines)",
-    .summary = "pipelines in opposite directions fill each other's bubbles; weights held 2f times, gradients summed over copies",
+    .summary = "pipelines in opposite directions fill each other's bubbles; weights held 2f times, gradients summed "
+               "over copies",
     .paper = "Li & Hoefler 2021, arXiv 2107.06925",
-    .constraints = "even ranks; f a divisor of half the ranks; microbatches a multiple of 2f (of 4f under doubling); closed "
-                   "forms for a multiple of the ranks (of twice the ranks under doubling)",
+    .constraints =
+        "even ranks; f a divisor of half the ranks; microbatches a multiple of 2f (of 4f under doubling); closed "
+        "forms for a multiple of the ranks (of twice the ranks under doubling)",
     .formulas = "makespan  (2m + p/f - 2)F                 (B = F, m = Kp)\n"
                 "          (K(4p-2) + p-2)F                (B = 2F, f = 1, direct)\n"
                 "          (3m + 2(p/f-2))F                (B = 2F, doubling);  (3m + p/f-2)F  (B = 2F, halving)\n"

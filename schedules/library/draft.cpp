@@ -23,8 +23,7 @@ ClosedForm closedForm1f1b(const Shape& shape, double forward, double inputGrad, 
 {
     ClosedForm form;
     form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
-    for (int r = 0; r < shape.ranks; ++r)
-        form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
+    for (int r = 0; r < shape.ranks; ++r) form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
     return form;
 }
 

@@ -1,5 +1,5 @@
-// What the generators of this folder share: an empty schedule to fill, the list of 1F1B, looped stages, parameters, errors that
-// name the nearest shape that works.
+// What the generators of this folder share: an empty schedule to fill, the list of 1F1B, looped stages, parameters,
+// errors that name the nearest shape that works.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,7 @@ template <typename Visit>
 void oneForwardOneBackward(int microbatches, int warmup, Visit&& visit)
 {
     int forward = 0;
-    while (forward < microbatches && forward < warmup)
-        visit(OpKind::Forward, forward++);
+    while (forward < microbatches && forward < warmup) visit(OpKind::Forward, forward++);
     for (int j = 0; j < microbatches; ++j) {
         if (forward < microbatches) visit(OpKind::Forward, forward++);
         visit(OpKind::Backward, j);
@@ -37,12 +36,12 @@ Schedule updatedAfterEveryBackward(std::string_view name, WeightRule weights, co
 // F = I = W, both given and planned with, without latency: where the V schedules have closed forms.
 bool isForUnitCosts(const Shape& shape, double forward, double inputGrad, double weightGrad);
 
-// Looped stages: the microbatches that go round together, q = m / max(1, ⌊m/p⌋) by PyTorch's rule, which relaxes Megatron's
-// m mod p = 0. Fails where m is not a multiple of max(1, ⌊m/p⌋).
+// Looped stages: the microbatches that go round together, q = m / max(1, ⌊m/p⌋) by PyTorch's rule, which relaxes
+// Megatron's m mod p = 0. Fails where m is not a multiple of max(1, ⌊m/p⌋).
 Result<int> loopGroup(std::string_view schedule, int ranks, int microbatches);
 
-// Op k of a rank over v looped stages: groups of q microbatches, the last of those that are left, run through its first stage, then
-// through its second …; backwards take the stages from last to first.
+// Op k of a rank over v looped stages: groups of q microbatches, the last of those that are left, run through its first
+// stage, then through its second …; backwards take the stages from last to first.
 Op loopedOp(OpKind kind, int rank, const Shape& shape, int group, int k);
 
 // W of microbatches first … last as one op (several where they are more than one op can count).
@@ -58,11 +57,12 @@ void appendOptimizers(Schedule& schedule, const Shape& shape);
 
 // Of the schedules made of building blocks.
 inline constexpr ScheduleParameter reorderParameter{
-    "reorder", "yes", "yes|no", "move passes at both ends into idle time without raising the peak; no: the repeated block as it is"};
+    "reorder", "yes", "yes|no",
+    "move passes at both ends into idle time without raising the peak; no: the repeated block as it is"};
 
-// The remedy where works(ranks, microbatches) does not hold: the nearest microbatches for which it does on these ranks, else
-// the nearest ranks, with other microbatches where it needs them. "the nearest that work are 2 and 4 ranks", "the nearest that
-// works is 6 ranks with 12 microbatches".
+// The remedy where works(ranks, microbatches) does not hold: the nearest microbatches for which it does on these ranks,
+// else the nearest ranks, with other microbatches where it needs them. "the nearest that work are 2 and 4 ranks", "the
+// nearest that works is 6 ranks with 12 microbatches".
 std::string nearestThatWork(int ranks, int microbatches, const std::function<bool(int, int)>& works);
 
 } // namespace stagewright::library

@@ -52,8 +52,7 @@ DualPipeList dualPipeList(DualPipePhase own, DualPipePhase other, int outer, int
     build.phases = {own, other};
     build.list.ops.reserve(6 * static_cast<std::size_t>(n));
     const int inner = half - outer - 1; // ranks between this one and the turn
-    for (int i = 0; i < 2 * inner; ++i)
-        build.forward(0);
+    for (int i = 0; i < 2 * inner; ++i) build.forward(0);
     for (int i = 0; i <= outer; ++i) {
         build.forward(0);
         build.forward(1);
@@ -88,8 +87,7 @@ DualPipeList dualPipeList(DualPipePhase own, DualPipePhase other, int outer, int
         build.weightGrad();
         build.backward(0, true);
     }
-    for (int i = 0; i <= outer; ++i)
-        build.weightGrad();
+    for (int i = 0; i <= outer; ++i) build.weightGrad();
     return std::move(build.list);
 }
 

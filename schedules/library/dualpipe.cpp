@@ -1,8 +1,8 @@
 // DualPipe (DeepSeek-AI 2024, arXiv 2412.19437, section 3.2.1): two directions, forwards overlapped with backwards.
 //
-// p even; every rank holds stage r of the down direction and stage p−1−r of the up direction, so each stage has two copies.
-// Half of the microbatches go each way. In the steady state a forward of one direction and a backward of the other are
-// issued as one pair, inside which the expert all-to-all of one hides behind the computation of the other.
+// p even; every rank holds stage r of the down direction and stage p−1−r of the up direction, so each stage has two
+// copies. Half of the microbatches go each way. In the steady state a forward of one direction and a backward of the
+// other are issued as one pair, inside which the expert all-to-all of one hides behind the computation of the other.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -25,9 +25,10 @@ Result<Schedule> makeDualpipe(const Shape& shape)
         return fail(ErrorCode::Usage, fmt::format("dualpipe: {} ranks; two directions need an even number", p),
                     nearestThatWork(p, m, works));
     if (!works(p, m))
-        return fail(ErrorCode::Usage,
-                    fmt::format("dualpipe: {} microbatches on {} ranks; an even number from 2 × {} on is needed", m, p, p),
-                    nearestThatWork(p, m, works));
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("dualpipe: {} microbatches on {} ranks; an even number from 2 × {} on is needed", m, p, p),
+            nearestThatWork(p, m, works));
     const int n = m / 2;
     Schedule out = draft("dualpipe", p, p, m, Placement::bidirectional(p, m));
     out.paired.resize(out.order.size());
@@ -35,8 +36,7 @@ Result<Schedule> makeDualpipe(const Shape& shape)
         const DualPipePhase down{r, 0};
         const DualPipePhase up{p - 1 - r, n};
         const bool first = r < p / 2;
-        DualPipeList list =
-            dualPipeList(first ? down : up, first ? up : down, std::min(r, p - 1 - r), p / 2, n);
+        DualPipeList list = dualPipeList(first ? down : up, first ? up : down, std::min(r, p - 1 - r), p / 2, n);
         out.order[static_cast<std::size_t>(r)] = std::move(list.ops);
         out.paired[static_cast<std::size_t>(r)] = std::move(list.paired);
     }
@@ -58,7 +58,8 @@ extern const ScheduleInfo dualpipe;
 constinit const ScheduleInfo dualpipe{
     .name = "dualpipe",
     .title = "DualPipe (two directions, overlapped pairs)",
-    .summary = "microbatches enter at both ends; forwards overlap with backwards of the other direction; weights held twice",
+    .summary =
+        "microbatches enter at both ends; forwards overlap with backwards of the other direction; weights held twice",
     .paper = "DeepSeek-AI 2024, arXiv 2412.19437, section 3.2.1, and the authors' code",
     .constraints = "even ranks; an even number of microbatches, at least 2 x ranks",
     .formulas = "makespan  mT + (p-2)F                     (F = I = W, pairs as long as both ops)\n"

@@ -45,15 +45,20 @@ constinit const ScheduleInfo dualpipev{
     .name = "dualpipev",
     .title = "DualPipeV (DualPipe in a V)",
     .summary = "DualPipe cut in half: the same overlap with every stage once, two stages per rank in a V",
-    .paper = "the code of DeepSeek-AI's DualPipe (arXiv 2412.19437); Qi 2024, DualPipe could be better without the dual",
+    .paper =
+        "the code of DeepSeek-AI's DualPipe (arXiv 2412.19437); Qi 2024, DualPipe could be better without the dual",
     .constraints = "microbatches >= 2 x ranks",
     .formulas = "makespan  mT + (p-1)F                     (F = I = W, pairs as long as both ops)\n"
                 "bubble    (p-1)F per rank\n"
                 "peak      p + 1/2 on every rank",
-    .drawing = "rank 0 |F0F1F2F3F4F5F6F0I0W0F1I1W1F2I2W2F3F7--- ......F4--- B4- ..F5--- B5- ..F6--- B6- ..F7--- B7- I4W4I5W5I6W6I7W7|\n"
-               "rank 1 |..F0F1F2F3F4F0F5F1I0W0F2I1W1F3F6--- ....F4--- F7--- F5--- B4- ..F6--- B5- ..F7--- B6- B4- ..I7I5W7I6W5I7W6W7|\n"
-               "rank 2 |....F0F1F2F0F3F1F4F2I0W0F3F5--- ..F4--- F6--- F5--- F7--- F6--- B4- ..F7--- B5- B4- ..B6- I5..I7I6W5I7W7W6W7|\n"
-               "rank 3 |......F0F0F1F1F2F2F3F3F4B0- F4--- F5--- F5--- F6--- F6--- F7--- F7--- B4- B4- ..B5- B5- ..I6I6..I7I7W6W6W7W7|\n",
+    .drawing = "rank 0 |F0F1F2F3F4F5F6F0I0W0F1I1W1F2I2W2F3F7--- ......F4--- B4- ..F5--- B5- ..F6--- B6- ..F7--- B7- "
+               "I4W4I5W5I6W6I7W7|\n"
+               "rank 1 |..F0F1F2F3F4F0F5F1I0W0F2I1W1F3F6--- ....F4--- F7--- F5--- B4- ..F6--- B5- ..F7--- B6- B4- "
+               "..I7I5W7I6W5I7W6W7|\n"
+               "rank 2 |....F0F1F2F0F3F1F4F2I0W0F3F5--- ..F4--- F6--- F5--- F7--- F6--- B4- ..F7--- B5- B4- ..B6- "
+               "I5..I7I6W5I7W7W6W7|\n"
+               "rank 3 |......F0F0F1F1F2F2F3F3F4B0- F4--- F5--- F5--- F6--- F6--- F7--- F7--- B4- B4- ..B5- B5- "
+               "..I6I6..I7I7W6W6W7W7|\n",
     .aliases = "dual-pipe-v, ScheduleDualPipeV, cut-in-half",
     .fixedChunks = 2,
     .defaultChunks = 2,

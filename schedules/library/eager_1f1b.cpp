@@ -1,7 +1,8 @@
 // eager-1F1B (Zhuang et al. 2022, arXiv 2211.05322, section 4): 1F1B that warms up nearly twice as deep.
 //
-// Rank r starts with min(m, 2(p−r)−1) forwards, then backwards and forwards alternate. No gain without communication; with
-// it a forward transfer has a full slot of slack, so that the latency is paid once and not once per p microbatches.
+// Rank r starts with min(m, 2(p−r)−1) forwards, then backwards and forwards alternate. No gain without communication;
+// with it a forward transfer has a full slot of slack, so that the latency is paid once and not once per p
+// microbatches.
 #include <algorithm>
 
 #include "schedules/library/draft.h"

@@ -16,10 +16,8 @@ Result<Schedule> makeGpipe(const Shape& shape)
     for (int r = 0; r < p; ++r) {
         auto& ops = out.order[static_cast<std::size_t>(r)];
         ops.reserve(2 * static_cast<std::size_t>(m));
-        for (int j = 0; j < m; ++j)
-            ops.push_back(makeOp(OpKind::Forward, r, j));
-        for (int j = 0; j < m; ++j)
-            ops.push_back(makeOp(OpKind::Backward, r, j));
+        for (int j = 0; j < m; ++j) ops.push_back(makeOp(OpKind::Forward, r, j));
+        for (int j = 0; j < m; ++j) ops.push_back(makeOp(OpKind::Backward, r, j));
     }
     return out;
 }

@@ -1,11 +1,12 @@
 // Hanayo (Liu et al. 2023, arXiv 2308.15762): waves. 2W stages per rank in a zigzag, every stage once.
 //
-// Chunk c is on rank s mod p where c is even and on rank p−1−(s mod p) where it is odd, so that a microbatch runs W waves
-// through the ranks and turns without a transfer. The published order is not available; this one is built by running the
-// ranks against each other in steps of one forward (B takes two). A rank alternates: after a backward it takes a forward if one
-// is ready, of its deepest stage, else the backward that is farthest along, of its least stage. It holds the activations of at
-// most p microbatches (3p/2 with two waves or more), and a forward leaves a place for each deeper chunk of the rank. So the
-// foremost microbatch is never refused: nobody is deeper, and chunks before its own never take the last places.
+// Chunk c is on rank s mod p where c is even and on rank p−1−(s mod p) where it is odd, so that a microbatch runs W
+// waves through the ranks and turns without a transfer. The published order is not available; this one is built by
+// running the ranks against each other in steps of one forward (B takes two). A rank alternates: after a backward it
+// takes a forward if one is ready, of its deepest stage, else the backward that is farthest along, of its least stage.
+// It holds the activations of at most p microbatches (3p/2 with two waves or more), and a forward leaves a place for
+// each deeper chunk of the rank. So the foremost microbatch is never refused: nobody is deeper, and chunks before its
+// own never take the last places.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -24,10 +25,10 @@ class Race {
 public:
     Race(int ranks, int stages, int microbatches, Schedule& out)
         : m_ranks(ranks), m_stages(stages), m_microbatches(microbatches), m_out(out),
-          m_state(static_cast<std::size_t>(stages)), m_running(static_cast<std::size_t>(ranks)), m_held(static_cast<std::size_t>(ranks), 0)
+          m_state(static_cast<std::size_t>(stages)), m_running(static_cast<std::size_t>(ranks)),
+          m_held(static_cast<std::size_t>(ranks), 0)
     {
-        for (int r = 0; r < ranks; ++r)
-            m_stagesOf.push_back(out.placement.stagesOf(r));
+        for (int r = 0; r < ranks; ++r) m_stagesOf.push_back(out.placement.stagesOf(r));
     }
 
     void run()
@@ -76,7 +77,8 @@ private:
     bool hasPlace(int rank, int stage) const
     {
         const int deeper = (m_stages - 1) / m_ranks - stage / m_ranks;
-        const int most = m_stages > 2 * m_ranks ? m_stages + m_stages / 2 : m_stages; // p microbatches of 2W chunks are p · 2W = stages
+        // p microbatches of 2W chunks are p · 2W = stages
+        const int most = m_stages > 2 * m_ranks ? m_stages + m_stages / 2 : m_stages;
         return m_held[static_cast<std::size_t>(rank)] < most - deeper;
     }
     void begin(int rank, int stage, bool backward)
@@ -92,8 +94,8 @@ private:
     {
         const auto& mine = m_stagesOf[static_cast<std::size_t>(rank)];
         const auto backward = std::find_if(mine.begin(), mine.end(), [&](int stage) { return backwardReady(stage); });
-        const auto forward =
-            std::find_if(mine.rbegin(), mine.rend(), [&](int stage) { return forwardReady(stage) && hasPlace(rank, stage); });
+        const auto forward = std::find_if(mine.rbegin(), mine.rend(),
+                                          [&](int stage) { return forwardReady(stage) && hasPlace(rank, stage); });
         const bool forwardNext = backward == mine.end() || m_running[static_cast<std::size_t>(rank)].backward;
         if (forward != mine.rend() && forwardNext) return begin(rank, *forward, false);
         if (backward != mine.end()) return begin(rank, *backward, true);
@@ -116,12 +118,12 @@ Result<Schedule> makeHanayo(const Shape& shape)
     const int waves = shape.number("waves", 1);
     const int most = std::min(256, 65536 / (2 * p)); // a stage is a 16-bit number
     if (waves > most)
-        return fail(ErrorCode::Usage, fmt::format("hanayo: {} waves over {} ranks; at most {} are possible", waves, p, most),
+        return fail(ErrorCode::Usage,
+                    fmt::format("hanayo: {} waves over {} ranks; at most {} are possible", waves, p, most),
                     fmt::format("the nearest that works is {} waves", most));
     const int stages = 2 * waves * p;
     Schedule out = draft("hanayo", p, stages, m, Placement::zigzag(p, stages));
-    for (auto& ops : out.order)
-        ops.reserve(4 * static_cast<std::size_t>(waves) * static_cast<std::size_t>(m));
+    for (auto& ops : out.order) ops.reserve(4 * static_cast<std::size_t>(waves) * static_cast<std::size_t>(m));
     Race(p, stages, m, out).run();
     return out;
 }
@@ -141,7 +143,8 @@ extern const ScheduleInfo hanayo;
 constinit const ScheduleInfo hanayo{
     .name = "hanayo",
     .title = "Hanayo (waves)",
-    .summary = "1F1B over a zigzag of 2W stages per rank: the bubble of several pipelines without copies of the weights",
+    .summary =
+        "1F1B over a zigzag of 2W stages per rank: the bubble of several pipelines without copies of the weights",
     .paper = "Liu et al. 2023, arXiv 2308.15762; the placement is the paper's, the order found by simulation",
     .constraints = "any ranks, any microbatches",
     .formulas = "makespan  (5p-2)F                         (W = 1, m = p, B = 2F)\n"

@@ -1,12 +1,14 @@
 // Interleaved 1F1B (Megatron-LM, Narayanan et al. 2021, arXiv 2104.04473, section 2.2): v stages per rank in a loop.
 //
-// Microbatches go round in groups of q: a rank runs one group through its first stage, then the same group through its second, and so
-// on. Virtual op k of whole groups has chunk ⌊(k mod qv)/q⌋ and microbatch ⌊k/(qv)⌋·q + k mod q; the last group has what is left.
-// Backwards take the chunks from last to first. Rank r warms up with min(mv, 2(p−1−r) + (v−1)q) forwards, then pairs F and B.
+// Microbatches go round in groups of q: a rank runs one group through its first stage, then the same group through its
+// second, and so on. Virtual op k of whole groups has chunk ⌊(k mod qv)/q⌋ and microbatch ⌊k/(qv)⌋·q + k mod q; the
+// last group has what is left. Backwards take the chunks from last to first. Rank r warms up with min(mv, 2(p−1−r) +
+// (v−1)q) forwards, then pairs F and B.
 //
-// group=auto: q = m / max(1, ⌊m/p⌋), PyTorch's rule, which needs m mod max(1, ⌊m/p⌋) = 0 (p divides m: q = p, as in the paper).
-// group=q: Megatron-LM's microbatch_group_size_per_vp_stage, any number of microbatches. Groups smaller than p come back to a rank's
-// next stage before its list allows, and wait for themselves: such lists are refused with their cycle.
+// group=auto: q = m / max(1, ⌊m/p⌋), PyTorch's rule, which needs m mod max(1, ⌊m/p⌋) = 0 (p divides m: q = p, as in the
+// paper). group=q: Megatron-LM's microbatch_group_size_per_vp_stage, any number of microbatches. Groups smaller than p
+// come back to a rank's next stage before its list allows, and wait for themselves: such lists are refused with their
+// cycle.
 #include <algorithm>
 #include <utility>
 
@@ -21,19 +23,20 @@ namespace stagewright::library {
 namespace {
 
 constexpr ScheduleParameter interleaved1f1bParameters[] = {
-    {"group", "auto", "auto|whole", "microbatches per group, from the ranks to all of them; the last group has what is left; auto: m / max(1, floor(m/p))", "8"}};
+    {"group", "auto", "auto|whole",
+     "microbatches per group, from the ranks to all of them; the last group has what is left; auto: m / max(1, "
+     "floor(m/p))",
+     "8"}};
 
 // Whether groups of q can end for sure: none is smaller than the pipeline.
-bool fillsPipeline(int p, int m, int q)
-{
-    return q >= p && (m % q == 0 || m % q >= p);
-}
+bool fillsPipeline(int p, int m, int q) { return q >= p && (m % q == 0 || m % q >= p); }
 
 Schedule inGroups(const Shape& shape, int q)
 {
     const int p = shape.ranks;
     const int v = shape.chunks;
-    Schedule out = draft(fmt::format("interleaved-1f1b v={}", v), p, p * v, shape.microbatches, Placement::loop(p, p * v));
+    Schedule out =
+        draft(fmt::format("interleaved-1f1b v={}", v), p, p * v, shape.microbatches, Placement::loop(p, p * v));
     for (int r = 0; r < p; ++r) {
         auto& ops = out.order[static_cast<std::size_t>(r)];
         ops.reserve(2 * static_cast<std::size_t>(shape.microbatches) * static_cast<std::size_t>(v));
@@ -72,7 +75,9 @@ Result<Schedule> inAskedGroups(const Shape& shape)
     }
     const int group = shape.number("group", p);
     const auto refused = [&](const std::string& why, int nearest) {
-        return fail(ErrorCode::Usage, fmt::format("interleaved-1f1b: groups of {} of {} microbatches on {} ranks: {}", group, m, p, why), fmt::format("the nearest that works is group={}", nearest));
+        return fail(ErrorCode::Usage,
+                    fmt::format("interleaved-1f1b: groups of {} of {} microbatches on {} ranks: {}", group, m, p, why),
+                    fmt::format("the nearest that works is group={}", nearest));
     };
     if (group > m) return refused("a group is larger than the batch", m);
     Schedule out = inGroups(shape, group);
@@ -88,7 +93,8 @@ Result<Schedule> makeInterleaved1f1b(const Shape& given)
     if (shape.chunks > 1) return inAskedGroups(shape);
     const int asked = std::exchange(shape.chunks, 2);
     return fail(ErrorCode::Usage, fmt::format("interleaved-1f1b: {} stage per rank, 2 or more needed", asked),
-                inAskedGroups(shape) ? "use 2 chunks, or 1f1b for one stage per rank" : "use 1f1b for one stage per rank");
+                inAskedGroups(shape) ? "use 2 chunks, or 1f1b for one stage per rank"
+                                     : "use 1f1b for one stage per rank");
 }
 
 ClosedForm closedFormInterleaved1f1b(const Shape& shape, double forward, double inputGrad, double weightGrad)
@@ -115,7 +121,8 @@ constinit const ScheduleInfo interleaved_1f1b{
     .title = "Interleaved 1F1B (Megatron)",
     .summary = "v stages per rank divide the bubble by v, for v times the messages and more memory",
     .paper = "Narayanan et al. 2021, arXiv 2104.04473, section 2.2",
-    .constraints = "2 or more chunks; microbatches a multiple of max(1, floor(m/p)), e.g. of the ranks; any number with groups of g, "
+    .constraints = "2 or more chunks; microbatches a multiple of max(1, floor(m/p)), e.g. of the ranks; any number "
+                   "with groups of g, "
                    "all of p or more",
     .formulas = "makespan  mT + (p-1)T/v                   (groups of p or more)\n"
                 "bubble    (p-1)T/v per rank\n"

@@ -1,12 +1,13 @@
-// Interleaved zero bubble (PyTorch's InterleavedZeroBubble; Qi et al. 2024, arXiv 2401.10241): ZB-H1 over looped stages.
+// Interleaved zero bubble (PyTorch's InterleavedZeroBubble; Qi et al. 2024, arXiv 2401.10241): ZB-H1 over looped
+// stages.
 //
-// The stages go round as in interleaved 1F1B, in groups of q = m / max(1, ⌊m/p⌋) microbatches, but rank r warms up with only
-// (v−1)q + p−1−r forwards: one per hop, not two. The backward is split; W starts once r backwards are done and fills what
-// was bubble. One stage per rank gives ZB-H1.
+// The stages go round as in interleaved 1F1B, in groups of q = m / max(1, ⌊m/p⌋) microbatches, but rank r warms up with
+// only (v−1)q + p−1−r forwards: one per hop, not two. The backward is split; W starts once r backwards are done and
+// fills what was bubble. One stage per rank gives ZB-H1.
 //
 // w=now runs each W directly after its I, as interleaving with small groups does (PipeOffload, Wan et al. 2025, arXiv
-// 2503.01328): the bubble stays, but rank r holds r/v microbatches less. group=g sets q, down to half of the ranks: less
-// memory for a bubble of (p−g)(v−1) ops more.
+// 2503.01328): the bubble stays, but rank r holds r/v microbatches less. group=g sets q, down to half of the ranks:
+// less memory for a bubble of (p−g)(v−1) ops more.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -18,8 +19,10 @@ namespace stagewright::library {
 namespace {
 
 constexpr ScheduleParameter interleavedZbParameters[] = {
-    {"group", "auto", "auto|whole", "microbatches per group, from half the ranks to all of them; auto: m / max(1, floor(m/p))"},
-    {"w", "late", "late|now", "late: weight gradients fill bubbles once r backwards are done; now: each directly after its input gradient"},
+    {"group", "auto", "auto|whole",
+     "microbatches per group, from half the ranks to all of them; auto: m / max(1, floor(m/p))"},
+    {"w", "late", "late|now",
+     "late: weight gradients fill bubbles once r backwards are done; now: each directly after its input gradient"},
     optimizerParameter};
 
 Result<int> groupOf(const Shape& shape)
@@ -32,11 +35,13 @@ Result<int> groupOf(const Shape& shape)
     const int nearest = std::clamp(group, least, p);
     const auto works = [&](int, int microbatches) { return microbatches % nearest == 0; };
     if (group != nearest)
-        return fail(ErrorCode::Usage, fmt::format("interleaved-zb: groups of {} on {} ranks; {} to {} work", group, p, least, p),
+        return fail(ErrorCode::Usage,
+                    fmt::format("interleaved-zb: groups of {} on {} ranks; {} to {} work", group, p, least, p),
                     m % nearest == 0 ? fmt::format("the nearest that works is group={}", nearest)
                                      : fmt::format("take group={}; {}", nearest, nearestThatWork(p, m, works)));
     if (!works(p, m))
-        return fail(ErrorCode::Usage, fmt::format("interleaved-zb: {} microbatches in groups of {}; a multiple is needed", m, group),
+        return fail(ErrorCode::Usage,
+                    fmt::format("interleaved-zb: {} microbatches in groups of {}; a multiple is needed", m, group),
                     nearestThatWork(p, m, works));
     return group;
 }
@@ -61,8 +66,7 @@ Result<Schedule> makeInterleavedZb(const Shape& shape)
             add(kind == OpKind::Backward ? OpKind::InputGrad : kind, k);
             if (kind == OpKind::Backward && k >= (late ? r : 0)) add(OpKind::WeightGrad, weight++);
         });
-        while (weight < total)
-            add(OpKind::WeightGrad, weight++);
+        while (weight < total) add(OpKind::WeightGrad, weight++);
     }
     appendOptimizers(out, shape);
     return out;
@@ -91,8 +95,10 @@ extern const ScheduleInfo interleaved_zb;
 constinit const ScheduleInfo interleaved_zb{
     .name = "interleaved-zb",
     .title = "Interleaved zero bubble (ZB1P over looped stages)",
-    .summary = "interleaved 1F1B with a split backward and half the warm-up: ZB-H1's bubble divided by the stages per rank",
-    .paper = "Qi et al. 2024, arXiv 2401.10241; the looped form is PyTorch's InterleavedZeroBubble; group and w=now: Wan et al. "
+    .summary =
+        "interleaved 1F1B with a split backward and half the warm-up: ZB-H1's bubble divided by the stages per rank",
+    .paper = "Qi et al. 2024, arXiv 2401.10241; the looped form is PyTorch's InterleavedZeroBubble; group and w=now: "
+             "Wan et al. "
              "2025, arXiv 2503.01328",
     .constraints = "microbatches a multiple of max(1, floor(m/p)), e.g. of the ranks; or of the group if one is given",
     .formulas = "makespan  mT + (p-1)F/v                   (F = I = W, m a multiple of p)\n"

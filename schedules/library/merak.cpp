@@ -1,10 +1,11 @@
-// Merak's shifted critical path (Lai et al. 2022, arXiv 2206.04959, and the authors' code): 1F1B with recomputation placed
-// so that it delays as little as possible.
+// Merak's shifted critical path (Lai et al. 2022, arXiv 2206.04959, and the authors' code): 1F1B with recomputation
+// placed so that it delays as little as possible.
 //
 // Every forward keeps only its input, and R makes the activations again before B, except that
 //  - the last rank recomputes nothing: its B follows at once;
 //  - R comes before the wait for its gradient, so that it fills that wait;
-//  - forwards whose R would lie on the critical path keep their activations: microbatch j of rank r with m − j + r < p (not
+//  - forwards whose R would lie on the critical path keep their activations: microbatch j of rank r with m − j + r < p
+//  (not
 //    on rank p−2), the first one on rank p−2; variant=full: the first two on rank p−2 and the first one on rank p−3;
 //  - variant=full: rank p−2 runs its third forward before its first backward, which moves the path off the last rank.
 #include <algorithm>
@@ -70,12 +71,14 @@ extern const ScheduleInfo merak;
 constinit const ScheduleInfo merak{
     .name = "merak",
     .title = "Merak (1F1B with shifted recomputation)",
-    .summary = "1F1B that recomputes activations in the waits for gradients and keeps those whose recomputation would delay",
+    .summary =
+        "1F1B that recomputes activations in the waits for gradients and keeps those whose recomputation would delay",
     .paper = "Lai et al. 2022, arXiv 2206.04959, and the authors' code",
     .constraints = "any ranks, any microbatches",
-    .formulas = "recomputed  every microbatch but: all on rank p-1; m-j+r < p on ranks other than p-2; the first on rank\n"
-                "            p-2 (two in the full variant); the first on rank p-3 (full variant)\n"
-                "peak        the kept microbatches in flight, one recomputed, and the inputs of the others",
+    .formulas =
+        "recomputed  every microbatch but: all on rank p-1; m-j+r < p on ranks other than p-2; the first on rank\n"
+        "            p-2 (two in the full variant); the first on rank p-3 (full variant)\n"
+        "peak        the kept microbatches in flight, one recomputed, and the inputs of the others",
     .drawing = "rank 0 |F0 F1 F2 F3 R0 ...............B0--- ......B1--- ...B2--- ...B3--- |\n"
                "rank 1 |...F0 F1 F2 ............B0--- F3 R1 B1--- ...B2--- ...B3--- ......|\n"
                "rank 2 |......F0 F1 F2 ...B0--- ...B1--- F3 R2 B2--- R3 B3--- ............|\n"

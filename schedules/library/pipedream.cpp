@@ -1,8 +1,9 @@
 // PipeDream (Narayanan et al. 2019, arXiv 1806.03377): 1F1B without a flush, a weight update after every backward.
 //
-// Rank r runs the list of 1F1B with an Optimizer op after each B. A forward uses the newest weights and keeps them for its
-// own backward, so that rank r holds p−r versions and its gradients are p−1−r updates old:
-// w(t+1) = w(t) − lr·∇f(w₁(t−p+1), …, w_p(t)). In the steady state there is no bubble; steps follow each other unflushed.
+// Rank r runs the list of 1F1B with an Optimizer op after each B. A forward uses the newest weights and keeps them for
+// its own backward, so that rank r holds p−r versions and its gradients are p−1−r updates old:
+// w(t+1) = w(t) − lr·∇f(w₁(t−p+1), …, w_p(t)). In the steady state there is no bubble; steps follow each other
+// unflushed.
 #include "schedules/library/draft.h"
 
 namespace stagewright::library {
@@ -20,7 +21,8 @@ extern const ScheduleInfo pipedream;
 constinit const ScheduleInfo pipedream{
     .name = "pipedream",
     .title = "PipeDream (asynchronous, weight stashing)",
-    .summary = "1F1B without a flush: every backward updates the weights, each microbatch keeps its version; stale gradients",
+    .summary =
+        "1F1B without a flush: every backward updates the weights, each microbatch keeps its version; stale gradients",
     .paper = "Narayanan et al. 2019, arXiv 1806.03377",
     .constraints = "any ranks, any microbatches; not the mathematics of synchronous training",
     .formulas = "makespan  (m+p-1)T for m microbatches from an empty pipeline; T per microbatch after that\n"

@@ -1,8 +1,8 @@
 // PipeDream-2BW (Narayanan et al. 2021, arXiv 2006.09503): 1F1B without a flush, two weight versions.
 //
-// Gradients are summed over the m ≥ p microbatches of a step and applied once, at the end of each rank's list; microbatches
-// already in the pipeline keep the version they began with, new ones use the newest. With m ≥ p two versions suffice and
-// every gradient is exactly one update old: w(t+1) = w(t) − lr·∇f(w(t−1)).
+// Gradients are summed over the m ≥ p microbatches of a step and applied once, at the end of each rank's list;
+// microbatches already in the pipeline keep the version they began with, new ones use the newest. With m ≥ p two
+// versions suffice and every gradient is exactly one update old: w(t+1) = w(t) − lr·∇f(w(t−1)).
 #include <fmt/format.h>
 
 #include "schedules/library/draft.h"

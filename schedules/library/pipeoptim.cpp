@@ -1,4 +1,5 @@
-// PipeOptim (Guan et al. 2023, arXiv 2312.00839): asynchronous 1F1B whose forwards predict the weights of their backward.
+// PipeOptim (Guan et al. 2023, arXiv 2312.00839): asynchronous 1F1B whose forwards predict the weights of their
+// backward.
 //
 // The list is PipeDream's: an Optimizer op after every B. No version is kept for the backward. A forward on rank r uses
 // w − lr·s·d, where s = p−1−r is the number of updates before its backward and d the optimizer's own direction; the

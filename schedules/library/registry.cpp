@@ -44,8 +44,7 @@ bool eachName(const ScheduleInfo& info, Visit&& visit)
 std::string nameList()
 {
     std::string out;
-    for (const ScheduleInfo& info : allSchedules())
-        out += fmt::format("{}{}", out.empty() ? "" : ", ", info.name);
+    for (const ScheduleInfo& info : allSchedules()) out += fmt::format("{}{}", out.empty() ? "" : ", ", info.name);
     return out;
 }
 
@@ -56,8 +55,7 @@ bool isFallingGpipe(const Schedule& schedule)
     const auto rising = library::gpipe.make({schedule.ranks, schedule.microbatches, 1});
     if (!rising) return false;
     Schedule falling = *rising;
-    for (auto& ops : falling.order)
-        std::reverse(ops.begin() + schedule.microbatches, ops.end());
+    for (auto& ops : falling.order) std::reverse(ops.begin() + schedule.microbatches, ops.end());
     return falling == schedule;
 }
 
@@ -93,12 +91,12 @@ std::string valueFault(const ScheduleParameter& parameter, std::string_view valu
 Result<std::vector<std::pair<std::string, std::string>>> readParameters(const ScheduleInfo& info, std::string_view text)
 {
     std::vector<std::pair<std::string, std::string>> out;
-    for (const ScheduleParameter& parameter : info.parameters)
-        out.emplace_back(parameter.name, parameter.fallback);
+    for (const ScheduleParameter& parameter : info.parameters) out.emplace_back(parameter.name, parameter.fallback);
     for (const std::string_view item : itemsOf(text, ":")) {
         const KeyValue given = keyValueOf(trimmed(item));
         if (!given.value)
-            return fail(ErrorCode::Usage, fmt::format("schedule {}: '{}' is not of the form key=value", info.name, given.key));
+            return fail(ErrorCode::Usage,
+                        fmt::format("schedule {}: '{}' is not of the form key=value", info.name, given.key));
         if (info.parameters.empty())
             return fail(ErrorCode::Usage,
                         fmt::format("schedule {}: has no parameters, but '{}' is given", info.name, trimmed(item)),
@@ -106,13 +104,13 @@ Result<std::vector<std::pair<std::string, std::string>>> readParameters(const Sc
         const std::string key = plain(given.key);
         const std::string value(trimmed(*given.value));
         std::size_t at = 0;
-        while (at < info.parameters.size() && info.parameters[at].name != key)
-            ++at;
+        while (at < info.parameters.size() && info.parameters[at].name != key) ++at;
         if (at == info.parameters.size()) {
             std::string names;
             for (const ScheduleParameter& parameter : info.parameters)
                 names += fmt::format("{}{}", names.empty() ? "" : ", ", parameter.name);
-            return fail(ErrorCode::Usage, fmt::format("schedule {}: no parameter '{}'; it has {}", info.name, key, names));
+            return fail(ErrorCode::Usage,
+                        fmt::format("schedule {}: no parameter '{}'; it has {}", info.name, key, names));
         }
         if (const std::string fault = valueFault(info.parameters[at], value); !fault.empty())
             return fail(ErrorCode::Usage, fmt::format("schedule {}: {}={}: {}", info.name, key, value, fault));
@@ -153,10 +151,7 @@ Result<const ScheduleInfo*> findSchedule(std::string_view name)
                 nearest.empty() ? std::string() : fmt::format("did you mean {}?", nearest));
 }
 
-Result<const ScheduleInfo*> scheduleInfoOf(std::string_view asked)
-{
-    return findSchedule(keyValueOf(asked, ':').key);
-}
+Result<const ScheduleInfo*> scheduleInfoOf(std::string_view asked) { return findSchedule(keyValueOf(asked, ':').key); }
 
 namespace {
 
@@ -176,8 +171,9 @@ Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
     if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 0)
         return fail(
             ErrorCode::Usage,
-            fmt::format("schedule {}: {} ranks, {} microbatches, {} chunks; at least one rank and one microbatch are needed",
-                        known, shape.ranks, shape.microbatches, shape.chunks),
+            fmt::format(
+                "schedule {}: {} ranks, {} microbatches, {} chunks; at least one rank and one microbatch are needed",
+                known, shape.ranks, shape.microbatches, shape.chunks),
             "the smallest shape is 1 rank, 1 microbatch");
     Wanted wanted{*info, shape};
     Shape& full = wanted.shape;
@@ -189,7 +185,8 @@ Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
     constexpr std::int64_t mostStages = 65536;
     if (static_cast<std::int64_t>(full.ranks) * full.chunks > mostStages)
         return fail(ErrorCode::Usage,
-                    fmt::format("schedule {}: {} ranks × {} chunks are more than {} stages", known, full.ranks, full.chunks, mostStages),
+                    fmt::format("schedule {}: {} ranks × {} chunks are more than {} stages", known, full.ranks,
+                                full.chunks, mostStages),
                     full.ranks > mostStages / std::max(1, (*info)->fixedChunks)
                         ? fmt::format("the maximum is {} ranks", mostStages / std::max(1, (*info)->fixedChunks))
                         : fmt::format("the maximum on {} ranks is {} chunks", full.ranks, mostStages / full.ranks));
@@ -198,7 +195,8 @@ Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
         return fail(ErrorCode::Usage,
                     fmt::format("schedule {}: {} ranks × {} chunks × {} microbatches are more than {} forwards", known,
                                 full.ranks, full.chunks, full.microbatches, mostOps),
-                    fmt::format("the maximum is {} microbatches", mostOps / (static_cast<std::int64_t>(full.ranks) * full.chunks)));
+                    fmt::format("the maximum is {} microbatches",
+                                mostOps / (static_cast<std::int64_t>(full.ranks) * full.chunks)));
     return wanted;
 }
 
@@ -215,7 +213,8 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
     return made;
 }
 
-Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, double forward, double inputGrad, double weightGrad)
+Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, double forward, double inputGrad,
+                                double weightGrad)
 {
     auto wanted = wantedOf(name, shape);
     if (!wanted) return tl::unexpected(std::move(wanted.error()));
@@ -264,7 +263,8 @@ std::string recognise(const Schedule& schedule)
     if (schedule.replicas > 1) return replicasAlike(schedule) ? recognise(replicaSchedule(schedule, 0)) : std::string();
     bool bare = true; // neither messages nor collectives
     for (const auto& ops : schedule.order)
-        bare = bare && std::none_of(ops.begin(), ops.end(), [](const Op& op) { return isMessage(op.kind) || isCollective(op.kind); });
+        bare = bare && std::none_of(ops.begin(), ops.end(),
+                                    [](const Op& op) { return isMessage(op.kind) || isCollective(op.kind); });
     if (bare) return nameOf(schedule);
     if (std::string name = nameOf(withoutCommunication(schedule)); !name.empty()) return name;
     return nameOf(computeOrder(schedule));

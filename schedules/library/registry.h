@@ -19,11 +19,11 @@ struct ClosedForm {
 
 // What may follow a schedule's name: "chimera:f=2:join=doubling".
 struct ScheduleParameter {
-    std::string_view name;        // "join"
-    std::string_view fallback;    // its default, "direct"
-    std::string_view values;      // alternatives "direct|doubling|halving", of which
-                                  // "whole" stands for a whole number from 1 and "real" for a number ≥ 0: "auto|whole"
-    std::string_view meaning;     // "how units of p microbatches are joined"
+    std::string_view name;     // "join"
+    std::string_view fallback; // its default, "direct"
+    std::string_view values;   // alternatives "direct|doubling|halving", of which
+                               // "whole" stands for a whole number from 1 and "real" for a number ≥ 0: "auto|whole"
+    std::string_view meaning;  // "how units of p microbatches are joined"
     std::string_view shown = "2"; // the whole number that pages and tests try
 };
 
@@ -49,14 +49,19 @@ std::span<const ScheduleInfo> allSchedules(); // in the order of schedules.def
 // Case-insensitive, accepts aliases; an unknown name's error lists the valid ones and the nearest.
 Result<const ScheduleInfo*> findSchedule(std::string_view name);
 Result<const ScheduleInfo*> scheduleInfoOf(std::string_view asked); // of "zb-h1" or "bfs:order=descending"
-// Makes "zb-h1" or "bfs:order=descending" for a shape. Constraints not met: an error naming the nearest shape that works.
+// Makes "zb-h1" or "bfs:order=descending" for a shape. Constraints not met: an error naming the nearest shape that
+// works.
 Result<Schedule> makeSchedule(std::string_view name, const Shape& shape);
-// The closed forms of "zb-h1" or "2bp-1f1b:w=last" for a shape at the costs of F, I and W; the errors are makeSchedule's.
-Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, double forward, double inputGrad, double weightGrad);
-// The library schedule with the same orders of compute ops, with its parameters where they are not the defaults ("bfs:order=descending"), "" if
-// none: recognises a CSV, with or without messages and shared state, of one replica or several alike ones. Of several with the same orders the first, with the fewest parameters. Over 10,000 ops those that search
-// are skipped, and parameters once 30 million ops were compared. GPipe's other form, as its paper draws it, is "gpipe, backwards
-// in falling order"; TeraPipe cut by costs other than its defaults "terapipe:slices=4, slices of 6,4,3,3".
+// The closed forms of "zb-h1" or "2bp-1f1b:w=last" for a shape at the costs of F, I and W; the errors are
+// makeSchedule's.
+Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, double forward, double inputGrad,
+                                double weightGrad);
+// The library schedule with the same orders of compute ops, with its parameters where they are not the defaults
+// ("bfs:order=descending"), "" if none: recognises a CSV, with or without messages and shared state, of one replica or
+// several alike ones. Of several with the same orders the first, with the fewest parameters. Over 10,000 ops those that
+// search are skipped, and parameters once 30 million ops were compared. GPipe's other form, as its paper draws it, is
+// "gpipe, backwards in falling order"; TeraPipe cut by costs other than its defaults "terapipe:slices=4, slices of
+// 6,4,3,3".
 std::string recognise(const Schedule& schedule);
 
 } // namespace stagewright

@@ -1,8 +1,8 @@
 // TeraPipe (Li et al. 2021, arXiv 2102.07988): sequences cut into slices that follow each other through the pipeline.
 //
 // A token attends to earlier ones only, so a stage can run slice i once slice i−1 is through; backwards run in reverse,
-// since gradients of keys and values come from the later slices. Slices get shorter along the sequence because later ones
-// attend to more: the lengths come from the dynamic program of section 3.3 with
+// since gradients of keys and values come from the later slices. Slices get shorter along the sequence because later
+// ones attend to more: the lengths come from the dynamic program of section 3.3 with
 // t(l, c) = start + token·l + context·(l·c + l(l+1)/2) for l tokens behind c.
 //   base=gpipe  all forwards, then all backwards (the paper's)
 //   base=1f1b   slices in 1F1B: min(p−r−2+n, mn) warm-up forwards for n slices, slices reversed within each microbatch
@@ -21,7 +21,8 @@ namespace {
 
 constexpr ScheduleParameter terapipeParameters[] = {
     {"base", "gpipe", "gpipe|1f1b", "the order of slices: all forwards first, or one forward, one backward"},
-    {"slices", "auto", "auto|whole", "slices of a sequence: auto, by the dynamic program; a number: that many equal ones"},
+    {"slices", "auto", "auto|whole",
+     "slices of a sequence: auto, by the dynamic program; a number: that many equal ones"},
     {"tokens", "16", "whole", "tokens of a sequence that the dynamic program cuts"},
     {"start", "2", "real", "time of a slice without its tokens"},
     {"token", "1", "real", "time per token"},
@@ -37,7 +38,8 @@ Result<std::vector<int>> lengthsOf(const Shape& shape)
     if (const int slices = shape.number("slices", 0); slices > 0) {
         constexpr int mostSlices = 32767;
         if (slices > mostSlices)
-            return fail(ErrorCode::Usage, fmt::format("terapipe: {} slices; at most {} are possible", slices, mostSlices),
+            return fail(ErrorCode::Usage,
+                        fmt::format("terapipe: {} slices; at most {} are possible", slices, mostSlices),
                         fmt::format("the nearest that works is slices={}", mostSlices));
         return std::vector<int>(static_cast<std::size_t>(slices), 1);
     }
@@ -100,17 +102,19 @@ extern const ScheduleInfo terapipe;
 constinit const ScheduleInfo terapipe{
     .name = "terapipe",
     .title = "TeraPipe (sequence slices)",
-    .summary = "sequences cut into slices by a dynamic program: the bubble of one slice, for models that look back only",
+    .summary =
+        "sequences cut into slices by a dynamic program: the bubble of one slice, for models that look back only",
     .paper = "Li et al. 2021, arXiv 2102.07988; base=1f1b as in the zero-bubble authors' code",
     .constraints = "any ranks, any microbatches; models in which a token sees earlier ones only",
     .formulas = "makespan  (m + (p-1)a)T, a the longest slice's share of the sequence (gpipe; time by length)\n"
                 "bubble    (p-1)aT per rank\n"
                 "peak      m on every rank (gpipe)\n"
                 "slices    least sum t + (p-1) max t over all ways to cut, t(l,c) as the parameters say",
-    .drawing = "rank 0 |F0 F0FF1 F1FF2 F2FF3 F3F.................B0 ..B0- .....B0-- B1 B1- B1-- B2 B2- B2-- B3 B3- B3-- |\n"
-               "rank 1 |...F0F0F0F1F1F1F2F2F2F3F3F3...........B0 ..B0 ...B0--- B1 B1 B1--- B2 B2 B2--- B3 B3 B3--- .....|\n"
-               "rank 2 |.....F0 F0FF1 F1FF2 F2FF3 F3F......B0 .B0- .B0-- B1 B1- B1-- B2 B2- B2-- B3 B3- B3-- ...........|\n"
-               "rank 3 |........F0 FF0F1 FF1F2 FF2F3 FF3B0 B0- B0-- B1 B1- B1-- B2 B2- B2-- B3 B3- B3-- ................|\n",
+    .drawing =
+        "rank 0 |F0 F0FF1 F1FF2 F2FF3 F3F.................B0 ..B0- .....B0-- B1 B1- B1-- B2 B2- B2-- B3 B3- B3-- |\n"
+        "rank 1 |...F0F0F0F1F1F1F2F2F2F3F3F3...........B0 ..B0 ...B0--- B1 B1 B1--- B2 B2 B2--- B3 B3 B3--- .....|\n"
+        "rank 2 |.....F0 F0FF1 F1FF2 F2FF3 F3F......B0 .B0- .B0-- B1 B1- B1-- B2 B2- B2-- B3 B3- B3-- ...........|\n"
+        "rank 3 |........F0 FF0F1 FF1F2 FF2F3 FF3B0 B0- B0-- B1 B1- B1-- B2 B2- B2-- B3 B3- B3-- ................|\n",
     .aliases = "token-level, seq1f1b (base=1f1b)",
     .fixedChunks = 1,
     .defaultChunks = 1,

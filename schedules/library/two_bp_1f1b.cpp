@@ -1,8 +1,8 @@
 // 2BP-1F1B (Rae et al. 2024, arXiv 2405.18047): 1F1B with the backward in two parts and the weight gradients delayed.
 //
-// As in the authors' training code: rank r runs p−r forwards; input gradients and forwards alternate until no forward is
-// left; in the cool-down each input gradient is followed by W of the oldest microbatch, which fills the wait for the next
-// gradient; one concatenated W does the rest. w=last is the code's earlier form: every W in the one op at the end.
+// As in the authors' training code: rank r runs p−r forwards; input gradients and forwards alternate until no forward
+// is left; in the cool-down each input gradient is followed by W of the oldest microbatch, which fills the wait for the
+// next gradient; one concatenated W does the rest. w=last is the code's earlier form: every W in the one op at the end.
 #include <algorithm>
 
 #include "schedules/library/draft.h"
@@ -11,9 +11,9 @@ namespace stagewright::library {
 
 namespace {
 
-constexpr ScheduleParameter twoBpParameters[] = {
-    {"w", "cooldown", "cooldown|last",
-     "where weight gradients run: one after each input gradient of the cool-down and the rest in one op, or all in one op at the end"}};
+constexpr ScheduleParameter twoBpParameters[] = {{"w", "cooldown", "cooldown|last",
+                                                  "where weight gradients run: one after each input gradient of the "
+                                                  "cool-down and the rest in one op, or all in one op at the end"}};
 
 Result<Schedule> makeTwoBp1f1b(const Shape& shape)
 {
@@ -26,8 +26,7 @@ Result<Schedule> makeTwoBp1f1b(const Shape& shape)
         ops.reserve(3 * static_cast<std::size_t>(m));
         int forward = 0;
         int weight = 0;
-        while (forward < std::min(m, p - r))
-            ops.push_back(makeOp(OpKind::Forward, r, forward++));
+        while (forward < std::min(m, p - r)) ops.push_back(makeOp(OpKind::Forward, r, forward++));
         for (int j = 0; j < m; ++j) {
             ops.push_back(makeOp(OpKind::InputGrad, r, j));
             if (forward < m)
@@ -58,7 +57,8 @@ extern const ScheduleInfo two_bp_1f1b;
 constinit const ScheduleInfo two_bp_1f1b{
     .name = "2bp-1f1b",
     .title = "2BP on 1F1B (backward in two parts)",
-    .summary = "1F1B with delayed weight gradients, most of them in one concatenated op: a third of the bubble, GPipe's memory",
+    .summary = "1F1B with delayed weight gradients, most of them in one concatenated op: a third of the bubble, "
+               "GPipe's memory",
     .paper = "Rae et al. 2024, arXiv 2405.18047; the order of the authors' training code",
     .constraints = "any ranks, any microbatches; the makespan for microbatches >= ranks",
     .formulas = "makespan  mT + (p-1)F                     (F = I = W, m >= p)\n"

@@ -16,10 +16,8 @@ Result<Schedule> makeTwoBpGpipe(const Shape& shape)
     for (int r = 0; r < p; ++r) {
         auto& ops = out.order[static_cast<std::size_t>(r)];
         ops.reserve(2 * static_cast<std::size_t>(m) + 1);
-        for (int j = 0; j < m; ++j)
-            ops.push_back(makeOp(OpKind::Forward, r, j));
-        for (int j = 0; j < m; ++j)
-            ops.push_back(makeOp(OpKind::InputGrad, r, j));
+        for (int j = 0; j < m; ++j) ops.push_back(makeOp(OpKind::Forward, r, j));
+        for (int j = 0; j < m; ++j) ops.push_back(makeOp(OpKind::InputGrad, r, j));
         appendConcatenatedWeightGrads(ops, r, 0, m - 1);
     }
     return out;
@@ -39,7 +37,8 @@ extern const ScheduleInfo two_bp_gpipe;
 constinit const ScheduleInfo two_bp_gpipe{
     .name = "2bp-gpipe",
     .title = "2BP on GPipe (backward in two parts)",
-    .summary = "GPipe whose weight gradients wait for the end, one concatenated op per rank: less bubble, the same microbatches held",
+    .summary = "GPipe whose weight gradients wait for the end, one concatenated op per rank: less bubble, the same "
+               "microbatches held",
     .paper = "Rae et al. 2024, arXiv 2405.18047",
     .constraints = "any ranks, any microbatches",
     .formulas = "makespan  mT + (p-1)(F+I)\n"

@@ -1,9 +1,10 @@
 // V-Half (Qi et al. 2024, arXiv 2405.15362, section 3, table 9): half of 1F1B's activations from a building block.
 //
 // Two stages per rank in a V. The block is the passes of one microbatch, repeated every 6 slots: F0 = 2i, F1 = 3p−2−i,
-// I1 = 3p+e+2i−1, I0 = 6p+e−2−i on rank i, e = 3 where p is even: forwards down the V take two slots a hop, up it one. The
-// paper's table has the spare slot at the first turn instead (turn=paper). W goes into the first idle slots
-// (schedules/heuristic/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-half --block`.
+// I1 = 3p+e+2i−1, I0 = 6p+e−2−i on rank i, e = 3 where p is even: forwards down the V take two slots a hop, up it one.
+// The paper's table has the spare slot at the first turn instead (turn=paper). W goes into the first idle slots
+// (schedules/heuristic/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules
+// v-half --block`.
 #include <algorithm>
 
 #include "schedules/library/of_block.h"
@@ -13,13 +14,17 @@ namespace stagewright::library {
 namespace {
 
 constexpr ScheduleParameter parametersVHalf[] = {
-    {"turn", "code", "code|paper", "where the block's spare slot is: at the last turn (authors' program) or at the first (paper)"},
+    {"turn", "code", "code|paper",
+     "where the block's spare slot is: at the last turn (authors' program) or at the first (paper)"},
     reorderParameter,
 };
 
 Result<Schedule> makeVHalf(const Shape& shape)
 {
-    return ofBlock("v-half", vHalfBlock(shape.ranks, shape.parameter("turn") == "paper" ? SpareSlot::FirstTurn : SpareSlot::LastTurn), shape);
+    return ofBlock(
+        "v-half",
+        vHalfBlock(shape.ranks, shape.parameter("turn") == "paper" ? SpareSlot::FirstTurn : SpareSlot::LastTurn),
+        shape);
 }
 
 ClosedForm closedFormVHalf(const Shape& shape, double forward, double inputGrad, double weightGrad)
@@ -35,7 +40,8 @@ ClosedForm closedFormVHalf(const Shape& shape, double forward, double inputGrad,
         return form;
     }
     if (isForUnitCosts(shape, forward, inputGrad, weightGrad))
-        form.makespan = (3.0 * shape.microbatches + std::max(searchedBubble(p, 2 * ((p + 2) / 2)), p - 1) / 2.0) * forward;
+        form.makespan =
+            (3.0 * shape.microbatches + std::max(searchedBubble(p, 2 * ((p + 2) / 2)), p - 1) / 2.0) * forward;
     return form;
 }
 
@@ -48,7 +54,8 @@ constinit const ScheduleInfo v_half{
     .summary = "building block with half the memory of 1F1B and about half its bubble",
     .paper = "Qi et al. 2024, arXiv 2405.15362, section 3, table 9",
     .constraints = "any ranks, any microbatches; two stages per rank in V placement",
-    .formulas = "makespan  3m + b/2, b = 3p-1-3k + max(3p, p-1+2(1+floor((k+1)/2))), k = twice the peak, at F = I = W and m >= p >= 3\n"
+    .formulas = "makespan  3m + b/2, b = 3p-1-3k + max(3p, p-1+2(1+floor((k+1)/2))), k = twice the peak, at F = I = W "
+                "and m >= p >= 3\n"
                 "          3m + (7p-4)/4 for even p, 3m + 7(p-1)/4 for odd (reorder=no); 1/2 less with turn=paper\n"
                 "peak      floor((p+2)/2) on every rank",
     .drawing = "rank 0 |F0 F1 F2 F3 .........F0 I0 F1 I1 W0 W1 ...F2 I0 I2 W0 W2 F3 I3 I1 W3 I2 W1 W2 ...I3 W3 |\n"

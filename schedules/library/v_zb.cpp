@@ -2,7 +2,8 @@
 //
 // Two stages per rank in a V. The block is the passes of one microbatch, repeated every 6 slots: F0 = 4i, F1 = 6p−5−2i,
 // I1 = 6p−4+4i, I0 = 12p−9−2i on rank i, each W two slots after its I; hops of 4 and −2 slots leave every rank the same
-// residues (schedules/heuristic/building_block.h repeats, squeezes and reorders). The block is printed by `schedules v-zb --block`.
+// residues (schedules/heuristic/building_block.h repeats, squeezes and reorders). The block is printed by `schedules
+// v-zb --block`.
 #include <algorithm>
 
 #include "schedules/library/of_block.h"
@@ -15,10 +16,7 @@ constexpr ScheduleParameter parametersVZb[] = {
     reorderParameter,
 };
 
-Result<Schedule> makeVZb(const Shape& shape)
-{
-    return ofBlock("v-zb", vZbBlock(shape.ranks), shape);
-}
+Result<Schedule> makeVZb(const Shape& shape) { return ofBlock("v-zb", vZbBlock(shape.ranks), shape); }
 
 ClosedForm closedFormVZb(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {

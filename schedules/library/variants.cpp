@@ -15,8 +15,7 @@ std::vector<std::string> alternatives(const ScheduleParameter& parameter, const 
     std::vector<std::string> out;
     for (const std::string_view value : itemsOf(parameter.values, "|")) {
         if (value == "whole") {
-            for (const int number : wholes)
-                out.push_back(std::to_string(number));
+            for (const int number : wholes) out.push_back(std::to_string(number));
         } else if (value == "real") {
             if (reals) out.insert(out.end(), {"0.5", "1", "1.5", "2"});
         } else {
@@ -35,23 +34,22 @@ std::string withParameter(const std::string& name, const ScheduleParameter& para
 std::set<int> wholesOf(const Schedule& schedule)
 {
     std::set<int> out{2, 3, 4};
-    for (int n = (schedule.ranks + 1) / 2; n <= std::min(schedule.ranks, 64); ++n)
-        out.insert(n); // groups
+    for (int n = (schedule.ranks + 1) / 2; n <= std::min(schedule.ranks, 64); ++n) out.insert(n); // groups
     if (!schedule.order.empty() && !schedule.order[0].empty()) {
         const auto& row = schedule.order[0];
-        const auto another = std::find_if(row.begin(), row.end(), [&row](const Op& op) { return op.kind != row[0].kind || op.stage != row[0].stage; });
+        const auto another = std::find_if(row.begin(), row.end(), [&row](const Op& op) {
+            return op.kind != row[0].kind || op.stage != row[0].stage;
+        });
         out.insert(static_cast<int>(another - row.begin())); // the first group of a loop
     }
     out.insert(std::max(1, schedule.stages / schedule.ranks / 2)); // waves
     int slices = 1;
     for (const auto& ops : schedule.order)
-        for (const Op& op : ops)
-            slices = std::max(slices, op.slice + 1);
+        for (const Op& op : ops) slices = std::max(slices, op.slice + 1);
     out.insert(slices);
     std::set<int> ranks; // of the first stage's copies, two for each pair of pipelines
     if (schedule.placement.hasCopies())
-        for (int j = 0; j < schedule.microbatches; ++j)
-            ranks.insert(schedule.placement.rankOf(0, j));
+        for (int j = 0; j < schedule.microbatches; ++j) ranks.insert(schedule.placement.rankOf(0, j));
     out.insert(std::max<int>(1, static_cast<int>(ranks.size()) / 2));
     return out;
 }
@@ -86,7 +84,8 @@ std::vector<std::string> namesThatMayFit(const Schedule& schedule, bool searchin
         byCount[count].push_back(std::move(name));
     };
     for (const ScheduleInfo& info : allSchedules()) {
-        const bool waves = info.fixedChunks == 2 && chunks % 2 == 0 && !info.parameters.empty(); // a parameter may set the chunks
+        // a parameter may set the chunks
+        const bool waves = info.fixedChunks == 2 && chunks % 2 == 0 && !info.parameters.empty();
         if ((info.fixedChunks > 0 && info.fixedChunks != chunks && !waves) || (info.searches && !searching)) continue;
         std::vector<std::pair<std::string, std::size_t>> names{{std::string(info.name), 0}};
         for (const ScheduleParameter& parameter : info.parameters) {
@@ -95,8 +94,7 @@ std::vector<std::string> namesThatMayFit(const Schedule& schedule, bool searchin
                 for (std::size_t i = 0; i < before; ++i)
                     names.emplace_back(withParameter(names[i].first, parameter, value), names[i].second + 1);
         }
-        for (auto& [name, count] : names)
-            add(count, std::move(name));
+        for (auto& [name, count] : names) add(count, std::move(name));
     }
     std::vector<std::string> out;
     for (auto& names : byCount)

@@ -22,8 +22,7 @@ Result<Schedule> makeZbH1(const Shape& shape)
             ops.push_back(makeOp(forward ? kind : OpKind::InputGrad, r, microbatch));
             if (!forward && microbatch >= r) ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
         });
-        while (weight < m)
-            ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
+        while (weight < m) ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
     }
     appendOptimizers(out, shape);
     return out;

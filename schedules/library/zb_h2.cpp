@@ -1,8 +1,9 @@
-// ZB-H2 (Qi et al. 2024, arXiv 2401.10241, section 2): no bubble from a rank's first op to its last, for twice the memory.
+// ZB-H2 (Qi et al. 2024, arXiv 2401.10241, section 2): no bubble from a rank's first op to its last, for twice the
+// memory.
 //
-// Rank r warms up with min(m, 2(p−r)−1) forwards; then I, the oldest W once more than 2r backwards are done, and a forward
-// if any is left (I, W, F: the cap of 2p−1 microbatches holds); the other W last. Ranks start and end at different times,
-// a parallelogram: it pays where no barrier ends the step (optimizer=rank). The paper writes B for I.
+// Rank r warms up with min(m, 2(p−r)−1) forwards; then I, the oldest W once more than 2r backwards are done, and a
+// forward if any is left (I, W, F: the cap of 2p−1 microbatches holds); the other W last. Ranks start and end at
+// different times, a parallelogram: it pays where no barrier ends the step (optimizer=rank). The paper writes B for I.
 #include <algorithm>
 
 #include "schedules/library/draft.h"
@@ -21,15 +22,13 @@ Result<Schedule> makeZbH2(const Shape& shape)
         ops.reserve(3 * static_cast<std::size_t>(m));
         int forward = 0;
         int weight = 0;
-        while (forward < std::min(m, 2 * (p - r) - 1))
-            ops.push_back(makeOp(OpKind::Forward, r, forward++));
+        while (forward < std::min(m, 2 * (p - r) - 1)) ops.push_back(makeOp(OpKind::Forward, r, forward++));
         for (int j = 0; j < m; ++j) {
             ops.push_back(makeOp(OpKind::InputGrad, r, j));
             if (j >= 2 * r) ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
             if (forward < m) ops.push_back(makeOp(OpKind::Forward, r, forward++));
         }
-        while (weight < m)
-            ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
+        while (weight < m) ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
     }
     appendOptimizers(out, shape);
     return out;

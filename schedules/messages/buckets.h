@@ -6,9 +6,6 @@
 namespace stagewright {
 
 // whole · (parts − 1) / parts, rounded down once.
-constexpr Nanos allButOnePart(Nanos whole, int parts)
-{
-    return whole - (whole + parts - 1) / parts;
-}
+constexpr Nanos allButOnePart(Nanos whole, int parts) { return whole - (whole + parts - 1) / parts; }
 
 } // namespace stagewright

@@ -2,7 +2,8 @@
 
 namespace stagewright {
 
-std::vector<std::pair<std::string, std::string>> channelFacts(const Channels& channels, const std::string& lowering, bool bandwidth)
+std::vector<std::pair<std::string, std::string>> channelFacts(const Channels& channels, const std::string& lowering,
+                                                              bool bandwidth)
 {
     std::vector<std::pair<std::string, std::string>> out;
     if (channels.sends == SendMode::Rendezvous) {
@@ -10,7 +11,8 @@ std::vector<std::pair<std::string, std::string>> channelFacts(const Channels& ch
         out.emplace_back("receives", channels.blockingReceives() ? "blocking" : "posted");
     }
     if (!lowering.empty()) out.emplace_back("lowering", lowering);
-    if (const std::string limit = limitText(channels); bandwidth || channels.limited()) out.emplace_back("channels", limit);
+    if (const std::string limit = limitText(channels); bandwidth || channels.limited())
+        out.emplace_back("channels", limit);
     return out;
 }
 
@@ -21,7 +23,8 @@ ChannelFacts readChannelFacts(const std::function<std::string(std::string_view)>
     if (!readLimit(value("channels"), out.channels)) out.channels.apart = true;
     if (auto rule = parseLowering(value("lowering"))) out.lowering = *rule;
     out.channels.receives = receivesOf(out.lowering.value_or(Lowering{}).rule);
-    if (const std::string receives = value("receives"); !receives.empty()) out.channels.receives = receives == "posted" ? ReceiveMode::Posted : ReceiveMode::Blocking;
+    if (const std::string receives = value("receives"); !receives.empty())
+        out.channels.receives = receives == "posted" ? ReceiveMode::Posted : ReceiveMode::Blocking;
     return out;
 }
 

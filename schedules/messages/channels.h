@@ -1,26 +1,29 @@
-// How messages travel: what simulator, validator and the threads transport share. It concerns lowered schedules, whose lists
-// hold sends and receives (schedules/messages/lower.h). Times of a message are those of MessageTimes (schedules/execute/simulate.h).
+// How messages travel: what simulator, validator and the threads transport share. It concerns lowered schedules, whose
+// lists hold sends and receives (schedules/messages/lower.h). Times of a message are those of MessageTimes
+// (schedules/execute/simulate.h).
 //
 //                        send                                     receive
-//   buffered             the rank continues at once;              posted: the rank continues at once, the op that needs the
+//   buffered             the rank continues at once;              posted: the rank continues at once, the op that needs
+//                                                                 the
 //                        the message waits at the receiver        message waits for it (isend and irecv of PyTorch)
 //   rendezvous,          the rank waits until the receive has     the rank waits until the message is there
 //     blocking receives  been posted and the message gone over    (a strict send and receive without buffers)
 //   rendezvous,          the same                                 posted, as buffered
 //     posted receives
 //
-// Messages issued as a group (schedules/model/groups.h, GROUPED in a CSV) are posted at the same moment; the rank waits until
-// all are done.
+// Messages issued as a group (schedules/model/groups.h, GROUPED in a CSV) are posted at the same moment; the rank waits
+// until all are done.
 //
-// Messages of one link share its bandwidth: each takes it for bytes ÷ bandwidth, one after the other in the order in which they can leave;
-// latency delays a message and occupies nothing. Which other limits there are says one word, --channels and what a run keeps:
+// Messages of one link share its bandwidth: each takes it for bytes ÷ bandwidth, one after the other in the order in
+// which they can leave; latency delays a message and occupies nothing. Which other limits there are says one word,
+// --channels and what a run keeps:
 //
 //   shared   none (the default)
 //   N        at most N messages in flight at once from one rank to another, queueing in the order of their sends
 //   0        none, and each message has the whole bandwidth, however many there are
-//   one      one communication stream a rank: its sends and receives run one after the other in the order of its list (a group at once), each
-//            from when both sides have come to it until it is there; a receive whose message is not sent yet holds up what is behind it, compute
-//            goes on
+//   one      one communication stream a rank: its sends and receives run one after the other in the order of its list
+//            (a group at once), each from when both sides have come to it until it is there; a receive whose message is
+//            not sent yet holds up what is behind it, compute goes on
 #pragma once
 
 #include <cstdint>
@@ -49,7 +52,8 @@ struct Channels {
     bool oneStream = false;                       // of each rank; perDirection is then 0
 
     bool blockingReceives() const { return sends == SendMode::Rendezvous && receives == ReceiveMode::Blocking; }
-    bool limited() const { return perDirection > 0 || oneStream; } // beyond what links carry: only sends and receives in the lists show it
+    // beyond what links carry: only sends and receives in the lists show it
+    bool limited() const { return perDirection > 0 || oneStream; }
     bool operator==(const Channels&) const = default;
 };
 

@@ -1,6 +1,7 @@
-// CommunicationStreams: each rank's sends and receives, one after the other in the order in which they were posted (Channels::oneStream). A
-// message goes over from when it is its turn on both sides; until it is there it holds both. Messages posted together run at once. Times
-// may lie ahead: simulated ones, and those of an emulated link. Not for several threads at once.
+// CommunicationStreams: each rank's sends and receives, one after the other in the order in which they were posted
+// (Channels::oneStream). A message goes over from when it is its turn on both sides; until it is there it holds both.
+// Messages posted together run at once. Times may lie ahead: simulated ones, and those of an emulated link. Not for
+// several threads at once.
 #pragma once
 
 #include <array>
@@ -27,10 +28,12 @@ public:
     void append(int rank, std::span<const Side> together, Nanos posted)
     {
         if (together.empty()) return;
-        m_streams[static_cast<std::size_t>(rank)].batches.push_back({{together.begin(), together.end()}, posted, false});
+        m_streams[static_cast<std::size_t>(rank)].batches.push_back(
+            {{together.begin(), together.end()}, posted, false});
     }
 
-    // Starts what may start on the rank's stream, and what follows from that on others. start(message, ready) gives its arrival.
+    // Starts what may start on the rank's stream, and what follows from that on others. start(message, ready) gives its
+    // arrival.
     template <typename Start>
     void advance(int rank, Start&& start)
     {

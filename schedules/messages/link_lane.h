@@ -12,10 +12,14 @@ namespace stagewright {
 
 class LinkLane {
 public:
-    explicit LinkLane(const Channels& channels = {}) : m_slots(static_cast<std::size_t>(std::max(0, channels.perDirection)), 0), m_shared(!channels.apart) {}
+    explicit LinkLane(const Channels& channels = {})
+        : m_slots(static_cast<std::size_t>(std::max(0, channels.perDirection)), 0), m_shared(!channels.apart)
+    {
+    }
 
     bool limited() const { return !m_slots.empty(); }
-    // When a message that can leave at `ready` starts. In the order of the calls, which for messages without a limit is that of `ready`.
+    // When a message that can leave at `ready` starts. In the order of the calls, which for messages without a limit is
+    // that of `ready`.
     Nanos take(Nanos ready, const Transit& transit)
     {
         const bool shares = m_shared && transit.occupied > 0;

@@ -21,7 +21,8 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> ruleNames{"just-in-time", "pytorch", "eager-post", "rank-parity", "grouped", "batched"};
+constexpr std::array<std::string_view, 6> ruleNames{"just-in-time", "pytorch", "eager-post",
+                                                    "rank-parity",  "grouped", "batched"};
 constexpr std::size_t activeStages = 3; // that PyTorch keeps gathered
 
 // A rank's list under construction.
@@ -65,7 +66,10 @@ struct Lowerer {
                       [this](std::uint32_t a, std::uint32_t b) { return messages[a].send < messages[b].send; });
     }
 
-    bool isPaired(std::size_t rank, std::size_t position) const { return schedule.isPaired(static_cast<int>(rank), position); }
+    bool isPaired(std::size_t rank, std::size_t position) const
+    {
+        return schedule.isPaired(static_cast<int>(rank), position);
+    }
     // Ops at `position` that are issued together: one or two.
     std::size_t width(std::size_t rank, std::size_t position) const { return isPaired(rank, position) ? 2 : 1; }
     void receivesFor(std::uint32_t op, Row& row) const
@@ -76,15 +80,13 @@ struct Lowerer {
     template <typename Visit>
     void eachSend(std::uint32_t op, Visit&& visit) const
     {
-        for (std::uint32_t i = sendOffsets[op]; i < sendOffsets[op + 1]; ++i)
-            visit(messages[sends[i]]);
+        for (std::uint32_t i = sendOffsets[op]; i < sendOffsets[op + 1]; ++i) visit(messages[sends[i]]);
     }
     void compute(std::size_t rank, std::size_t position, std::size_t count)
     {
         Row& row = rows[rank];
         if (count == 2) row.pair(row.ops.size());
-        for (std::size_t k = 0; k < count; ++k)
-            row.ops.push_back(schedule.order[rank][position + k]);
+        for (std::size_t k = 0; k < count; ++k) row.ops.push_back(schedule.order[rank][position + k]);
     }
 
     void inOrder(const Lowering& lowering);
@@ -105,22 +107,27 @@ void Lowerer::inOrder(const Lowering& lowering)
         for (std::size_t i = 0; i < ops.size();) {
             const std::size_t count = width(r, i);
             std::size_t until = i + count;
-            if (eager) until = lowering.ahead == 0 ? ops.size() : std::min(ops.size(), until + static_cast<std::size_t>(lowering.ahead));
-            for (; posted < until; ++posted)
-                receivesFor(index.idOf(static_cast<int>(r), posted), row);
+            if (eager)
+                until = lowering.ahead == 0 ? ops.size()
+                                            : std::min(ops.size(), until + static_cast<std::size_t>(lowering.ahead));
+            for (; posted < until; ++posted) receivesFor(index.idOf(static_cast<int>(r), posted), row);
             compute(r, i, count);
             for (std::size_t k = i; k < i + count; ++k)
-                eachSend(index.idOf(static_cast<int>(r), k), [&](const Message& message) { row.ops.push_back(message.send); });
+                eachSend(index.idOf(static_cast<int>(r), k),
+                         [&](const Message& message) { row.ops.push_back(message.send); });
             i += count;
         }
-        if (schedule.replicas > 1 && (lowering.rule == LoweringRule::RankParity || lowering.rule == LoweringRule::Grouped)) bringTogether(r);
+        if (schedule.replicas > 1 &&
+            (lowering.rule == LoweringRule::RankParity || lowering.rule == LoweringRule::Grouped))
+            bringTogether(r);
         if (lowering.rule == LoweringRule::RankParity && r % 2 == 1) swapOnOddRanks(r);
         if (lowering.rule == LoweringRule::Grouped) group(r);
     }
 }
 
-// Gathers, releases and reductions between a send and a receive come before the send: they exchange no message with the neighbour, so the
-// two still meet theirs. Not within one pipeline, whose sums over copies of a stage take the compute lane: the send would wait for them.
+// Gathers, releases and reductions between a send and a receive come before the send: they exchange no message with the
+// neighbour, so the two still meet theirs. Not within one pipeline, whose sums over copies of a stage take the compute
+// lane: the send would wait for them.
 void Lowerer::bringTogether(std::size_t rank)
 {
     std::vector<Op>& ops = rows[rank].ops;
@@ -131,7 +138,8 @@ void Lowerer::bringTogether(std::size_t rank)
         std::size_t receive = sendsEnd;
         while (receive < ops.size() && isCollective(ops[receive].kind)) ++receive;
         const auto at = [&ops](std::size_t position) { return ops.begin() + static_cast<std::ptrdiff_t>(position); };
-        if (receive > sendsEnd && receive < ops.size() && isReceive(ops[receive].kind)) std::rotate(at(i), at(sendsEnd), at(receive));
+        if (receive > sendsEnd && receive < ops.size() && isReceive(ops[receive].kind))
+            std::rotate(at(i), at(sendsEnd), at(receive));
         i = receive - 1;
     }
 }
@@ -175,8 +183,9 @@ struct Batch {
     }
 };
 
-// In each sweep over the ranks, in their order, a rank may append the op or pair at its head. Ranks that wait are passed over
-// until the op that they wait for is placed; batched: until the sweep behind it, as its message then has arrived.
+// In each sweep over the ranks, in their order, a rank may append the op or pair at its head. Ranks that wait are
+// passed over until the op that they wait for is placed; batched: until the sweep behind it, as its message then has
+// arrived.
 Result<void> Lowerer::sweep(bool batched)
 {
     using Queue = std::priority_queue<int, std::vector<int>, std::greater<>>;
@@ -189,15 +198,15 @@ Result<void> Lowerer::sweep(bool batched)
     auto missing = [&](std::size_t rank, std::size_t position) {
         std::uint32_t first = noOp;
         index.eachInput(schedule.order[rank][position], [&](std::uint32_t id, const Need&, std::size_t) {
-            const bool underWay = batched && placed[id] == number && static_cast<std::size_t>(index.placeOf(id).rank) != rank;
+            const bool underWay =
+                batched && placed[id] == number && static_cast<std::size_t>(index.placeOf(id).rank) != rank;
             if (first == noOp && (placed[id] == 0 || underWay)) first = id;
         });
         return first;
     };
     Queue now;
     Queue next;
-    for (std::size_t r = 0; r < rows.size(); ++r)
-        now.push(static_cast<int>(r));
+    for (std::size_t r = 0; r < rows.size(); ++r) now.push(static_cast<int>(r));
     for (; !now.empty(); std::swap(now, next), ++number) {
         while (!now.empty()) {
             const int rank = now.top();
@@ -256,7 +265,8 @@ Schedule withCollectives(const Schedule& schedule)
         std::vector<std::uint32_t> paired;
         std::vector<Op> late; // behind the second op of a pair
         for (std::size_t i = 0; i < row.size(); ++i) {
-            const bool pair = std::binary_search(out.paired[r].begin(), out.paired[r].end(), static_cast<std::uint32_t>(i));
+            const bool pair =
+                std::binary_search(out.paired[r].begin(), out.paired[r].end(), static_cast<std::uint32_t>(i));
             if (pair) paired.push_back(static_cast<std::uint32_t>(reduced.size()));
             reduced.push_back(row[i]);
             const OpKind kind = row[i].kind;
@@ -278,12 +288,14 @@ Result<Schedule> insertMessages(const Schedule& compute, const OpIndex& index, c
     for (std::size_t r = 0; r < compute.order.size(); ++r)
         for (std::size_t i = 0; i < compute.order[r].size(); ++i) {
             bool whole = true;
-            index.eachInput(compute.order[r][i], [&](std::uint32_t id, const Need&, std::size_t) { whole = whole && id != noOp; });
+            index.eachInput(compute.order[r][i],
+                            [&](std::uint32_t id, const Need&, std::size_t) { whole = whole && id != noOp; });
             if (!whole) return tl::unexpected(blockedError(compute, index.cells()));
         }
     Lowerer lowerer(compute, index);
     if (lowering.rule == LoweringRule::PyTorch || lowering.rule == LoweringRule::Batched) {
-        if (auto swept = lowerer.sweep(lowering.rule == LoweringRule::Batched); !swept) return tl::unexpected(swept.error());
+        if (auto swept = lowerer.sweep(lowering.rule == LoweringRule::Batched); !swept)
+            return tl::unexpected(swept.error());
     } else {
         lowerer.inOrder(lowering);
     }
@@ -321,14 +333,16 @@ Result<Lowering> parseLowering(std::string_view text)
         return out;
     }
     if (out.rule != LoweringRule::EagerPost || !readNumber(*parameter, out.ahead) || out.ahead < 1)
-        return fail(ErrorCode::Usage, fmt::format("lowering rule {}: '{}' is not one of its parameters", *at, *parameter),
-                    "write eager-post:2 for receives two ops ahead, pytorch:collectives for UNSHARD, RESHARD and REDUCE_GRAD");
+        return fail(
+            ErrorCode::Usage, fmt::format("lowering rule {}: '{}' is not one of its parameters", *at, *parameter),
+            "write eager-post:2 for receives two ops ahead, pytorch:collectives for UNSHARD, RESHARD and REDUCE_GRAD");
     return out;
 }
 
 ReceiveMode receivesOf(LoweringRule rule)
 {
-    return rule == LoweringRule::PyTorch || rule == LoweringRule::EagerPost ? ReceiveMode::Posted : ReceiveMode::Blocking;
+    return rule == LoweringRule::PyTorch || rule == LoweringRule::EagerPost ? ReceiveMode::Posted
+                                                                            : ReceiveMode::Blocking;
 }
 
 Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering)
@@ -341,7 +355,8 @@ Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering)
 
 Result<Schedule> lowerIndexed(const Schedule& compute, const OpIndex& index, const Lowering& lowering)
 {
-    if (lowering.collectives) return lower(compute, lowering); // with gathers and reductions these are other lists, with an index of their own
+    // with gathers and reductions these are other lists, with an index of their own
+    if (lowering.collectives) return lower(compute, lowering);
     return insertMessages(compute, index, lowering);
 }
 
@@ -360,7 +375,9 @@ std::optional<Lowering> exactLoweringOf(const Schedule& lists)
 {
     constexpr int mostAhead = 4;
     std::vector<Lowering> rules;
-    for (const LoweringRule rule : {LoweringRule::JustInTime, LoweringRule::Grouped, LoweringRule::Batched, LoweringRule::PyTorch, LoweringRule::RankParity}) rules.push_back({rule, 0, false});
+    for (const LoweringRule rule : {LoweringRule::JustInTime, LoweringRule::Grouped, LoweringRule::Batched,
+                                    LoweringRule::PyTorch, LoweringRule::RankParity})
+        rules.push_back({rule, 0, false});
     rules.push_back({LoweringRule::PyTorch, 0, true});
     for (int ahead = 0; ahead <= mostAhead; ++ahead) rules.push_back({LoweringRule::EagerPost, ahead, false});
     for (const Lowering& rule : rules)
@@ -393,7 +410,9 @@ Schedule computeOrder(const Schedule& schedule)
     for (const auto& ops : schedule.order)
         shares = shares || std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isCollective(op.kind); });
     const bool steps = shares && schedule.weights == WeightRule::Synchronous;
-    return stripped(schedule, [steps](OpKind kind) { return isMessage(kind) || isCollective(kind) || (steps && isOptimizer(kind)); });
+    return stripped(schedule, [steps](OpKind kind) {
+        return isMessage(kind) || isCollective(kind) || (steps && isOptimizer(kind));
+    });
 }
 
 Schedule withoutCommunication(const Schedule& schedule)

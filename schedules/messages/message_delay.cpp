@@ -14,7 +14,8 @@ std::vector<Bytes> boundaryOf(const Schedule& schedule, const CostModel& costs)
         return out;
     }
     for (int microbatch = 0; microbatch < schedule.microbatches; ++microbatch)
-        for (int stage = 0; stage < schedule.stages; ++stage) out.push_back(stage < costs.stages() ? costs.memoryOf(schedule, stage, microbatch).boundary : 0);
+        for (int stage = 0; stage < schedule.stages; ++stage)
+            out.push_back(stage < costs.stages() ? costs.memoryOf(schedule, stage, microbatch).boundary : 0);
     return out;
 }
 
@@ -33,7 +34,9 @@ Transit messageTransit(const Schedule& schedule, const Links& links, std::span<c
     Bytes bytes = 0;
     if (boundary.size() > stages && lower < stages) { // by microbatch
         for (int k = 0; k < op.count; ++k)
-            if (const auto at = lower + stages * static_cast<std::size_t>(std::max(0, op.microbatch + k)); at < boundary.size()) bytes += boundary[at];
+            if (const auto at = lower + stages * static_cast<std::size_t>(std::max(0, op.microbatch + k));
+                at < boundary.size())
+                bytes += boundary[at];
     } else if (lower < boundary.size()) {
         bytes = boundary[lower] * op.count;
     }
@@ -54,34 +57,44 @@ Transit messageTransit(const Schedule& schedule, const Links& links, std::span<c
 
 bool sharesBandwidth(const Links& links, std::span<const Bytes> boundary, const Channels& channels)
 {
-    return !channels.apart && links.haveBandwidth() && std::any_of(boundary.begin(), boundary.end(), [](Bytes bytes) { return bytes > 0; });
+    return !channels.apart && links.haveBandwidth() &&
+           std::any_of(boundary.begin(), boundary.end(), [](Bytes bytes) { return bytes > 0; });
 }
 
 std::vector<Message> messagesBySender(const Schedule& schedule, const OpIndex& index)
 {
     std::vector<Message> out = messagesOf(schedule, index);
-    std::stable_sort(out.begin(), out.end(), [](const Message& a, const Message& b) { return a.producer != b.producer ? a.producer < b.producer : a.send < b.send; });
+    std::stable_sort(out.begin(), out.end(), [](const Message& a, const Message& b) {
+        return a.producer != b.producer ? a.producer < b.producer : a.send < b.send;
+    });
     return out;
 }
 
-std::vector<MessageFlight> flightsOf(const Schedule& schedule, const OpIndex& index, std::span<const Nanos> ends, const Links& links, std::span<const Bytes> boundary, const Channels& channels)
+std::vector<MessageFlight> flightsOf(const Schedule& schedule, const OpIndex& index, std::span<const Nanos> ends,
+                                     const Links& links, std::span<const Bytes> boundary, const Channels& channels)
 {
     std::vector<MessageFlight> out;
     std::map<std::pair<int, int>, LinkLane> lanes;
     Channels unlimited; // sends and receives alone know of limits
     unlimited.apart = channels.apart;
     for (Message& message : messagesBySender(schedule, index)) {
-        const Transit transit = messageTransit(schedule, links, boundary, message.receive, message.send.stage, message.send.stage - message.receive.stage, message.toRank, index.cells().slices);
-        const Nanos begin = lanes.try_emplace({message.fromRank, message.toRank}, unlimited).first->second.take(ends[message.producer], transit);
+        const Transit transit =
+            messageTransit(schedule, links, boundary, message.receive, message.send.stage,
+                           message.send.stage - message.receive.stage, message.toRank, index.cells().slices);
+        const Nanos begin = lanes.try_emplace({message.fromRank, message.toRank}, unlimited)
+                                .first->second.take(ends[message.producer], transit);
         out.push_back({message, begin, begin + transit.delay});
     }
     return out;
 }
 
-std::optional<MessageFlight> flightBetween(std::span<const MessageFlight> flights, std::uint32_t producer, std::uint32_t consumer)
+std::optional<MessageFlight> flightBetween(std::span<const MessageFlight> flights, std::uint32_t producer,
+                                           std::uint32_t consumer)
 {
     std::optional<MessageFlight> out;
-    auto at = std::lower_bound(flights.begin(), flights.end(), producer, [](const MessageFlight& flight, std::uint32_t of) { return flight.message.producer < of; });
+    auto at =
+        std::lower_bound(flights.begin(), flights.end(), producer,
+                         [](const MessageFlight& flight, std::uint32_t of) { return flight.message.producer < of; });
     for (; at != flights.end() && at->message.producer == producer; ++at)
         if (at->message.consumer == consumer && (!out || at->arrival > out->arrival)) out = *at;
     return out;

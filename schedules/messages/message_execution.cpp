@@ -33,13 +33,14 @@ bool needsMessageExecution(const Schedule& schedule)
 }
 
 MessageExecution::MessageExecution(const Schedule& schedule, const OpIndex& index, const Channels& channels,
-                                   std::span<const Nanos> durations, const Links& links, std::span<const Bytes> boundary)
-    : m_schedule(schedule), m_index(index), m_channels(channels), m_durations(durations), m_pairs(schedule, index), m_links(links)
+                                   std::span<const Nanos> durations, const Links& links,
+                                   std::span<const Bytes> boundary)
+    : m_schedule(schedule), m_index(index), m_channels(channels), m_durations(durations), m_pairs(schedule, index),
+      m_links(links)
 {
     const std::size_t ranks = schedule.order.size();
     m_out.offsets.push_back(0);
-    for (const auto& ops : schedule.order)
-        m_out.offsets.push_back(m_out.offsets.back() + ops.size());
+    for (const auto& ops : schedule.order) m_out.offsets.push_back(m_out.offsets.back() + ops.size());
     m_out.start.assign(m_out.offsets.back(), -1);
     m_out.end.assign(m_out.offsets.back(), -1);
     m_head.assign(ranks, 0);
@@ -83,7 +84,8 @@ void MessageExecution::prepareInputs()
             const std::uint32_t self = m_index.idOf(r, i);
             auto add = [&](const Input& input) {
                 auto& known = input.message ? messageFor : opFor;
-                if (std::exchange(known[std::min<std::size_t>(input.source, known.size() - 1)], self) != self) m_inputs.push_back(input);
+                if (std::exchange(known[std::min<std::size_t>(input.source, known.size() - 1)], self) != self)
+                    m_inputs.push_back(input);
             };
             const KindTraits& rule = ruleOf(op.kind);
             for (std::size_t n = 0; n < rule.needCount && !isReceive(op.kind); ++n) {
@@ -131,8 +133,8 @@ void MessageExecution::prepareMessages(const Links& links, std::span<const Bytes
         const OpPlace to = m_index.placeOf(pairs[i].receive);
         const Op& send = m_schedule.order[static_cast<std::size_t>(from.rank)][from.position];
         const Op& receive = m_schedule.order[static_cast<std::size_t>(to.rank)][to.position];
-        m_transit[i] = messageTransit(m_schedule, links, boundary, receive, send.stage, send.stage - receive.stage, to.rank,
-                                      m_index.cells().slices);
+        m_transit[i] = messageTransit(m_schedule, links, boundary, receive, send.stage, send.stage - receive.stage,
+                                      to.rank, m_index.cells().slices);
         m_channelOf[i] = channelFor(from.rank, to.rank);
     }
 }
@@ -152,8 +154,10 @@ void MessageExecution::prepareFlights(const Links& links, std::span<const Bytes>
     m_channels.perDirection = 0; // only sends and receives in the lists know of that
     for (const Message& message : messagesBySender(m_schedule, m_index)) {
         const auto flight = static_cast<std::uint32_t>(m_flights.size());
-        m_flights.push_back({channelFor(message.fromRank, message.toRank),
-                             messageTransit(m_schedule, links, boundary, message.receive, message.send.stage, message.send.stage - message.receive.stage, message.toRank, m_index.cells().slices)});
+        m_flights.push_back(
+            {channelFor(message.fromRank, message.toRank),
+             messageTransit(m_schedule, links, boundary, message.receive, message.send.stage,
+                            message.send.stage - message.receive.stage, message.toRank, m_index.cells().slices)});
         ++m_flightOffsets[message.producer + 1];
         for (std::uint32_t i = m_inputOffsets[message.consumer]; i < m_inputOffsets[message.consumer + 1]; ++i)
             if (m_inputs[i].source == message.producer) m_inputs[i].flight = flight;
@@ -173,10 +177,13 @@ void MessageExecution::fly(std::uint32_t op)
 
 void MessageExecution::prepareReductions()
 {
-    if (m_durations.empty() && (hasGathers(m_schedule) || m_schedule.replicas > 1)) m_links.collectives = CollectiveLane::Beside; // who waits for whom, without times
+    // who waits for whom, without times
+    if (m_durations.empty() && (hasGathers(m_schedule) || m_schedule.replicas > 1))
+        m_links.collectives = CollectiveLane::Beside;
     if (m_links.collectives != CollectiveLane::Compute) {
         const auto stages = static_cast<std::size_t>(m_schedule.stages);
-        m_beside.assign(m_schedule.order.size(), {0, std::vector<std::uint32_t>(stages, noOp), std::vector<std::uint32_t>(stages, noOp)});
+        m_beside.assign(m_schedule.order.size(),
+                        {0, std::vector<std::uint32_t>(stages, noOp), std::vector<std::uint32_t>(stages, noOp)});
         if (m_links.collectives == CollectiveLane::Shared) m_leaves.assign(m_index.opCount(), -1);
     }
     if (!m_schedule.placement.hasCopies()) return;
@@ -186,7 +193,8 @@ void MessageExecution::prepareReductions()
         const auto& ops = m_schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (!isReduction(ops[i].kind) && (m_beside.empty() || !isGather(ops[i].kind))) continue;
-            const std::uint64_t what = (static_cast<std::uint64_t>(ops[i].stage) << 1) | (isGather(ops[i].kind) ? 1 : 0);
+            const std::uint64_t what =
+                (static_cast<std::uint64_t>(ops[i].stage) << 1) | (isGather(ops[i].kind) ? 1 : 0);
             const auto key = (what << 32) | seen[what]++;
             const auto [at, fresh] = known.try_emplace(key, static_cast<std::uint32_t>(m_meetings.size()));
             if (fresh) m_meetings.emplace_back();
@@ -214,14 +222,17 @@ bool MessageExecution::inputsThere(std::uint32_t op, int rank, Nanos& begin) con
 {
     bool all = true;
     for (const Input& input : inputsOf(op)) {
-        const Nanos at = input.source == noOp ? -1 : input.message ? m_out.messages[input.source].arrival
-                                                                   : m_out.end[input.source];
+        const Nanos at = input.source == noOp ? -1
+                         : input.message      ? m_out.messages[input.source].arrival
+                                              : m_out.end[input.source];
         if (!isThere(input))
             all = false;
         else if (input.flight != noOp)
             begin = std::max(begin, m_flights[input.flight].arrival);
         else
-            begin = std::max(begin, (input.delay > 0 && !input.message && !m_leaves.empty() ? m_leaves[input.source] : at) + input.delay);
+            begin =
+                std::max(begin, (input.delay > 0 && !input.message && !m_leaves.empty() ? m_leaves[input.source] : at) +
+                                    input.delay);
     }
     const OpPlace place = m_index.placeOf(op);
     const Op& own = m_schedule.order[static_cast<std::size_t>(place.rank)][place.position];
@@ -254,7 +265,8 @@ bool MessageExecution::reductionThere(std::uint32_t op, int rank, Nanos now, Nan
 std::span<const std::uint32_t> MessageExecution::membersOf(const std::uint32_t& collective) const
 {
     const auto meeting = m_meetingOf.find(collective);
-    return meeting == m_meetingOf.end() ? std::span(&collective, 1) : std::span<const std::uint32_t>(m_meetings[meeting->second]);
+    return meeting == m_meetingOf.end() ? std::span(&collective, 1)
+                                        : std::span<const std::uint32_t>(m_meetings[meeting->second]);
 }
 
 bool MessageExecution::comeTo(std::uint32_t op, int rank, Nanos now)
@@ -278,7 +290,8 @@ void MessageExecution::takeLanes(std::uint32_t op)
     Nanos lasts = 0;
     const auto members = membersOf(op);
     for (const std::uint32_t member : members) {
-        begin = std::max({begin, m_met.at(member), m_beside[static_cast<std::size_t>(m_index.placeOf(member).rank)].lane});
+        begin =
+            std::max({begin, m_met.at(member), m_beside[static_cast<std::size_t>(m_index.placeOf(member).rank)].lane});
         if (!m_durations.empty()) lasts = std::max(lasts, m_durations[member]);
     }
     for (const std::uint32_t member : members) {
@@ -300,7 +313,9 @@ Nanos MessageExecution::runOps(std::uint32_t id, int rank, Nanos begin)
     const OpPlace place = m_index.placeOf(id);
     const std::size_t count = groupSize(m_schedule, rank, place.position);
     const auto duration = [this](std::uint32_t op) { return m_durations.empty() ? 0 : m_durations[op]; };
-    const bool serial = count == 2 && isRecompute(m_schedule.order[static_cast<std::size_t>(rank)][place.position].kind); // one after the other
+    // one after the other
+    const bool serial =
+        count == 2 && isRecompute(m_schedule.order[static_cast<std::size_t>(rank)][place.position].kind);
     const Nanos middle = begin + (serial ? duration(id) : 0);
     const Nanos end = begin + duration(id) + (count == 2 ? duration(id + 1) : 0);
     for (std::uint32_t k = id; k < id + count; ++k) {
@@ -314,7 +329,8 @@ void MessageExecution::awaitInputs(std::uint32_t op, int rank, std::size_t count
 {
     for (std::uint32_t k = op; k < op + count; ++k)
         for (const Input& input : inputsOf(k))
-            if (!input.message && input.source != noOp && !isThere(input)) m_waiting[static_cast<std::size_t>(m_index.placeOf(input.source).rank)].push_back(rank);
+            if (!input.message && input.source != noOp && !isThere(input))
+                m_waiting[static_cast<std::size_t>(m_index.placeOf(input.source).rank)].push_back(rank);
 }
 
 void MessageExecution::tellWaiting(int rank)
@@ -349,7 +365,9 @@ void MessageExecution::stepInBuckets(std::span<const int> gradientBuckets)
 Nanos MessageExecution::availableAt(std::uint32_t collective, const Op& op, int rank, Nanos duration) const
 {
     const Nanos end = m_out.end[collective];
-    if (!isOptimizer(op.kind) || m_stepsOnArrival.empty() || m_stepsOnArrival[static_cast<std::size_t>(rank)] == 0 || op.stage >= m_gradientBuckets.size()) return end;
+    if (!isOptimizer(op.kind) || m_stepsOnArrival.empty() || m_stepsOnArrival[static_cast<std::size_t>(rank)] == 0 ||
+        op.stage >= m_gradientBuckets.size())
+        return end;
     const int buckets = std::max(1, m_gradientBuckets[op.stage]);
     return end - allButOnePart(std::min(end - m_out.start[collective], duration), buckets);
 }
@@ -362,14 +380,16 @@ void MessageExecution::wake(int rank)
     m_runnable.push_back(rank);
 }
 
-// Starts the messages that may start: where their number is limited in the order of the sends, else in the order in which they can leave.
+// Starts the messages that may start: where their number is limited in the order of the sends, else in the order in
+// which they can leave.
 void MessageExecution::advance(Channel& channel)
 {
     const bool rendezvous = m_channels.sends == SendMode::Rendezvous;
     while (true) {
         std::uint32_t first = noOp;
         Nanos least = 0;
-        for (std::size_t i = channel.next; i < channel.queue.size() && (first == noOp || !channel.lane.limited()); ++i) {
+        for (std::size_t i = channel.next; i < channel.queue.size() && (first == noOp || !channel.lane.limited());
+             ++i) {
             const MessageTimes& times = m_out.messages[channel.queue[i]];
             if (times.arrival >= 0) {
                 if (i == channel.next) ++channel.next;
@@ -440,10 +460,12 @@ bool MessageExecution::runMessages(int rank, std::size_t position, std::size_t c
     std::vector<CommunicationStreams::Side>& posted = m_posted;
     posted.clear();
     for (std::size_t i = position; i < position + count; ++i)
-        if (post(ops[i], m_index.idOf(rank, i), now)) posted.push_back({m_pairs.messageOf(m_index.idOf(rank, i)), isSend(ops[i].kind)});
+        if (post(ops[i], m_index.idOf(rank, i), now))
+            posted.push_back({m_pairs.messageOf(m_index.idOf(rank, i)), isSend(ops[i].kind)});
     if (m_streams && !posted.empty()) {
         Nanos since = now;
-        for (const auto& side : posted) since = std::max(since, side.send ? m_out.messages[side.message].sendPosted : now);
+        for (const auto& side : posted)
+            since = std::max(since, side.send ? m_out.messages[side.message].sendPosted : now);
         m_streams->append(rank, posted, since);
         advanceStream(rank);
     } else {
@@ -505,8 +527,7 @@ bool MessageExecution::run(PlacePolicy policy)
         runInTime();
         return done() == m_index.opCount();
     }
-    for (int r = m_schedule.ranks - 1; r >= 0; --r)
-        wake(r);
+    for (int r = m_schedule.ranks - 1; r >= 0; --r) wake(r);
     while (true) {
         while (!m_runnable.empty()) {
             const int rank = m_runnable.back();
@@ -516,8 +537,7 @@ bool MessageExecution::run(PlacePolicy policy)
         }
         if (policy == PlacePolicy::Strict) break;
         std::size_t waiting = 0;
-        while (waiting < m_head.size() && m_head[waiting] == m_schedule.order[waiting].size())
-            ++waiting;
+        while (waiting < m_head.size() && m_head[waiting] == m_schedule.order[waiting].size()) ++waiting;
         if (waiting == m_head.size()) break;
         m_forced = static_cast<int>(waiting);
         wake(m_forced);
@@ -528,8 +548,7 @@ bool MessageExecution::run(PlacePolicy policy)
 std::size_t MessageExecution::done() const
 {
     std::size_t sum = 0;
-    for (const std::size_t head : m_head)
-        sum += head;
+    for (const std::size_t head : m_head) sum += head;
     return sum;
 }
 
@@ -540,7 +559,8 @@ std::vector<MessageExecution::Obstacle> MessageExecution::obstacles(int rank) co
     const auto& ops = m_schedule.order[r];
     const std::size_t at = m_head[r];
     if (m_streams)
-        if (const auto held = m_streams->heldBy(rank)) { // its list may be past it: what is behind it on the stream waits with it
+        // its list may be past it: what is behind it on the stream waits with it
+        if (const auto held = m_streams->heldBy(rank)) {
             const MessageTimes& times = m_out.messages[held->message];
             out.push_back({held->send ? times.send : times.receive, held->send ? times.receive : times.send});
         }

@@ -1,6 +1,6 @@
-// MessageExecution: list execution where messages matter. It runs lowered lists under any Channels, and compute-only lists in
-// which copies of a stage meet at REDUCE_GRAD and UNSHARD; place() runs all others faster. It also says why lists can't end. Internal to
-// schedules. O(ops).
+// MessageExecution: list execution where messages matter. It runs lowered lists under any Channels, and compute-only
+// lists in which copies of a stage meet at REDUCE_GRAD and UNSHARD; place() runs all others faster. It also says why
+// lists can't end. Internal to schedules. O(ops).
 #pragma once
 
 #include <optional>
@@ -19,13 +19,15 @@
 
 namespace stagewright {
 
-bool needsMessageExecution(const Schedule& schedule); // lowered, or copies that reduce their gradients or gather their weights
+// lowered, or copies that reduce their gradients or gather their weights
+bool needsMessageExecution(const Schedule& schedule);
 
 class MessageExecution {
 public:
     // durations may be empty: nothing takes time, and gathers are beside compute.
     MessageExecution(const Schedule& schedule, const OpIndex& index, const Channels& channels,
-                     std::span<const Nanos> durations = {}, const Links& links = {}, std::span<const Bytes> boundary = {});
+                     std::span<const Nanos> durations = {}, const Links& links = {},
+                     std::span<const Bytes> boundary = {});
 
     void stepInBuckets(std::span<const int> gradientBuckets); // before run(); schedules/execute/place_buckets.h
     bool run(PlacePolicy policy = PlacePolicy::Strict);       // whether every list ended; relaxed: always
@@ -33,8 +35,9 @@ public:
     Nanos clockOf(int rank) const { return m_clock[static_cast<std::size_t>(rank)]; }
     std::size_t done() const; // ops that ran
 
-    // After run() returned false: the op at which a rank is blocked and the op of another rank that it waits for; several where it waits
-    // for more than one. awaited is noOp where nothing in the lists would help (a missing or later op of the same rank).
+    // After run() returned false: the op at which a rank is blocked and the op of another rank that it waits for;
+    // several where it waits for more than one. awaited is noOp where nothing in the lists would help (a missing or
+    // later op of the same rank).
     struct Obstacle {
         std::uint32_t op = noOp;
         std::uint32_t awaited = noOp;
@@ -71,7 +74,8 @@ private:
     bool inputsThere(std::uint32_t op, int rank, Nanos& begin) const;
     bool reductionThere(std::uint32_t op, int rank, Nanos now, Nanos& begin);
     void issueBeside(std::uint32_t op, int rank, Nanos now);
-    bool comeTo(std::uint32_t collective, int rank, Nanos now);                      // whether all of its ranks have now
+    // whether all of its ranks have now
+    bool comeTo(std::uint32_t collective, int rank, Nanos now);
     void takeLanes(std::uint32_t collective);                                        // once they have
     std::span<const std::uint32_t> membersOf(const std::uint32_t& collective) const; // itself where it is one rank's
     Nanos runOps(std::uint32_t op, int rank, Nanos begin);                           // it, or its pair; their end
@@ -84,7 +88,8 @@ private:
     bool runMessages(int rank, std::size_t position, std::size_t count, Nanos& now);
     Nanos availableAt(std::uint32_t collective, const Op& op, int rank, Nanos duration) const;
     bool messageEnd(const Op& op, std::uint32_t message, Nanos& end) const;
-    bool post(const Op& op, std::uint32_t id, Nanos now); // whether the message now has both sides in the lists, for the first time
+    // whether the message now has both sides in the lists, for the first time
+    bool post(const Op& op, std::uint32_t id, Nanos now);
     void advance(Channel& channel);
     void advanceStream(int rank);
     Nanos start(std::uint32_t message, Nanos ready);

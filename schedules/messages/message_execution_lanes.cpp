@@ -1,5 +1,5 @@
-// MessageExecution in the order of time: where several ranks share collectives, who takes a rank's lane first depends on when all have come to
-// them, and not on the order in which ranks are looked at.
+// MessageExecution in the order of time: where several ranks share collectives, who takes a rank's lane first depends
+// on when all have come to them, and not on the order in which ranks are looked at.
 #include "schedules/messages/message_execution.h"
 
 #include <algorithm>
@@ -24,14 +24,18 @@ struct Moment {
     What what = What::Runs;
     int rank = 0;
     std::uint32_t op = noOp; // Leaves
-    bool operator<(const Moment& other) const { return std::tie(time, what, rank, op) > std::tie(other.time, other.what, other.rank, other.op); }
+    bool operator<(const Moment& other) const
+    {
+        return std::tie(time, what, rank, op) > std::tie(other.time, other.what, other.rank, other.op);
+    }
 };
 
 } // namespace
 
 bool MessageExecution::lanesAreShared() const
 {
-    return !m_beside.empty() && !m_durations.empty() && std::any_of(m_meetings.begin(), m_meetings.end(), [](const auto& members) { return members.size() > 1; });
+    return !m_beside.empty() && !m_durations.empty() &&
+           std::any_of(m_meetings.begin(), m_meetings.end(), [](const auto& members) { return members.size() > 1; });
 }
 
 void MessageExecution::runInTime()
@@ -98,11 +102,13 @@ void MessageExecution::runInTime()
             if (m_head[r] > at) expect(now.rank); // else it waits in a message, and is woken
         }
         lookAgain();
-        if (met.empty() || (!moments.empty() && moments.top().time == now.time && moments.top().what == What::Comes)) continue;
+        if (met.empty() || (!moments.empty() && moments.top().time == now.time && moments.top().what == What::Comes))
+            continue;
         // All that were met at this moment, in the order of their lists.
         const auto place = [this](std::uint32_t op) {
             std::size_t first = m_index.placeOf(op).position;
-            for (const std::uint32_t member : membersOf(op)) first = std::min<std::size_t>(first, m_index.placeOf(member).position);
+            for (const std::uint32_t member : membersOf(op))
+                first = std::min<std::size_t>(first, m_index.placeOf(member).position);
             const OpPlace own = m_index.placeOf(op);
             const Op& of = m_schedule.order[static_cast<std::size_t>(own.rank)][own.position];
             return std::tuple(first, of.stage, of.kind);

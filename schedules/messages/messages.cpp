@@ -90,7 +90,8 @@ namespace {
 class MessageNumbers {
 public:
     explicit MessageNumbers(const CellSpace& cells)
-        : m_microbatches(static_cast<std::size_t>(cells.microbatches)), m_slices(static_cast<std::size_t>(cells.slices) + 1), m_plain(cells.plain),
+        : m_microbatches(static_cast<std::size_t>(cells.microbatches)),
+          m_slices(static_cast<std::size_t>(cells.slices) + 1), m_plain(cells.plain),
           m_size(static_cast<std::size_t>(cells.stages) * m_microbatches * (m_plain ? 1 : 3 * m_slices))
     {
     }
@@ -98,7 +99,8 @@ public:
     std::uint32_t& of(const Op& receive)
     {
         const std::size_t cell = receive.stage * m_microbatches + static_cast<std::size_t>(receive.microbatch);
-        const std::size_t at = m_plain ? cell : (cell * m_slices + static_cast<std::size_t>(receive.slice + 1)) * 3 + receive.half;
+        const std::size_t at =
+            m_plain ? cell : (cell * m_slices + static_cast<std::size_t>(receive.slice + 1)) * 3 + receive.half;
         if (receive.count != 1 || at >= m_size) return m_others.try_emplace(receive, noOp).first->second;
         auto& table = m_tables[carriesGradient(receive.kind) ? 1 : 0];
         if (table.empty()) table.assign(m_size, noOp);

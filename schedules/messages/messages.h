@@ -1,9 +1,11 @@
-// Messages between ranks: which a compute-only schedule needs, and which sends and receives of a lowered one belong together.
+// Messages between ranks: which a compute-only schedule needs, and which sends and receives of a lowered one belong
+// together.
 //
 // A message carries what one op made and another rank's op needs: activations from F of stage s to F of stage s + 1,
-// gradients from B or I of stage s + 1 to B or I of stage s. Where the two ops cover different microbatches, slices or halves,
-// it carries what both cover: the finer side decides, so that an op may send or receive several messages. Copies of a stage:
-// a message goes to the rank that holds the neighbouring stage for its microbatch. Neighbouring stages on one rank send none.
+// gradients from B or I of stage s + 1 to B or I of stage s. Where the two ops cover different microbatches, slices or
+// halves, it carries what both cover: the finer side decides, so that an op may send or receive several messages.
+// Copies of a stage: a message goes to the rank that holds the neighbouring stage for its microbatch. Neighbouring
+// stages on one rank send none.
 #pragma once
 
 #include <array>
@@ -42,7 +44,8 @@ class MessageIndex {
 public:
     MessageIndex(const Schedule& schedule, const OpIndex& index); // the first of two equal sends or receives counts
 
-    const std::vector<MessagePair>& messages() const { return m_messages; } // in the order in which an op first names them
+    // in the order in which an op first names them
+    const std::vector<MessagePair>& messages() const { return m_messages; }
     // The message of a send or receive.
     std::uint32_t messageOf(std::uint32_t op) const { return m_messageOfOp[op]; }
     // The message that brings a cell to the stage (and its rank), none (noOp) where no receive covers it.

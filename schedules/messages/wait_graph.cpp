@@ -15,7 +15,8 @@ class ListRun {
 public:
     // strict: an input that nobody makes, or that comes later in the same list, blocks; else it counts as present.
     ListRun(const Schedule& schedule, const OpIndex& index, bool strict)
-        : m_schedule(schedule), m_index(index), m_strict(strict), m_head(schedule.order.size(), 0), m_waits(m_head.size()), m_stuck(m_head.size(), 0)
+        : m_schedule(schedule), m_index(index), m_strict(strict), m_head(schedule.order.size(), 0),
+          m_waits(m_head.size()), m_stuck(m_head.size(), 0)
     {
     }
 
@@ -30,9 +31,11 @@ public:
             const auto r = static_cast<std::size_t>(rank);
             runnable.pop_back();
             advance(rank);
-            if (m_stuck[r] && m_waits[r].onRank >= 0) waiters[static_cast<std::size_t>(m_waits[r].onRank)].push_back(rank);
+            if (m_stuck[r] && m_waits[r].onRank >= 0)
+                waiters[static_cast<std::size_t>(m_waits[r].onRank)].push_back(rank);
             std::erase_if(waiters[r], [&](int waiter) {
-                const bool woken = static_cast<std::size_t>(m_waits[static_cast<std::size_t>(waiter)].onPosition) < m_head[r];
+                const bool woken =
+                    static_cast<std::size_t>(m_waits[static_cast<std::size_t>(waiter)].onPosition) < m_head[r];
                 if (woken) runnable.push_back(waiter);
                 return woken;
             });
@@ -58,13 +61,17 @@ public:
             cycle.push_back(m_waits[rank]);
             rank = static_cast<std::size_t>(m_waits[rank].onRank);
         } while (rank != begin);
-        const auto smallest = std::min_element(cycle.begin(), cycle.end(), [](const Wait& a, const Wait& b) { return a.rank < b.rank; });
+        const auto smallest =
+            std::min_element(cycle.begin(), cycle.end(), [](const Wait& a, const Wait& b) { return a.rank < b.rank; });
         std::rotate(cycle.begin(), smallest, cycle.end());
         return cycle;
     }
 
 private:
-    bool isPaired(int rank, std::size_t position) const { return static_cast<std::size_t>(rank) < m_schedule.paired.size() && m_schedule.isPaired(rank, position); }
+    bool isPaired(int rank, std::size_t position) const
+    {
+        return static_cast<std::size_t>(rank) < m_schedule.paired.size() && m_schedule.isPaired(rank, position);
+    }
 
     void advance(int rank)
     {
@@ -99,7 +106,12 @@ private:
                 }
                 if (place.position < m_head[static_cast<std::size_t>(place.rank)]) return;
                 found = true;
-                m_waits[r] = {rank, static_cast<int>(i), ops[i], place.rank, static_cast<int>(place.position), m_schedule.order[static_cast<std::size_t>(place.rank)][place.position]};
+                m_waits[r] = {rank,
+                              static_cast<int>(i),
+                              ops[i],
+                              place.rank,
+                              static_cast<int>(place.position),
+                              m_schedule.order[static_cast<std::size_t>(place.rank)][place.position]};
             });
         return found;
     }
@@ -117,8 +129,7 @@ private:
 std::vector<Wait> shortestCycle(int ranks, const std::vector<Wait>& waits)
 {
     std::vector<std::vector<const Wait*>> from(static_cast<std::size_t>(ranks));
-    for (const Wait& wait : waits)
-        from[static_cast<std::size_t>(wait.rank)].push_back(&wait);
+    for (const Wait& wait : waits) from[static_cast<std::size_t>(wait.rank)].push_back(&wait);
     std::vector<Wait> best;
     std::vector<const Wait*> reachedBy; // breadth first from each rank
     for (int start = 0; start < ranks && best.size() != 2; ++start) {
@@ -137,8 +148,7 @@ std::vector<Wait> shortestCycle(int ranks, const std::vector<Wait>& waits)
             }
         if (!closing) continue;
         std::vector<Wait> cycle{*closing};
-        while (cycle.back().rank != start)
-            cycle.push_back(*reachedBy[static_cast<std::size_t>(cycle.back().rank)]);
+        while (cycle.back().rank != start) cycle.push_back(*reachedBy[static_cast<std::size_t>(cycle.back().rank)]);
         std::reverse(cycle.begin(), cycle.end());
         if (best.empty() || cycle.size() < best.size()) best = std::move(cycle);
     }
@@ -155,8 +165,9 @@ std::vector<Wait> waitsOf(const MessageExecution& execution, const Schedule& sch
             if (obstacle.awaited == noOp) continue;
             const OpPlace at = index.placeOf(obstacle.op);
             const OpPlace on = index.placeOf(obstacle.awaited);
-            waits.push_back({r, static_cast<int>(at.position), schedule.order[static_cast<std::size_t>(r)][at.position], on.rank,
-                             static_cast<int>(on.position), schedule.order[static_cast<std::size_t>(on.rank)][on.position]});
+            waits.push_back({r, static_cast<int>(at.position), schedule.order[static_cast<std::size_t>(r)][at.position],
+                             on.rank, static_cast<int>(on.position),
+                             schedule.order[static_cast<std::size_t>(on.rank)][on.position]});
         }
     return waits;
 }
@@ -188,8 +199,8 @@ std::string describeCycle(const std::vector<Wait>& cycle)
     for (std::size_t i = 0; i < cycle.size(); ++i) {
         const Wait& wait = cycle[i];
         out +=
-            fmt::format("{}rank {} is at op {} ({}) and waits for {}, op {} of rank {}", i > 0 ? "; " : "",
-                        wait.rank, wait.position, toText(wait.op), toText(wait.waitsFor), wait.onPosition, wait.onRank);
+            fmt::format("{}rank {} is at op {} ({}) and waits for {}, op {} of rank {}", i > 0 ? "; " : "", wait.rank,
+                        wait.position, toText(wait.op), toText(wait.waitsFor), wait.onPosition, wait.onRank);
     }
     return out;
 }

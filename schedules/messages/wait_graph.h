@@ -24,11 +24,11 @@ struct Wait {
 // Runs the lists without times. Inputs that nobody makes, or that come later in the same rank's list, count as present:
 // they are faults of another kind. The cycle in waiting order, from its smallest rank on; empty: no deadlock. O(ops).
 std::vector<Wait> findDeadlock(const Schedule& schedule, const OpIndex& index, const Channels& channels = {});
-// By rank, how many ops of its list run before one whose input is not in the schedule, comes later in the same list, or waits for such an op. Of a
-// compute-only schedule. O(ops).
+// By rank, how many ops of its list run before one whose input is not in the schedule, comes later in the same list, or
+// waits for such an op. Of a compute-only schedule. O(ops).
 std::vector<std::size_t> runnableOps(const Schedule& schedule, const OpIndex& index);
-// The shortest cycle among waits of blocked ranks, each of which may have several (of equal length the one with the smallest
-// rank), in waiting order, from its smallest rank on.
+// The shortest cycle among waits of blocked ranks, each of which may have several (of equal length the one with the
+// smallest rank), in waiting order, from its smallest rank on.
 std::vector<Wait> shortestCycle(int ranks, const std::vector<Wait>& waits);
 std::string describeCycle(const std::vector<Wait>& cycle);
 

@@ -41,7 +41,8 @@ void ActivationRule::leaveOutCut(const Schedule& schedule)
     for (int stage = 0; stage < schedule.stages; ++stage)
         for (int j = 0; j < m_microbatches; ++j)
             if (stage < first[static_cast<std::size_t>(schedule.replicaOf(schedule.placement.rankOf(stage, j)))])
-                m_leftOut[static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_microbatches) + static_cast<std::size_t>(j)] = 1;
+                m_leftOut[static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_microbatches) +
+                          static_cast<std::size_t>(j)] = 1;
 }
 
 void ActivationRule::leaveOutUnheld(const Schedule& schedule)
@@ -59,7 +60,8 @@ void ActivationRule::leaveOutUnheld(const Schedule& schedule)
                 if (op.kind == OpKind::Forward) run[cell] = 1;
                 Bytes& now = held[cell];
                 now += deltaOf(op, k);
-                // Costs by which I frees more than the whole, or whose stage inputs are larger, go below zero on their own.
+                // Costs by which I frees more than the whole, or whose stage inputs are larger, go below zero on their
+                // own.
                 const StageMemory& memory = m_costs.memory[op.stage];
                 const bool odd = memory.freedAtInput > memory.activation || memory.boundary > memory.activation;
                 if (now >= 0 || (odd && run[cell] != 0)) continue;
@@ -82,7 +84,8 @@ Bytes ActivationRule::deltaOf(const Op& op, int k) const
     if (!rule.holdsActivation && !rule.freesInputPart && !rule.freesRemainder) return 0;
     if (op.stage >= m_costs.memory.size()) return 0;
     if (!m_leftOut.empty() && cellOf(op, k) < m_leftOut.size() && m_leftOut[cellOf(op, k)] != 0) return 0;
-    const StageMemory& memory = op.microbatch >= 0 && cellOf(op, k) < m_sized.size() ? m_sized[cellOf(op, k)] : m_costs.memory[op.stage];
+    const StageMemory& memory =
+        op.microbatch >= 0 && cellOf(op, k) < m_sized.size() ? m_sized[cellOf(op, k)] : m_costs.memory[op.stage];
     Bytes delta = 0;
     if (rule.holdsActivation) {
         delta = memory.activation;

@@ -13,25 +13,19 @@ namespace stagewright {
 
 namespace {
 
-// GPT sizes of the zero bubble paper (table 3), of GPT-3 (Brown et al. 2020, arXiv 2005.14165, table 2.1), and Llama 2 7B to
-// 70B counted as layers of 12 h² parameters.
+// GPT sizes of the zero bubble paper (table 3), of GPT-3 (Brown et al. 2020, arXiv 2005.14165, table 2.1), and Llama 2
+// 7B to 70B counted as layers of 12 h² parameters.
 constexpr std::array models{
-    ModelPreset{"gpt-1.5b", 22, 24, 2304, 1024, 50304, 6},
-    ModelPreset{"gpt-6.2b", 30, 32, 4096, 1024, 50304, 3},
-    ModelPreset{"gpt-14.6b", 46, 40, 5120, 1024, 50304, 1},
-    ModelPreset{"gpt-28.3b", 62, 48, 6144, 1024, 50304, 1},
-    ModelPreset{"gpt3-1.3b", 24, 16, 2048, 2048, 50304, 1},
-    ModelPreset{"gpt3-2.7b", 32, 32, 2560, 2048, 50304, 1},
-    ModelPreset{"gpt3-6.7b", 32, 32, 4096, 2048, 50304, 1},
-    ModelPreset{"gpt3-13b", 40, 40, 5120, 2048, 50304, 1},
-    ModelPreset{"gpt3-175b", 96, 96, 12288, 2048, 50304, 1},
-    ModelPreset{"llama2-7b", 32, 32, 4096, 4096, 32000, 1},
-    ModelPreset{"llama2-13b", 40, 40, 5120, 4096, 32000, 1},
-    ModelPreset{"llama2-70b", 80, 64, 8192, 4096, 32000, 1},
+    ModelPreset{"gpt-1.5b", 22, 24, 2304, 1024, 50304, 6},   ModelPreset{"gpt-6.2b", 30, 32, 4096, 1024, 50304, 3},
+    ModelPreset{"gpt-14.6b", 46, 40, 5120, 1024, 50304, 1},  ModelPreset{"gpt-28.3b", 62, 48, 6144, 1024, 50304, 1},
+    ModelPreset{"gpt3-1.3b", 24, 16, 2048, 2048, 50304, 1},  ModelPreset{"gpt3-2.7b", 32, 32, 2560, 2048, 50304, 1},
+    ModelPreset{"gpt3-6.7b", 32, 32, 4096, 2048, 50304, 1},  ModelPreset{"gpt3-13b", 40, 40, 5120, 2048, 50304, 1},
+    ModelPreset{"gpt3-175b", 96, 96, 12288, 2048, 50304, 1}, ModelPreset{"llama2-7b", 32, 32, 4096, 4096, 32000, 1},
+    ModelPreset{"llama2-13b", 40, 40, 5120, 4096, 32000, 1}, ModelPreset{"llama2-70b", 80, 64, 8192, 4096, 32000, 1},
 };
 
-// Peaks of dense 16-bit matrix products and memory as the makers' data sheets give them; links: NVLink one way, or a network
-// card of 200 Gbit/s (V100, A100: 25 GB/s) where a pipeline crosses machines is set with --link.
+// Peaks of dense 16-bit matrix products and memory as the makers' data sheets give them; links: NVLink one way, or a
+// network card of 200 Gbit/s (V100, A100: 25 GB/s) where a pipeline crosses machines is set with --link.
 constexpr std::array devices{
     DevicePreset{"v100", "NVIDIA V100 32 GB SXM2", 125e12, 0.9e12, 32e9, 150e9, 10'000},
     DevicePreset{"a100", "NVIDIA A100 80 GB SXM", 312e12, 2.039e12, 80e9, 300e9, 10'000},
@@ -56,9 +50,13 @@ Result<void> readOption(std::string_view text, AnalyticCosts& out)
 {
     const KeyValue given = keyValueOf(text);
     const std::string_view key = given.key, value = given.value.value_or("");
-    if (key == "b" && readNumber(value, out.microbatchSize) && out.microbatchSize >= 1 && out.microbatchSize <= 65536) return {};
-    if (key == "seq" && readNumber(value, out.model.sequence) && out.model.sequence >= 1 && out.model.sequence <= (1 << 24)) return {};
-    if (key == "efficiency" && readNumber(value, out.efficiency) && out.efficiency > 0 && out.efficiency <= 1) return {};
+    if (key == "b" && readNumber(value, out.microbatchSize) && out.microbatchSize >= 1 && out.microbatchSize <= 65536)
+        return {};
+    if (key == "seq" && readNumber(value, out.model.sequence) && out.model.sequence >= 1 &&
+        out.model.sequence <= (1 << 24))
+        return {};
+    if (key == "efficiency" && readNumber(value, out.efficiency) && out.efficiency > 0 && out.efficiency <= 1)
+        return {};
     if (key == "attention" && (value == "full" || value == "flash")) {
         out.keepsScores = value == "full";
         return {};
@@ -89,15 +87,9 @@ double ModelPreset::parameters() const
     return layers * (12 * h * h + 13 * h) + static_cast<double>(vocabulary) * h;
 }
 
-std::span<const ModelPreset> modelPresets()
-{
-    return models;
-}
+std::span<const ModelPreset> modelPresets() { return models; }
 
-std::span<const DevicePreset> devicePresets()
-{
-    return devices;
-}
+std::span<const DevicePreset> devicePresets() { return devices; }
 
 double stageFlops(OpKind kind, const StageShape& stage)
 {
@@ -122,7 +114,8 @@ Result<AnalyticCosts> parseAnalyticCosts(std::string_view text)
     const auto [names, settings] = keyValueOf(text, ':');
     const auto [modelName, deviceName] = keyValueOf(names, '@');
     if (!deviceName)
-        return fail(ErrorCode::Usage, fmt::format("analytic costs: '{}' names no device", names), "write MODEL@DEVICE, such as gpt-6.2b@a100");
+        return fail(ErrorCode::Usage, fmt::format("analytic costs: '{}' names no device", names),
+                    "write MODEL@DEVICE, such as gpt-6.2b@a100");
     auto model = findPreset(models, modelName, "model");
     if (!model) return tl::unexpected(std::move(model.error()));
     auto device = findPreset(devices, *deviceName, "device");
@@ -141,14 +134,16 @@ Result<CostModel> analyticCosts(const Schedule& schedule, const AnalyticCosts& c
     std::vector<int> layers = costs.layers;
     if (layers.empty()) {
         if (stages < 1 || model.layers + 2 < 2 * stages)
-            return fail(ErrorCode::Usage, fmt::format("analytic costs: {} layers of {} on {} stages", model.layers, model.name, stages),
+            return fail(ErrorCode::Usage,
+                        fmt::format("analytic costs: {} layers of {} on {} stages", model.layers, model.name, stages),
                         fmt::format("at most {} stages, or give --stage-layers", (model.layers + 2) / 2));
         layers = layersByStage(model.layers, stages);
     } else if (layers.size() != static_cast<std::size_t>(stages) ||
                std::accumulate(layers.begin(), layers.end(), 0LL) != model.layers) {
         return fail(ErrorCode::Usage,
-                    fmt::format("analytic costs: {} layer counts with the sum {} for {} stages and {} layers", layers.size(),
-                                std::accumulate(layers.begin(), layers.end(), 0LL), stages, model.layers),
+                    fmt::format("analytic costs: {} layer counts with the sum {} for {} stages and {} layers",
+                                layers.size(), std::accumulate(layers.begin(), layers.end(), 0LL), stages,
+                                model.layers),
                     "give one number per stage; their sum must be the layers of the model");
     }
     const int batch = costs.microbatchSize > 0 ? costs.microbatchSize : model.microbatchSize;
@@ -158,7 +153,8 @@ Result<CostModel> analyticCosts(const Schedule& schedule, const AnalyticCosts& c
     const double layerParameters = 12 * h * h + 13 * h;
     const double scores = costs.keepsScores ? 5.0 * model.heads * s * s * batch : 0;
     const auto nanos = [&](double flops, double bytes) {
-        const double seconds = std::max(flops / (costs.device.flops * costs.efficiency), bytes / costs.device.bytesPerSecond);
+        const double seconds =
+            std::max(flops / (costs.device.flops * costs.efficiency), bytes / costs.device.bytesPerSecond);
         return std::max<Nanos>(1, std::llround(seconds * 1e9));
     };
     CostModel out(stages, CostSource::Analytic);
@@ -168,7 +164,8 @@ Result<CostModel> analyticCosts(const Schedule& schedule, const AnalyticCosts& c
         const double bottom = stage == 0 ? 1 : 0;
         const double activation = n * (34 * sbh + scores) + top * (2 * s * batch * model.vocabulary + 2 * sbh);
         const double parameters = n * layerParameters + (top + bottom) * model.vocabulary * h;
-        const StageShape shape{n, stage + 1 == stages, h, s, static_cast<double>(model.vocabulary), static_cast<double>(batch)};
+        const StageShape shape{
+            n, stage + 1 == stages, h, s, static_cast<double>(model.vocabulary), static_cast<double>(batch)};
         const Nanos input = nanos(stageFlops(OpKind::InputGrad, shape), 2 * parameters + 2 * activation);
         const Nanos weight = nanos(stageFlops(OpKind::WeightGrad, shape), 4 * parameters + n * 32 * sbh);
         const Nanos forward = nanos(stageFlops(OpKind::Forward, shape), 2 * parameters + activation);
@@ -186,8 +183,8 @@ Result<CostModel> analyticCosts(const Schedule& schedule, const AnalyticCosts& c
         memory.optimizer = std::llround(12 * parameters);
     }
     out.links.all = {costs.device.linkLatency, costs.device.linkBytesPerSecond};
-    out.origin = fmt::format("analytic: {} on {}, {} × {} tokens per microbatch, {} % of the peak", model.name, costs.device.title, batch,
-                             model.sequence, std::round(costs.efficiency * 1000) / 10);
+    out.origin = fmt::format("analytic: {} on {}, {} × {} tokens per microbatch, {} % of the peak", model.name,
+                             costs.device.title, batch, model.sequence, std::round(costs.efficiency * 1000) / 10);
     return out;
 }
 

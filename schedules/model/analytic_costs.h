@@ -1,13 +1,13 @@
-// Costs from the model and the device alone: floating-point operations over the device's peak times an efficiency, or bytes
-// over its memory bandwidth, whichever takes longer. Per layer and microbatch of b samples, s tokens, width h (Qi et al. 2024,
-// arXiv 2401.10241, table 1):
+// Costs from the model and the device alone: floating-point operations over the device's peak times an efficiency, or
+// bytes over its memory bandwidth, whichever takes longer. Per layer and microbatch of b samples, s tokens, width h (Qi
+// et al. 2024, arXiv 2401.10241, table 1):
 //
 //     F  s b h (24 h + 4 s)    I  s b h (24 h + 8 s)    W  s b h 24 h        floating-point operations
 //     activations  34 s b h bytes, with attention scores kept 5 a s² b more; kept for W after I 32 s b h
 //     parameters   12 h² + 13 h; 2 bytes of weight, 2 of gradient, 12 of optimizer state each; messages 2 s b h bytes
 //
-// The last stage also has the head (2 s b h V each for F, I, W). Stages get layers so that the embedding and the head count
-// as one layer each: the first and last stage have one fewer.
+// The last stage also has the head (2 s b h V each for F, I, W). Stages get layers so that the embedding and the head
+// count as one layer each: the first and last stage have one fewer.
 #pragma once
 
 #include <span>
@@ -66,7 +66,8 @@ struct AnalyticCosts {
     std::vector<int> layers;  // by stage; empty: as above
 };
 
-// "gpt-1.5b@a100", then options: ":b=4", ":seq=2048", ":efficiency=0.45", ":attention=full|flash". Usage errors list the names.
+// "gpt-1.5b@a100", then options: ":b=4", ":seq=2048", ":efficiency=0.45", ":attention=full|flash". Usage errors list
+// the names.
 Result<AnalyticCosts> parseAnalyticCosts(std::string_view text);
 
 // Times in nanoseconds, sizes in bytes, source Analytic. Fails (Usage) where there are more stages than layers.

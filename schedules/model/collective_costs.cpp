@@ -26,15 +26,13 @@ Link slower(const Link& a, const Link& b)
 {
     Link out;
     out.latency = std::max(a.latency, b.latency);
-    out.bytesPerSecond = a.bytesPerSecond <= 0 ? b.bytesPerSecond : b.bytesPerSecond <= 0 ? a.bytesPerSecond
-                                                                                          : std::min(a.bytesPerSecond, b.bytesPerSecond);
+    out.bytesPerSecond = a.bytesPerSecond <= 0   ? b.bytesPerSecond
+                         : b.bytesPerSecond <= 0 ? a.bytesPerSecond
+                                                 : std::min(a.bytesPerSecond, b.bytesPerSecond);
     return out;
 }
 
-Bytes partOf(Bytes bytes, std::int64_t parts)
-{
-    return (bytes + parts - 1) / parts;
-}
+Bytes partOf(Bytes bytes, std::int64_t parts) { return (bytes + parts - 1) / parts; }
 
 std::int64_t log2Up(int members)
 {
@@ -70,21 +68,20 @@ FlatState flatOf(const StateSharding& sharding, const LayerElements& layers, int
 Bytes bytesOwned(const FlatState& flat, std::int64_t elements, Bytes bytes)
 {
     if (flat.elements == 0) return 0;
-    return std::llround(static_cast<double>(bytes) * static_cast<double>(std::min(elements, flat.elements)) / static_cast<double>(flat.elements));
+    return std::llround(static_cast<double>(bytes) * static_cast<double>(std::min(elements, flat.elements)) /
+                        static_cast<double>(flat.elements));
 }
 
 } // namespace
 
-std::string_view toText(CollectiveAlgorithm algorithm)
-{
-    return algorithmNames[static_cast<std::size_t>(algorithm)];
-}
+std::string_view toText(CollectiveAlgorithm algorithm) { return algorithmNames[static_cast<std::size_t>(algorithm)]; }
 
 Result<CollectiveAlgorithm> parseCollectiveAlgorithm(std::string_view text)
 {
     const auto at = std::find(algorithmNames.begin(), algorithmNames.end(), text);
     if (at == algorithmNames.end())
-        return fail(ErrorCode::Usage, fmt::format("'{}' is not a way to gather and reduce", text), "use ring, tree or two-level");
+        return fail(ErrorCode::Usage, fmt::format("'{}' is not a way to gather and reduce", text),
+                    "use ring, tree or two-level");
     return static_cast<CollectiveAlgorithm>(at - algorithmNames.begin());
 }
 
@@ -102,18 +99,15 @@ Nanos CollectiveCosts::gather(Bytes bytes, int members, Bytes largest) const
     }
     case CollectiveAlgorithm::TwoLevel:
         return stepsOf(across, hosts - 1, partOf(bytes, hosts)) + stepsOf(within, group - 1, partOf(bytes, group));
-    case CollectiveAlgorithm::Ring:
-        break;
+    case CollectiveAlgorithm::Ring: break;
     }
     return stepsOf(link, members - 1, largest > 0 ? largest : partOf(bytes, members));
 }
 
-Nanos CollectiveCosts::allReduce(Bytes bytes, int members) const
-{
-    return 2 * gather(bytes, members);
-}
+Nanos CollectiveCosts::allReduce(Bytes bytes, int members) const { return 2 * gather(bytes, members); }
 
-void setCollectiveTimes(CostModel& costs, const Schedule& schedule, const CollectiveCosts& collectives, const LayerElements& layers)
+void setCollectiveTimes(CostModel& costs, const Schedule& schedule, const CollectiveCosts& collectives,
+                        const LayerElements& layers)
 {
     const StateSharding& sharding = costs.sharding;
     for (int stage = 0; stage < std::min(schedule.stages, costs.stages()); ++stage) {
@@ -121,7 +115,10 @@ void setCollectiveTimes(CostModel& costs, const Schedule& schedule, const Collec
         const Members members = membersOf(schedule, costs, stage);
         const FlatState flat = flatOf(sharding, layers, stage, memory.weight, members.count);
         const std::int64_t largest = flat.largestOwned(members.count);
-        if (memory.weight > 0) costs.setDuration(OpKind::Unshard, stage, collectives.gather(memory.weight, members.count, bytesOwned(flat, largest, memory.weight)));
+        if (memory.weight > 0)
+            costs.setDuration(
+                OpKind::Unshard, stage,
+                collectives.gather(memory.weight, members.count, bytesOwned(flat, largest, memory.weight)));
         Nanos reduction = 0;
         for (const ShardPiece& bucket : bucketsOf(memory.gradient, sharding.bucket)) {
             const Bytes piece = bytesOwned(flat, largest, bucket.size());
@@ -140,7 +137,8 @@ void setCollectiveTimes(CostModel& costs, const Schedule& schedule, const Collec
     }
 }
 
-std::vector<CollectiveVolume> collectiveVolumes(const Schedule& schedule, const CostModel& costs, const LayerElements& layers)
+std::vector<CollectiveVolume> collectiveVolumes(const Schedule& schedule, const CostModel& costs,
+                                                const LayerElements& layers)
 {
     const StateSharding& sharding = costs.sharding;
     std::vector<CollectiveVolume> out(schedule.order.size());
@@ -149,8 +147,12 @@ std::vector<CollectiveVolume> collectiveVolumes(const Schedule& schedule, const 
         const StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
         const Members members = membersOf(schedule, costs, stage);
         const FlatState flat = flatOf(sharding, layers, stage, memory.weight, members.count);
-        const auto contributes = [&](int rank) { return firstBack[static_cast<std::size_t>(schedule.replicaOf(rank))] <= stage; };
-        const int contributing = members.count - static_cast<int>(std::count_if(members.holders.begin(), members.holders.end(), [&](int rank) { return !contributes(rank); }));
+        const auto contributes = [&](int rank) {
+            return firstBack[static_cast<std::size_t>(schedule.replicaOf(rank))] <= stage;
+        };
+        const int contributing =
+            members.count - static_cast<int>(std::count_if(members.holders.begin(), members.holders.end(),
+                                                           [&](int rank) { return !contributes(rank); }));
         for (std::size_t i = 0; i < members.holders.size(); ++i) {
             const auto rank = static_cast<std::size_t>(members.holders[i]);
             const std::int64_t owned = flat.ownedBy(static_cast<int>(i));

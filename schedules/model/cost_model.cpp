@@ -17,10 +17,7 @@ constexpr std::array<std::string_view, 3> laneNames{"compute", "beside", "shared
 
 } // namespace
 
-std::string_view toText(CollectiveLane lane)
-{
-    return laneNames[static_cast<std::size_t>(lane)];
-}
+std::string_view toText(CollectiveLane lane) { return laneNames[static_cast<std::size_t>(lane)]; }
 
 std::optional<CollectiveLane> collectiveLaneOf(std::string_view text)
 {
@@ -29,14 +26,12 @@ std::optional<CollectiveLane> collectiveLaneOf(std::string_view text)
     return std::nullopt;
 }
 
-Nanos Links::delay(int fromRank, int toRank, Bytes bytes) const
-{
-    return transit(fromRank, toRank, bytes).delay;
-}
+Nanos Links::delay(int fromRank, int toRank, Bytes bytes) const { return transit(fromRank, toRank, bytes).delay; }
 
 bool Links::haveBandwidth() const
 {
-    return all.bytesPerSecond > 0 || std::any_of(overrides.begin(), overrides.end(), [](const auto& link) { return link.second.bytesPerSecond > 0; });
+    return all.bytesPerSecond > 0 || std::any_of(overrides.begin(), overrides.end(),
+                                                 [](const auto& link) { return link.second.bytesPerSecond > 0; });
 }
 
 Transit Links::transit(int fromRank, int toRank, Bytes bytes) const
@@ -46,7 +41,9 @@ Transit Links::transit(int fromRank, int toRank, Bytes bytes) const
     if (!overrides.empty()) {
         if (auto found = overrides.find({fromRank, toRank}); found != overrides.end()) link = &found->second;
     }
-    const Nanos occupied = link->bytesPerSecond <= 0 || bytes == 0 ? 0 : std::llround(static_cast<double>(bytes) / link->bytesPerSecond * 1e9);
+    const Nanos occupied = link->bytesPerSecond <= 0 || bytes == 0
+                               ? 0
+                               : std::llround(static_cast<double>(bytes) / link->bytesPerSecond * 1e9);
     return {link->latency + occupied, occupied};
 }
 
@@ -162,7 +159,8 @@ Nanos CostModel::pairDuration(const Op& a, const Op& b, int rank) const
     const auto whole = [](const Op& op) { return op.count == 1 && op.half == 0 && op.slice < 0; };
     if (m_ofPair.empty() || !whole(a) || !whole(b)) return -1;
     for (const int on : {rank, -1})
-        if (const auto found = m_ofPair.find(pairKey(a.kind, a.stage, b.kind, b.stage, on)); found != m_ofPair.end()) return found->second;
+        if (const auto found = m_ofPair.find(pairKey(a.kind, a.stage, b.kind, b.stage, on)); found != m_ofPair.end())
+            return found->second;
     return -1;
 }
 
@@ -171,10 +169,7 @@ void CostModel::setPairDuration(OpKind a, int stageA, OpKind b, int stageB, int 
     m_ofPair[pairKey(a, stageA, b, stageB, rank)] = duration;
 }
 
-std::int64_t scaled(std::int64_t value, double factor)
-{
-    return std::llround(static_cast<double>(value) * factor);
-}
+std::int64_t scaled(std::int64_t value, double factor) { return std::llround(static_cast<double>(value) * factor); }
 
 // A pair takes longer by what its one op takes longer, in proportion. rank −1: on every rank.
 void CostModel::scalePairs(OpKind kind, int stage, int rank, double factor)
@@ -182,7 +177,8 @@ void CostModel::scalePairs(OpKind kind, int stage, int rank, double factor)
     const auto factorOf = [&](const PairKey& key, int on) {
         const auto a = static_cast<double>(duration(key.a, key.stageA, on));
         const auto b = static_cast<double>(duration(key.b, key.stageB, on));
-        const double more = (key.a == kind && key.stageA == stage ? a * (factor - 1) : 0) + (key.b == kind && key.stageB == stage ? b * (factor - 1) : 0);
+        const double more = (key.a == kind && key.stageA == stage ? a * (factor - 1) : 0) +
+                            (key.b == kind && key.stageB == stage ? b * (factor - 1) : 0);
         return a + b > 0 ? 1 + more / (a + b) : 1.0;
     };
     std::map<PairKey, Nanos> own; // of the rank, where there was one of every rank
@@ -203,7 +199,8 @@ void CostModel::scale(OpKind kind, int stage, double factor)
 {
     scalePairs(kind, stage, -1, factor);
     auto& byStage = m_byStage[static_cast<std::size_t>(kind)];
-    if (static_cast<std::size_t>(stage) < byStage.size()) byStage[static_cast<std::size_t>(stage)] = scaled(byStage[static_cast<std::size_t>(stage)], factor);
+    if (static_cast<std::size_t>(stage) < byStage.size())
+        byStage[static_cast<std::size_t>(stage)] = scaled(byStage[static_cast<std::size_t>(stage)], factor);
     for (auto at = m_onRank.lower_bound({kind, stage, std::numeric_limits<int>::min()});
          at != m_onRank.end() && std::get<0>(at->first) == kind && std::get<1>(at->first) == stage; ++at)
         at->second = scaled(at->second, factor);
@@ -224,7 +221,8 @@ void CostModel::scaleOnRank(OpKind kind, int stage, int rank, const Placement& p
     const auto own = m_ofMicrobatch.find({kind, stage});
     if (own == m_ofMicrobatch.end()) return;
     for (std::size_t microbatch = 0; microbatch < own->second.size(); ++microbatch)
-        if (Nanos& duration = own->second[microbatch]; duration >= 0 && placement.rankOf(stage, static_cast<int>(microbatch)) == rank)
+        if (Nanos& duration = own->second[microbatch];
+            duration >= 0 && placement.rankOf(stage, static_cast<int>(microbatch)) == rank)
             duration = scaled(duration, factor);
 }
 
@@ -251,8 +249,11 @@ Nanos forwardUnit(const Schedule& schedule, const CostModel& costs)
     double total = 0;
     for (int rank = 0; rank < schedule.ranks; ++rank)
         for (const int stage : schedule.placement.stagesOf(rank))
-            total += static_cast<double>(costs.duration(OpKind::Forward, stage, rank)) /
-                     static_cast<double>(std::max<std::size_t>(schedule.placement.copiesOf(stage).size() / static_cast<std::size_t>(std::max(1, schedule.replicas)), 1));
+            total +=
+                static_cast<double>(costs.duration(OpKind::Forward, stage, rank)) /
+                static_cast<double>(std::max<std::size_t>(schedule.placement.copiesOf(stage).size() /
+                                                              static_cast<std::size_t>(std::max(1, schedule.replicas)),
+                                                          1));
     return schedule.ranks > 0 ? std::llround(total / schedule.ranks) : 0;
 }
 

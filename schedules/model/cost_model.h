@@ -25,8 +25,9 @@ enum class CostSource {
     Fitted,
 };
 
-// A directed link between two ranks. A message of b bytes takes its bandwidth for b / bytesPerSecond, which messages share
-// (schedules/messages/channels.h), and arrives the latency later; it occupies neither rank meanwhile. Same rank: free.
+// A directed link between two ranks. A message of b bytes takes its bandwidth for b / bytesPerSecond, which messages
+// share (schedules/messages/channels.h), and arrives the latency later; it occupies neither rank meanwhile. Same rank:
+// free.
 struct Link {
     Nanos latency = 0;
     double bytesPerSecond = 0; // 0: infinite
@@ -63,10 +64,11 @@ struct Links {
 
 // Bytes (or activationShare units) of one stage.
 struct StageMemory {
-    Bytes activation = 0;   // one microbatch, from F's end until B's end (or W's)
-    Bytes freedAtInput = 0; // the part of it that I frees; W frees the rest. May be negative: I then adds the stash for W
-    Bytes workspace = 0;    // largest temporary of one op
-    Bytes boundary = 0;     // message to the next stage, and of its gradient coming back
+    Bytes activation = 0; // one microbatch, from F's end until B's end (or W's)
+    // the part of it that I frees; W frees the rest. May be negative: I then adds the stash for W
+    Bytes freedAtInput = 0;
+    Bytes workspace = 0; // largest temporary of one op
+    Bytes boundary = 0;  // message to the next stage, and of its gradient coming back
     Bytes weight = 0;
     Bytes gradient = 0;
     Bytes optimizer = 0;
@@ -106,8 +108,9 @@ public:
     CostModel() = default;
     CostModel(int stages, CostSource source);
 
-    // A filler's duration is its own delay; kinds without an entry cost 0. count and half scale: count × d, d / 2; a sequence
-    // slice takes its part by sliceStarts. Without jitter, and as if the op were in no pair (durationsOf has both).
+    // A filler's duration is its own delay; kinds without an entry cost 0. count and half scale: count × d, d / 2; a
+    // sequence slice takes its part by sliceStarts. Without jitter, and as if the op were in no pair (durationsOf has
+    // both).
     Nanos duration(const Op& op, int rank) const;
     Nanos duration(OpKind kind, int stage, int rank) const;
     Nanos forward(int stage, int rank) const { return duration(OpKind::Forward, stage, rank); }
@@ -124,20 +127,22 @@ public:
     void setMicrobatchDuration(OpKind kind, int stage, int microbatch, Nanos duration);
     bool hasMicrobatchDurations() const { return !m_ofMicrobatch.empty(); }
     void clearMicrobatchDurations() { m_ofMicrobatch.clear(); }
-    std::span<const Nanos> microbatchDurations(OpKind kind, int stage) const; // by microbatch, −1: as the others; empty: all alike
-    // The microbatch's size ÷ that of the stage's others, of which `memory` is: its forward's time ÷ theirs. 1 where costs are fitted: a
-    // measured difference in time need not be one in size.
+    // by microbatch, −1: as the others; empty: all alike
+    std::span<const Nanos> microbatchDurations(OpKind kind, int stage) const;
+    // The microbatch's size ÷ that of the stage's others, of which `memory` is: its forward's time ÷ theirs. 1 where
+    // costs are fitted: a measured difference in time need not be one in size.
     double relativeSize(int stage, int microbatch, int rank) const;
     bool hasRelativeSizes() const { return source != CostSource::Fitted && hasMicrobatchDurations(); }
 
-    // The one interval of two whole ops issued together (not of a recomputation and its backward, which follow each other);
-    // −1: not known, they take the sum of both. The order of the two does not matter. Rank −1: on every rank.
+    // The one interval of two whole ops issued together (not of a recomputation and its backward, which follow each
+    // other); −1: not known, they take the sum of both. The order of the two does not matter. Rank −1: on every rank.
     Nanos pairDuration(const Op& a, const Op& b, int rank) const;
     void setPairDuration(OpKind a, int stageA, OpKind b, int stageB, int rank, Nanos duration);
     bool hasPairDurations() const { return !m_ofPair.empty(); }
     void clearPairDurations() { m_ofPair.clear(); }
 
-    // Every duration of these ops times the factor: by stage, on ranks, of microbatches and their share of pairs. Rounded once.
+    // Every duration of these ops times the factor: by stage, on ranks, of microbatches and their share of pairs.
+    // Rounded once.
     void scale(OpKind kind, int stage, double factor);
     void scaleOnRank(OpKind kind, int stage, int rank, const Placement& placement, double factor);
 
@@ -146,21 +151,23 @@ public:
 
     Links links;
     std::vector<Nanos> launch; // by rank: how long after it could a compute op starts; empty: at once
-    // σ of the logarithm of what each compute op takes, around its duration: every op takes jitterFactor() times as long, drawn
-    // from the seed (schedules/execute/jitter.h). 0: as long as its duration.
+    // σ of the logarithm of what each compute op takes, around its duration: every op takes jitterFactor() times as
+    // long, drawn from the seed (schedules/execute/jitter.h). 0: as long as its duration.
     double jitter = 0;
     std::uint64_t jitterSeed = 0;
     std::vector<StageMemory> memory; // by stage: of the whole stage, however its state is sharded
     StateSharding sharding;          // among the ranks that hold a stage
     int replicas = 1;                // that the schedule stands for: 1 unless it is one of several that are alike
-    // By replica of the schedule: samples of its microbatches ÷ those that `memory` is of; its ranks' durations have it already. Empty: 1.
+    // By replica of the schedule: samples of its microbatches ÷ those that `memory` is of; its ranks' durations have it
+    // already. Empty: 1.
     std::vector<double> sizes;
     Bytes sized(Bytes bytes, int replica) const; // of a microbatch there, rounded once
     // The memory of one microbatch, with activations and messages at its own size (sizes, relativeSize()).
     StageMemory memoryOf(const Schedule& schedule, int stage, int microbatch) const;
-    std::vector<LayerCosts> layers; // in the model's order, PerOp first; empty: not known (schedules/model/layer_costs.h)
-    // Where each sequence slice starts, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a slice
-    // lasts as long as a whole one.
+    // in the model's order, PerOp first; empty: not known (schedules/model/layer_costs.h)
+    std::vector<LayerCosts> layers;
+    // Where each sequence slice starts, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a
+    // slice lasts as long as a whole one.
     std::vector<std::int64_t> sliceStarts;
     CostSource source = CostSource::Uniform;
     std::string origin;   // words: "F=1, I=1, W=1", "fitted from demo.stagewright#3"
@@ -190,7 +197,8 @@ private:
 };
 
 std::int64_t scaled(std::int64_t value, double factor); // a time or a size, rounded
-// The forward of a microbatch over the stages of a rank, the mean over ranks: the unit of latencies that are given in forwards.
+// The forward of a microbatch over the stages of a rank, the mean over ranks: the unit of latencies that are given in
+// forwards.
 Nanos forwardUnit(const Schedule& schedule, const CostModel& costs);
 
 } // namespace stagewright

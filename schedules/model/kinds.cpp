@@ -218,10 +218,7 @@ namespace detail {
 constinit std::array<KindTraits, opKindPlaces> kindTable = rows;
 }
 
-std::span<const KindTraits> allKinds()
-{
-    return {detail::kindTable.data(), count};
-}
+std::span<const KindTraits> allKinds() { return {detail::kindTable.data(), count}; }
 
 OpKind firstOf(ColourClass colour)
 {
@@ -242,9 +239,6 @@ ExtraKind::~ExtraKind()
     --count;
 }
 
-OpKind ExtraKind::kind() const
-{
-    return static_cast<OpKind>(opKindCount);
-}
+OpKind ExtraKind::kind() const { return static_cast<OpKind>(opKindCount); }
 
 } // namespace stagewright

@@ -89,8 +89,8 @@ struct KindTraits {
     bool computeOnly = false;         // allowed in PyTorch's compute-only form (or ours: R and delays)
     bool makesWeightGradient = false; // adds to the weight gradients of its stage: B, W
     bool settles = false;             // may follow its step's optimizer without being of the next step
-    // Activation memory, in shares of one (stage, microbatch): F +1 at its end; the part `freedAtInput` of the cost model
-    // leaves at I, the rest at W; B frees all at its end.
+    // Activation memory, in shares of one (stage, microbatch): F +1 at its end; the part `freedAtInput` of the cost
+    // model leaves at I, the rest at W; B frees all at its end.
     bool holdsActivation = false; // F, R
     bool freesInputPart = false;  // I, B
     bool freesRemainder = false;  // W, B
@@ -109,8 +109,8 @@ inline const KindTraits& ruleOf(OpKind kind) { return detail::kindTable[static_c
 // Every kind there is, in the order of OpKind.
 std::span<const KindTraits> allKinds();
 
-// One more kind for as long as this lives: tests show with it that nothing outside the table lists kinds. One at a time;
-// make it before other threads read the table, and end it after them. Its row's `kind` is set here.
+// One more kind for as long as this lives: tests show with it that nothing outside the table lists kinds. One at a
+// time; make it before other threads read the table, and end it after them. Its row's `kind` is set here.
 class ExtraKind {
 public:
     explicit ExtraKind(KindTraits row);
@@ -133,14 +133,16 @@ inline bool isFullBackward(OpKind kind) { return isReturn(kind) && makesWeightGr
 inline bool isInputGrad(OpKind kind) { return isReturn(kind) && !makesWeightGradient(kind); }
 inline bool isWeightGrad(OpKind kind) { return productOf(kind) == Product::WeightGradient; }
 inline bool isSplitBackward(OpKind kind) { return isInputGrad(kind) || isWeightGrad(kind); } // half of a backward
-inline bool isOfBackward(OpKind kind) { return isReturn(kind) || isWeightGrad(kind); }       // a backward or half of one
-inline bool isDelay(OpKind kind) { return ruleOf(kind).timedBy == TimedBy::Op; }             // an intended one
+// a backward or half of one
+inline bool isOfBackward(OpKind kind) { return isReturn(kind) || isWeightGrad(kind); }
+inline bool isDelay(OpKind kind) { return ruleOf(kind).timedBy == TimedBy::Op; } // an intended one
 // A send or a receive: an op that only a lowered schedule has (schedules/messages/lower.h).
 inline bool isMessage(OpKind kind) { return ruleOf(kind).resource == Resource::Message; }
 inline bool isSend(OpKind kind) { return isMessage(kind) && productOf(kind) != Product::None; } // a receive needs it
 inline bool isReceive(OpKind kind) { return isMessage(kind) && productOf(kind) == Product::None; }
 inline bool carriesActivation(OpKind kind) { return ruleOf(kind).carries == Product::Activation; } // to the next stage
-inline bool carriesGradient(OpKind kind) { return ruleOf(kind).carries == Product::Gradient; }     // to the stage before
+// to the stage before
+inline bool carriesGradient(OpKind kind) { return ruleOf(kind).carries == Product::Gradient; }
 inline bool isOffload(OpKind kind) { return ruleOf(kind).resource == Resource::CopyOut; }
 inline bool isReload(OpKind kind) { return ruleOf(kind).resource == Resource::CopyIn; }
 inline bool isOptimizer(OpKind kind) { return ruleOf(kind).state == StateWork::Step; }

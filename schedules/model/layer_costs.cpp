@@ -30,7 +30,8 @@ Nanos ofKind(const LayerCosts& part, std::size_t kind)
 }
 
 // The parts of each stage, without PerOp.
-std::vector<std::vector<const LayerCosts*>> partsByStage(const std::vector<LayerCosts>& layers, std::span<const int> blocksByStage)
+std::vector<std::vector<const LayerCosts*>> partsByStage(const std::vector<LayerCosts>& layers,
+                                                         std::span<const int> blocksByStage)
 {
     std::vector<std::vector<const LayerCosts*>> out(blocksByStage.size());
     std::size_t stage = 0;
@@ -61,7 +62,8 @@ void addMemory(const StageMemory& part, StageMemory& to)
 
 int blocksOf(const std::vector<LayerCosts>& layers)
 {
-    return static_cast<int>(std::count_if(layers.begin(), layers.end(), [](const LayerCosts& part) { return part.part == Part::Block; }));
+    return static_cast<int>(
+        std::count_if(layers.begin(), layers.end(), [](const LayerCosts& part) { return part.part == Part::Block; }));
 }
 
 void setLayers(CostModel& costs, std::vector<LayerCosts> parts, std::span<const int> blocksByStage)
@@ -69,7 +71,8 @@ void setLayers(CostModel& costs, std::vector<LayerCosts> parts, std::span<const 
     costs.layers.clear();
     if (parts.empty() || static_cast<int>(blocksByStage.size()) != costs.stages()) return;
     if (std::accumulate(blocksByStage.begin(), blocksByStage.end(), 0) != blocksOf(parts)) return;
-    if (std::any_of(parts.begin(), parts.end(), [](const LayerCosts& part) { return part.duration[forward] <= 0; })) return;
+    if (std::any_of(parts.begin(), parts.end(), [](const LayerCosts& part) { return part.duration[forward] <= 0; }))
+        return;
     LayerCosts perOp;
     perOp.part = Part::PerOp;
     const auto stages = partsByStage(parts, blocksByStage);
@@ -104,7 +107,8 @@ std::vector<int> balancedBlocks(const std::vector<LayerCosts>& layers, int stage
     }
     constexpr Nanos never = std::numeric_limits<Nanos>::max();
     const auto n = static_cast<std::size_t>(blocks);
-    std::vector<std::vector<Nanos>> best(static_cast<std::size_t>(stages), std::vector<Nanos>(n + 1, never)); // the longest of the first stages with so many blocks
+    // the longest of the first stages with so many blocks
+    std::vector<std::vector<Nanos>> best(static_cast<std::size_t>(stages), std::vector<Nanos>(n + 1, never));
     std::vector<std::vector<std::size_t>> from(best.size(), std::vector<std::size_t>(n + 1, 0));
     for (std::size_t stage = 0; stage < best.size(); ++stage) {
         const bool first = stage == 0;
@@ -114,7 +118,8 @@ std::vector<int> balancedBlocks(const std::vector<LayerCosts>& layers, int stage
                 if ((first && begin != 0) || (begin == end && !first && !last)) continue;
                 const Nanos others = first ? 0 : best[stage - 1][begin];
                 if (others == never) continue;
-                const Nanos longest = std::max(others, before[end] - before[begin] + (first ? embedding : 0) + (last ? head : 0));
+                const Nanos longest =
+                    std::max(others, before[end] - before[begin] + (first ? embedding : 0) + (last ? head : 0));
                 if (longest >= best[stage][end]) continue;
                 best[stage][end] = longest;
                 from[stage][end] = begin;
@@ -123,7 +128,8 @@ std::vector<int> balancedBlocks(const std::vector<LayerCosts>& layers, int stage
     if (best.back()[n] == never) return {};
     std::vector<int> out(best.size());
     std::size_t end = n;
-    for (std::size_t stage = best.size(); stage-- > 0; end = from[stage][end]) out[stage] = static_cast<int>(end - from[stage][end]);
+    for (std::size_t stage = best.size(); stage-- > 0; end = from[stage][end])
+        out[stage] = static_cast<int>(end - from[stage][end]);
     return out;
 }
 
@@ -131,19 +137,26 @@ Result<CostModel> costsByLayer(const CostModel& measured, const Schedule& schedu
 {
     const int blocks = blocksOf(measured.layers);
     if (measured.layers.empty())
-        return fail(ErrorCode::Usage, fmt::format("the costs of {} stages have no costs by layer for {} stages", measured.stages(), schedule.stages),
+        return fail(ErrorCode::Usage,
+                    fmt::format("the costs of {} stages have no costs by layer for {} stages", measured.stages(),
+                                schedule.stages),
                     "record the run again: a recording measures them");
     std::vector<int> counts(blocksByStage.begin(), blocksByStage.end());
     if (counts.empty()) counts = balancedBlocks(measured.layers, schedule.stages);
-    if (static_cast<int>(counts.size()) != schedule.stages || std::accumulate(counts.begin(), counts.end(), 0) != blocks)
-        return fail(ErrorCode::Usage, fmt::format("{} layers for {} stages, given {}", blocks, schedule.stages, counts.empty() ? "none" : fmt::format("{}", fmt::join(counts, ","))),
+    if (static_cast<int>(counts.size()) != schedule.stages ||
+        std::accumulate(counts.begin(), counts.end(), 0) != blocks)
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} layers for {} stages, given {}", blocks, schedule.stages,
+                                counts.empty() ? "none" : fmt::format("{}", fmt::join(counts, ","))),
                     "give one number per stage; their sum must be the layers of the model");
     CostModel out(schedule.stages, measured.source);
-    out.origin = fmt::format("{}, by layer for {} stages of {} layers", measured.origin, schedule.stages, fmt::join(counts, ","));
+    out.origin = fmt::format("{}, by layer for {} stages of {} layers", measured.origin, schedule.stages,
+                             fmt::join(counts, ","));
     out.timeUnit = measured.timeUnit;
     out.memoryUnit = measured.memoryUnit;
     out.links = measured.links;
-    std::erase_if(out.links.overrides, [&](const auto& link) { return std::max(link.first.first, link.first.second) >= schedule.ranks; });
+    std::erase_if(out.links.overrides,
+                  [&](const auto& link) { return std::max(link.first.first, link.first.second) >= schedule.ranks; });
     out.launch = measured.launch;
     if (!out.launch.empty() && static_cast<int>(out.launch.size()) != schedule.ranks)
         out.launch.assign(static_cast<std::size_t>(schedule.ranks), lowerMedian(measured.launch));
@@ -159,7 +172,8 @@ Result<CostModel> costsByLayer(const CostModel& measured, const Schedule& schedu
     std::array<Nanos, opKindRoom> together{}; // of ops of a stage, over all of them
     for (int stage = 0; stage < measured.stages(); ++stage) {
         weights += measured.memory[static_cast<std::size_t>(stage)].weight;
-        for (std::size_t k = 0; k < allKinds().size(); ++k) together[k] += measured.duration(static_cast<OpKind>(k), stage, -1);
+        for (std::size_t k = 0; k < allKinds().size(); ++k)
+            together[k] += measured.duration(static_cast<OpKind>(k), stage, -1);
     }
     for (int stage = 0; stage < schedule.stages; ++stage) {
         StageMemory& memory = out.memory[static_cast<std::size_t>(stage)];
@@ -169,12 +183,17 @@ Result<CostModel> costsByLayer(const CostModel& measured, const Schedule& schedu
             const auto kind = static_cast<OpKind>(k);
             if (!isCompute(kind)) {
                 if (together[k] > 0 && weights > 0)
-                    out.setDuration(kind, stage, std::llround(static_cast<double>(together[k]) * static_cast<double>(memory.weight) / static_cast<double>(weights)));
+                    out.setDuration(kind, stage,
+                                    std::llround(static_cast<double>(together[k]) * static_cast<double>(memory.weight) /
+                                                 static_cast<double>(weights)));
                 continue;
             }
             Nanos sum = 0;
             for (const LayerCosts* part : parts) sum += ofKind(*part, k);
-            if (sum > 0) out.setDuration(kind, stage, sum + (kind == OpKind::Recompute && perOp.duration[k] == 0 ? perOp.duration[forward] : perOp.duration[k]));
+            if (sum > 0)
+                out.setDuration(kind, stage,
+                                sum + (kind == OpKind::Recompute && perOp.duration[k] == 0 ? perOp.duration[forward]
+                                                                                           : perOp.duration[k]));
         }
     }
     return out;

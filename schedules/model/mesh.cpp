@@ -30,7 +30,8 @@ std::string difference(const Schedule& first, const Schedule& other)
         return fmt::format("its weights are {}, the first's {}", toText(other.weights), toText(first.weights));
     if (other.sliceLengths != first.sliceLengths) return "its sequence slices have other lengths";
     for (int s = 0; s < first.stages; ++s)
-        if (holdersOf(other.placement, s) != holdersOf(first.placement, s)) return fmt::format("stage {} is on other ranks", s);
+        if (holdersOf(other.placement, s) != holdersOf(first.placement, s))
+            return fmt::format("stage {} is on other ranks", s);
     return {};
 }
 
@@ -38,7 +39,8 @@ std::string difference(const Schedule& first, const Schedule& other)
 
 bool Mesh::alike() const
 {
-    return std::all_of(batches.begin(), batches.end(), [this](const ReplicaBatch& batch) { return batch == batches.front(); });
+    return std::all_of(batches.begin(), batches.end(),
+                       [this](const ReplicaBatch& batch) { return batch == batches.front(); });
 }
 
 Result<std::vector<ReplicaBatch>> parseReplicaBatches(std::string_view text, int replicas)
@@ -57,7 +59,8 @@ Result<std::vector<ReplicaBatch>> parseReplicaBatches(std::string_view text, int
         out.push_back(batch);
     }
     if (out.size() != static_cast<std::size_t>(replicas))
-        return fail(ErrorCode::Usage, fmt::format("{} shares of the batch for {} replicas", out.size(), replicas), "give one for each replica");
+        return fail(ErrorCode::Usage, fmt::format("{} shares of the batch for {} replicas", out.size(), replicas),
+                    "give one for each replica");
     return out;
 }
 
@@ -75,7 +78,8 @@ Result<Schedule> overReplicas(std::span<const Schedule> replicas)
 {
     if (replicas.empty()) return fail(ErrorCode::Usage, "no replica is given", "give at least one");
     if (replicas.size() > mostReplicas)
-        return fail(ErrorCode::Usage, fmt::format("{} replicas; at most {} are possible", replicas.size(), mostReplicas));
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} replicas; at most {} are possible", replicas.size(), mostReplicas));
     const Schedule& first = replicas.front();
     Schedule out;
     out.name = first.name;
@@ -87,10 +91,12 @@ Result<Schedule> overReplicas(std::span<const Schedule> replicas)
     for (std::size_t i = 0; i < replicas.size(); ++i) {
         const Schedule& one = replicas[i];
         if (std::string what = difference(first, one); !what.empty())
-            return fail(ErrorCode::Usage, fmt::format("replica {}: {}", i, what), "replicas may differ in microbatches and orders only");
+            return fail(ErrorCode::Usage, fmt::format("replica {}: {}", i, what),
+                        "replicas may differ in microbatches and orders only");
         for (int s = 0; s < one.stages; ++s)
             for (const Placement::Copy& copy : one.placement.copiesOf(s))
-                copies[static_cast<std::size_t>(s)].push_back({copy.firstMicrobatch + out.microbatches, copy.rank + out.ranks});
+                copies[static_cast<std::size_t>(s)].push_back(
+                    {copy.firstMicrobatch + out.microbatches, copy.rank + out.ranks});
         for (std::size_t r = 0; r < one.order.size(); ++r) {
             out.order.push_back(one.order[r]);
             if (i > 0)
@@ -110,7 +116,9 @@ Result<Schedule> overReplicas(const Schedule& schedule, int replicas)
         return fail(ErrorCode::Usage, fmt::format("{} replicas; 1 to {} are possible", replicas, mostReplicas));
     const auto copies = static_cast<std::size_t>(replicas);
     if (schedule.order.size() * copies > mostRanks || schedule.opCount() * copies > mostOps)
-        return fail(ErrorCode::Usage, fmt::format("{} replicas of {} ranks and {} ops; at most {} ranks and {} ops are possible", replicas, schedule.ranks, schedule.opCount(), mostRanks, mostOps));
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} replicas of {} ranks and {} ops; at most {} ranks and {} ops are possible",
+                                replicas, schedule.ranks, schedule.opCount(), mostRanks, mostOps));
     return overReplicas(std::vector<Schedule>(static_cast<std::size_t>(replicas), schedule));
 }
 

@@ -1,6 +1,6 @@
-// Mesh: pipelines side by side that train one model, and one schedule over all of them. A stage is then on a rank of each replica:
-// copies of it, by the same rule as the copies within one pipeline (Chimera), which sum their gradients in replica order, then
-// copy order, which is the order of ranks.
+// Mesh: pipelines side by side that train one model, and one schedule over all of them. A stage is then on a rank of
+// each replica: copies of it, by the same rule as the copies within one pipeline (Chimera), which sum their gradients
+// in replica order, then copy order, which is the order of ranks.
 #pragma once
 
 #include <span>
@@ -34,16 +34,19 @@ struct Mesh {
 Result<std::vector<ReplicaBatch>> parseReplicaBatches(std::string_view text, int replicas);
 std::string toText(const std::vector<ReplicaBatch>& batches);
 
-// One schedule over the replicas' own, in their order: ranks and microbatches numbered on. Fails (Usage) where their ranks, stages,
-// placements' ranks, weights or slice lengths differ, or one has replicas itself; they may differ in microbatches and orders.
+// One schedule over the replicas' own, in their order: ranks and microbatches numbered on. Fails (Usage) where their
+// ranks, stages, placements' ranks, weights or slice lengths differ, or one has replicas itself; they may differ in
+// microbatches and orders.
 Result<Schedule> overReplicas(std::span<const Schedule> replicas);
 Result<Schedule> overReplicas(const Schedule& schedule, int replicas); // all alike
 
-// The inverse: one replica's own schedule, ranks and microbatches from 0. Precondition: 0 ≤ replica < schedule.replicas.
+// The inverse: one replica's own schedule, ranks and microbatches from 0. Precondition: 0 ≤ replica <
+// schedule.replicas.
 Schedule replicaSchedule(const Schedule& schedule, int replica);
 bool replicasAlike(const Schedule& schedule); // every replica's own schedule equals the first's
 
-// Ranks that hold a stage, ascending: replica order, then copy order. The first is the one whose sums are kept where one is enough.
+// Ranks that hold a stage, ascending: replica order, then copy order. The first is the one whose sums are kept where
+// one is enough.
 std::vector<int> holdersOf(const Placement& placement, int stage);
 
 } // namespace stagewright

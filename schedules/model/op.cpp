@@ -49,8 +49,7 @@ struct OpReader {
     Result<OpKind> kind()
     {
         const std::size_t begin = at;
-        while (!done() && ((text[at] >= 'A' && text[at] <= 'Z') || text[at] == '_'))
-            ++at;
+        while (!done() && ((text[at] >= 'A' && text[at] <= 'Z') || text[at] == '_')) ++at;
         const std::string_view word = text.substr(begin, at - begin);
         for (const KindTraits& rule : allKinds())
             if (rule.text == word) return rule.kind;

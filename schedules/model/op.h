@@ -1,9 +1,11 @@
 // Op: one cell of a schedule. Text form (PyTorch's pipelining convention): stage, kind, microbatch, no separators.
 //
-//   2F0     stage 2, forward, microbatch 0        3I1  input gradient        0W7  weight gradient     1B4  full backward
+//   2F0     stage 2, forward, microbatch 0        3I1  input gradient        0W7  weight gradient     1B4  full
+//                                                                            backward
 //   2F0.1   sequence slice 1                      0W0-3  one op over microbatches 0 to 3              2B1h0  first half
 //   2R3     recompute      2OPT  optimizer
-//   1UNSHARD  1RESHARD  2REDUCE_GRAD              of a stage and the whole batch: its weights gathered, released, its gradients reduced
+//   1UNSHARD  1RESHARD  2REDUCE_GRAD              of a stage and the whole batch: its weights gathered, released, its
+//                                                 gradients reduced
 //   1UNSHARD3 1RESHARD3 2REDUCE_GRAD3             the same for one microbatch
 //   0SEND_F1 1RECV_F1 3SEND_B0 2RECV_B0           the stage named is the sending / the receiving one
 //   0FILLER5000  an intended delay of 5,000 ns (stage: any stage of the rank)

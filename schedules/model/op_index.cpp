@@ -58,15 +58,16 @@ std::string shapeFault(const Schedule& schedule)
             if (position + std::size_t{1} >= schedule.order[r].size())
                 return fmt::format("rank {}: op {} is paired with the next one, but the row has {} ops", r, position,
                                    schedule.order[r].size());
-            const bool joined = position == previous + 1 && isMessage(schedule.order[r][position].kind); // a group of more than two
+            // a group of more than two
+            const bool joined = position == previous + 1 && isMessage(schedule.order[r][position].kind);
             if (position < previous + 2 && !joined)
                 return fmt::format("rank {}: the pairs at ops {} and {} overlap or are out of order", r, previous,
                                    position);
             const Op& first = schedule.order[r][position];
             const Op& second = schedule.order[r][position + 1];
             if (isMessage(first.kind) != isMessage(second.kind))
-                return fmt::format("rank {}, op {}: {} and {} are issued together, but only one of them is a message", r, position,
-                                   toText(first), toText(second));
+                return fmt::format("rank {}, op {}: {} and {} are issued together, but only one of them is a message",
+                                   r, position, toText(first), toText(second));
             previous = position;
         }
     }

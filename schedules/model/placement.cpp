@@ -8,8 +8,7 @@ Placement Placement::loop(int ranks, int stages)
 {
     std::vector<int> rankByStage;
     rankByStage.reserve(static_cast<std::size_t>(std::max(stages, 0)));
-    for (int s = 0; s < stages; ++s)
-        rankByStage.push_back(s % ranks);
+    for (int s = 0; s < stages; ++s) rankByStage.push_back(s % ranks);
     return of(rankByStage);
 }
 
@@ -17,8 +16,7 @@ Placement Placement::vShape(int ranks)
 {
     std::vector<int> rankByStage;
     rankByStage.reserve(2 * static_cast<std::size_t>(std::max(ranks, 0)));
-    for (int s = 0; s < 2 * ranks; ++s)
-        rankByStage.push_back(s < ranks ? s : 2 * ranks - 1 - s);
+    for (int s = 0; s < 2 * ranks; ++s) rankByStage.push_back(s < ranks ? s : 2 * ranks - 1 - s);
     return of(rankByStage);
 }
 
@@ -37,8 +35,7 @@ Placement Placement::bidirectional(int ranks, int microbatches)
 {
     std::vector<std::vector<Copy>> copies;
     copies.reserve(static_cast<std::size_t>(std::max(ranks, 0)));
-    for (int s = 0; s < ranks; ++s)
-        copies.push_back({{0, s}, {microbatches / 2, ranks - 1 - s}});
+    for (int s = 0; s < ranks; ++s) copies.push_back({{0, s}, {microbatches / 2, ranks - 1 - s}});
     return of(std::move(copies));
 }
 
@@ -65,8 +62,7 @@ Placement Placement::of(const std::vector<int>& rankByStage)
 {
     std::vector<std::vector<Copy>> copies;
     copies.reserve(rankByStage.size());
-    for (int rank : rankByStage)
-        copies.push_back({{0, rank}});
+    for (int rank : rankByStage) copies.push_back({{0, rank}});
     return of(std::move(copies));
 }
 

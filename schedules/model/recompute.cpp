@@ -51,8 +51,8 @@ Schedule withRecompute(const Schedule& schedule, const std::vector<bool>& stages
             return op;
         };
         const auto recomputed = [&](const Op& op) {
-            return isReturn(op.kind) && op.stage < stages.size() && stages[op.stage] &&
-                   !has.contains(op.stage) && !made.contains(asForward(op));
+            return isReturn(op.kind) && op.stage < stages.size() && stages[op.stage] && !has.contains(op.stage) &&
+                   !made.contains(asForward(op));
         };
         const auto add = [&](const Op& op) {
             list.push_back(asForward(op));
@@ -61,7 +61,9 @@ Schedule withRecompute(const Schedule& schedule, const std::vector<bool>& stages
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const int rank = static_cast<int>(r);
             const bool pairBefore = i > 0 && schedule.isPaired(rank, i - 1);
-            const bool pairHere = schedule.isPaired(rank, i) && (hoisted || (!recomputed(ops[i]) && !recomputed(ops[i + 1]))); // else it comes apart
+            // else it comes apart
+            const bool pairHere =
+                schedule.isPaired(rank, i) && (hoisted || (!recomputed(ops[i]) && !recomputed(ops[i + 1])));
             if (recomputed(ops[i]) && !(hoisted && pairBefore)) {
                 if (!hoisted) out.paired[r].push_back(static_cast<std::uint32_t>(list.size()));
                 add(ops[i]);
@@ -71,7 +73,8 @@ Schedule withRecompute(const Schedule& schedule, const std::vector<bool>& stages
             list.push_back(ops[i]);
         }
     }
-    if (std::all_of(out.paired.begin(), out.paired.end(), [](const auto& row) { return row.empty(); })) out.paired = schedule.paired;
+    if (std::all_of(out.paired.begin(), out.paired.end(), [](const auto& row) { return row.empty(); }))
+        out.paired = schedule.paired;
     return out;
 }
 

@@ -20,10 +20,7 @@ constexpr std::array<std::string_view, 4> weightRuleNames{"synchronous", "stashe
 
 } // namespace
 
-std::string_view toText(WeightRule rule)
-{
-    return weightRuleNames[static_cast<std::size_t>(rule)];
-}
+std::string_view toText(WeightRule rule) { return weightRuleNames[static_cast<std::size_t>(rule)]; }
 
 std::optional<WeightRule> weightRuleOf(std::string_view text)
 {
@@ -47,9 +44,9 @@ int Shape::number(std::string_view name, int otherwise) const
 
 bool Schedule::operator==(const Schedule& other) const
 {
-    if (ranks != other.ranks || stages != other.stages || microbatches != other.microbatches || replicas != other.replicas ||
-        placement != other.placement || order != other.order || weights != other.weights ||
-        sliceLengths != other.sliceLengths)
+    if (ranks != other.ranks || stages != other.stages || microbatches != other.microbatches ||
+        replicas != other.replicas || placement != other.placement || order != other.order ||
+        weights != other.weights || sliceLengths != other.sliceLengths)
         return false;
     const std::size_t rows = std::max(paired.size(), other.paired.size());
     for (std::size_t r = 0; r < rows; ++r)
@@ -60,8 +57,7 @@ bool Schedule::operator==(const Schedule& other) const
 std::size_t Schedule::opCount() const
 {
     std::size_t count = 0;
-    for (const auto& ops : order)
-        count += ops.size();
+    for (const auto& ops : order) count += ops.size();
     return count;
 }
 
@@ -83,8 +79,7 @@ std::vector<std::int64_t> sliceStartsOf(const Schedule& schedule)
 {
     int slices = 0;
     for (const auto& ops : schedule.order)
-        for (const Op& op : ops)
-            slices = std::max(slices, op.slice + 1);
+        for (const Op& op : ops) slices = std::max(slices, op.slice + 1);
     std::vector<std::int64_t> starts;
     if (slices == 0) return starts;
     starts.push_back(0);
@@ -124,7 +119,8 @@ bool overlapsOps(const Schedule& schedule)
 Schedule serialised(Schedule schedule)
 {
     for (std::size_t rank = 0; rank < schedule.paired.size(); ++rank)
-        std::erase_if(schedule.paired[rank], [&](std::uint32_t position) { return overlapsNext(schedule, rank, position); });
+        std::erase_if(schedule.paired[rank],
+                      [&](std::uint32_t position) { return overlapsNext(schedule, rank, position); });
     return schedule;
 }
 
@@ -160,8 +156,7 @@ std::uint64_t hashOf(const Schedule& schedule)
             addInt(op.half);
         }
         addInt(-3);
-        for (std::uint32_t position : pairsOf(schedule, r))
-            addInt(position);
+        for (std::uint32_t position : pairsOf(schedule, r)) addInt(position);
     }
     if (schedule.weights != WeightRule::Synchronous) {
         addInt(-4);

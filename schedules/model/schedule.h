@@ -15,11 +15,12 @@
 
 namespace stagewright {
 
-// Which version of its weights a stage computes with. All but Synchronous change the mathematics: such a schedule carries
-// its own Optimizer ops, and no barrier ends its step.
+// Which version of its weights a stage computes with. All but Synchronous change the mathematics: such a schedule
+// carries its own Optimizer ops, and no barrier ends its step.
 enum class WeightRule : std::uint8_t {
     Synchronous, // one version per step. Optimizer ops in the order, if any, step each stage at their place, without a
-                 // barrier, and are validated afterwards (zero bubble's post-validation); else the step ends with a barrier
+                 // barrier, and are validated afterwards (zero bubble's post-validation); else the step ends with a
+                 // barrier
     Stashed,     // PipeDream: F uses the newest version and keeps it for its own B; an Optimizer op after every B
     TwoVersions, // PipeDream-2BW: gradients of all microbatches of a step, applied one step late
     Predicted,   // PipeOptim: F uses weights predicted for the time of its B; B uses the current ones
@@ -33,7 +34,8 @@ struct Schedule {
     int ranks = 0;    // replicas × pipelineRanks()
     int stages = 0;
     int microbatches = 0; // of all replicas: numbered on from replica to replica
-    // Pipelines that train one model together (schedules/model/replicas.h): rank = replica × pipelineRanks() + pipeline rank.
+    // Pipelines that train one model together (schedules/model/replicas.h): rank = replica × pipelineRanks() + pipeline
+    // rank.
     int replicas = 1;
     Placement placement;
     std::vector<std::vector<Op>> order; // by rank
@@ -52,16 +54,18 @@ struct Schedule {
     bool splitsBackward() const; // has I or W
 };
 
-// Where each sequence slice starts, in relative lengths, and their sum last; empty where no op names a slice. Slices beyond
-// sliceLengths count 1.
+// Where each sequence slice starts, in relative lengths, and their sum last; empty where no op names a slice. Slices
+// beyond sliceLengths count 1.
 std::vector<std::int64_t> sliceStartsOf(const Schedule& schedule);
-// The slice's part of a whole, rounded so that the parts of all slices sum to it; the whole where starts know no such slice.
+// The slice's part of a whole, rounded so that the parts of all slices sum to it; the whole where starts know no such
+// slice.
 std::int64_t shareOfSlice(std::int64_t whole, const std::vector<std::int64_t>& starts, int slice);
 
-// Whether any two compute ops overlap. A recomputation that waits with its backward does not, and messages posted together are not a pair.
+// Whether any two compute ops overlap. A recomputation that waits with its backward does not, and messages posted
+// together are not a pair.
 bool overlapsOps(const Schedule& schedule);
-// The same orders without overlapped pairs: what a device does that can't overlap. A recomputation still waits for what its backward
-// needs, and messages posted together stay so.
+// The same orders without overlapped pairs: what a device does that can't overlap. A recomputation still waits for what
+// its backward needs, and messages posted together stay so.
 Schedule serialised(Schedule schedule);
 
 std::uint64_t hashOf(const Schedule& schedule); // stable across machines; name not included

@@ -6,7 +6,8 @@ namespace stagewright {
 
 ScheduleDelta::Frame ScheduleDelta::frameOf(const Schedule& schedule)
 {
-    return {schedule.name, schedule.ranks, schedule.stages, schedule.microbatches, schedule.placement, schedule.weights, schedule.sliceLengths, schedule.order.size(), schedule.paired.size()};
+    return {schedule.name,    schedule.ranks,        schedule.stages,       schedule.microbatches, schedule.placement,
+            schedule.weights, schedule.sliceLengths, schedule.order.size(), schedule.paired.size()};
 }
 
 ScheduleDelta::ScheduleDelta(const Schedule& before, const Schedule& after)
@@ -84,7 +85,8 @@ std::size_t ScheduleDelta::memoryUse() const
 {
     std::size_t bytes = sizeof(*this) + (m_frames ? sizeof(Frames) : 0);
     for (const Row& row : m_rows)
-        bytes += sizeof(Row) + (row.before.size() + row.after.size()) * sizeof(Op) + (row.pairsBefore.size() + row.pairsAfter.size()) * sizeof(std::uint32_t);
+        bytes += sizeof(Row) + (row.before.size() + row.after.size()) * sizeof(Op) +
+                 (row.pairsBefore.size() + row.pairsAfter.size()) * sizeof(std::uint32_t);
     return bytes;
 }
 

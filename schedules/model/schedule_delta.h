@@ -1,5 +1,6 @@
-// ScheduleDelta: what differs between two schedules, small where little does, so that any number of changes can be undone. Of each
-// rank the stretch that differs is kept, of both; everything else of the schedule only where it changed.
+// ScheduleDelta: what differs between two schedules, small where little does, so that any number of changes can be
+// undone. Of each rank the stretch that differs is kept, of both; everything else of the schedule only where it
+// changed.
 #pragma once
 
 #include <cstdint>

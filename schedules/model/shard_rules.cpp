@@ -19,10 +19,7 @@ namespace {
 constexpr std::array<std::string_view, 2> gatherNames{"batch", "microbatch"};
 constexpr std::array<std::string_view, 4> reduceNames{"late", "overlapped", "microbatch", "stepped"};
 
-bool readsWeights(const Op& op)
-{
-    return ruleOf(op.kind).needsWeights;
-}
+bool readsWeights(const Op& op) { return ruleOf(op.kind).needsWeights; }
 
 Op collective(OpKind kind, const Op& of, bool ofMicrobatch)
 {
@@ -44,7 +41,10 @@ public:
         if (isFirst(position)) m_out.paired.push_back(static_cast<std::uint32_t>(m_out.ops.size()));
         m_out.ops.push_back(m_ops[position]);
     }
-    bool isFirst(std::size_t position) const { return std::binary_search(m_paired.begin(), m_paired.end(), static_cast<std::uint32_t>(position)); }
+    bool isFirst(std::size_t position) const
+    {
+        return std::binary_search(m_paired.begin(), m_paired.end(), static_cast<std::uint32_t>(position));
+    }
     std::size_t width(std::size_t position) const
     {
         std::size_t last = position;
@@ -59,8 +59,8 @@ private:
     GatheredRow m_out;
 };
 
-// Each op that needs weights has a gather of its own. It is issued up to `prefetch` such ops ahead, but behind the release of its
-// stage before it.
+// Each op that needs weights has a gather of its own. It is issued up to `prefetch` such ops ahead, but behind the
+// release of its stage before it.
 GatheredRow gatherEach(const std::vector<Op>& ops, const std::vector<std::uint32_t>& paired, int prefetch,
                        const std::function<bool(const Op&)>& needs)
 {
@@ -72,7 +72,8 @@ GatheredRow gatherEach(const std::vector<Op>& ops, const std::vector<std::uint32
         std::size_t gatherAt;
     };
     std::vector<Use> uses;
-    std::vector<std::size_t> released(ops.empty() ? 0 : 1, 0); // by stage: index of the use after which it was released, + 1
+    // by stage: index of the use after which it was released, + 1
+    std::vector<std::size_t> released(ops.empty() ? 0 : 1, 0);
     for (std::size_t i = 0; i < ops.size();) {
         const std::size_t width = row.width(i);
         Use use{i, i + width, {}, 0};
@@ -83,7 +84,8 @@ GatheredRow gatherEach(const std::vector<Op>& ops, const std::vector<std::uint32
         i += width;
         if (use.stages.empty()) continue;
         const std::size_t number = uses.size();
-        std::size_t first = number > static_cast<std::size_t>(prefetch) ? number - static_cast<std::size_t>(prefetch) : 0;
+        std::size_t first =
+            number > static_cast<std::size_t>(prefetch) ? number - static_cast<std::size_t>(prefetch) : 0;
         for (const Op& op : use.stages) {
             if (op.stage >= released.size()) released.resize(op.stage + std::size_t{1}, 0);
             first = std::max(first, released[op.stage]);
@@ -134,7 +136,8 @@ std::vector<char> copiedStages(const Schedule& schedule)
     for (int stage = 0; stage < schedule.placement.stages(); ++stage) {
         const std::vector<int> holders = holdersOf(schedule.placement, stage);
         for (std::size_t i = 1; i < holders.size(); ++i)
-            if (schedule.replicaOf(holders[i - 1]) == schedule.replicaOf(holders[i])) out[static_cast<std::size_t>(stage)] = 1;
+            if (schedule.replicaOf(holders[i - 1]) == schedule.replicaOf(holders[i]))
+                out[static_cast<std::size_t>(stage)] = 1;
     }
     return out;
 }
@@ -144,7 +147,8 @@ GatheredRow gatherThroughout(GatheredRow row, const std::vector<char>& copied)
 {
     std::vector<int> stages;
     for (const Op& op : row.ops)
-        if (copied[op.stage] && readsWeights(op) && std::find(stages.begin(), stages.end(), op.stage) == stages.end()) stages.push_back(op.stage);
+        if (copied[op.stage] && readsWeights(op) && std::find(stages.begin(), stages.end(), op.stage) == stages.end())
+            stages.push_back(op.stage);
     std::vector<Op> ops;
     ops.reserve(row.ops.size() + 2 * stages.size());
     for (const int stage : stages) ops.push_back(makeOp(OpKind::Unshard, stage));
@@ -160,13 +164,14 @@ std::vector<int> gradientOrder(const std::vector<Op>& ops)
 {
     std::vector<int> out;
     for (auto op = ops.rbegin(); op != ops.rend(); ++op)
-        if (makesWeightGradient(op->kind) && std::find(out.begin(), out.end(), op->stage) == out.end()) out.push_back(op->stage);
+        if (makesWeightGradient(op->kind) && std::find(out.begin(), out.end(), op->stage) == out.end())
+            out.push_back(op->stage);
     std::reverse(out.begin(), out.end());
     return out;
 }
 
-// Stages that the rank holds without going back to them, in the order in which the rank of its place in the replica that goes back to
-// all finishes them: its reductions must come in the same order.
+// Stages that the rank holds without going back to them, in the order in which the rank of its place in the replica
+// that goes back to all finishes them: its reductions must come in the same order.
 struct Untouched {
     std::vector<int> order; // of that rank, all stages
     std::vector<int> stages;
@@ -190,18 +195,23 @@ Result<void> finishAlike(const Schedule& schedule, const std::vector<int>& first
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         const int place = schedule.pipelineRankOf(static_cast<int>(rank));
         const auto whole = static_cast<int>(std::find(firstBack.begin(), firstBack.end(), 0) - firstBack.begin());
-        std::vector<int> expected = gradientOrder(schedule.order[static_cast<std::size_t>(whole * schedule.pipelineRanks() + place)]);
+        std::vector<int> expected =
+            gradientOrder(schedule.order[static_cast<std::size_t>(whole * schedule.pipelineRanks() + place)]);
         const int own = firstBack[static_cast<std::size_t>(schedule.replicaOf(static_cast<int>(rank)))];
         std::erase_if(expected, [own](int stage) { return stage < own; });
         if (gradientOrder(schedule.order[rank]) == expected) continue;
-        return fail(ErrorCode::Usage, fmt::format("rank {} finishes its stages in another order than rank {} of another replica, so each would wait for the other's sums", rank, whole * schedule.pipelineRanks() + place),
+        return fail(ErrorCode::Usage,
+                    fmt::format("rank {} finishes its stages in another order than rank {} of another replica, so each "
+                                "would wait for the other's sums",
+                                rank, whole * schedule.pipelineRanks() + place),
                     "give --reduce overlapped");
     }
     return {};
 }
 
 // REDUCE_GRAD by the rule; `finished` takes the stages in the order of their last gradients, untouched ones among them.
-GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, bool steps, const std::vector<char>& copied, Untouched untouched, std::vector<int>& finished)
+GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, bool steps,
+                          const std::vector<char>& copied, Untouched untouched, std::vector<int>& finished)
 {
     std::vector<std::size_t> last;                               // by stage: the op with its last gradient
     std::map<std::pair<int, int>, std::size_t> lastOfMicrobatch; // slices and halves make several of one
@@ -219,7 +229,8 @@ GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, 
         for (auto stage = untouched.order.begin(); stage != until; ++stage)
             if (std::erase(untouched.stages, *stage) > 0) {
                 finished.push_back(*stage);
-                if (!present && rule != ReduceRule::Late && !copied[static_cast<std::size_t>(*stage)]) row.insert(makeOp(OpKind::ReduceGrad, *stage));
+                if (!present && rule != ReduceRule::Late && !copied[static_cast<std::size_t>(*stage)])
+                    row.insert(makeOp(OpKind::ReduceGrad, *stage));
             }
     };
     for (std::size_t i = 0; i < in.ops.size();) {
@@ -236,9 +247,11 @@ GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, 
             if (rule == ReduceRule::Microbatch && !copied[op.stage])
                 for (int m = op.microbatch; m < op.microbatch + op.count; ++m) {
                     Op part = makeOp(OpKind::ReduceGrad, op.stage, m);
-                    while (lastOfMicrobatch[{op.stage, m}] != k && m < op.microbatch + op.count - 1) part.microbatch = ++m;
+                    while (lastOfMicrobatch[{op.stage, m}] != k && m < op.microbatch + op.count - 1)
+                        part.microbatch = ++m;
                     if (lastOfMicrobatch[{op.stage, m}] != k) break;
-                    while (m + 1 < op.microbatch + op.count && lastOfMicrobatch[{op.stage, m + 1}] == k) ++part.count, ++m;
+                    while (m + 1 < op.microbatch + op.count && lastOfMicrobatch[{op.stage, m + 1}] == k)
+                        ++part.count, ++m;
                     row.insert(part);
                 }
             else if (done && !copied[op.stage])
@@ -248,14 +261,15 @@ GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, 
     takePart(-1);
     std::vector<int> atEnd; // in one order on every rank, so that no two wait for each other
     for (const int stage : finished)
-        if (!present && !steps && (rule == ReduceRule::Late || copied[static_cast<std::size_t>(stage)])) atEnd.push_back(stage);
+        if (!present && !steps && (rule == ReduceRule::Late || copied[static_cast<std::size_t>(stage)]))
+            atEnd.push_back(stage);
     std::sort(atEnd.begin(), atEnd.end());
     for (const int stage : atEnd) row.insert(makeOp(OpKind::ReduceGrad, stage));
     return row.take();
 }
 
-// Each stage's OPT behind the next stage's reduction, so that its own has time to arrive; the gathers of stepped weights at the end, as the
-// global norm has the last word on them.
+// Each stage's OPT behind the next stage's reduction, so that its own has time to arrive; the gathers of stepped
+// weights at the end, as the global norm has the last word on them.
 void addEarlySteps(GatheredRow& row, const std::vector<int>& finished, const std::vector<char>& copied, bool gather)
 {
     GatheredRow out;
@@ -298,8 +312,12 @@ GatheredRow besideSteps(const GatheredRow& in, const std::function<bool(int)>& r
 bool stepsOnArrival(const Schedule& schedule)
 {
     return std::any_of(schedule.order.begin(), schedule.order.end(), [](const std::vector<Op>& ops) {
-        const auto step = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Optimizer; });
-        return std::any_of(step, ops.end(), [](const Op& op) { return op.kind != OpKind::Optimizer && op.kind != OpKind::Unshard && op.kind != OpKind::Reshard && !isMessage(op.kind); });
+        const auto step =
+            std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Optimizer; });
+        return std::any_of(step, ops.end(), [](const Op& op) {
+            return op.kind != OpKind::Optimizer && op.kind != OpKind::Unshard && op.kind != OpKind::Reshard &&
+                   !isMessage(op.kind);
+        });
     });
 }
 
@@ -310,7 +328,8 @@ bool sharesState(const Schedule& schedule)
     return present.reduces && present.steps;
 }
 
-GatheredRow gatherStages(const Schedule& schedule, std::size_t rank, std::size_t active, const std::function<bool(const Op&)>& needs)
+GatheredRow gatherStages(const Schedule& schedule, std::size_t rank, std::size_t active,
+                         const std::function<bool(const Op&)>& needs)
 {
     const auto& ops = schedule.order[rank];
     static const std::vector<std::uint32_t> noPairs;
@@ -340,10 +359,13 @@ GatheredRow gatherStages(const Schedule& schedule, std::size_t rank, std::size_t
             }
             std::sort(next.begin(), next.end());
             std::size_t kept = std::min(active, next.size());
-            while (kept < next.size() && (next[kept].first < end || (kept > 0 && row.isFirst(next[kept - 1].first) && next[kept].first == next[kept - 1].first + 1)))
+            while (kept < next.size() && (next[kept].first < end || (kept > 0 && row.isFirst(next[kept - 1].first) &&
+                                                                     next[kept].first == next[kept - 1].first + 1)))
                 ++kept; // both of a pair
             next.resize(kept);
-            const auto wanted = [&](int stage) { return std::any_of(next.begin(), next.end(), [&](const auto& n) { return n.second == stage; }); };
+            const auto wanted = [&](int stage) {
+                return std::any_of(next.begin(), next.end(), [&](const auto& n) { return n.second == stage; });
+            };
             for (std::size_t k = 0; k < gathered.size();)
                 if (wanted(gathered[k])) {
                     ++k;
@@ -369,14 +391,16 @@ Result<void> parseGather(std::string_view text, ShardRules& rules)
     const auto [name, parameter] = keyValueOf(text, ':');
     const auto at = std::find(gatherNames.begin(), gatherNames.end(), name);
     if (at == gatherNames.end())
-        return fail(ErrorCode::Usage, fmt::format("weights can't be gathered by '{}'", name), "use microbatch or batch, each with :prefetch=K");
+        return fail(ErrorCode::Usage, fmt::format("weights can't be gathered by '{}'", name),
+                    "use microbatch or batch, each with :prefetch=K");
     rules.gather = static_cast<GatherRule>(at - gatherNames.begin());
     rules.prefetch = 0;
     if (!parameter) return {};
     const auto [key, value] = keyValueOf(*parameter);
     const int depth = value ? wholeOf<int>(*value).value_or(-1) : -1;
     if (key != "prefetch" || depth < 0 || depth > 1024)
-        return fail(ErrorCode::Usage, fmt::format("'{}' is not a depth of prefetch", *parameter), "write prefetch=K with K from 0 to 1024");
+        return fail(ErrorCode::Usage, fmt::format("'{}' is not a depth of prefetch", *parameter),
+                    "write prefetch=K with K from 0 to 1024");
     rules.prefetch = depth;
     return {};
 }
@@ -385,7 +409,8 @@ Result<ReduceRule> parseReduce(std::string_view text)
 {
     const auto at = std::find(reduceNames.begin(), reduceNames.end(), text);
     if (at == reduceNames.end())
-        return fail(ErrorCode::Usage, fmt::format("gradients can't be reduced '{}'", text), "use late, overlapped, microbatch or stepped, each with :bucket=SIZE");
+        return fail(ErrorCode::Usage, fmt::format("gradients can't be reduced '{}'", text),
+                    "use late, overlapped, microbatch or stepped, each with :bucket=SIZE");
     return static_cast<ReduceRule>(at - reduceNames.begin());
 }
 
@@ -396,38 +421,44 @@ std::string gatherText(const ShardRules& rules)
     return out;
 }
 
-std::string_view toText(ReduceRule rule)
-{
-    return reduceNames[static_cast<std::size_t>(rule)];
-}
+std::string_view toText(ReduceRule rule) { return reduceNames[static_cast<std::size_t>(rule)]; }
 
 Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const ShardRules& rules)
 {
     if (schedule.weights != WeightRule::Synchronous)
-        return fail(ErrorCode::Usage, fmt::format("the state of a schedule with {} weights can't be shared", toText(schedule.weights)),
+        return fail(ErrorCode::Usage,
+                    fmt::format("the state of a schedule with {} weights can't be shared", toText(schedule.weights)),
                     "take a schedule with synchronous weights");
     if (std::string fault = shapeFault(schedule); !fault.empty()) return fail(ErrorCode::Invalid, std::move(fault));
     for (const auto& ops : schedule.order)
         for (const Op& op : ops)
-            if (std::string fault = opFault(schedule, op); !fault.empty()) return fail(ErrorCode::Invalid, toText(op) + ": " + fault);
+            if (std::string fault = opFault(schedule, op); !fault.empty())
+                return fail(ErrorCode::Invalid, toText(op) + ": " + fault);
     const Present present = presentIn(schedule);
     const std::vector<char> copied = copiedStages(schedule);
     const std::vector<int> firstBack = firstStagesBack(schedule);
     if (level >= ShardLevel::Gradients && goesBackPartly(schedule))
-        return fail(ErrorCode::Usage, "replicas that go back to different layers can't shard gradients: each stage's are handed to their owners as a whole",
+        return fail(ErrorCode::Usage,
+                    "replicas that go back to different layers can't shard gradients: each stage's are handed to their "
+                    "owners as a whole",
                     "give --shard none or optimizer");
     if (rules.reduce == ReduceRule::Microbatch && goesBackPartly(schedule))
-        return fail(ErrorCode::Usage, "replicas that go back to different layers reduce once a batch, as some have no gradient of a microbatch", "give --reduce late or overlapped");
+        return fail(
+            ErrorCode::Usage,
+            "replicas that go back to different layers reduce once a batch, as some have no gradient of a microbatch",
+            "give --reduce late or overlapped");
     if (rules.reduce == ReduceRule::Stepped)
-        if (Result<void> alike = finishAlike(schedule, firstBack); !alike) return tl::unexpected(std::move(alike.error()));
+        if (Result<void> alike = finishAlike(schedule, firstBack); !alike)
+            return tl::unexpected(std::move(alike.error()));
     Schedule out = schedule;
     out.paired.resize(out.order.size());
     for (std::size_t r = 0; r < out.order.size(); ++r) {
         GatheredRow row{out.order[r], out.paired[r]};
         if (level == ShardLevel::Weights && !present.gathers) {
             const auto needs = [&copied](const Op& op) { return readsWeights(op) && !copied[op.stage]; };
-            row = rules.gather == GatherRule::Batch ? gatherStages(out, r, static_cast<std::size_t>(rules.prefetch) + 1, needs)
-                                                    : gatherEach(out.order[r], out.paired[r], rules.prefetch, needs);
+            row = rules.gather == GatherRule::Batch
+                      ? gatherStages(out, r, static_cast<std::size_t>(rules.prefetch) + 1, needs)
+                      : gatherEach(out.order[r], out.paired[r], rules.prefetch, needs);
             row = gatherThroughout(std::move(row), copied);
         }
         const bool stale = (level == ShardLevel::Optimizer || level == ShardLevel::Gradients) && !present.gathers;
@@ -436,7 +467,8 @@ Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const S
             return !present.reduces && (rules.reduce == ReduceRule::Late || copied[static_cast<std::size_t>(stage)]);
         };
         std::vector<int> finished;
-        row = addReductions(row, rules.reduce, present.reduces, present.steps, copied, untouchedOn(schedule, r, firstBack), finished);
+        row = addReductions(row, rules.reduce, present.reduces, present.steps, copied,
+                            untouchedOn(schedule, r, firstBack), finished);
         if (present.steps) {
             row = besideSteps(row, late, stale);
         } else if (rules.reduce == ReduceRule::Stepped && !present.reduces) {

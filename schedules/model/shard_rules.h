@@ -2,7 +2,8 @@
 //
 // 1F1B, rank 0 of 2, 2 microbatches, weights sharded:
 //   batch, late              0UNSHARD 0F0 0F1 0B0 0B1 0RESHARD 0REDUCE_GRAD 0OPT
-//   microbatch, overlapped   0UNSHARD0 0F0 0RESHARD0 0UNSHARD1 0F1 0RESHARD1 0UNSHARD0 0B0 … 0B1 0RESHARD1 0REDUCE_GRAD 0OPT
+//   microbatch, overlapped   0UNSHARD0 0F0 0RESHARD0 0UNSHARD1 0F1 0RESHARD1 0UNSHARD0 0B0 … 0B1 0RESHARD1 0REDUCE_GRAD
+//                            0OPT
 // optimizer or gradients sharded, late:   0F0 0F1 0B0 0B1 0REDUCE_GRAD 0OPT 0UNSHARD
 #pragma once
 
@@ -43,26 +44,30 @@ Result<ReduceRule> parseReduce(std::string_view text);
 std::string gatherText(const ShardRules& rules);
 std::string_view toText(ReduceRule rule);
 
-// The lists with UNSHARD and RESHARD (weights sharded), REDUCE_GRAD of every stage, OPT of every stage behind all reductions, and the
-// gather of the stepped weights behind OPT (optimizer or gradients sharded). Kinds that the lists already have are left where
-// they are, and pairs stay together. A stage with copies in one pipeline is gathered from the start to the end of the lists, as a
-// gather in the middle would let copies wait for each other in turn, and its gradients are reduced at the end. Of one replica's schedule or of one over replicas. Usage: weights that are not
+// The lists with UNSHARD and RESHARD (weights sharded), REDUCE_GRAD of every stage, OPT of every stage behind all
+// reductions, and the gather of the stepped weights behind OPT (optimizer or gradients sharded). Kinds that the lists
+// already have are left where they are, and pairs stay together. A stage with copies in one pipeline is gathered from
+// the start to the end of the lists, as a gather in the middle would let copies wait for each other in turn, and its
+// gradients are reduced at the end. Of one replica's schedule or of one over replicas. Usage: weights that are not
 // synchronous; stepped, replicas whose ranks finish their stages in different orders. O(ops · stages of a rank).
 Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const ShardRules& rules);
 
-// Whether some op of a rank's list comes behind an OPT that is not an OPT, UNSHARD or RESHARD: optimizers that step before all gradients are known.
+// Whether some op of a rank's list comes behind an OPT that is not an OPT, UNSHARD or RESHARD: optimizers that step
+// before all gradients are known.
 bool stepsOnArrival(const Schedule& schedule);
 
-// Whether the ranks of a stage share its state op by op when the lists are trained: synchronous weights, stages with copies, and
-// REDUCE_GRAD and OPT in the lists, as addShardOps() gives them. Without OPT copies sum their gradients and each steps all of them.
+// Whether the ranks of a stage share its state op by op when the lists are trained: synchronous weights, stages with
+// copies, and REDUCE_GRAD and OPT in the lists, as addShardOps() gives them. Without OPT copies sum their gradients and
+// each steps all of them.
 bool sharesState(const Schedule& schedule);
 
-// A list with UNSHARD and RESHARD so that before each op for which `needs` holds the next `active` distinct stages are gathered, others
-// released; PyTorch does it with 3 and every op. Internal to schedules.
+// A list with UNSHARD and RESHARD so that before each op for which `needs` holds the next `active` distinct stages are
+// gathered, others released; PyTorch does it with 3 and every op. Internal to schedules.
 struct GatheredRow {
     std::vector<Op> ops;
     std::vector<std::uint32_t> paired;
 };
-GatheredRow gatherStages(const Schedule& schedule, std::size_t rank, std::size_t active, const std::function<bool(const Op&)>& needs);
+GatheredRow gatherStages(const Schedule& schedule, std::size_t rank, std::size_t active,
+                         const std::function<bool(const Op&)>& needs);
 
 } // namespace stagewright

@@ -16,15 +16,20 @@ struct Table {
     int n = 0;
     std::vector<double> values;
 
-    double at(int units, int before) const { return values[static_cast<std::size_t>(units - 1) * static_cast<std::size_t>(n) + static_cast<std::size_t>(before)]; }
+    double at(int units, int before) const
+    {
+        return values[static_cast<std::size_t>(units - 1) * static_cast<std::size_t>(n) +
+                      static_cast<std::size_t>(before)];
+    }
 };
 
 Result<void> checkTask(const SliceTask& task)
 {
     if (task.tokens < 1 || task.stages < 1 || task.granularity < 1 || task.sequences < 1)
-        return fail(ErrorCode::Usage,
-                    fmt::format("slicing: {} tokens, {} stages, granularity {}, {} sequences; at least one of each is needed",
-                                task.tokens, task.stages, task.granularity, task.sequences));
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("slicing: {} tokens, {} stages, granularity {}, {} sequences; at least one of each is needed",
+                        task.tokens, task.stages, task.granularity, task.sequences));
     if (task.tokens % task.granularity != 0)
         return fail(ErrorCode::Usage,
                     fmt::format("slicing: {} tokens do not divide into slices of {}", task.tokens, task.granularity),
@@ -45,9 +50,10 @@ Result<Table> tabulate(const SliceTask& task, Time&& time)
         for (int before = 0; before + units <= table.n; ++before) {
             const double value = time(units * task.granularity, before * task.granularity);
             if (!(value >= 0))
-                return fail(ErrorCode::Usage, fmt::format("slicing: a slice of {} tokens behind {} takes {}; a time from 0 "
-                                                          "is needed",
-                                                          units * task.granularity, before * task.granularity, value));
+                return fail(ErrorCode::Usage,
+                            fmt::format("slicing: a slice of {} tokens behind {} takes {}; a time from 0 "
+                                        "is needed",
+                                        units * task.granularity, before * task.granularity, value));
             table.values[static_cast<std::size_t>(units - 1) * n + static_cast<std::size_t>(before)] = value;
         }
     return table;
@@ -106,8 +112,7 @@ Filled fill(const Table& table, double most)
 
 std::vector<int> inTokens(std::vector<int> units, int granularity)
 {
-    for (int& value : units)
-        value *= granularity;
+    for (int& value : units) value *= granularity;
     return units;
 }
 

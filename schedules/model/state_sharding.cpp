@@ -80,10 +80,7 @@ void divideByLayer(FlatState& state, std::span<const std::int64_t> layers, int m
 
 } // namespace
 
-std::string_view toText(ShardLevel level)
-{
-    return levelNames[static_cast<std::size_t>(level)];
-}
+std::string_view toText(ShardLevel level) { return levelNames[static_cast<std::size_t>(level)]; }
 
 Result<StateSharding> parseSharding(std::string_view text)
 {
@@ -97,21 +94,26 @@ Result<StateSharding> parseSharding(std::string_view text)
     if (!parameter) return out;
     const auto [key, value] = keyValueOf(*parameter);
     if (out.level == ShardLevel::None)
-        return fail(ErrorCode::Usage, fmt::format("'{}': nothing is sharded, so nothing is divided", text), "leave out what follows the colon");
+        return fail(ErrorCode::Usage, fmt::format("'{}': nothing is sharded, so nothing is divided", text),
+                    "leave out what follows the colon");
     if (key == "by" && value == "layer") {
         out.by = ShardBy::Layer;
         return out;
     }
     if (key != "shares" || !value)
-        return fail(ErrorCode::Usage, fmt::format("'{}' does not say how to divide the state", *parameter), "use by=layer or shares=3/5,2/5");
+        return fail(ErrorCode::Usage, fmt::format("'{}' does not say how to divide the state", *parameter),
+                    "use by=layer or shares=3/5,2/5");
     out.by = ShardBy::Shares;
     for (const std::string_view item : split(*value, ",")) {
         const auto share = shareOf(item);
-        if (!share) return fail(ErrorCode::Usage, fmt::format("'{}' is not a share", item), "write fractions from 0 to 1 such as 3/5");
+        if (!share)
+            return fail(ErrorCode::Usage, fmt::format("'{}' is not a share", item),
+                        "write fractions from 0 to 1 such as 3/5");
         out.shares.push_back(*share);
     }
     if (!sumToOne(out.shares))
-        return fail(ErrorCode::Usage, fmt::format("the shares {} do not sum to 1", *value), "give one for each replica that sum to 1, such as 3/5,2/5");
+        return fail(ErrorCode::Usage, fmt::format("the shares {} do not sum to 1", *value),
+                    "give one for each replica that sum to 1, such as 3/5,2/5");
     return out;
 }
 
@@ -131,7 +133,8 @@ std::string toText(const StateSharding& sharding)
 Result<void> checkMembers(const StateSharding& sharding, int members)
 {
     if (sharding.by != ShardBy::Shares || sharding.shares.size() == static_cast<std::size_t>(members)) return {};
-    return fail(ErrorCode::Usage, fmt::format("{} shares of the state for {} ranks that share a stage", sharding.shares.size(), members),
+    return fail(ErrorCode::Usage,
+                fmt::format("{} shares of the state for {} ranks that share a stage", sharding.shares.size(), members),
                 "give one share for each");
 }
 
@@ -159,7 +162,8 @@ FlatState flatStateOf(const StateSharding& sharding, std::span<const std::int64_
     if (even) {
         const std::int64_t shard = (out.elements + members - 1) / members;
         out.padded = shard * members;
-        for (int member = 0; member < members; ++member) addPiece(out.pieces, member, member * shard, (member + 1) * shard);
+        for (int member = 0; member < members; ++member)
+            addPiece(out.pieces, member, member * shard, (member + 1) * shard);
     } else if (sharding.by == ShardBy::Layer) {
         divideByLayer(out, layers, members);
     } else {

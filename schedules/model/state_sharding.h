@@ -1,6 +1,7 @@
-// StateSharding: which of the ranks that share a stage owns which piece of its weights, gradients and optimizer state. A stage's
-// parameters are one flat vector in the order of its layers, padded so that even shards are of one size (ZeRO, arXiv
-// 1910.02054; shares: Cephalo, arXiv 2411.01075). Members are those ranks in their order, 0 to members − 1.
+// StateSharding: which of the ranks that share a stage owns which piece of its weights, gradients and optimizer state.
+// A stage's parameters are one flat vector in the order of its layers, padded so that even shards are of one size
+// (ZeRO, arXiv 1910.02054; shares: Cephalo, arXiv 2411.01075). Members are those ranks in their order, 0 to members −
+// 1.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,8 @@ struct StateSharding {
     ShardLevel level = ShardLevel::None;
     ShardBy by = ShardBy::Even;
     std::vector<ShardShare> shares; // Shares: by member, summing to 1; one may be 0
-    Bytes bucket = 0;               // gradients go to their owners in pieces of so many bytes at most; 0: a stage's all at once
+    // gradients go to their owners in pieces of so many bytes at most; 0: a stage's all at once
+    Bytes bucket = 0;
 
     bool shards(ShardLevel what) const { return level >= what && what != ShardLevel::None; }
     bool operator==(const StateSharding&) const = default;
@@ -68,11 +70,12 @@ struct FlatState {
     std::int64_t largestOwned(int members) const;
 };
 
-// layers: elements of each layer in order, at least one. The division is the same at every level; None is divided evenly, as its
-// sums are on their way.
+// layers: elements of each layer in order, at least one. The division is the same at every level; None is divided
+// evenly, as its sums are on their way.
 FlatState flatStateOf(const StateSharding& sharding, std::span<const std::int64_t> layers, int members);
 
-// The vector in pieces of at most `perBucket` elements, last elements first, as a backward makes them; 0: one piece. owner: number.
+// The vector in pieces of at most `perBucket` elements, last elements first, as a backward makes them; 0: one piece.
+// owner: number.
 std::vector<ShardPiece> bucketsOf(std::int64_t elements, std::int64_t perBucket);
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// For tests: how often this process worked out what a CheckedSchedule keeps (schedules/check/checked_schedule.h), so that they can
-// hold that nothing on a schedule's way does it twice. Nothing else reads them.
+// For tests: how often this process worked out what a CheckedSchedule keeps (schedules/check/checked_schedule.h), so
+// that they can hold that nothing on a schedule's way does it twice. Nothing else reads them.
 #pragma once
 
 #include <atomic>

@@ -14,7 +14,8 @@ struct Hops {
     int up;
 };
 
-constexpr Hops hops[] = {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {1, 2}, {2, 2}, {3, 2}, {4, 2}, {1, 3}, {2, 3}, {3, 3}, {1, 4}, {2, 4}, {1, 5}};
+constexpr Hops hops[] = {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {1, 2}, {2, 2}, {3, 2},
+                         {4, 2}, {1, 3}, {2, 3}, {3, 3}, {1, 4}, {2, 4}, {1, 5}};
 
 // No two of the four passes meet on any device.
 bool apart(const Block& block)
@@ -52,34 +53,33 @@ std::vector<Block> blockFamily(int devices, int mostChunks, std::size_t most)
         for (const Hops& second : hops)
             for (int split = 0; split < devices - 1; ++split) {
                 if (split > 0 && (first.down == second.down && first.up == second.up)) continue; // split 0 has it
-                if (split == 0 && &first != &hops[0]) continue;                                  // the first is not used
-                auto down = [&](int i) { return i < split ? first.down : second.down; };         // from device i to i + 1
-                auto up = [&](int i) { return i < split ? first.up : second.up; };               // and back
+                // the first is not used
+                if (split == 0 && &first != &hops[0]) continue;
+                // from device i to i + 1
+                auto down = [&](int i) { return i < split ? first.down : second.down; };
+                auto up = [&](int i) { return i < split ? first.up : second.up; }; // and back
                 for (int turn = 0; turn < interval * interval * interval; ++turn) {
                     const int last = devices - 1;
                     at(0).forward[0] = 0;
-                    for (int i = 0; i < last; ++i)
-                        at(i + 1).forward[0] = at(i).forward[0] + down(i);
+                    for (int i = 0; i < last; ++i) at(i + 1).forward[0] = at(i).forward[0] + down(i);
                     at(last).forward[1] = at(last).forward[0] + 1 + turn % interval;
-                    for (int i = last; i > 0; --i)
-                        at(i - 1).forward[1] = at(i).forward[1] + up(i - 1);
+                    for (int i = last; i > 0; --i) at(i - 1).forward[1] = at(i).forward[1] + up(i - 1);
                     at(0).inputGrad[1] = at(0).forward[1] + 1 + turn / interval % interval;
-                    for (int i = 0; i < last; ++i)
-                        at(i + 1).inputGrad[1] = at(i).inputGrad[1] + down(i);
+                    for (int i = 0; i < last; ++i) at(i + 1).inputGrad[1] = at(i).inputGrad[1] + down(i);
                     at(last).inputGrad[0] = at(last).inputGrad[1] + 1 + turn / interval / interval;
-                    for (int i = last; i > 0; --i)
-                        at(i - 1).inputGrad[0] = at(i).inputGrad[0] + up(i - 1);
+                    for (int i = last; i > 0; --i) at(i - 1).inputGrad[0] = at(i).inputGrad[0] + up(i - 1);
                     if (!apart(block)) continue;
                     const int peak = peakOf(block);
                     if (peak > mostChunks || peak < mostChunks - 4) continue;
                     members.push_back({peak, at(0).inputGrad[0], block});
                 }
             }
-    std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.peak != b.peak ? a.peak > b.peak : a.length < b.length; });
+    std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+        return a.peak != b.peak ? a.peak > b.peak : a.length < b.length;
+    });
     std::vector<Block> out;
     const std::size_t count = std::min(most, members.size());
-    for (std::size_t i = 0; i < count; ++i)
-        out.push_back(std::move(members[i * members.size() / count].block));
+    for (std::size_t i = 0; i < count; ++i) out.push_back(std::move(members[i * members.size() / count].block));
     return out;
 }
 

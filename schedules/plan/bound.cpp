@@ -26,10 +26,12 @@ Nanos forwardWork(const Pipeline& pipeline, int rank, Nanos until)
     const Nanos open = std::max<Nanos>(until - pipeline.head(rank), 0);
     Nanos most = 0;
     if (pipeline.chunks == 1) {
-        most = roomFor(pipeline, rank, pipeline.change(PassKind::Forward, rank)) * pipeline.time(PassKind::Forward, rank);
+        most =
+            roomFor(pipeline, rank, pipeline.change(PassKind::Forward, rank)) * pipeline.time(PassKind::Forward, rank);
     } else { // as if every F had the best ratio of time to memory
         const int other = pipeline.stageOf(rank, 1);
-        const Bytes small = std::min(pipeline.change(PassKind::Forward, rank), pipeline.change(PassKind::Forward, other));
+        const Bytes small =
+            std::min(pipeline.change(PassKind::Forward, rank), pipeline.change(PassKind::Forward, other));
         const Nanos longest = std::max(pipeline.time(PassKind::Forward, rank), pipeline.time(PassKind::Forward, other));
         const Bytes cap = pipeline.cap[static_cast<std::size_t>(rank)];
         const Nanos all = Nanos{2} * pipeline.microbatches;
@@ -45,8 +47,7 @@ Nanos gridOf(const Pipeline& pipeline)
 {
     Nanos grid = 0;
     auto add = [&](const std::vector<Nanos>& values) {
-        for (Nanos value : values)
-            grid = std::gcd(grid, value);
+        for (Nanos value : values) grid = std::gcd(grid, value);
     };
     for (PassKind kind : {PassKind::Forward, PassKind::InputGrad, PassKind::WeightGrad})
         add(pipeline.duration[static_cast<std::size_t>(kind)]);
@@ -70,7 +71,8 @@ Bound workBound(const Pipeline& pipeline)
             for (int j = 0; j < pipeline.microbatches; ++j) {
                 const auto time = [&](PassKind kind) { return pipeline.ownPass(kind, stage, j).duration; };
                 const Nanos apart = time(PassKind::InputGrad) + time(PassKind::WeightGrad);
-                work += time(PassKind::Forward) + (pipeline.usesFull(stage) ? std::min(apart, time(PassKind::Backward)) : apart);
+                work += time(PassKind::Forward) +
+                        (pipeline.usesFull(stage) ? std::min(apart, time(PassKind::Backward)) : apart);
             }
         }
         const Nanos least = pipeline.head(r) + work - pipeline.origin[static_cast<std::size_t>(r)];
@@ -96,7 +98,8 @@ Bound windowBound(const Pipeline& pipeline)
         const Nanos turn = pipeline.turn(deepest);
         const Nanos before = forwardWork(pipeline, r, turn);
         offer(turn + work - before - origin, "window", r);
-        // Only W's follow the rank's last I or B, of stage r: what they can't take lies before it, and a chain to stage 0 follows.
+        // Only W's follow the rank's last I or B, of stage r: what they can't take lies before it, and a chain to stage
+        // 0 follows.
         Nanos after = 0;
         for (int c = 0; c < pipeline.chunks; ++c) {
             const int stage = pipeline.stageOf(r, c);
@@ -127,16 +130,18 @@ Bound windowBound(const Pipeline& pipeline)
     return best;
 }
 
-Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos best, const std::function<bool()>& stop, const Bound& known)
+Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos best, const std::function<bool()>& stop,
+                  const Bound& known)
 {
     Bound bound = windowBound(pipeline);
     if (known.value > bound.value) bound = known;
     const Nanos grid = gridOf(pipeline);
     bound.value = (bound.value + grid - 1) / grid * grid; // ends lie on the grid, and so do origins
     if (!relaxation.usable() || bound.value >= best) return bound;
-    Nanos low = bound.value;                                             // not yet refuted below
-    Nanos high = best;                                                   // reached
-    std::optional<Windows> left;                                         // by the relaxation at `high`: targets below leave no more
+    Nanos low = bound.value; // not yet refuted below
+    Nanos high = best;       // reached
+    // by the relaxation at `high`: targets below leave no more
+    std::optional<Windows> left;
     while (high - low > best / finest || (high == best && low < high)) { // branching does the rest
         if (stop && stop()) break;
         const Nanos middle = low + (high - low) / 2 / grid * grid;

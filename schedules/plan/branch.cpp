@@ -55,9 +55,11 @@ struct Forks {
 
 class Brancher {
 public:
-    Brancher(const Pipeline& pipeline, RankRelaxation& relaxation, std::int64_t mostWork, const std::function<bool()>& stop, std::uint64_t seed)
-        : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop), m_seed(seed), m_random(seed),
-          m_dispatcher(pipeline, relaxation), m_most(static_cast<std::size_t>(pipeline.ranks * eventCount * eventCount))
+    Brancher(const Pipeline& pipeline, RankRelaxation& relaxation, std::int64_t mostWork,
+             const std::function<bool()>& stop, std::uint64_t seed)
+        : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop), m_seed(seed),
+          m_random(seed), m_dispatcher(pipeline, relaxation),
+          m_most(static_cast<std::size_t>(pipeline.ranks * eventCount * eventCount))
     {
     }
     Branching run(Windows windows)
@@ -98,14 +100,13 @@ private:
     std::size_t m_waiting = 0; // bytes of branches to come back to
 };
 
-// Only between events of one part of the rank's paths is anything open: after the last state that all have before the first fork, up
-// to the first state that all have after the last one.
+// Only between events of one part of the rank's paths is anything open: after the last state that all have before the
+// first fork, up to the first state that all have after the last one.
 bool Brancher::findForks(int rank, const Windows& windows, Forks& forks) const
 {
     const std::vector<int>& alive = windows.alive[static_cast<std::size_t>(rank)];
     bool full = false;
-    for (int c = 0; c < m_pipeline.chunks; ++c)
-        full = full || m_pipeline.usesFull(m_pipeline.stageOf(rank, c));
+    for (int c = 0; c < m_pipeline.chunks; ++c) full = full || m_pipeline.usesFull(m_pipeline.stageOf(rank, c));
     int met = alive.front(); // the last state that all paths have
     bool open = false;
     bool any = false;
@@ -113,8 +114,7 @@ bool Brancher::findForks(int rank, const Windows& windows, Forks& forks) const
     for (std::size_t at = 0; at < alive.size();) {
         const int done = m_relaxation.doneInAll(rank, alive[at]);
         std::size_t end = at + 1;
-        while (end < alive.size() && m_relaxation.doneInAll(rank, alive[end]) == done)
-            ++end;
+        while (end < alive.size() && m_relaxation.doneInAll(rank, alive[end]) == done) ++end;
         const bool all = end == at + 1 && jumped != done;
         if (!all && !any) forks.first = met;
         any = any || !all;
@@ -156,13 +156,17 @@ void Brancher::pairsOf(int rank, const Windows& windows)
             const int beyondB = m_relaxation.done(rank, forks.last, b);
             int low = m_relaxation.done(rank, forks.first, b);
             for (int i = m_relaxation.done(rank, forks.first, a); i < beyondA; ++i) {
-                while (low < beyondB && dueB[low] - headA[i] < both)
-                    ++low;
+                while (low < beyondB && dueB[low] - headA[i] < both) ++low;
                 for (int j = low; j < beyondB && dueA[i] - headB[j] >= both; ++j) {
                     if ((bNeedsA && j >= i) || (aNeedsB && i >= j)) continue;
                     const Nanos aFirst = dueB[j] - headA[i] - both;
                     const Nanos bFirst = dueA[i] - headB[j] - both;
-                    m_pairs.push_back({rank, {a, i}, {b, j}, aFirst, bFirst, 4 * std::min(aFirst, bFirst) + std::max(aFirst, bFirst)});
+                    m_pairs.push_back({rank,
+                                       {a, i},
+                                       {b, j},
+                                       aFirst,
+                                       bFirst,
+                                       4 * std::min(aFirst, bFirst) + std::max(aFirst, bFirst)});
                 }
             }
         }
@@ -176,8 +180,7 @@ void Brancher::fillMost(int rank, int event, int other, const Windows& windows, 
         int& value = most[static_cast<std::size_t>(m_relaxation.done(rank, state, event))];
         value = std::max(value, m_relaxation.done(rank, state, other));
     }
-    for (std::size_t k = 1; k < most.size(); ++k)
-        most[k] = std::max(most[k], most[k - 1]);
+    for (std::size_t k = 1; k < most.size(); ++k) most[k] = std::max(most[k], most[k - 1]);
 }
 
 // Both orders have a state left.
@@ -191,17 +194,16 @@ bool Brancher::open(const Pair& pair, const Windows& windows)
         fillMost(pair.rank, pair.a.event, pair.b.event, windows, most.b);
         m_result.work += 2 * static_cast<std::int64_t>(windows.alive[static_cast<std::size_t>(pair.rank)].size());
     }
-    return most.a[static_cast<std::size_t>(pair.b.count)] > pair.a.count && most.b[static_cast<std::size_t>(pair.a.count)] > pair.b.count;
+    return most.a[static_cast<std::size_t>(pair.b.count)] > pair.a.count &&
+           most.b[static_cast<std::size_t>(pair.a.count)] > pair.b.count;
 }
 
 std::optional<Pair> Brancher::openPair(const Windows& windows)
 {
     m_pairs.clear();
-    for (int r = 0; r < m_pipeline.ranks; ++r)
-        pairsOf(r, windows);
+    for (int r = 0; r < m_pipeline.ranks; ++r) pairsOf(r, windows);
     if (m_seed != 0)
-        for (Pair& pair : m_pairs)
-            pair.score += static_cast<Nanos>(static_cast<double>(pair.score) * m_random.unit());
+        for (Pair& pair : m_pairs) pair.score += static_cast<Nanos>(static_cast<double>(pair.score) * m_random.unit());
     // The pair with least room comes first: its branches drop most.
     auto later = [](const Pair& x, const Pair& y) { return x.score > y.score; };
     std::make_heap(m_pairs.begin(), m_pairs.end(), later);
@@ -218,7 +220,8 @@ std::optional<Pair> Brancher::openPair(const Windows& windows)
 void Brancher::order(Windows& windows, int rank, Moment first, Moment second) const
 {
     std::erase_if(windows.alive[static_cast<std::size_t>(rank)], [&](int state) {
-        return m_relaxation.done(rank, state, second.event) > second.count && m_relaxation.done(rank, state, first.event) <= first.count;
+        return m_relaxation.done(rank, state, second.event) > second.count &&
+               m_relaxation.done(rank, state, first.event) <= first.count;
     });
     windows.dirty[static_cast<std::size_t>(rank)] = 1;
 }
@@ -231,9 +234,12 @@ std::optional<Choice> Brancher::openWay(const Windows& windows) const
         for (std::size_t at = 0; at + 2 < alive.size(); ++at)
             for (int c = 0; c < m_pipeline.chunks; ++c) {
                 if (m_relaxation.next(r, alive[at], letterOf(PassKind::Backward, c)) != alive[at + 2]) continue;
-                if (windows.stops[static_cast<std::size_t>(r)][static_cast<std::size_t>(m_relaxation.doneInAll(r, alive[at + 1]))]) continue;
+                if (windows.stops[static_cast<std::size_t>(r)]
+                                 [static_cast<std::size_t>(m_relaxation.doneInAll(r, alive[at + 1]))])
+                    continue;
                 const int stage = m_pipeline.stageOf(r, c);
-                return Choice{r, alive[at + 1], m_pipeline.time(PassKind::Backward, stage) == m_pipeline.backTime(stage)};
+                return Choice{r, alive[at + 1],
+                              m_pipeline.time(PassKind::Backward, stage) == m_pipeline.backTime(stage)};
             }
     }
     return {};
@@ -246,7 +252,8 @@ Words Brancher::wordsOf(const Windows& windows) const
         const std::vector<int>& alive = windows.alive[static_cast<std::size_t>(r)];
         for (std::size_t at = 1; at < alive.size(); ++at)
             for (int l = 0; l < letterCount; ++l)
-                if (m_relaxation.next(r, alive[at - 1], static_cast<Letter>(l)) == alive[at]) out[static_cast<std::size_t>(r)].push_back(static_cast<Letter>(l));
+                if (m_relaxation.next(r, alive[at - 1], static_cast<Letter>(l)) == alive[at])
+                    out[static_cast<std::size_t>(r)].push_back(static_cast<Letter>(l));
     }
     return out;
 }
@@ -255,8 +262,7 @@ Words Brancher::wordsOf(const Windows& windows) const
 bool Brancher::reserve(const Windows& windows)
 {
     std::size_t bytes = 9 * windows.head[0].size() * sizeof(Nanos);
-    for (const std::vector<int>& alive : windows.alive)
-        bytes += alive.size() * sizeof(int);
+    for (const std::vector<int>& alive : windows.alive) bytes += alive.size() * sizeof(int);
     if (m_waiting + bytes > mostWaiting) return false;
     m_waiting += bytes;
     return true;
@@ -308,8 +314,8 @@ Branching::Outcome Brancher::visit(Windows& windows)
 
 } // namespace
 
-Branching branch(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos target, std::int64_t mostWork, const std::function<bool()>& stop,
-                 std::uint64_t seed)
+Branching branch(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos target, std::int64_t mostWork,
+                 const std::function<bool()>& stop, std::uint64_t seed)
 {
     return branchWithin(pipeline, relaxation, relaxation.windowsFor(target), mostWork, stop, seed);
 }

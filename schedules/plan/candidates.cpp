@@ -35,8 +35,7 @@ Words oneByOne(const Pipeline& pipeline)
     for (int r = 0; r < pipeline.ranks; ++r)
         for (int j = 0; j < pipeline.microbatches; ++j) {
             Word& word = out[static_cast<std::size_t>(r)];
-            for (int c = 0; c < pipeline.chunks; ++c)
-                word.push_back(letterOf(PassKind::Forward, c));
+            for (int c = 0; c < pipeline.chunks; ++c) word.push_back(letterOf(PassKind::Forward, c));
             for (int c = pipeline.chunks - 1; c >= 0; --c) {
                 if (pipeline.usesFull(pipeline.stageOf(r, c))) {
                     word.push_back(letterOf(PassKind::Backward, c));
@@ -115,7 +114,8 @@ GeneratorCosts meanCosts(const PlanRequest& request)
     const OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad};
     for (int s = 0; s < request.costs.stages(); ++s)
         for (std::size_t k = 0; k < 3; ++k)
-            sums[k] += static_cast<double>(request.costs.duration(kinds[k], s, s < request.ranks ? s : 2 * request.ranks - 1 - s));
+            sums[k] += static_cast<double>(
+                request.costs.duration(kinds[k], s, s < request.ranks ? s : 2 * request.ranks - 1 - s));
     const double unit = sums[0] > 0 ? sums[0] : 1;
     out.inputGrad = sums[1] / unit;
     out.weightGrad = sums[2] / unit;
@@ -146,7 +146,9 @@ std::vector<Guess> firstOrders(const Pipeline& pipeline)
         for (const bool upperFirst : {true, false})
             for (const double patience : {0.0, 1.0})
                 for (const bool full : {false, true})
-                    if (!full || anyFull) out.push_back({greedy(pipeline, {fill, true, false, false, patience, upperFirst, full}), "list scheduling in the V"});
+                    if (!full || anyFull)
+                        out.push_back({greedy(pipeline, {fill, true, false, false, patience, upperFirst, full}),
+                                       "list scheduling in the V"});
     blockOrders(pipeline, runner, out);
     return out;
 }
@@ -157,8 +159,7 @@ Found searchBlocks(const Pipeline& pipeline, const std::function<bool()>& stop)
     Found best;
     if (pipeline.chunks != 2 || pipeline.ranks < 2 || pipeline.ranks * pipeline.microbatches > 4096) return best;
     Bytes least = Pipeline::unlimited; // what a chunk holds
-    for (int s = 0; s < pipeline.stages(); ++s)
-        least = std::min(least, pipeline.change(PassKind::Forward, s));
+    for (int s = 0; s < pipeline.stages(); ++s) least = std::min(least, pipeline.change(PassKind::Forward, s));
     const Bytes cap = *std::max_element(pipeline.cap.begin(), pipeline.cap.end());
     const auto most = static_cast<Bytes>(2 * pipeline.ranks + 2);
     const int chunks = static_cast<int>(least > 0 ? std::min(cap / least, most) : most);
@@ -176,7 +177,8 @@ Found searchBlocks(const Pipeline& pipeline, const std::function<bool()>& stop)
     return best;
 }
 
-std::optional<Candidate> candidateOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words, const std::string& by)
+std::optional<Candidate> candidateOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words,
+                                     const std::string& by)
 {
     Candidate out;
     out.schedule = scheduleOf(pipeline, words, "plan");
@@ -214,7 +216,8 @@ void addLibraryPoints(const PlanRequest& request, const CostsFor& costsFor, Pare
             leaveOut(made.error().message);
             continue;
         }
-        const bool sameStages = made->stages == request.ranks * request.chunks && made->placement == placementOf(request);
+        const bool sameStages =
+            made->stages == request.ranks * request.chunks && made->placement == placementOf(request);
         if (!sameStages && !costsFor) {
             leaveOut("another placement");
             continue;

@@ -15,8 +15,8 @@ struct Guess {
     const char* by;
 };
 
-// One microbatch after the other (keeps every cap of at least leastMemory()), then the rules: one chunk: zeroBubble() and
-// 1F1B-like words; two chunks: list scheduling by several rules and the blocks of the V family.
+// One microbatch after the other (keeps every cap of at least leastMemory()), then the rules: one chunk: zeroBubble()
+// and 1F1B-like words; two chunks: list scheduling by several rules and the blocks of the V family.
 std::vector<Guess> firstOrders(const Pipeline& pipeline);
 
 // Two chunks: the V search. Blocks of the family below the largest cap, reordered; the best of them. stop may be empty.
@@ -39,9 +39,11 @@ struct Candidate {
 };
 
 // The words as a schedule; none where it can't be simulated.
-std::optional<Candidate> candidateOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words, const std::string& by);
+std::optional<Candidate> candidateOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words,
+                                     const std::string& by);
 
-// Every library schedule of F, I, W and B in the request's placement, synchronous, pairs one after the other; by is "library: NAME".
+// Every library schedule of F, I, W and B in the request's placement, synchronous, pairs one after the other; by is
+// "library: NAME".
 std::vector<Candidate> libraryCandidates(const PlanRequest& request);
 
 // Points of all library schedules at their defaults; see plan.h.

@@ -18,8 +18,7 @@ Dispatcher::Dispatcher(const Pipeline& pipeline, const RankRelaxation& relaxatio
     : m_pipeline(pipeline), m_relaxation(relaxation), m_ranks(static_cast<std::size_t>(pipeline.ranks)),
       m_alive(static_cast<std::size_t>(pipeline.ranks)), m_words(static_cast<std::size_t>(pipeline.ranks))
 {
-    for (int r = 0; r < pipeline.ranks; ++r)
-        m_alive[static_cast<std::size_t>(r)].resize(relaxation.stateCount(r));
+    for (int r = 0; r < pipeline.ranks; ++r) m_alive[static_cast<std::size_t>(r)].resize(relaxation.stateCount(r));
 }
 
 Nanos Dispatcher::arrival(int stage, int microbatch, bool gradient) const
@@ -49,7 +48,8 @@ void Dispatcher::perform(int r, Letter letter, int to)
         const int neighbour = kind == PassKind::Forward ? stage + 1 : stage - 1;
         if (neighbour >= 0 && neighbour < m_pipeline.stages()) {
             Rank& other = m_ranks[static_cast<std::size_t>(m_pipeline.rankOf(neighbour))];
-            if (&other != &rank && other.wake > other.clock) other.wake = std::max(other.clock, rank.clock); // it waits: look again
+            // it waits: look again
+            if (&other != &rank && other.wake > other.clock) other.wake = std::max(other.clock, rank.clock);
         }
     }
     m_words[static_cast<std::size_t>(r)].push_back(letter);
@@ -79,7 +79,8 @@ bool Dispatcher::decide(int r, const Windows& windows)
         const int stage = m_pipeline.stageOf(r, e % 2);
         const std::size_t cell = m_relaxation.cell(stage, count);
         const auto event = static_cast<std::size_t>(e / 2);
-        due[e] = event == gradientEvent ? windows.late[cell] : windows.due[event][cell] - m_relaxation.least(event, stage);
+        due[e] =
+            event == gradientEvent ? windows.late[cell] : windows.due[event][cell] - m_relaxation.least(event, stage);
         if (event == releaseEvent && m_pipeline.usesFull(stage)) due[e] = never; // a B may see to it
         if (due[e] < first) {
             second = first;
@@ -111,7 +112,8 @@ bool Dispatcher::decide(int r, const Windows& windows)
         }
         const Nanos end = rank.clock + m_pipeline.time(kind, stage);
         const bool way = !givesGradient(kind) || !m_pipeline.usesFull(stage) ||
-                         (windows.ways[m_relaxation.cell(stage, count)] & (kind == PassKind::Backward ? Windows::atOnce : Windows::apart)) != 0;
+                         (windows.ways[m_relaxation.cell(stage, count)] &
+                          (kind == PassKind::Backward ? Windows::atOnce : Windows::apart)) != 0;
         if (!way || end > windows.due[event][m_relaxation.cell(stage, count)]) continue;
         if (end > (place == firstEvent ? second : first)) continue; // another would come too late
         if (letter >= 0 && due[place] >= latest) continue;
@@ -131,12 +133,10 @@ bool Dispatcher::run(const Windows& windows)
 {
     ++m_run;
     const std::size_t cells = windows.head[0].size();
-    for (auto& table : m_end)
-        table.assign(cells, never);
+    for (auto& table : m_end) table.assign(cells, never);
     for (int r = 0; r < m_pipeline.ranks; ++r) {
         const auto index = static_cast<std::size_t>(r);
-        for (int state : windows.alive[index])
-            m_alive[index][static_cast<std::size_t>(state)] = m_run;
+        for (int state : windows.alive[index]) m_alive[index][static_cast<std::size_t>(state)] = m_run;
         const int first = windows.first[index];
         m_ranks[index] = {windows.begin[index], windows.begin[index], first};
         m_words[index].clear();
@@ -146,7 +146,9 @@ bool Dispatcher::run(const Windows& windows)
             const int forwards = m_relaxation.done(r, first, 2 * static_cast<int>(forwardEvent) + c);
             const int gradients = m_relaxation.done(r, first, 2 * static_cast<int>(gradientEvent) + c);
             for (int j = 0; j < forwards; ++j)
-                m_end[0][base + static_cast<std::size_t>(j)] = windows.head[forwardEvent][base + static_cast<std::size_t>(j)] + m_pipeline.time(PassKind::Forward, stage);
+                m_end[0][base + static_cast<std::size_t>(j)] =
+                    windows.head[forwardEvent][base + static_cast<std::size_t>(j)] +
+                    m_pipeline.time(PassKind::Forward, stage);
             for (int j = 0; j < gradients; ++j)
                 m_end[1][base + static_cast<std::size_t>(j)] = windows.soon[base + static_cast<std::size_t>(j)];
         }

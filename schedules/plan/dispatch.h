@@ -1,5 +1,6 @@
-// List scheduling within windows: of the passes that a rank may take, the one that must start first. It seldom finds an order where
-// windows are tight and wide apart, but costs less than solving the relaxation once. Internal to schedules/plan.
+// List scheduling within windows: of the passes that a rank may take, the one that must start first. It seldom finds an
+// order where windows are tight and wide apart, but costs less than solving the relaxation once. Internal to
+// schedules/plan.
 #pragma once
 
 #include "schedules/plan/relaxation.h"
@@ -12,7 +13,8 @@ public:
     // Both must outlive it.
     Dispatcher(const Pipeline& pipeline, const RankRelaxation& relaxation);
 
-    // True: words() go from the first to the last state of every rank's windows through states that are alive, and every pass ends in time.
+    // True: words() go from the first to the last state of every rank's windows through states that are alive, and
+    // every pass ends in time.
     bool run(const Windows& windows);
     const Words& words() const { return m_words; }
 

@@ -77,8 +77,7 @@ std::vector<Nanos> FewerBound::restsOf(int microbatches) const
 {
     std::vector<Nanos> out;
     out.reserve(static_cast<std::size_t>(microbatches));
-    for (int k = 0; k < microbatches; ++k)
-        out.push_back(k == 0 ? 0 : objectiveOf(microbatches - k));
+    for (int k = 0; k < microbatches; ++k) out.push_back(k == 0 ? 0 : objectiveOf(microbatches - k));
     return out;
 }
 

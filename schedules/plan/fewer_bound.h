@@ -1,8 +1,9 @@
 // Proofs for few microbatches in the bound for many. Internal to schedules/plan.
 //
-// In any order of m microbatches leave out the first k: what is left is an order of m − k that starts when forward k of stage 0 does,
-// since leaving out passes never adds to what a rank holds. So that forward starts at least objective(m − k) before the end. Branching
-// proves few microbatches where it gets lost in many, and each number helps with the larger ones.
+// In any order of m microbatches leave out the first k: what is left is an order of m − k that starts when forward k of
+// stage 0 does, since leaving out passes never adds to what a rank holds. So that forward starts at least objective(m −
+// k) before the end. Branching proves few microbatches where it gets lost in many, and each number helps with the
+// larger ones.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ public:
     // The pipeline must outlive it.
     explicit FewerBound(const Pipeline& pipeline);
 
-    // Goes on with each proof for about `work`, as branch() counts it. best: an objective that is reached, for the size of steps. The
-    // same calls, the same result unless stop fires.
+    // Goes on with each proof for about `work`, as branch() counts it. best: an objective that is reached, for the size
+    // of steps. The same calls, the same result unless stop fires.
     void prove(std::int64_t work, Nanos best, const std::function<bool()>& stop);
     Nanos objectiveOf(int microbatches) const; // no order of so many has a smaller one; 0: none
     // By microbatch: what is needed from its first forward's start on; for RankRelaxation::limitStarts().

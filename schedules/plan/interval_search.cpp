@@ -39,8 +39,9 @@ bool IntervalSearch::follow(const Found& order)
             const Letter letter = order.words[rank][at];
             const PassKind kind = kindOf(letter);
             const auto chunk = static_cast<std::size_t>(chunkOf(letter));
-            const std::size_t event = kind == PassKind::Forward ? forwardEvent : kind == PassKind::WeightGrad ? releaseEvent
-                                                                                                              : gradientEvent;
+            const std::size_t event = kind == PassKind::Forward      ? forwardEvent
+                                      : kind == PassKind::WeightGrad ? releaseEvent
+                                                                     : gradientEvent;
             const Nanos start = runner.starts()[rank][at];
             const Nanos end = start + m_pipeline.time(kind, m_pipeline.stageOf(r, chunkOf(letter)));
             m_passes.push_back({start, end, r, letter, static_cast<int>(at), done[2 * event + chunk]});
@@ -50,7 +51,9 @@ bool IntervalSearch::follow(const Found& order)
         }
     }
     // A pass of no length starts with the one after it: places keep a rank's order.
-    std::stable_sort(m_passes.begin(), m_passes.end(), [](const Pass& a, const Pass& b) { return a.start != b.start ? a.start < b.start : a.end < b.end; });
+    std::stable_sort(m_passes.begin(), m_passes.end(), [](const Pass& a, const Pass& b) {
+        return a.start != b.start ? a.start < b.start : a.end < b.end;
+    });
     return true;
 }
 
@@ -59,12 +62,10 @@ std::vector<Nanos> IntervalSearch::latestEnds(Nanos target) const
 {
     std::vector<Nanos> out(m_passes.size());
     std::vector<Nanos> free(static_cast<std::size_t>(m_pipeline.ranks)); // by rank: latest start of the pass after
-    for (std::size_t r = 0; r < free.size(); ++r)
-        free[r] = target + m_pipeline.origin[r];
+    for (std::size_t r = 0; r < free.size(); ++r) free[r] = target + m_pipeline.origin[r];
     const auto m = static_cast<std::size_t>(m_pipeline.microbatches);
     std::vector<Nanos> starts[2]; // latest, of forwards and gradients, by stage and microbatch
-    for (auto& table : starts)
-        table.assign(static_cast<std::size_t>(m_pipeline.stages()) * m, INT64_MAX / 4);
+    for (auto& table : starts) table.assign(static_cast<std::size_t>(m_pipeline.stages()) * m, INT64_MAX / 4);
     for (std::size_t at = m_passes.size(); at-- > 0;) {
         const Pass& pass = m_passes[at];
         const int stage = m_pipeline.stageOf(pass.rank, chunkOf(pass.letter));
@@ -73,7 +74,8 @@ std::vector<Nanos> IntervalSearch::latestEnds(Nanos target) const
         const std::size_t cell = static_cast<std::size_t>(stage) * m + static_cast<std::size_t>(pass.microbatch);
         if (kind == PassKind::Forward) {
             end = std::min(end, starts[1][cell]);
-            if (stage + 1 < m_pipeline.stages()) end = std::min(end, starts[0][cell + m] - m_pipeline.fromBelow[static_cast<std::size_t>(stage) + 1]);
+            if (stage + 1 < m_pipeline.stages())
+                end = std::min(end, starts[0][cell + m] - m_pipeline.fromBelow[static_cast<std::size_t>(stage) + 1]);
         } else if (givesGradient(kind) && stage > 0) {
             end = std::min(end, starts[1][cell - m] - m_pipeline.fromAbove[static_cast<std::size_t>(stage) - 1]);
         }
@@ -141,8 +143,8 @@ Found IntervalSearch::searchAt(const Found& best, Nanos from, const IntervalLimi
         m_length *= shorter;
         return {};
     }
-    const Branching result = branchWithin(m_pipeline, relaxation, windowsWithin(relaxation, from, to, target), workOfInterval, limits.stop,
-                                          static_cast<std::uint64_t>(m_tries));
+    const Branching result = branchWithin(m_pipeline, relaxation, windowsWithin(relaxation, from, to, target),
+                                          workOfInterval, limits.stop, static_cast<std::uint64_t>(m_tries));
     m_nodes += result.nodes;
     m_work += result.work;
     if (result.outcome == Branching::Outcome::Open) m_length *= shorter;
@@ -170,7 +172,8 @@ Found IntervalSearch::improve(const Found& start, const IntervalLimits& limits)
     if (!best.feasible() || !follow(best)) return best;
     const std::int64_t end = m_work + limits.work;
     while (m_work < end && best.objective > limits.enough && !(limits.stop && limits.stop())) {
-        const auto from = static_cast<Nanos>(m_random.unit() * (static_cast<double>(best.makespan) + m_length) - m_length);
+        const auto from =
+            static_cast<Nanos>(m_random.unit() * (static_cast<double>(best.makespan) + m_length) - m_length);
         Found found = searchAt(best, from, limits);
         if (!found.feasible() || found.objective >= best.objective) continue;
         best = std::move(found);

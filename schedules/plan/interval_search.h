@@ -1,5 +1,5 @@
-// Within an interval of time the orders of all ranks are left open, the rest of a given order stays as it is; branching finds a shorter
-// one or shows that there is none. Internal to schedules/plan.
+// Within an interval of time the orders of all ranks are left open, the rest of a given order stays as it is; branching
+// finds a shorter one or shows that there is none. Internal to schedules/plan.
 #pragma once
 
 #include <cstdint>

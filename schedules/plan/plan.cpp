@@ -27,8 +27,10 @@ using namespace planning;
 constexpr std::int64_t workOfFirstRound = 500'000;    // of branching to one target
 constexpr std::int64_t workOfSecondRound = 4'000'000; // then twice as much each round
 constexpr std::int64_t mostWork = 1'000'000'000'000;
-constexpr std::int64_t branchingPerRound = 3;  // from the bound up and from the best down each: so many times the work of one target
-constexpr Nanos closeGap = 100;                // where less than this part of the objective is open, proofs are what is left
+// from the bound up and from the best down each: so many times the work of one target
+constexpr std::int64_t branchingPerRound = 3;
+// where less than this part of the objective is open, proofs are what is left
+constexpr Nanos closeGap = 100;
 constexpr std::int64_t closeWork = 8;          // and get so many times the work
 constexpr std::int64_t searchPerBranching = 2; // rules and local search each get so many times the work of one target
 constexpr std::int64_t leastSearch = 12'000'000;
@@ -41,10 +43,7 @@ constexpr std::int64_t mostRulesAtTighterCap = 128;
 constexpr std::int64_t mostMovesAtTighterCap = 1024;
 constexpr Nanos finestSteps = 2000; // targets are not set closer than this part of the best objective
 
-std::int64_t lettersOf(const Pipeline& pipeline)
-{
-    return std::int64_t{3} * pipeline.stages() * pipeline.microbatches;
-}
+std::int64_t lettersOf(const Pipeline& pipeline) { return std::int64_t{3} * pipeline.stages() * pipeline.microbatches; }
 
 // For usual times; where no time for a full backward is given, it is I then W.
 PlanRequest completed(const PlanRequest& request)
@@ -53,8 +52,10 @@ PlanRequest completed(const PlanRequest& request)
     out.costs.jitter = 0;
     for (int s = 0; s < request.costs.stages(); ++s) {
         const int rank = s < request.ranks ? s : 2 * request.ranks - 1 - s;
-        const Nanos apart = request.costs.duration(OpKind::InputGrad, s, rank) + request.costs.duration(OpKind::WeightGrad, s, rank);
-        if (request.costs.duration(OpKind::Backward, s, rank) == 0 && apart > 0) out.costs.setDuration(OpKind::Backward, s, rank, apart);
+        const Nanos apart =
+            request.costs.duration(OpKind::InputGrad, s, rank) + request.costs.duration(OpKind::WeightGrad, s, rank);
+        if (request.costs.duration(OpKind::Backward, s, rank) == 0 && apart > 0)
+            out.costs.setDuration(OpKind::Backward, s, rank, apart);
     }
     return out;
 }
@@ -70,7 +71,9 @@ public:
 private:
     double now() const
     {
-        return m_request.clock ? m_request.clock() : std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+        return m_request.clock
+                   ? m_request.clock()
+                   : std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     }
     double elapsed() const { return now() - m_begin; }
     bool over();
@@ -128,7 +131,8 @@ void Search::tell()
     const auto total = static_cast<std::int64_t>(std::max(m_request.seconds, 0.001) * 1000);
     const auto done = std::min(static_cast<std::int64_t>(elapsed() * 1000), total);
     const auto unit = static_cast<double>(m_request.costs.timeUnit);
-    m_progress.tell(fmt::format("best {:.6g}, bound {:.6g}", m_best ? static_cast<double>(m_best->objective) / unit : 0.0,
+    m_progress.tell(fmt::format("best {:.6g}, bound {:.6g}",
+                                m_best ? static_cast<double>(m_best->objective) / unit : 0.0,
                                 static_cast<double>(m_bound.value) / unit),
                     done, total);
 }
@@ -141,9 +145,12 @@ void Search::offer(Candidate candidate)
 void Search::offer(Found found, const char* by)
 {
     if (!found.feasible()) return;
-    const bool promising = !m_best || found.objective < m_best->objective || (found.objective == m_best->objective && found.makespan < m_best->makespan);
+    const bool promising = !m_best || found.objective < m_best->objective ||
+                           (found.objective == m_best->objective && found.makespan < m_best->makespan);
     if (promising)
-        if (auto candidate = candidateOf(m_request, m_pipeline, found.words, by); candidate && candidate->keeps(m_request.caps)) offer(std::move(*candidate));
+        if (auto candidate = candidateOf(m_request, m_pipeline, found.words, by);
+            candidate && candidate->keeps(m_request.caps))
+            offer(std::move(*candidate));
     if (found.betterThan(m_start)) m_start = std::move(found);
 }
 
@@ -165,7 +172,8 @@ void Search::offerKnown()
         const auto words = wordsOf(m_pipeline, schedule);
         if (!words) continue;
         ++m_tries;
-        if (auto candidate = candidateOf(m_request, m_pipeline, *words, "an order known before")) candidates.push_back(std::move(*candidate));
+        if (auto candidate = candidateOf(m_request, m_pipeline, *words, "an order known before"))
+            candidates.push_back(std::move(*candidate));
     }
     WordRunner runner(m_pipeline);
     for (Candidate& candidate : candidates) {
@@ -245,7 +253,8 @@ void Search::searchFewer(std::int64_t work)
     if (!m_pipeline.alike()) return; // an order repeated has others in it
     if (m_fewer.empty())
         for (int few : {8, 12, 16, 24, 32})
-            if (3 * few <= 2 * m_pipeline.microbatches && few > m_pipeline.ranks / 2) m_fewer.emplace_back(few, Found{});
+            if (3 * few <= 2 * m_pipeline.microbatches && few > m_pipeline.ranks / 2)
+                m_fewer.emplace_back(few, Found{});
     if (m_fewer.empty()) return;
     auto& [few, best] = m_fewer[m_round++ % m_fewer.size()];
     const Pipeline small = withMicrobatches(m_pipeline, few);
@@ -274,15 +283,13 @@ void Search::searchFewer(std::int64_t work)
     moveFrom(order, work / 2, mostMoves);
 }
 
-// Caps below the request's: so many activations of the fullest chunk on every rank, the same numbers for every request, but no more
-// than the rank's own cap. A request with looser caps tries all that one with tighter caps does.
+// Caps below the request's: so many activations of the fullest chunk on every rank, the same numbers for every request,
+// but no more than the rank's own cap. A request with looser caps tries all that one with tighter caps does.
 std::vector<std::vector<Bytes>> Search::tighterCaps() const
 {
     std::vector<std::vector<Bytes>> out;
     const int most = 2 * m_pipeline.stages();
-    for (int count = 1; count <= most; count += count < 8 ? 1 : count < 16 ? 2
-                                                            : count < 32   ? 4
-                                                                           : count / 4) {
+    for (int count = 1; count <= most; count += count < 8 ? 1 : count < 16 ? 2 : count < 32 ? 4 : count / 4) {
         std::vector<Bytes> caps;
         bool possible = true;
         for (int r = 0; r < m_pipeline.ranks; ++r) {
@@ -333,7 +340,8 @@ bool Search::branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t wor
     return m_best->objective < before;
 }
 
-// Targets from the bound up and from the best down, by steps that double where they succeed and halve where the work does not do.
+// Targets from the bound up and from the best down, by steps that double where they succeed and halve where the work
+// does not do.
 void Search::branchAndBound(RankRelaxation& relaxation, std::int64_t work)
 {
     auto onGrid = [this](Nanos step) { return std::max<Nanos>(step / m_grid, 1) * m_grid; };
@@ -343,7 +351,8 @@ void Search::branchAndBound(RankRelaxation& relaxation, std::int64_t work)
         const std::int64_t enough = m_work + branchingPerRound * work;
         while (!done() && !over() && !exhausted() && (m_work < enough || work == workOfFirstRound)) {
             const Nanos below = m_best->objective - m_grid; // the largest target that means something
-            const Nanos target = std::clamp(fromBelow ? m_bound.value + step - m_grid : m_best->objective - step, m_bound.value, std::max(below, m_bound.value));
+            const Nanos target = std::clamp(fromBelow ? m_bound.value + step - m_grid : m_best->objective - step,
+                                            m_bound.value, std::max(below, m_bound.value));
             if (branchTo(relaxation, target, work, fromBelow || work <= 4 * workOfSecondRound ? 0 : ++m_round))
                 step *= 2;
             else if (step > least)
@@ -377,7 +386,8 @@ Plan Search::finished() const
     out.span = m_best->span;
     out.peaks = m_best->peaks;
     out.bound = std::min(m_bound.value, m_best->objective);
-    out.gap = out.objective > 0 ? static_cast<double>(out.objective - out.bound) / static_cast<double>(out.objective) : 0;
+    out.gap =
+        out.objective > 0 ? static_cast<double>(out.objective - out.bound) / static_cast<double>(out.objective) : 0;
     out.leftOut = m_leftOut;
     out.optimal = out.objective == out.bound && out.leftOut.empty();
     out.provenBy = m_bound.by;
@@ -389,7 +399,8 @@ Plan Search::finished() const
     return out;
 }
 
-// From the least memory up to the request's own caps. What was found before has no part in it, so that it is the same for all requests.
+// From the least memory up to the request's own caps. What was found before has no part in it, so that it is the same
+// for all requests.
 void Search::climb()
 {
     Found before = std::exchange(m_start, {});
@@ -401,7 +412,8 @@ void Search::climb()
 
 Result<void> Search::prepare()
 {
-    auto pipeline = pipelineOf(m_request.ranks, m_request.chunks, m_request.microbatches, m_request.costs, m_request.caps, m_request.objective);
+    auto pipeline = pipelineOf(m_request.ranks, m_request.chunks, m_request.microbatches, m_request.costs,
+                               m_request.caps, m_request.objective);
     if (!pipeline) return tl::unexpected(std::move(pipeline.error()));
     m_pipeline = std::move(*pipeline);
     for (int r = 0; r < m_pipeline.ranks; ++r) {
@@ -409,8 +421,12 @@ Result<void> Search::prepare()
         const Bytes cap = m_pipeline.cap[static_cast<std::size_t>(r)];
         const Units units{1, m_request.costs.memoryUnit};
         if (cap < least)
-            return fail(ErrorCode::Invalid, fmt::format("plan, rank {}: a cap of {} is below the {} that one microbatch needs", r, units.memoryText(cap), units.memoryText(least)),
-                        units.memory == 1 ? fmt::format("the smallest cap that works is {}B", least) : fmt::format("the smallest cap that works is {:.6g}", units.memoryValue(least)));
+            return fail(ErrorCode::Invalid,
+                        fmt::format("plan, rank {}: a cap of {} is below the {} that one microbatch needs", r,
+                                    units.memoryText(cap), units.memoryText(least)),
+                        units.memory == 1
+                            ? fmt::format("the smallest cap that works is {}B", least)
+                            : fmt::format("the smallest cap that works is {:.6g}", units.memoryValue(least)));
     }
     return {};
 }
@@ -428,16 +444,19 @@ Result<Plan> Search::run()
     climb();
     RankRelaxation relaxation(m_pipeline, RankRelaxation::defaultMostStates, [this] { return over(); });
     if (!relaxation.usable() && !over())
-        m_limit = fmt::format("the ranks of this shape have more than {} million states together, or over 1,000 microbatches: the bound is that of time windows and may be weak",
+        m_limit = fmt::format("the ranks of this shape have more than {} million states together, or over 1,000 "
+                              "microbatches: the bound is that of time windows and may be weak",
                               RankRelaxation::defaultMostStates / 1'000'000);
     IntervalSearch intervals(m_pipeline, m_request.seed);
     if (relaxation.stateCount() > manyStates) searchIntervals(intervals, intervalsPerSearch * leastSearch);
-    if (!done() && !over()) raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
+    if (!done() && !over())
+        raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
     tell();
     FewerBound fewer(m_pipeline);
     for (std::int64_t work = workOfFirstRound, fold = 1; !done() && !over() && !exhausted(); ++fold) {
         if (relaxation.usable()) {
-            relaxation.limitStarts({}); // every other round without: other pairs come first, and branching gets lost elsewhere
+            // every other round without: other pairs come first, and branching gets lost elsewhere
+            relaxation.limitStarts({});
             if (fold % 2 == 0) proveFewer(fewer, relaxation, work);
             const bool close = closeGap * (m_best->objective - m_bound.value) <= m_best->objective;
             branchAndBound(relaxation, close && fold > 1 ? closeWork * work : work);
@@ -464,22 +483,22 @@ std::vector<CostLeftOut> leftOutOf(const PlanRequest& request)
     std::vector<CostLeftOut> out;
     if (costs.jitter > 0) out.push_back({"jitter", "an order is planned for usual times"});
     if (costs.hasPairDurations()) out.push_back({"pairs", "planned orders issue no two ops together"});
-    for (const auto& [kind, reason] : {std::pair(OpKind::Optimizer, "planned orders end with the last gradient"), std::pair(OpKind::Unshard, "planned orders gather no weights"),
+    for (const auto& [kind, reason] : {std::pair(OpKind::Optimizer, "planned orders end with the last gradient"),
+                                       std::pair(OpKind::Unshard, "planned orders gather no weights"),
                                        std::pair(OpKind::ReduceGrad, "planned orders reduce no gradients")})
         for (int stage = 0; stage < costs.stages(); ++stage)
             if (costs.duration(kind, stage, stage < request.ranks ? stage : 2 * request.ranks - 1 - stage) > 0) {
                 out.push_back({std::string(ruleOf(kind).text), reason});
                 break;
             }
-    if (costs.sharding.level != ShardLevel::None || costs.replicas > 1) out.push_back({"sharding", "one pipeline is planned, which holds its whole stages"});
-    if (!costs.sizes.empty()) out.push_back({"microbatch_sizes", "one pipeline is planned, with the microbatches that its costs are of"});
+    if (costs.sharding.level != ShardLevel::None || costs.replicas > 1)
+        out.push_back({"sharding", "one pipeline is planned, which holds its whole stages"});
+    if (!costs.sizes.empty())
+        out.push_back({"microbatch_sizes", "one pipeline is planned, with the microbatches that its costs are of"});
     return out;
 }
 
-Result<Plan> plan(const PlanRequest& request, const Progress& progress)
-{
-    return Search(request, progress).run();
-}
+Result<Plan> plan(const PlanRequest& request, const Progress& progress) { return Search(request, progress).run(); }
 
 namespace {
 
@@ -497,7 +516,8 @@ void take(const Plan& smaller, Plan& larger)
 
 class Curve {
 public:
-    Curve(PlanRequest request, int most, const Progress& progress) : m_request(std::move(request)), m_points(most), m_progress(progress)
+    Curve(PlanRequest request, int most, const Progress& progress)
+        : m_request(std::move(request)), m_points(most), m_progress(progress)
     {
         m_share = m_request.seconds / (most + 1);
     }
@@ -523,8 +543,7 @@ Result<Plan> Curve::planFor(Bytes cap)
     PlanRequest own = m_request;
     own.seconds = m_share;
     if (cap > 0) own.caps.assign(static_cast<std::size_t>(own.ranks), cap);
-    for (const ParetoPoint& point : points)
-        own.known.push_back(point.plan.schedule);
+    for (const ParetoPoint& point : points) own.known.push_back(point.plan.schedule);
     const double unit = static_cast<double>(own.costs.memoryUnit);
     const std::string where = cap > 0 ? fmt::format("cap {:.6g}", static_cast<double>(cap) / unit) : "no cap";
     const auto before = static_cast<std::int64_t>(1000 * m_share * m_planned++);
@@ -541,10 +560,10 @@ Result<void> Curve::add(Bytes cap)
 {
     auto planned = planFor(cap);
     if (!planned) return tl::unexpected(std::move(planned.error()));
-    const auto at = std::find_if(points.begin(), points.end(), [cap](const ParetoPoint& point) { return point.cap > cap; });
+    const auto at =
+        std::find_if(points.begin(), points.end(), [cap](const ParetoPoint& point) { return point.cap > cap; });
     points.insert(at, {cap, std::move(*planned)});
-    for (std::size_t i = 1; i < points.size(); ++i)
-        take(points[i - 1].plan, points[i].plan);
+    for (std::size_t i = 1; i < points.size(); ++i) take(points[i - 1].plan, points[i].plan);
     return {};
 }
 
@@ -552,7 +571,8 @@ Result<void> Curve::ends()
 {
     auto free = planFor(0);
     if (!free) return tl::unexpected(std::move(free.error()));
-    auto pipeline = pipelineOf(m_request.ranks, m_request.chunks, m_request.microbatches, m_request.costs, {}, m_request.objective);
+    auto pipeline =
+        pipelineOf(m_request.ranks, m_request.chunks, m_request.microbatches, m_request.costs, {}, m_request.objective);
     if (!pipeline) return tl::unexpected(std::move(pipeline.error()));
     Bytes least = 0;
     for (int r = 0; r < m_request.ranks; ++r) {
@@ -578,7 +598,8 @@ Bytes Curve::nextCap() const
             const Bytes between = points[i].cap - low;
             const Bytes step = whole ? m_step : std::max<Bytes>(1, m_step / 4);
             if (between <= step || between <= range / 1000) continue;
-            const double area = static_cast<double>(between) * static_cast<double>(points[i - 1].plan.objective - points[i].plan.objective);
+            const double area = static_cast<double>(between) *
+                                static_cast<double>(points[i - 1].plan.objective - points[i].plan.objective);
             if (area <= widest) continue;
             widest = area;
             cap = low + std::max<Bytes>(1, between / 2 / step) * step;

@@ -1,11 +1,13 @@
 // Planning: the best order for given costs, latencies and memory caps, with a proven lower bound.
 //
-// The plan is the best of: the zero-bubble heuristic (one chunk) or list scheduling in the V and the building blocks (two
-// chunks), every library schedule of that placement that keeps the caps, rules for each rank (schedules/plan/policy.h), branch and
-// bound (schedules/plan/branch.h), also within intervals of time (schedules/plan/interval_search.h), a search of building blocks (two chunks) and local search. All but the library mix full
-// backwards with I and W by microbatch. Tighter caps are tried first, with rules and local search, and their orders kept: a looser cap
-// starts from what the tighter ones gave. Bounds are in schedules/plan/bound.h. Same request, same plan, wherever the search ends by
-// itself (optimal, or the tries are used up); where the time budget ends it, the plan depends on the machine's speed.
+// The plan is the best of: the zero-bubble heuristic (one chunk) or list scheduling in the V and the building blocks
+// (two chunks), every library schedule of that placement that keeps the caps, rules for each rank
+// (schedules/plan/policy.h), branch and bound (schedules/plan/branch.h), also within intervals of time
+// (schedules/plan/interval_search.h), a search of building blocks (two chunks) and local search. All but the library
+// mix full backwards with I and W by microbatch. Tighter caps are tried first, with rules and local search, and their
+// orders kept: a looser cap starts from what the tighter ones gave. Bounds are in schedules/plan/bound.h. Same request,
+// same plan, wherever the search ends by itself (optimal, or the tries are used up); where the time budget ends it, the
+// plan depends on the machine's speed.
 #pragma once
 
 #include <functional>
@@ -24,15 +26,18 @@ namespace stagewright {
 struct PlanRequest {
     int ranks = 4;
     int microbatches = 8;
-    int chunks = 1;          // 1: stage r on rank r; 2: V placement, stages r and 2·ranks−1−r on rank r
-    CostModel costs;         // of ranks × chunks stages: F, I, W and B, also by microbatch, links, launch delays, activation and the part of it that I frees
+    int chunks = 1; // 1: stage r on rank r; 2: V placement, stages r and 2·ranks−1−r on rank r
+    // of ranks × chunks stages: F, I, W and B, also by microbatch, links, launch delays, activation and the part of it
+    // that I frees
+    CostModel costs;
     std::vector<Bytes> caps; // activations, by rank, in the cost model's bytes or shares; empty: none
     Objective objective = Objective::Makespan;
     double seconds = 5; // the search ends then with the best so far; ≤ 0: first guesses and their bound only
     std::uint64_t seed = 1;
     std::int64_t tries = 20'000'000; // no round of search starts after so many orders timed and relaxations solved
     std::vector<Schedule> known;     // orders to start with; those of other shapes and those over a cap are not used
-    std::function<double()> clock;   // what the budget is measured by, in seconds from any moment on; empty: the steady clock
+    // what the budget is measured by, in seconds from any moment on; empty: the steady clock
+    std::function<double()> clock;
 };
 
 struct CostLeftOut {
@@ -51,18 +56,22 @@ struct Plan {
     bool optimal = false;     // objective == bound, for exactly the request's costs: nothing of them is left out
     std::string provenBy;     // what gave the bound: "work of rank 3", "relaxation of single ranks", "branch and bound"
     std::string limit;        // a sentence on why the shape is too large for the bound's best part; empty: it is not
-    std::string foundBy;      // what gave the order: "zero-bubble heuristic", "library: zb-h1", "branch and bound", "search of building blocks", …
+    // what gave the order: "zero-bubble heuristic", "library: zb-h1", "branch and bound", "search of building blocks",
+    // …
+    std::string foundBy;
     std::int64_t tries = 0;   // orders timed
     std::int64_t nodes = 0;   // relaxations that branch and bound solved
     bool interrupted = false; // cancelled; the plan is the best until then
     std::vector<CostLeftOut> leftOut;
 };
 
-// What the request's costs say that no plan takes into account: orders are searched, timed and bounded without it. Empty: all is.
+// What the request's costs say that no plan takes into account: orders are searched, timed and bounded without it.
+// Empty: all is.
 std::vector<CostLeftOut> leftOutOf(const PlanRequest& request);
 
-// progress reports the best and the bound, done and total in ms of the budget, where they move and every second. Cancelling ends the search with the best so far.
-// Fails (Usage) where costs, caps and shape don't fit together, (Invalid) where a cap is below what one microbatch needs.
+// progress reports the best and the bound, done and total in ms of the budget, where they move and every second.
+// Cancelling ends the search with the best so far. Fails (Usage) where costs, caps and shape don't fit together,
+// (Invalid) where a cap is below what one microbatch needs.
 Result<Plan> plan(const PlanRequest& request, const Progress& progress = {});
 
 // A library schedule at its defaults on the plane of largest activation peak and objective.
@@ -87,14 +96,16 @@ struct Pareto {
     bool interrupted = false;
 };
 
-// The costs of a schedule with other stages than the request's (interleaved, bidirectional); an error leaves its point out.
+// The costs of a schedule with other stages than the request's (interleaved, bidirectional); an error leaves its point
+// out.
 using CostsFor = std::function<Result<CostModel>(const Schedule&)>;
 
-// Plans for at most `points` caps between the least with which a step is possible and the peak of a plan without caps; request.caps is not
-// used. After both ends, the next cap halves the two neighbours between which the curve may still bend most (the larger the product of
-// their distances in memory and time, the sooner); fewer points where no neighbours differ in time. Each gets an equal part of the
-// request's seconds; what is found for a smaller cap counts for the larger ones too.
-// Library schedules in other placements have points where costsFor is given.
-Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress = {}, const CostsFor& costsFor = {});
+// Plans for at most `points` caps between the least with which a step is possible and the peak of a plan without caps;
+// request.caps is not used. After both ends, the next cap halves the two neighbours between which the curve may still
+// bend most (the larger the product of their distances in memory and time, the sooner); fewer points where no
+// neighbours differ in time. Each gets an equal part of the request's seconds; what is found for a smaller cap counts
+// for the larger ones too. Library schedules in other placements have points where costsFor is given.
+Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress = {},
+                      const CostsFor& costsFor = {});
 
 } // namespace stagewright

@@ -15,7 +15,8 @@ constexpr Nanos endless = INT64_MAX / 4;
 class Follower {
 public:
     explicit Follower(const Pipeline& pipeline)
-        : m_pipeline(pipeline), m_ranks(static_cast<std::size_t>(pipeline.ranks)), m_words(static_cast<std::size_t>(pipeline.ranks))
+        : m_pipeline(pipeline), m_ranks(static_cast<std::size_t>(pipeline.ranks)),
+          m_words(static_cast<std::size_t>(pipeline.ranks))
     {
     }
     // The mean over ranks of their own ends, for comparing orders of one objective.
@@ -78,7 +79,8 @@ bool Follower::forwardFits(int r, int chunk) const
     const State& rank = m_ranks[static_cast<std::size_t>(r)];
     Bytes need = rank.held + m_pipeline.change(PassKind::Forward, m_pipeline.stageOf(r, chunk));
     // The second chunk must always find room for one microbatch, or the first one's would never leave.
-    if (m_pipeline.chunks == 2 && chunk == 0 && rank.done[1] == rank.done[5]) need += m_pipeline.change(PassKind::Forward, m_pipeline.stageOf(r, 1));
+    if (m_pipeline.chunks == 2 && chunk == 0 && rank.done[1] == rank.done[5])
+        need += m_pipeline.change(PassKind::Forward, m_pipeline.stageOf(r, 1));
     return need <= m_pipeline.cap[static_cast<std::size_t>(r)];
 }
 
@@ -94,7 +96,8 @@ void Follower::perform(int r, PassKind kind, int chunk)
         m_end[gradient ? 1 : 0][static_cast<std::size_t>(stage) * m + static_cast<std::size_t>(count++)] = end;
         if (neighbour < 0 || neighbour >= m_pipeline.stages()) return;
         State& other = m_ranks[static_cast<std::size_t>(m_pipeline.rankOf(neighbour))];
-        if (&other != &rank && other.wake > other.clock) other.wake = std::max(other.clock, rank.clock); // it waits: look again
+        // it waits: look again
+        if (&other != &rank && other.wake > other.clock) other.wake = std::max(other.clock, rank.clock);
     };
     if (kind == PassKind::Forward) finish(false, stage + 1);
     if (givesGradient(kind)) finish(true, stage - 1);
@@ -127,7 +130,8 @@ void Follower::decide(int r, const RankRule& rule)
         int stage = m_pipeline.stageOf(r, c);
         if (const Nanos ready = arrival(stage, true); ready < endless) {
             const bool canFull = m_pipeline.usesFull(stage);
-            PassKind kind = canFull && (rule.full || rank.left() >= rule.fullAbove) ? PassKind::Backward : PassKind::InputGrad;
+            PassKind kind =
+                canFull && (rule.full || rank.left() >= rule.fullAbove) ? PassKind::Backward : PassKind::InputGrad;
             if (!fits(r, kind, c) && canFull && rank.left() == 0) kind = PassKind::Backward;
             const bool room = fits(r, kind, c);
             blocked = blocked || (!room && ready <= now);
@@ -150,7 +154,8 @@ void Follower::decide(int r, const RankRule& rule)
     next = std::min(next, nextGradient);
     if (forward >= 0 && (gradient < 0 || rule.forwardFirst[forward])) {
         const Nanos length = m_pipeline.time(PassKind::Forward, m_pipeline.stageOf(r, forward));
-        const bool waits = gradient < 0 && nextGradient < endless && static_cast<double>(nextGradient - now) <= rule.patience * static_cast<double>(length);
+        const bool waits = gradient < 0 && nextGradient < endless &&
+                           static_cast<double>(nextGradient - now) <= rule.patience * static_cast<double>(length);
         if (!waits) return perform(r, PassKind::Forward, forward);
         next = nextGradient;
     } else if (gradient >= 0) {
@@ -158,16 +163,17 @@ void Follower::decide(int r, const RankRule& rule)
     }
     if (rank.left() > 0) {
         const Nanos length = m_pipeline.time(PassKind::WeightGrad, m_pipeline.stageOf(r, rank.waiting[rank.head]));
-        if (blocked || next == endless || static_cast<double>(next - now) >= rule.partial * static_cast<double>(length)) return weight(r);
+        if (blocked || next == endless || static_cast<double>(next - now) >= rule.partial * static_cast<double>(length))
+            return weight(r);
     }
     rank.wake = next;
 }
 
 Follower::Outcome Follower::run(const Policy& policy)
 {
-    const std::size_t cells = static_cast<std::size_t>(m_pipeline.stages()) * static_cast<std::size_t>(m_pipeline.microbatches);
-    for (auto& table : m_end)
-        table.assign(cells, endless);
+    const std::size_t cells =
+        static_cast<std::size_t>(m_pipeline.stages()) * static_cast<std::size_t>(m_pipeline.microbatches);
+    for (auto& table : m_end) table.assign(cells, endless);
     for (std::size_t r = 0; r < m_ranks.size(); ++r) {
         State fresh;
         fresh.waiting = std::move(m_ranks[r].waiting);
@@ -200,8 +206,7 @@ Follower::Outcome Follower::run(const Policy& policy)
 int roomFor(const Pipeline& pipeline, int r)
 {
     Bytes each = 0;
-    for (int c = 0; c < pipeline.chunks; ++c)
-        each += pipeline.change(PassKind::Forward, pipeline.stageOf(r, c));
+    for (int c = 0; c < pipeline.chunks; ++c) each += pipeline.change(PassKind::Forward, pipeline.stageOf(r, c));
     const Bytes cap = pipeline.cap[static_cast<std::size_t>(r)];
     if (each <= 0 || cap / each >= pipeline.microbatches) return pipeline.microbatches;
     return std::max<int>(1, static_cast<int>(cap / each));
@@ -214,7 +219,9 @@ std::vector<Policy> firstPolicies(const Pipeline& pipeline)
     for (const bool few : {false, true})
         for (const int pending : {1, 1000})
             for (const bool full : {false, true}) {
-                if (full && (pending == 1 || std::find(pipeline.full.begin(), pipeline.full.end(), 1) == pipeline.full.end())) continue;
+                if (full &&
+                    (pending == 1 || std::find(pipeline.full.begin(), pipeline.full.end(), 1) == pipeline.full.end()))
+                    continue;
                 Policy& policy = out.emplace_back(static_cast<std::size_t>(pipeline.ranks));
                 for (int r = 0; r < pipeline.ranks; ++r) {
                     RankRule& rule = policy[static_cast<std::size_t>(r)];
@@ -291,12 +298,14 @@ PolicyFound searchPolicies(const Pipeline& pipeline, const Policy& start, const 
         ++best.tries;
         const auto outcome = follower.run(candidate);
         if (!outcome.feasible) return false;
-        if (outcome.objective < best.found.objective || (outcome.objective == best.found.objective && outcome.makespan < best.found.makespan)) {
+        if (outcome.objective < best.found.objective ||
+            (outcome.objective == best.found.objective && outcome.makespan < best.found.makespan)) {
             best.found = {follower.words(), outcome.objective, outcome.makespan};
             best.policy = candidate;
         }
         const double energy = static_cast<double>(outcome.objective) + 0.2 * outcome.mean;
-        if (energy > current && random.unit() >= std::exp((current - energy) / std::max(temperature, 1e-3))) return false;
+        if (energy > current && random.unit() >= std::exp((current - energy) / std::max(temperature, 1e-3)))
+            return false;
         current = energy;
         return true;
     };

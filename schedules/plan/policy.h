@@ -1,5 +1,6 @@
-// List scheduling by a rule for each rank, and the search for good rules: few numbers decide about any number of microbatches, so the
-// search finds the rhythm of a large shape that moving single passes does not. Internal to schedules/plan.
+// List scheduling by a rule for each rank, and the search for good rules: few numbers decide about any number of
+// microbatches, so the search finds the rhythm of a large shape that moving single passes does not. Internal to
+// schedules/plan.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ Bytes heldAt(const Pipeline& pipeline, int rank, const Counts& counts)
     for (int c = 0; c < pipeline.chunks; ++c) {
         const int stage = pipeline.stageOf(rank, c);
         const auto at = static_cast<std::size_t>(c);
-        held += counts[at] * pipeline.change(PassKind::Forward, stage) + counts[2 + at] * pipeline.change(PassKind::InputGrad, stage) +
+        held += counts[at] * pipeline.change(PassKind::Forward, stage) +
+                counts[2 + at] * pipeline.change(PassKind::InputGrad, stage) +
                 counts[4 + at] * pipeline.change(PassKind::WeightGrad, stage);
     }
     return held;
@@ -27,12 +28,14 @@ Bytes heldAt(const Pipeline& pipeline, int rank, const Counts& counts)
 
 } // namespace
 
-RankRelaxation::RankRelaxation(const Pipeline& pipeline, std::size_t mostStates, const std::function<bool()>& stop) : m_pipeline(pipeline)
+RankRelaxation::RankRelaxation(const Pipeline& pipeline, std::size_t mostStates, const std::function<bool()>& stop)
+    : m_pipeline(pipeline)
 {
     m_ranks.resize(static_cast<std::size_t>(pipeline.ranks));
     Counts all{};
     for (std::size_t e = 0; e < eventCount; ++e)
-        if (static_cast<int>(e % 2) < pipeline.chunks) all[e] = static_cast<std::uint16_t>(std::min(pipeline.microbatches, mostMicrobatches + 1));
+        if (static_cast<int>(e % 2) < pipeline.chunks)
+            all[e] = static_cast<std::uint16_t>(std::min(pipeline.microbatches, mostMicrobatches + 1));
     std::size_t left = mostStates;
     for (int r = 0; r < pipeline.ranks && m_usable; ++r) {
         m_usable = number(r, {}, all, left, stop);
@@ -40,7 +43,8 @@ RankRelaxation::RankRelaxation(const Pipeline& pipeline, std::size_t mostStates,
     }
 }
 
-RankRelaxation::RankRelaxation(const Pipeline& pipeline, const std::vector<Counts>& from, const std::vector<Counts>& to, std::size_t mostStates)
+RankRelaxation::RankRelaxation(const Pipeline& pipeline, const std::vector<Counts>& from, const std::vector<Counts>& to,
+                               std::size_t mostStates)
     : m_pipeline(pipeline)
 {
     m_ranks.resize(static_cast<std::size_t>(pipeline.ranks));
@@ -52,7 +56,8 @@ RankRelaxation::RankRelaxation(const Pipeline& pipeline, const std::vector<Count
 }
 
 // Numbers the states that keep cap and order by rising number of events, so that every pass leads to a higher number.
-bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std::size_t most, const std::function<bool()>& stop)
+bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std::size_t most,
+                            const std::function<bool()>& stop)
 {
     if (m_pipeline.microbatches > mostMicrobatches) return false;
     const int chunks = m_pipeline.chunks;
@@ -66,8 +71,7 @@ bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std:
     };
     auto key = [](const Counts& c) {
         std::uint64_t k = 0;
-        for (std::uint16_t count : c)
-            k = k * 1024 + count;
+        for (std::uint16_t count : c) k = k * 1024 + count;
         return k;
     };
     const int layers = std::accumulate(to.begin(), to.end(), 0) - std::accumulate(from.begin(), from.end(), 0);
@@ -87,8 +91,7 @@ bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std:
         std::vector<std::size_t> fresh;
         for (std::size_t at = begin; at < end; ++at) {
             const Counts& now = here.counts[at - begin];
-            for (std::size_t e = 0; e < eventCount; ++e)
-                out.ordinal[at * eventCount + e] = now[e];
+            for (std::size_t e = 0; e < eventCount; ++e) out.ordinal[at * eventCount + e] = now[e];
             for (int l = 0; l < letterCount; ++l) {
                 const auto letter = static_cast<Letter>(l);
                 const auto c = static_cast<std::size_t>(chunkOf(letter));
@@ -103,7 +106,9 @@ bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std:
                     if (forwards >= to[c] || (c == 1 && forwards >= now[0])) continue;
                     ++then[c];
                 } else if (givesGradient(kind)) {
-                    if (gradients >= std::min<int>(forwards, to[2 + c]) || (c == 0 && chunks == 2 && gradients >= now[3])) continue;
+                    if (gradients >= std::min<int>(forwards, to[2 + c]) ||
+                        (c == 0 && chunks == 2 && gradients >= now[3]))
+                        continue;
                     if (kind == PassKind::Backward && (!m_pipeline.usesFull(stage) || released >= to[4 + c])) continue;
                     ++then[2 + c];
                     if (kind == PassKind::Backward) ++then[4 + c];
@@ -124,8 +129,7 @@ bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std:
                 if (kind == PassKind::Backward) fresh.push_back(entry);
             }
         }
-        for (std::size_t entry : jumps)
-            out.next[entry] += static_cast<int>(end);
+        for (std::size_t entry : jumps) out.next[entry] += static_cast<int>(end);
         jumps = std::move(fresh);
         number = end;
         here = std::move(one);
@@ -141,8 +145,7 @@ bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std:
 std::size_t RankRelaxation::stateCount() const
 {
     std::size_t sum = 0;
-    for (const RankStates& states : m_ranks)
-        sum += states.earliest.size();
+    for (const RankStates& states : m_ranks) sum += states.earliest.size();
     return sum;
 }
 
@@ -183,7 +186,9 @@ void RankRelaxation::spreadHeads(Windows& windows) const
         };
         for (int j = 0; j < m; ++j) {
             Nanos& own = head[0][cell(s, j)];
-            if (s > 0) raise(own, head[0][cell(s - 1, j)] + m_pipeline.time(PassKind::Forward, s - 1) + m_pipeline.fromBelow[static_cast<std::size_t>(s)]);
+            if (s > 0)
+                raise(own, head[0][cell(s - 1, j)] + m_pipeline.time(PassKind::Forward, s - 1) +
+                               m_pipeline.fromBelow[static_cast<std::size_t>(s)]);
             if (j > 0) raise(own, head[0][cell(s, j - 1)] + m_pipeline.time(PassKind::Forward, s));
         }
         if (moved) windows.dirty[static_cast<std::size_t>(m_pipeline.rankOf(s))] = 1;
@@ -199,7 +204,8 @@ void RankRelaxation::spreadHeads(Windows& windows) const
         for (int j = 0; j < m; ++j) {
             Nanos& own = head[1][cell(s, j)];
             raise(own, head[0][cell(s, j)] + m_pipeline.time(PassKind::Forward, s));
-            if (s + 1 < m_pipeline.stages()) raise(own, windows.soon[cell(s + 1, j)] + m_pipeline.fromAbove[static_cast<std::size_t>(s)]);
+            if (s + 1 < m_pipeline.stages())
+                raise(own, windows.soon[cell(s + 1, j)] + m_pipeline.fromAbove[static_cast<std::size_t>(s)]);
             if (j > 0) raise(own, windows.soon[cell(s, j - 1)]);
             raise(windows.soon[cell(s, j)], own + gradientTime(windows, s, j));
             // Release j is a W after gradient j, or a B that makes gradient j or a later one.
@@ -245,7 +251,8 @@ void RankRelaxation::spreadDues(Windows& windows) const
             Nanos& own = due[0][cell(s, j)];
             lower(own, windows.late[cell(s, j)]);
             if (s + 1 < m_pipeline.stages())
-                lower(own, due[0][cell(s + 1, j)] - m_pipeline.time(PassKind::Forward, s + 1) - m_pipeline.fromBelow[static_cast<std::size_t>(s) + 1]);
+                lower(own, due[0][cell(s + 1, j)] - m_pipeline.time(PassKind::Forward, s + 1) -
+                               m_pipeline.fromBelow[static_cast<std::size_t>(s) + 1]);
             if (j + 1 < m) lower(own, due[0][cell(s, j + 1)] - m_pipeline.time(PassKind::Forward, s));
         }
         if (moved) windows.dirty[static_cast<std::size_t>(m_pipeline.rankOf(s))] = 1;
@@ -277,11 +284,13 @@ std::vector<RankRelaxation::Step> RankRelaxation::stepsOf(int rank) const
         step.letter = l;
         step.base = cell(stage, 0);
         step.length = m_pipeline.time(kind, stage);
-        const std::size_t event = kind == PassKind::Forward ? forwardEvent : kind == PassKind::WeightGrad ? releaseEvent
-                                                                                                          : gradientEvent;
+        const std::size_t event = kind == PassKind::Forward      ? forwardEvent
+                                  : kind == PassKind::WeightGrad ? releaseEvent
+                                                                 : gradientEvent;
         step.events[0] = 2 * event + c;
         step.events[1] = kind == PassKind::Backward ? 2 * releaseEvent + c : step.events[0];
-        if (givesGradient(kind) && m_pipeline.usesFull(stage)) step.way = kind == PassKind::Backward ? Windows::atOnce : Windows::apart;
+        if (givesGradient(kind) && m_pipeline.usesFull(stage))
+            step.way = kind == PassKind::Backward ? Windows::atOnce : Windows::apart;
         out.push_back(step);
     }
     return out;
@@ -299,7 +308,8 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
     }
     const std::vector<std::uint8_t>& stops = windows.stops[static_cast<std::size_t>(rank)];
     const int begin = windows.first[static_cast<std::size_t>(rank)];
-    if (alive.empty() || alive.front() != begin || alive.back() != windows.last[static_cast<std::size_t>(rank)]) return false;
+    if (alive.empty() || alive.front() != begin || alive.back() != windows.last[static_cast<std::size_t>(rank)])
+        return false;
     // Earliest start and latest end of a pass from a state; false: the way is closed.
     auto limits = [&](const Step& step, std::size_t at, Nanos& start, Nanos& end) {
         const std::size_t count = states.ordinal[at * eventCount + step.events[0]];
@@ -330,15 +340,17 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         if (now == never) continue;
         for (const Step& step : steps) {
             const int to = states.next[at * letterCount + step.letter];
-            if (to < 0 || states.latest[static_cast<std::size_t>(to)] < 0 || !limits(step, at, soonest, latestEnd)) continue;
+            if (to < 0 || states.latest[static_cast<std::size_t>(to)] < 0 || !limits(step, at, soonest, latestEnd))
+                continue;
             const Nanos end = std::max(now, soonest) + step.length;
-            if (end <= latestEnd) states.earliest[static_cast<std::size_t>(to)] = std::min(states.earliest[static_cast<std::size_t>(to)], end);
+            if (end <= latestEnd)
+                states.earliest[static_cast<std::size_t>(to)] =
+                    std::min(states.earliest[static_cast<std::size_t>(to)], end);
         }
     }
     const auto last = static_cast<std::size_t>(alive.back());
     auto forget = [&] {
-        for (int state : alive)
-            states.latest[static_cast<std::size_t>(state)] = longAgo;
+        for (int state : alive) states.latest[static_cast<std::size_t>(state)] = longAgo;
     };
     if (states.earliest[last] > windows.end[static_cast<std::size_t>(rank)]) {
         forget();
@@ -360,7 +372,8 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         if (states.earliest[at] == never) continue;
         for (const Step& step : steps) {
             const int to = states.next[at * letterCount + step.letter];
-            if (to < 0 || states.latest[static_cast<std::size_t>(to)] < 0 || !limits(step, at, soonest, latestEnd)) continue;
+            if (to < 0 || states.latest[static_cast<std::size_t>(to)] < 0 || !limits(step, at, soonest, latestEnd))
+                continue;
             const Nanos end = std::min(states.latest[static_cast<std::size_t>(to)], latestEnd);
             const Nanos start = end - step.length;
             if (start < soonest) continue;
@@ -383,7 +396,8 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         forget();
         return false;
     }
-    std::erase_if(alive, [&](int state) { return std::exchange(states.latest[static_cast<std::size_t>(state)], longAgo) < 0; });
+    std::erase_if(
+        alive, [&](int state) { return std::exchange(states.latest[static_cast<std::size_t>(state)], longAgo) < 0; });
     auto narrow = [&](Nanos& value, Nanos own, bool upwards) {
         if (upwards ? own <= value : own >= value) return;
         value = own;
@@ -394,7 +408,8 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
             const int stage = m_pipeline.stageOf(rank, c);
             const std::size_t place = 2 * e + static_cast<std::size_t>(c);
             const std::size_t beyond = states.ordinal[last * eventCount + place];
-            for (std::size_t j = states.ordinal[static_cast<std::size_t>(begin) * eventCount + place]; j < beyond; ++j) {
+            for (std::size_t j = states.ordinal[static_cast<std::size_t>(begin) * eventCount + place]; j < beyond;
+                 ++j) {
                 const std::size_t at = cell(stage, 0) + j;
                 const Reach& event = reach[place * m + j];
                 narrow(windows.head[e][at], event.start, true);
@@ -411,7 +426,8 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
 Windows RankRelaxation::windowsFor(Nanos target) const
 {
     Windows out;
-    const std::size_t cells = static_cast<std::size_t>(m_pipeline.stages()) * static_cast<std::size_t>(m_pipeline.microbatches);
+    const std::size_t cells =
+        static_cast<std::size_t>(m_pipeline.stages()) * static_cast<std::size_t>(m_pipeline.microbatches);
     for (std::size_t k = 0; k < 3; ++k) {
         out.head[k].assign(cells, 0);
         out.due[k].resize(cells);
@@ -433,7 +449,9 @@ Windows RankRelaxation::windowsFor(Nanos target) const
     }
     out.begin.assign(m_ranks.size(), 0);
     out.end.assign(m_ranks.size(), never);
-    out.stops.assign(m_ranks.size(), std::vector<std::uint8_t>(static_cast<std::size_t>(3 * m_pipeline.chunks * m_pipeline.microbatches) + 1));
+    out.stops.assign(
+        m_ranks.size(),
+        std::vector<std::uint8_t>(static_cast<std::size_t>(3 * m_pipeline.chunks * m_pipeline.microbatches) + 1));
     out.dirty.assign(m_ranks.size(), 1);
     lower(out, target);
     return out;
@@ -444,11 +462,11 @@ void RankRelaxation::lower(Windows& windows, Nanos target) const
     for (int s = 0; s < m_pipeline.stages(); ++s) {
         const Nanos end = target + m_pipeline.origin[static_cast<std::size_t>(m_pipeline.rankOf(s))];
         for (int j = 0; j < m_pipeline.microbatches; ++j)
-            for (auto& due : windows.due)
-                due[cell(s, j)] = std::min(due[cell(s, j)], end);
+            for (auto& due : windows.due) due[cell(s, j)] = std::min(due[cell(s, j)], end);
     }
     for (std::size_t k = 0; k < m_rest.size(); ++k)
-        windows.due[forwardEvent][k] = std::min(windows.due[forwardEvent][k], target - m_rest[k] + m_pipeline.time(PassKind::Forward, 0));
+        windows.due[forwardEvent][k] =
+            std::min(windows.due[forwardEvent][k], target - m_rest[k] + m_pipeline.time(PassKind::Forward, 0));
     windows.dirty.assign(m_ranks.size(), 1);
 }
 
@@ -470,7 +488,8 @@ bool RankRelaxation::propagate(Windows& windows, const std::function<bool()>& st
             spreadHeads(windows);
             spreadDues(windows);
         }
-        again = again || std::any_of(windows.dirty.begin(), windows.dirty.end(), [](std::uint8_t dirty) { return dirty != 0; });
+        again = again ||
+                std::any_of(windows.dirty.begin(), windows.dirty.end(), [](std::uint8_t dirty) { return dirty != 0; });
     }
     return true;
 }

@@ -1,11 +1,12 @@
 // The rank relaxation: all other ranks are replaced by time windows. Internal to schedules/plan.
 //
-// Every pass has an earliest start and a latest end for a target X. On one rank, with microbatches in rising order, a state is a
-// handful of counts (forwards, gradients, microbatches released), and the earliest time at which a set of passes can be complete decides everything later (a later start is never
-// better). So the rank alone is solved exactly, memory included, by dynamic programming over counts, forwards and backwards;
-// states and passes that can't lie on any path in time are dropped and move their windows, windows move those of the neighbours,
-// until nothing moves. A rank without a path refutes X: the optimum is above X. A full backward makes a gradient and releases a
-// microbatch at once; where it can't do better than I and W (Pipeline::full) it is left out.
+// Every pass has an earliest start and a latest end for a target X. On one rank, with microbatches in rising order, a
+// state is a handful of counts (forwards, gradients, microbatches released), and the earliest time at which a set of
+// passes can be complete decides everything later (a later start is never better). So the rank alone is solved exactly,
+// memory included, by dynamic programming over counts, forwards and backwards; states and passes that can't lie on any
+// path in time are dropped and move their windows, windows move those of the neighbours, until nothing moves. A rank
+// without a path refutes X: the optimum is above X. A full backward makes a gradient and releases a microbatch at once;
+// where it can't do better than I and W (Pipeline::full) it is left out.
 #pragma once
 
 #include <array>
@@ -40,22 +41,27 @@ struct Windows {
     std::vector<std::vector<int>> alive; // by rank: states on some path in time, rising
     std::vector<int> first;              // by rank: the state that all paths start with
     std::vector<int> last;
-    std::vector<Nanos> begin;                     // by rank: the first state is reached then at the earliest
-    std::vector<Nanos> end;                       // and the last one at the latest
-    std::vector<std::vector<std::uint8_t>> stops; // by rank, then events done: paths have a state there, no B leads over it
-    std::vector<std::uint8_t> dirty;              // by rank: its windows or states moved since it was solved
+    std::vector<Nanos> begin; // by rank: the first state is reached then at the earliest
+    std::vector<Nanos> end;   // and the last one at the latest
+    // by rank, then events done: paths have a state there, no B leads over it
+    std::vector<std::vector<std::uint8_t>> stops;
+    std::vector<std::uint8_t> dirty; // by rank: its windows or states moved since it was solved
 };
 
 // Buffers are kept between calls; one thread at a time.
 class RankRelaxation {
 public:
     // Counts of passes done, as one state of a rank; states are numbered, 0 is empty, last is complete.
-    explicit RankRelaxation(const Pipeline& pipeline, std::size_t mostStates = defaultMostStates, const std::function<bool()>& stop = {});
-    // Only from some counts to others, by rank; what is held at the first ones is what they say. States are numbered likewise.
-    RankRelaxation(const Pipeline& pipeline, const std::vector<Counts>& from, const std::vector<Counts>& to, std::size_t mostStates);
+    explicit RankRelaxation(const Pipeline& pipeline, std::size_t mostStates = defaultMostStates,
+                            const std::function<bool()>& stop = {});
+    // Only from some counts to others, by rank; what is held at the first ones is what they say. States are numbered
+    // likewise.
+    RankRelaxation(const Pipeline& pipeline, const std::vector<Counts>& from, const std::vector<Counts>& to,
+                   std::size_t mostStates);
     static constexpr std::size_t defaultMostStates = 3'000'000; // about 64 bytes each
-    bool usable() const { return m_usable; }                    // false: more than mostStates or 1,000 microbatches, or stop fired
-    std::size_t stateCount() const;                             // of all ranks
+    // false: more than mostStates or 1,000 microbatches, or stop fired
+    bool usable() const { return m_usable; }
+    std::size_t stateCount() const; // of all ranks
 
     // True: no order has an objective ≤ target. stop may be empty; where it fires the answer is false.
     bool refutes(Nanos target, const std::function<bool()>& stop = {});
@@ -64,13 +70,15 @@ public:
     void lower(Windows& windows, Nanos target) const;                         // to a smaller target
     bool propagate(Windows& windows, const std::function<bool()>& stop = {}); // false: a rank has no path left
     std::size_t stateCount(int rank) const { return m_ranks[static_cast<std::size_t>(rank)].earliest.size(); }
-    // From the start of forward k of stage 0 on, rest[k] is needed at least. From now on it counts in windowsFor() and lower().
+    // From the start of forward k of stage 0 on, rest[k] is needed at least. From now on it counts in windowsFor() and
+    // lower().
     void limitStarts(std::vector<Nanos> rest) { m_rest = std::move(rest); }
     std::int64_t looked() const { return m_looked; } // at so many states since the beginning
     // Events done in a state; event: 2 · forwardEvent … + chunk.
     int done(int rank, int state, int event) const
     {
-        return m_ranks[static_cast<std::size_t>(rank)].ordinal[static_cast<std::size_t>(state) * eventCount + static_cast<std::size_t>(event)];
+        return m_ranks[static_cast<std::size_t>(rank)]
+            .ordinal[static_cast<std::size_t>(state) * eventCount + static_cast<std::size_t>(event)];
     }
     int doneInAll(int rank, int state) const;
     // The state that a letter leads to; −1: none.
@@ -82,7 +90,8 @@ public:
     Nanos least(std::size_t event, int stage) const;
     std::size_t cell(int stage, int microbatch) const
     {
-        return static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) + static_cast<std::size_t>(microbatch);
+        return static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) +
+               static_cast<std::size_t>(microbatch);
     }
 
 private:

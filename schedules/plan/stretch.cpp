@@ -22,7 +22,8 @@ Pipeline withMicrobatches(const Pipeline& pipeline, int microbatches)
     return out;
 }
 
-Words stretched(const Pipeline& few, const Words& words, const std::vector<std::vector<Nanos>>& starts, int microbatches, int first, int period)
+Words stretched(const Pipeline& few, const Words& words, const std::vector<std::vector<Nanos>>& starts,
+                int microbatches, int first, int period)
 {
     const int copies = (microbatches - few.microbatches) / period;
     // How long a period takes: from one forward of rank 0 to the one a period later.
@@ -50,10 +51,10 @@ Words stretched(const Pipeline& few, const Words& words, const std::vector<std::
             for (int k = least; k <= most; ++k)
                 timed.push_back({starts[r][at] + k * length, static_cast<int>(at), letter});
         }
-        std::stable_sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) { return a.at != b.at ? a.at < b.at : a.order < b.order; });
+        std::stable_sort(timed.begin(), timed.end(),
+                         [](const Timed& a, const Timed& b) { return a.at != b.at ? a.at < b.at : a.order < b.order; });
         Word& word = out.emplace_back();
-        for (const Timed& pass : timed)
-            word.push_back(pass.letter);
+        for (const Timed& pass : timed) word.push_back(pass.letter);
     }
     return out;
 }

@@ -38,10 +38,7 @@ SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const Cost
     return point;
 }
 
-Bytes SweepRow::peak() const
-{
-    return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
-}
+Bytes SweepRow::peak() const { return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end()); }
 
 Result<Schedule> scheduleOf(const SweepPoint& point, const SweepSources& sources)
 {
@@ -90,8 +87,8 @@ SweepRow simulatePoint(const SweepPoint& point, const SweepSources& sources)
     return row;
 }
 
-std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSources& sources, const Progress& progress,
-                            const std::function<void(std::size_t, const SweepRow&)>& onRow)
+std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSources& sources,
+                            const Progress& progress, const std::function<void(std::size_t, const SweepRow&)>& onRow)
 {
     std::vector<SweepRow> rows(points.size());
     std::atomic<std::size_t> next{0};
@@ -117,8 +114,9 @@ std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSo
 
 std::string sweepCsv(const std::vector<SweepRow>& rows)
 {
-    std::string text = csvLine({"schedule", "ranks", "microbatches", "chunks", "stages", "costs", "comm", "time_unit", "makespan", "span",
-                                "bubble_fraction", "bubble_rate_span", "peak_activation", "whole_step", "error"});
+    std::string text =
+        csvLine({"schedule", "ranks", "microbatches", "chunks", "stages", "costs", "comm", "time_unit", "makespan",
+                 "span", "bubble_fraction", "bubble_rate_span", "peak_activation", "whole_step", "error"});
     for (const SweepRow& row : rows) {
         if (!row.done) continue;
         const Shape& shape = row.point.shape;
@@ -128,12 +126,16 @@ std::string sweepCsv(const std::vector<SweepRow>& rows)
                                        shape.chunks > 0 ? std::to_string(shape.chunks) : "auto",
                                        row.error.empty() ? std::to_string(row.stages) : "",
                                        row.point.costs,
-                                       row.point.comm >= 0 ? fmt::format("{}", row.point.comm) : row.good() && row.timeUnit != 1 ? "0"
-                                                                                                                                 : ""};
+                                       row.point.comm >= 0               ? fmt::format("{}", row.point.comm)
+                                       : row.good() && row.timeUnit != 1 ? "0"
+                                                                         : ""};
         if (row.error.empty()) {
-            for (std::string cell : {std::string(row.timeUnit != 1 ? "rank_share" : "ns"), fmt::format("{}", row.timeValue(row.makespan)),
-                                     fmt::format("{}", row.timeValue(row.span)), fmt::format("{:.6g}", row.bubbleFraction),
-                                     fmt::format("{:.6g}", row.bubbleRateSpan), row.peaks.empty() ? std::string() : fmt::format("{}", row.memoryValue(row.peak())), fmt::format("{}", row.timeValue(row.step))})
+            for (std::string cell :
+                 {std::string(row.timeUnit != 1 ? "rank_share" : "ns"), fmt::format("{}", row.timeValue(row.makespan)),
+                  fmt::format("{}", row.timeValue(row.span)), fmt::format("{:.6g}", row.bubbleFraction),
+                  fmt::format("{:.6g}", row.bubbleRateSpan),
+                  row.peaks.empty() ? std::string() : fmt::format("{}", row.memoryValue(row.peak())),
+                  fmt::format("{}", row.timeValue(row.step))})
                 cells.push_back(std::move(cell));
         } else {
             cells.resize(14);
@@ -152,7 +154,8 @@ int chunksTaken(const std::string& schedule, int asked, bool* unused)
     return fixed ? (*info)->fixedChunks : asked;
 }
 
-std::vector<std::size_t> frontierOf(const std::vector<SweepRow>& rows, const std::function<bool(const SweepRow&)>& eligible)
+std::vector<std::size_t> frontierOf(const std::vector<SweepRow>& rows,
+                                    const std::function<bool(const SweepRow&)>& eligible)
 {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < rows.size(); ++i)

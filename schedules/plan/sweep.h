@@ -13,7 +13,8 @@
 
 namespace stagewright {
 
-// A point of a grid: a library schedule generated for a shape and timed with unit costs, unless SweepSources say otherwise.
+// A point of a grid: a library schedule generated for a shape and timed with unit costs, unless SweepSources say
+// otherwise.
 struct SweepPoint {
     std::string schedule;       // "zb-h1", "bfs:order=descending"
     Shape shape;                // chunks 0: schedule default; costs: what generators may plan with
@@ -21,8 +22,10 @@ struct SweepPoint {
     std::string costs;          // as shown in tables: "F=1,I=1,W=1"
     double comm = 0;            // as shown in tables; below 0: the costs' own links
 };
-SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const CostModel::UnitCosts& units); // shape.costs and texts follow the units
-std::string toText(const CostModel::UnitCosts& units);                                                    // "F=1,I=1,W=1"; B where it is not I + W
+// shape.costs and texts follow the units
+SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const CostModel::UnitCosts& units);
+// "F=1,I=1,W=1"; B where it is not I + W
+std::string toText(const CostModel::UnitCosts& units);
 
 struct SweepRow {
     SweepPoint point;
@@ -57,20 +60,22 @@ Result<Schedule> scheduleOf(const SweepPoint& point, const SweepSources& sources
 Result<CostModel> costsOf(const Schedule& schedule, const SweepPoint& point, const SweepSources& sources = {});
 SweepRow simulatePoint(const SweepPoint& point, const SweepSources& sources = {});
 
-// Every point, on two threads, reported row by row as they finish (onRow: one call at a time, from either thread, with its index).
-// Rows come in the order of the points. Cancelling leaves the rest undone; a point under way is finished.
-std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSources& sources = {}, const Progress& progress = {},
+// Every point, on two threads, reported row by row as they finish (onRow: one call at a time, from either thread, with
+// its index). Rows come in the order of the points. Cancelling leaves the rest undone; a point under way is finished.
+std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSources& sources = {},
+                            const Progress& progress = {},
                             const std::function<void(std::size_t, const SweepRow&)>& onRow = {});
 
-// A line of titles and one per finished row: schedule, ranks, microbatches, chunks, stages, costs, comm, time_unit, makespan, span,
-// bubble_fraction, bubble_rate_span, peak_activation, whole_step, error.
+// A line of titles and one per finished row: schedule, ranks, microbatches, chunks, stages, costs, comm, time_unit,
+// makespan, span, bubble_fraction, bubble_rate_span, peak_activation, whole_step, error.
 std::string sweepCsv(const std::vector<SweepRow>& rows);
 
 // The requested chunks that the schedule takes: its own number if that is fixed. `unused` is set if it differs.
 int chunksTaken(const std::string& schedule, int asked, bool* unused = nullptr);
 
-// Rows that no other good row beats in both: a smaller peak and no longer, or shorter and no larger. By rising peak; of equal
-// points the first. Only rows for which `eligible` holds (empty: all).
-std::vector<std::size_t> frontierOf(const std::vector<SweepRow>& rows, const std::function<bool(const SweepRow&)>& eligible = {});
+// Rows that no other good row beats in both: a smaller peak and no longer, or shorter and no larger. By rising peak; of
+// equal points the first. Only rows for which `eligible` holds (empty: all).
+std::vector<std::size_t> frontierOf(const std::vector<SweepRow>& rows,
+                                    const std::function<bool(const SweepRow&)>& eligible = {});
 
 } // namespace stagewright

@@ -17,7 +17,8 @@ namespace stagewright {
 
 namespace {
 
-constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, receives=posted, channels=1, channels=one, UNSHARD*2, m=16 or m+8";
+constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, "
+                              "sends=rendezvous, receives=posted, channels=1, channels=one, UNSHARD*2, m=16 or m+8";
 
 // "stage2" or "rank1"
 bool readPlace(std::string_view text, WhatIfChange& change)
@@ -29,7 +30,8 @@ bool readPlace(std::string_view text, WhatIfChange& change)
 
 int kindOf(std::string_view text)
 {
-    for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute, OpKind::Unshard, OpKind::ReduceGrad, OpKind::Optimizer})
+    for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad,
+                              OpKind::Recompute, OpKind::Unshard, OpKind::ReduceGrad, OpKind::Optimizer})
         if (ruleOf(kind).text == text) return static_cast<int>(kind);
     return -1;
 }
@@ -62,7 +64,8 @@ Result<WhatIfChange> readChange(std::string_view text)
     if (text.starts_with("m=") || text.starts_with("m+")) {
         change.what = WhatIfChange::What::Microbatches;
         change.more = text[1] == '+';
-        if (readNumber(text.substr(2), change.microbatches) && change.microbatches > 0 && change.microbatches <= 1'000'000)
+        if (readNumber(text.substr(2), change.microbatches) && change.microbatches > 0 &&
+            change.microbatches <= 1'000'000)
             return change;
     } else if (text.starts_with("lower=")) {
         change.what = WhatIfChange::What::Lower;
@@ -83,7 +86,9 @@ Result<WhatIfChange> readChange(std::string_view text)
         return change;
     } else {
         const auto [subject, factor] = keyValueOf(text, '*');
-        if (factor && readNumber(*factor, change.factor) && change.factor >= 0 && change.factor <= 1e6 && readSubject(subject, change)) return change;
+        if (factor && readNumber(*factor, change.factor) && change.factor >= 0 && change.factor <= 1e6 &&
+            readSubject(subject, change))
+            return change;
     }
     return fail(ErrorCode::Usage, fmt::format("what if '{}': it is not a change", text), forms);
 }
@@ -103,7 +108,8 @@ Result<void> checkPlaces(const Schedule& schedule, const WhatIfChange& change)
 // Whose duration a change of ops changes, if they match: collectives and optimizers only where it names them.
 bool canScale(OpKind kind, const WhatIfChange& change)
 {
-    return isCompute(kind) || (static_cast<int>(kind) == change.kind && (isCollective(kind) || kind == OpKind::Optimizer));
+    return isCompute(kind) ||
+           (static_cast<int>(kind) == change.kind && (isCollective(kind) || kind == OpKind::Optimizer));
 }
 
 // A change of ops that the schedule does not have would change nothing: it is a mistake.
@@ -113,7 +119,9 @@ Result<void> checkMatches(const Schedule& schedule, const WhatIfChange& change)
     std::array<bool, opKindRoom> there{};
     for (int rank = 0; rank < static_cast<int>(schedule.order.size()); ++rank)
         for (const Op& op : schedule.order[static_cast<std::size_t>(rank)]) {
-            if (!canScale(op.kind, change) || (change.stage >= 0 && op.stage != change.stage) || (change.rank >= 0 && rank != change.rank)) continue;
+            if (!canScale(op.kind, change) || (change.stage >= 0 && op.stage != change.stage) ||
+                (change.rank >= 0 && rank != change.rank))
+                continue;
             if (change.kind < 0 || static_cast<int>(op.kind) == change.kind) return {};
             if (isCompute(op.kind)) there[static_cast<std::size_t>(op.kind)] = true;
         }
@@ -135,15 +143,14 @@ void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& cost
     case WhatIfChange::What::Launch:
         for (Nanos& launch : costs.launch) launch = scaled(launch, factor);
         break;
-    case WhatIfChange::What::Jitter:
-        costs.jitter *= factor;
-        break;
+    case WhatIfChange::What::Jitter: costs.jitter *= factor; break;
     case WhatIfChange::What::Links:
         if (change.rank < 0) {
             slow(costs.links.all);
             for (auto& [ends, link] : costs.links.overrides) slow(link);
             for (int stage = 0; stage < costs.stages(); ++stage)
-                for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) costs.scale(kind, stage, factor); // links' users too
+                // links' users too
+                for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) costs.scale(kind, stage, factor);
             break;
         }
         for (const auto& ends : {std::pair(change.rank, change.toRank), std::pair(change.toRank, change.rank)})
@@ -158,7 +165,8 @@ void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& cost
                 const auto& copies = schedule.placement.copiesOf(stage);
                 if (change.rank < 0)
                     costs.scale(kind, stage, factor);
-                else if (std::any_of(copies.begin(), copies.end(), [&](const auto& copy) { return copy.rank == change.rank; }))
+                else if (std::any_of(copies.begin(), copies.end(),
+                                     [&](const auto& copy) { return copy.rank == change.rank; }))
                     costs.scaleOnRank(kind, stage, change.rank, schedule.placement, factor);
             }
         }
@@ -183,10 +191,13 @@ Result<std::vector<WhatIfChange>> parseWhatIf(std::string_view text)
 
 std::string toText(const WhatIfChange& change)
 {
-    if (change.what == WhatIfChange::What::Microbatches) return fmt::format("m{}{}", change.more ? '+' : '=', change.microbatches);
+    if (change.what == WhatIfChange::What::Microbatches)
+        return fmt::format("m{}{}", change.more ? '+' : '=', change.microbatches);
     if (change.what == WhatIfChange::What::Lower) return "lower=" + toText(change.lowering);
-    if (change.what == WhatIfChange::What::Sends) return change.sends == SendMode::Buffered ? "sends=buffered" : "sends=rendezvous";
-    if (change.what == WhatIfChange::What::Receives) return change.receives == ReceiveMode::Posted ? "receives=posted" : "receives=blocking";
+    if (change.what == WhatIfChange::What::Sends)
+        return change.sends == SendMode::Buffered ? "sends=buffered" : "sends=rendezvous";
+    if (change.what == WhatIfChange::What::Receives)
+        return change.receives == ReceiveMode::Posted ? "receives=posted" : "receives=blocking";
     if (change.what == WhatIfChange::What::Channels) return "channels=" + limitText(change.channels);
     std::string subject;
     if (change.what == WhatIfChange::What::Launch) subject = "launch";
@@ -202,7 +213,8 @@ std::string toText(const WhatIfChange& change)
     return fmt::format("{}*{}", subject, change.factor);
 }
 
-Result<WhatIf> WhatIf::create(Schedule schedule, CostModel costs, const Channels& channels, const std::optional<Lowering>& lowering)
+Result<WhatIf> WhatIf::create(Schedule schedule, CostModel costs, const Channels& channels,
+                              const std::optional<Lowering>& lowering)
 {
     WhatIf out;
     out.m_channels = channels;
@@ -231,13 +243,18 @@ Result<Schedule> WhatIf::repeated(int microbatches) const
     const auto made = makeSchedule(name, now);
     if (!made || !(*made == lists)) name = recognise(lists);
     if (name.empty() || name.find(',') != std::string::npos)
-        return fail(ErrorCode::Usage,
-                    fmt::format("{} is not a library schedule as it is, so its microbatches can't be changed", m_schedule.name),
-                    "simulate it by name with other microbatches: an order built for its costs or a memory cap is recomputed then");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("{} is not a library schedule as it is, so its microbatches can't be changed", m_schedule.name),
+            "simulate it by name with other microbatches: an order built for its costs or a memory cap is recomputed "
+            "then");
     auto other = makeSchedule(name, shape);
     if (other && other->sliceLengths != m_schedule.sliceLengths)
-        return fail(ErrorCode::Usage, fmt::format("{} cuts sequences differently for {} microbatches, but these costs are for its present slices", name, microbatches),
-                    "simulate it by name with other microbatches");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("{} cuts sequences differently for {} microbatches, but these costs are for its present slices",
+                        name, microbatches),
+            "simulate it by name with other microbatches");
     return other;
 }
 
@@ -256,9 +273,11 @@ Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) cons
             out.channels.apart = change.channels.apart;
             out.channels.oneStream = change.channels.oneStream;
         }
-        sent = sent || change.what == WhatIfChange::What::Sends || (change.what == WhatIfChange::What::Channels && change.channels.limited());
+        sent = sent || change.what == WhatIfChange::What::Sends ||
+               (change.what == WhatIfChange::What::Channels && change.channels.limited());
         if (auto there = checkPlaces(m_schedule, change); !there) return tl::unexpected(std::move(there.error()));
-        if (auto matches = checkMatches(m_schedule, change); !matches) return tl::unexpected(std::move(matches.error()));
+        if (auto matches = checkMatches(m_schedule, change); !matches)
+            return tl::unexpected(std::move(matches.error()));
         apply(change, m_schedule, out.costs);
         if (change.what != WhatIfChange::What::Microbatches) continue;
         auto other = repeated(change.more ? out.schedule.microbatches + change.microbatches : change.microbatches);
@@ -266,7 +285,9 @@ Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) cons
         out.schedule = std::move(*other);
     }
     std::optional<Lowering> lowering = asked;
-    if (!asked && !isLowered(out.schedule) && (sent || isLowered(m_schedule))) lowering = m_lowering.value_or(Lowering{}); // other microbatches: as before
+    // other microbatches: as before
+    if (!asked && !isLowered(out.schedule) && (sent || isLowered(m_schedule)))
+        lowering = m_lowering.value_or(Lowering{});
     if (lowering) {
         auto lowered = lower(withoutMessages(out.schedule), *lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));

@@ -3,15 +3,16 @@
 //     F*0.5           every forward takes half as long (kinds F B I W R)
 //     B@stage2*0.8    … of stage 2 only; F@rank1*1.5 of rank 1 only
 //     stage2*0.8      every op of stage 2; rank1*1.25 every op of rank 1
-//     UNSHARD*2       every gather; REDUCE_GRAD*0.5 every reduction, OPT*2 every optimizer step; @stage and @rank as above
-//     link*0          every link, and what gathers and reductions take on them; link1-2*2 the messages between ranks 1 and 2, either way:
-//                     latency times, bandwidth divided
+//     UNSHARD*2       every gather; REDUCE_GRAD*0.5 every reduction, OPT*2 every optimizer step; @stage and @rank as
+//                     above
+//     link*0          every link, and what gathers and reductions take on them; link1-2*2 the messages between ranks 1
+//                     and 2, either way: latency times, bandwidth divided
 //     launch*0        the launch delays
 //     jitter*0        the jitter (its σ)
-//     lower=pytorch   lowered to sends and receives by a rule (schedules/messages/lower.h), with the receives meant for it unless others were
-//                     asked for; receives=posted; sends=rendezvous without buffers, channels=1 at most one message at once each way,
-//                     channels=one, shared or 0 as in schedules/messages/channels.h: sends and limits lower just in time if the order is not
-//                     lowered yet
+//     lower=pytorch   lowered to sends and receives by a rule (schedules/messages/lower.h), with the receives meant for
+//                     it unless others were asked for; receives=posted; sends=rendezvous without buffers, channels=1 at
+//                     most one message at once each way, channels=one, shared or 0 as in schedules/messages/channels.h:
+//                     sends and limits lower just in time if the order is not lowered yet
 //     m=16, m+8       that many microbatches, that many more: of library schedules only
 #pragma once
 
@@ -82,7 +83,8 @@ struct WhatIfCase {
 class WhatIf {
 public:
     // lowering: the rule by which the schedule's messages were inserted; one that has none gets them.
-    static Result<WhatIf> create(Schedule schedule, CostModel costs, const Channels& channels = {}, const std::optional<Lowering>& lowering = {});
+    static Result<WhatIf> create(Schedule schedule, CostModel costs, const Channels& channels = {},
+                                 const std::optional<Lowering>& lowering = {});
 
     // All changes together. Usage error where one names a stage, rank or link that is not there, or changes the
     // microbatches of a schedule that is not in the library. Invalid where it could not complete.

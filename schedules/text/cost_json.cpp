@@ -28,12 +28,9 @@ constexpr std::array<std::string_view, 4> partNames{"op", "embedding", "block", 
 std::string_view toText(CostSource source)
 {
     switch (source) {
-    case CostSource::Uniform:
-        return "uniform";
-    case CostSource::Analytic:
-        return "analytic";
-    case CostSource::Fitted:
-        break;
+    case CostSource::Uniform: return "uniform";
+    case CostSource::Analytic: return "analytic";
+    case CostSource::Fitted: break;
     }
     return "fitted";
 }
@@ -91,7 +88,9 @@ struct CostReader {
     StageMemory memory(const Json& json, const std::string& path)
     {
         StageMemory out;
-        if (!object(json, path, {"activation", "freed_at_input", "workspace", "boundary", "weight", "gradient", "optimizer"})) return out;
+        if (!object(json, path,
+                    {"activation", "freed_at_input", "workspace", "boundary", "weight", "gradient", "optimizer"}))
+            return out;
         out.activation = integerAt(json, "activation", path, 0);
         out.freedAtInput = integerAt(json, "freed_at_input", path, -std::numeric_limits<std::int64_t>::max());
         out.workspace = integerAt(json, "workspace", path, 0);
@@ -106,7 +105,8 @@ struct CostReader {
         LayerCosts out;
         if (!object(json, path, {"part", "duration_ns", "bytes"})) return out;
         const Json part = json.value("part", Json());
-        const auto found = std::find(partNames.begin(), partNames.end(), part.is_string() ? part.get<std::string>() : std::string());
+        const auto found =
+            std::find(partNames.begin(), partNames.end(), part.is_string() ? part.get<std::string>() : std::string());
         if (found == partNames.end()) wrong(path + ".part", "op, embedding, block or head is expected");
         out.part = static_cast<LayerCosts::Part>(found == partNames.end() ? 0 : found - partNames.begin());
         if (const auto durations = json.find("duration_ns"); durations != json.end()) {
@@ -127,7 +127,8 @@ struct CostReader {
     {
         const auto found = json.find(key);
         if (found == json.end()) return;
-        if (!found->is_array() || found->size() > most) return wrong(key, fmt::format("an array of at most {} entries is expected", most));
+        if (!found->is_array() || found->size() > most)
+            return wrong(key, fmt::format("an array of at most {} entries is expected", most));
         for (std::size_t i = 0; i < found->size() && ok(); ++i) read((*found)[i], fmt::format("{}[{}]", key, i));
     }
     OpKind kind(const Json& json, const std::string& path)
@@ -142,15 +143,21 @@ struct CostReader {
 
 Json memoryJson(const StageMemory& memory)
 {
-    return {{"activation", memory.activation}, {"freed_at_input", memory.freedAtInput}, {"workspace", memory.workspace}, {"boundary", memory.boundary}, {"weight", memory.weight}, {"gradient", memory.gradient}, {"optimizer", memory.optimizer}};
+    return {{"activation", memory.activation}, {"freed_at_input", memory.freedAtInput},
+            {"workspace", memory.workspace},   {"boundary", memory.boundary},
+            {"weight", memory.weight},         {"gradient", memory.gradient},
+            {"optimizer", memory.optimizer}};
 }
 
 Json layerJson(const LayerCosts& layer)
 {
     Json durations = Json::object();
     for (const KindTraits& rule : allKinds())
-        if (const Nanos own = layer.duration[static_cast<std::size_t>(rule.kind)]; own != 0) durations[std::string(rule.text)] = own;
-    return {{"part", partNames[static_cast<std::size_t>(layer.part)]}, {"duration_ns", durations}, {"bytes", memoryJson(layer.memory)}};
+        if (const Nanos own = layer.duration[static_cast<std::size_t>(rule.kind)]; own != 0)
+            durations[std::string(rule.text)] = own;
+    return {{"part", partNames[static_cast<std::size_t>(layer.part)]},
+            {"duration_ns", durations},
+            {"bytes", memoryJson(layer.memory)}};
 }
 
 Json linkJson(const Link& link)
@@ -174,7 +181,8 @@ std::string writeCostsJson(const CostModel& costs)
     out["memory_unit_bytes"] = costs.memoryUnit;
     Json durations = Json::object();
     for (const KindTraits& rule : allKinds())
-        if (const auto& own = costs.m_byStage[static_cast<std::size_t>(rule.kind)]; !own.empty()) durations[std::string(rule.text)] = own;
+        if (const auto& own = costs.m_byStage[static_cast<std::size_t>(rule.kind)]; !own.empty())
+            durations[std::string(rule.text)] = own;
     out["duration_ns"] = durations;
     Json onRank = Json::array();
     for (const auto& [key, duration] : costs.m_onRank) {
@@ -211,7 +219,8 @@ std::string writeCostsJson(const CostModel& costs)
     for (const auto& [key, own] : costs.m_ofMicrobatch) {
         Json values = Json::array();
         for (const Nanos duration : own) values.push_back(duration < 0 ? Json() : Json(duration));
-        microbatches.push_back({{"kind", ruleOf(key.first).text}, {"stage", key.second}, {"duration_ns", std::move(values)}});
+        microbatches.push_back(
+            {{"kind", ruleOf(key.first).text}, {"stage", key.second}, {"duration_ns", std::move(values)}});
     }
     if (!microbatches.empty()) out["microbatches"] = std::move(microbatches);
     Json layers = Json::array();
@@ -233,25 +242,35 @@ Result<CostModel> readCostsJson(const std::string& text)
 {
     constexpr std::size_t deepest = 16; // ours are half as deep
     if (const std::size_t depth = nestingOf(text); depth > deepest)
-        return fail(ErrorCode::Unreadable, fmt::format("costs: lists and objects nest {} deep, at most {}", depth, deepest), "check that this is a file of costs");
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("costs: lists and objects nest {} deep, at most {}", depth, deepest),
+                    "check that this is a file of costs");
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded()) return fail(ErrorCode::Unreadable, "costs: not a JSON document");
     CostReader in;
-    if (!in.object(json, "the document",
-                   {"format", "version", "source", "origin", "time_unit_ns", "memory_unit_bytes", "duration_ns",
-                    "duration_on_rank", "link", "link_overrides", "launch_ns", "stage_bytes", "slice_lengths", "jitter", "jitter_seed",
-                    "pairs", "microbatches", "layers", "collectives", "sharding", "bucket_bytes", "replicas", "microbatch_sizes"}))
+    if (!in.object(json, "the document", {"format",         "version",          "source",
+                                          "origin",         "time_unit_ns",     "memory_unit_bytes",
+                                          "duration_ns",    "duration_on_rank", "link",
+                                          "link_overrides", "launch_ns",        "stage_bytes",
+                                          "slice_lengths",  "jitter",           "jitter_seed",
+                                          "pairs",          "microbatches",     "layers",
+                                          "collectives",    "sharding",         "bucket_bytes",
+                                          "replicas",       "microbatch_sizes"}))
         return tl::unexpected(in.error);
     if (json.value("format", Json()) != Json(format))
         return fail(ErrorCode::Unreadable, fmt::format("costs: format is not \"{}\"", format));
     const Json written = json.value("version", Json());
     if (written != 1 && written != version)
-        return fail(ErrorCode::Unreadable, fmt::format("costs: version {} is unknown, 1 or {} expected", written.dump(), version));
-    for (const char* key : {"jitter", "jitter_seed", "pairs", "microbatches", "layers", "collectives", "sharding", "bucket_bytes", "replicas", "microbatch_sizes"})
-        if (written == 1 && json.contains(key)) in.wrong(key, fmt::format("version {} of the format has it, this is 1", version));
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("costs: version {} is unknown, 1 or {} expected", written.dump(), version));
+    for (const char* key : {"jitter", "jitter_seed", "pairs", "microbatches", "layers", "collectives", "sharding",
+                            "bucket_bytes", "replicas", "microbatch_sizes"})
+        if (written == 1 && json.contains(key))
+            in.wrong(key, fmt::format("version {} of the format has it, this is 1", version));
     CostModel out;
     const Json source = json.value("source", Json("uniform"));
-    if (source == Json("analytic")) // never with a plain text: the library then takes memory where it can't report that there is none
+    // never with a plain text: the library then takes memory where it can't report that there is none
+    if (source == Json("analytic"))
         out.source = CostSource::Analytic;
     else if (source == Json("fitted"))
         out.source = CostSource::Fitted;
@@ -314,7 +333,8 @@ Result<CostModel> readCostsJson(const std::string& text)
             out.sliceStarts.push_back(0);
             for (const Json& length : *lengths)
                 out.sliceStarts.push_back(out.sliceStarts.back() +
-                                          in.integer(length, fmt::format("slice_lengths[{}]", out.sliceStarts.size() - 1), 0,
+                                          in.integer(length,
+                                                     fmt::format("slice_lengths[{}]", out.sliceStarts.size() - 1), 0,
                                                      std::numeric_limits<std::uint32_t>::max()));
         }
     }
@@ -349,9 +369,11 @@ Result<CostModel> readCostsJson(const std::string& text)
             in.wrong("sharding", read.error().message);
     }
     if (json.contains("bucket_bytes")) out.sharding.bucket = in.integer(json["bucket_bytes"], "bucket_bytes", 1);
-    if (json.contains("replicas")) out.replicas = static_cast<int>(in.integer(json["replicas"], "replicas", 1, mostStages));
+    if (json.contains("replicas"))
+        out.replicas = static_cast<int>(in.integer(json["replicas"], "replicas", 1, mostStages));
     in.each(json, "microbatch_sizes", mostStages, [&](const Json& value, const std::string& path) {
-        if (!value.is_number() || !(value.get<double>() > 0) || value.get<double>() > mostSize) return in.wrong(path, fmt::format("a number above 0, at most {}, is expected", mostSize));
+        if (!value.is_number() || !(value.get<double>() > 0) || value.get<double>() > mostSize)
+            return in.wrong(path, fmt::format("a number above 0, at most {}, is expected", mostSize));
         out.sizes.push_back(value.get<double>());
     });
     if (const auto launch = json.find("launch_ns"); launch != json.end()) {
@@ -379,28 +401,37 @@ Result<CostModel> readCostsJson(const std::string& text)
         const Json stages = entry.value("stages", Json());
         if (!kinds.is_array() || kinds.size() != 2) return in.wrong(path + ".kinds", "two kinds are expected");
         if (!stages.is_array() || stages.size() != 2) return in.wrong(path + ".stages", "two stages are expected");
-        const auto stage = [&](std::size_t k) { return static_cast<int>(in.integer(stages[k], fmt::format("{}.stages[{}]", path, k), 0, mostStages - 1)); };
-        const int rank = entry.contains("rank") ? static_cast<int>(in.integerAt(entry, "rank", path, 0, mostStages - 1)) : -1;
-        out.setPairDuration(in.kind(kinds[0], path + ".kinds[0]"), stage(0), in.kind(kinds[1], path + ".kinds[1]"), stage(1), rank,
-                            in.integerAt(entry, "duration_ns", path, 0));
+        const auto stage = [&](std::size_t k) {
+            return static_cast<int>(in.integer(stages[k], fmt::format("{}.stages[{}]", path, k), 0, mostStages - 1));
+        };
+        const int rank =
+            entry.contains("rank") ? static_cast<int>(in.integerAt(entry, "rank", path, 0, mostStages - 1)) : -1;
+        out.setPairDuration(in.kind(kinds[0], path + ".kinds[0]"), stage(0), in.kind(kinds[1], path + ".kinds[1]"),
+                            stage(1), rank, in.integerAt(entry, "duration_ns", path, 0));
     });
-    in.each(json, "microbatches", static_cast<std::size_t>(mostStages) * 4, [&](const Json& entry, const std::string& path) {
-        if (!in.object(entry, path, {"kind", "stage", "duration_ns"})) return;
-        const OpKind kind = in.kind(entry.value("kind", Json()), path + ".kind");
-        const auto stage = static_cast<int>(in.integerAt(entry, "stage", path, 0, mostStages - 1));
-        auto& own = out.m_ofMicrobatch[{kind, stage}];
-        own.clear();
-        if (!entry.contains("duration_ns")) return in.wrong(path, "duration_ns is missing");
-        const Json& durations = entry["duration_ns"];
-        if (!durations.is_array() || durations.size() > mostMicrobatches)
-            return in.wrong(path + ".duration_ns", "an array with one duration or null per microbatch is expected");
-        for (const Json& value : durations) own.push_back(value.is_null() ? -1 : in.integer(value, fmt::format("{}.duration_ns[{}]", path, own.size()), 0));
-    });
-    in.each(json, "layers", static_cast<std::size_t>(mostStages), [&](const Json& entry, const std::string& path) { out.layers.push_back(in.layer(entry, path)); });
+    in.each(
+        json, "microbatches", static_cast<std::size_t>(mostStages) * 4,
+        [&](const Json& entry, const std::string& path) {
+            if (!in.object(entry, path, {"kind", "stage", "duration_ns"})) return;
+            const OpKind kind = in.kind(entry.value("kind", Json()), path + ".kind");
+            const auto stage = static_cast<int>(in.integerAt(entry, "stage", path, 0, mostStages - 1));
+            auto& own = out.m_ofMicrobatch[{kind, stage}];
+            own.clear();
+            if (!entry.contains("duration_ns")) return in.wrong(path, "duration_ns is missing");
+            const Json& durations = entry["duration_ns"];
+            if (!durations.is_array() || durations.size() > mostMicrobatches)
+                return in.wrong(path + ".duration_ns", "an array with one duration or null per microbatch is expected");
+            for (const Json& value : durations)
+                own.push_back(
+                    value.is_null() ? -1 : in.integer(value, fmt::format("{}.duration_ns[{}]", path, own.size()), 0));
+        });
+    in.each(json, "layers", static_cast<std::size_t>(mostStages),
+            [&](const Json& entry, const std::string& path) { out.layers.push_back(in.layer(entry, path)); });
     if (!in.ok()) return tl::unexpected(in.error);
     std::size_t stages = 0; // that have a time: what is missing of their bytes is 0
     for (const auto& byStage : out.m_byStage) stages = std::max(stages, byStage.size());
-    for (const auto& [key, duration] : out.m_onRank) stages = std::max(stages, static_cast<std::size_t>(std::get<1>(key)) + 1);
+    for (const auto& [key, duration] : out.m_onRank)
+        stages = std::max(stages, static_cast<std::size_t>(std::get<1>(key)) + 1);
     if (out.memory.size() < stages) out.memory.resize(stages);
     return out;
 }

@@ -8,7 +8,8 @@
 
 namespace stagewright {
 
-// {"format": "stagewright-costs", "version": 2, …}; docs/formats.md has the fields. read(write(x)) == x. Version 1 is read.
+// {"format": "stagewright-costs", "version": 2, …}; docs/formats.md has the fields. read(write(x)) == x. Version 1 is
+// read.
 std::string writeCostsJson(const CostModel& costs);
 Result<CostModel> readCostsJson(const std::string& text);
 

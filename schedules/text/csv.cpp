@@ -62,7 +62,8 @@ public:
         Text,
         TooLong,
     };
-    // The next cell, or what is left of the line. It is valid until the next call. A comma in quotes is part of its cell.
+    // The next cell, or what is left of the line. It is valid until the next call. A comma in quotes is part of its
+    // cell.
     End next(std::string_view& cell, bool wholeLine)
     {
         bool quoted = false;
@@ -131,9 +132,10 @@ struct CsvReader {
     }
     static tl::unexpected<Error> error(const Place& place, const std::string& what, std::string remedy = {})
     {
-        return fail(ErrorCode::Unreadable,
-                    fmt::format("line {}, cell {} ({}): {}", place.line, place.cell, place.text, cut(what, 4 * mostQuoted)),
-                    std::move(remedy));
+        return fail(
+            ErrorCode::Unreadable,
+            fmt::format("line {}, cell {} ({}): {}", place.line, place.cell, place.text, cut(what, 4 * mostQuoted)),
+            std::move(remedy));
     }
     Place here() const { return {line, cell, cut(text, mostQuoted)}; }
 
@@ -154,7 +156,8 @@ Result<void> CsvReader::readSettings(std::string_view row)
 {
     cell = 1;
     text = trimmed(row);
-    while (!text.empty() && (text.back() == ',' || text.back() == '"')) text = trimmed(text.substr(0, text.size() - 1)); // a spreadsheet's
+    // a spreadsheet's
+    while (!text.empty() && (text.back() == ',' || text.back() == '"')) text = trimmed(text.substr(0, text.size() - 1));
     if (text.front() == '"') text = trimmed(text.substr(1));
     if (options.pytorch) return error("PyTorch's files have no settings line", "remove the line");
     for (const std::string_view word : wordsOf(text.substr(1))) {
@@ -171,7 +174,8 @@ Result<void> CsvReader::readSettings(std::string_view row)
             schedule.sliceLengths.clear();
             for (const std::string_view item : split(value, ",")) {
                 const auto length = wholeOf<std::int64_t>(item);
-                if (!length || *length < 1 || *length > std::numeric_limits<std::uint32_t>::max() || schedule.sliceLengths.size() == mostSlicesOfCsv)
+                if (!length || *length < 1 || *length > std::numeric_limits<std::uint32_t>::max() ||
+                    schedule.sliceLengths.size() == mostSlicesOfCsv)
                     return error("slices: whole numbers from 1, separated by commas, expected", "slices=6,4,3,3");
                 schedule.sliceLengths.push_back(static_cast<std::uint32_t>(*length));
             }
@@ -181,10 +185,12 @@ Result<void> CsvReader::readSettings(std::string_view row)
             replicas = *count;
         } else if (key == "ranks") {
             const auto count = wholeOf<int>(value);
-            if (!count || *count < 1 || static_cast<std::size_t>(*count) > mostRanks) return error(fmt::format("ranks: a whole number from 1 to {} expected", mostRanks), "ranks=4");
+            if (!count || *count < 1 || static_cast<std::size_t>(*count) > mostRanks)
+                return error(fmt::format("ranks: a whole number from 1 to {} expected", mostRanks), "ranks=4");
             ranks = *count;
         } else {
-            return error(fmt::format("'{}' is not a setting", word), "the settings are weights=RULE, slices=LENGTHS, replicas=N and ranks=N");
+            return error(fmt::format("'{}' is not a setting", word),
+                         "the settings are weights=RULE, slices=LENGTHS, replicas=N and ranks=N");
         }
     }
     return {};
@@ -241,17 +247,21 @@ Result<void> CsvReader::readGroup()
         return error(fmt::format("'{}' after the pair, {} expected", ending, overlap),
                      "a pair reads (0F7;7B3)OVERLAP_F_B, messages posted together (1SEND_B0;1RECV_F1)GROUPED");
     if (ending == grouped && options.pytorch)
-        return error("GROUPED is unknown to PyTorch, whose word is BATCH_P2P", "read or write it without the PyTorch restriction");
+        return error("GROUPED is unknown to PyTorch, whose word is BATCH_P2P",
+                     "read or write it without the PyTorch restriction");
     const std::vector<std::string_view> words = split(whole.substr(1, close - 1), ";");
-    if (!messages && words.size() != 2) return error("a pair has exactly two ops, separated by ';'", "messages posted together are any number, and end with GROUPED");
+    if (!messages && words.size() != 2)
+        return error("a pair has exactly two ops, separated by ';'",
+                     "messages posted together are any number, and end with GROUPED");
     auto& ops = schedule.order.back();
     const std::size_t first = ops.size();
     for (const std::string_view word : words) {
         if (ops.size() > first) schedule.paired.back().push_back(static_cast<std::uint32_t>(ops.size() - 1));
         if (auto read = readOp(trimmed(word)); !read) return read;
         if (isMessage(ops.back().kind) != messages)
-            return error(fmt::format("{} in a {} that ends with {}", toText(ops.back()), messages ? "group" : "pair", ending),
-                         "OVERLAP_F_B holds two compute ops, GROUPED and BATCH_P2P messages");
+            return error(
+                fmt::format("{} in a {} that ends with {}", toText(ops.back()), messages ? "group" : "pair", ending),
+                "OVERLAP_F_B holds two compute ops, GROUPED and BATCH_P2P messages");
     }
     return {};
 }
@@ -261,7 +271,8 @@ Result<void> CsvReader::readCell(std::string_view part)
 {
     text = part;
     if (text.front() == '"') {
-        if (text.size() < 2 || text.back() != '"') return error("the closing quotation mark is missing", "quote a whole cell, or none of it");
+        if (text.size() < 2 || text.back() != '"')
+            return error("the closing quotation mark is missing", "quote a whole cell, or none of it");
         text = trimmed(text.substr(1, text.size() - 2));
     }
     return text.starts_with('(') ? readGroup() : readOp(text);
@@ -273,7 +284,8 @@ Result<void> CsvReader::addRow(int at)
         if (at != line) text = {}; // a blank one
         line = at;
         cell = 1;
-        return error(fmt::format("more than {} lines, and a line is a rank", mostRanks), "check that this is a schedule CSV");
+        return error(fmt::format("more than {} lines, and a line is a rank", mostRanks),
+                     "check that this is a schedule CSV");
     }
     schedule.order.emplace_back();
     schedule.paired.emplace_back();
@@ -302,7 +314,9 @@ Result<void> CsvReader::readRows(Cells& cells)
         end = cells.next(part, false);
         ++cell;
         text = part;
-        if (end == Cells::End::TooLong) return error(fmt::format("a cell of more than {} bytes", Cells::window), "check that this is a schedule CSV");
+        if (end == Cells::End::TooLong)
+            return error(fmt::format("a cell of more than {} bytes", Cells::window),
+                         "check that this is a schedule CSV");
         text = trimmed(part);
         if (text.find_first_not_of("\" \t") == std::string_view::npos) text = {};
         if (!text.empty()) {
@@ -330,7 +344,10 @@ Result<void> CsvReader::readRows(Cells& cells)
     }
     if (ranks == 0) return addBlankRows(every ? withCommas : 0);
     if (schedule.order.size() > static_cast<std::size_t>(ranks))
-        return fail(ErrorCode::Unreadable, fmt::format("the first line says ranks={}, but there are {} lines of ranks", ranks, schedule.order.size()), "correct the number, or remove lines");
+        return fail(
+            ErrorCode::Unreadable,
+            fmt::format("the first line says ranks={}, but there are {} lines of ranks", ranks, schedule.order.size()),
+            "correct the number, or remove lines");
     schedule.order.resize(static_cast<std::size_t>(ranks));
     schedule.paired.resize(static_cast<std::size_t>(ranks));
     return {};
@@ -347,9 +364,10 @@ Result<void> CsvReader::applyDialect()
     }
     if (inputGrad)
         return error(*inputGrad,
-                     oldFull ? fmt::format("I belongs to the new dialect, but line {}, cell {} ({}) belongs to the old one",
-                                           oldFull->line, oldFull->cell, oldFull->text)
-                             : std::string("I belongs to the new dialect; the old one writes B for the input gradient"),
+                     oldFull
+                         ? fmt::format("I belongs to the new dialect, but line {}, cell {} ({}) belongs to the old one",
+                                       oldFull->line, oldFull->cell, oldFull->text)
+                         : std::string("I belongs to the new dialect; the old one writes B for the input gradient"),
                      "write the whole file in one dialect");
     for (auto& ops : schedule.order)
         for (Op& op : ops) {
@@ -366,18 +384,21 @@ Result<Schedule> CsvReader::read(Cells cells, std::string name)
     if (settings) {
         std::string_view row;
         const auto end = cells.next(row, true);
-        if (end == Cells::End::TooLong) return error(fmt::format("a first line of more than {} bytes", Cells::window), "check that this is a schedule CSV");
+        if (end == Cells::End::TooLong)
+            return error(fmt::format("a first line of more than {} bytes", Cells::window),
+                         "check that this is a schedule CSV");
         if (auto done = readSettings(row); !done) return tl::unexpected(std::move(done.error()));
         ++line;
     }
     if (auto done = readRows(cells); !done) return tl::unexpected(std::move(done.error()));
     if (schedule.order.empty() && !settings)
-        return fail(ErrorCode::Unreadable, blankCells ? "no ops: every cell is blank" : "no ops: the file is empty", "one line per rank, cells like 2F0");
+        return fail(ErrorCode::Unreadable, blankCells ? "no ops: every cell is blank" : "no ops: the file is empty",
+                    "one line per rank, cells like 2F0");
     if (auto applied = applyDialect(); !applied) return tl::unexpected(std::move(applied.error()));
     if (options.pytorch && lowered && blank)
         return error(*blank,
-                     fmt::format("a blank cell, but line {}, cell {} ({}) makes the file a lowered one", lowered->line, lowered->cell,
-                                 lowered->text),
+                     fmt::format("a blank cell, but line {}, cell {} ({}) makes the file a lowered one", lowered->line,
+                                 lowered->cell, lowered->text),
                      "PyTorch's compute_comms form has no blank cells");
     if (schedule.opCount() == 0)
         return fail(ErrorCode::Unreadable, "no ops: every cell is blank", "one line per rank, cells like 2F0");
@@ -388,8 +409,8 @@ Result<Schedule> CsvReader::read(Cells cells, std::string name)
         for (int s = 0; s < schedule.stages; ++s)
             if (const auto& copies = schedule.placement.copiesOf(s); copies.size() > 1)
                 return fail(ErrorCode::Unreadable,
-                            fmt::format("stage {} is in lines {} and {}; PyTorch keeps a stage on one rank", s, copies[0].rank + 1,
-                                        copies[1].rank + 1),
+                            fmt::format("stage {} is in lines {} and {}; PyTorch keeps a stage on one rank", s,
+                                        copies[0].rank + 1, copies[1].rank + 1),
                             "read it without the PyTorch restriction");
     if (replicas > 1) return overReplicas(schedule, replicas);
     return std::move(schedule);
@@ -414,25 +435,31 @@ Result<Schedule> readScheduleCsv(const TextSource& source, const CsvOptions& opt
 Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& options)
 {
     if (given.replicas > 1 && !replicasAlike(given))
-        return fail(ErrorCode::Invalid, fmt::format("its {} replicas differ; a schedule CSV holds one of them", given.replicas),
+        return fail(ErrorCode::Invalid,
+                    fmt::format("its {} replicas differ; a schedule CSV holds one of them", given.replicas),
                     "write each replica's own schedule");
     const Schedule schedule = replicaSchedule(given, 0);
     const bool old = options.dialect == CsvDialect::Old;
     if (options.pytorch && schedule.placement.hasCopies())
         return fail(ErrorCode::Invalid, "a stage has copies on two ranks; PyTorch keeps a stage on one rank",
                     "write it without the PyTorch restriction");
-    const bool idle = !options.pytorch && !options.everyRow && std::any_of(schedule.order.begin(), schedule.order.end(), [](const auto& ops) { return ops.empty(); });
-    const bool settings = schedule.weights != WeightRule::Synchronous || !schedule.sliceLengths.empty() || given.replicas > 1 || idle;
+    const bool idle =
+        !options.pytorch && !options.everyRow &&
+        std::any_of(schedule.order.begin(), schedule.order.end(), [](const auto& ops) { return ops.empty(); });
+    const bool settings =
+        schedule.weights != WeightRule::Synchronous || !schedule.sliceLengths.empty() || given.replicas > 1 || idle;
     if (options.pytorch && given.replicas > 1)
-        return fail(ErrorCode::Invalid, fmt::format("the schedule has {} replicas; PyTorch's files can't express that", given.replicas),
+        return fail(ErrorCode::Invalid,
+                    fmt::format("the schedule has {} replicas; PyTorch's files can't express that", given.replicas),
                     "write one replica's own schedule");
     if (options.pytorch && settings)
-        return fail(ErrorCode::Invalid,
-                    schedule.weights != WeightRule::Synchronous
-                        ? fmt::format("the weights are {}; PyTorch's files can't express that", toText(schedule.weights))
-                        : fmt::format("lengths of {} slices are given; PyTorch's files can't express that",
-                                      schedule.sliceLengths.size()),
-                    "write it without the PyTorch restriction");
+        return fail(
+            ErrorCode::Invalid,
+            schedule.weights != WeightRule::Synchronous
+                ? fmt::format("the weights are {}; PyTorch's files can't express that", toText(schedule.weights))
+                : fmt::format("lengths of {} slices are given; PyTorch's files can't express that",
+                              schedule.sliceLengths.size()),
+            "write it without the PyTorch restriction");
     CsvReader check; // the same rules as for reading
     check.options = options;
     std::string out;
@@ -472,12 +499,12 @@ Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& op
                 if (!next) return tl::unexpected(next.error());
                 check.text = *next; // a view
                 if (isMessage(ops[i].kind) != isMessage(ops[i - 1].kind))
-                    return check.error(fmt::format("issued together with {}; a pair holds two compute ops, a group messages", toText(ops[i - 1])));
+                    return check.error(fmt::format(
+                        "issued together with {}; a pair holds two compute ops, a group messages", toText(ops[i - 1])));
                 out += ';' + *next;
             }
             out += ')';
-            out += !isMessage(ops[i].kind) ? overlap : options.pytorch ? batched
-                                                                       : grouped;
+            out += !isMessage(ops[i].kind) ? overlap : options.pytorch ? batched : grouped;
         }
         out += '\n';
     }

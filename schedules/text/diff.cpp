@@ -31,8 +31,7 @@ std::vector<Occurrence> occurrences(const std::vector<Op>& ops)
     std::unordered_map<Op, std::uint32_t> seen;
     std::vector<Occurrence> out;
     out.reserve(ops.size());
-    for (const Op& op : ops)
-        out.push_back({op, seen[op]++});
+    for (const Op& op : ops) out.push_back({op, seen[op]++});
     return out;
 }
 
@@ -49,8 +48,7 @@ void diffRank(int rank, const std::vector<Op>& a, const std::vector<Op>& b, Sche
     if (a == b) return;
     std::unordered_map<Occurrence, std::size_t, OccurrenceHash> inA;
     const auto listA = occurrences(a);
-    for (std::size_t i = 0; i < listA.size(); ++i)
-        inA.emplace(listA[i], i);
+    for (std::size_t i = 0; i < listA.size(); ++i) inA.emplace(listA[i], i);
     std::vector<std::pair<std::size_t, std::size_t>> both; // positions in A, in B's order
     const auto listB = occurrences(b);
     for (std::size_t i = 0; i < listB.size(); ++i) {
@@ -64,11 +62,9 @@ void diffRank(int rank, const std::vector<Op>& a, const std::vector<Op>& b, Sche
     }
     std::vector<std::size_t> left;
     left.reserve(inA.size());
-    for (const auto& [occurrence, position] : inA)
-        left.push_back(position);
+    for (const auto& [occurrence, position] : inA) left.push_back(position);
     std::sort(left.begin(), left.end());
-    for (const std::size_t position : left)
-        out.onlyA.push_back({rank, position, a[position]});
+    for (const std::size_t position : left) out.onlyA.push_back({rank, position, a[position]});
     // The longest part that keeps its order stays; the rest is moved.
     std::vector<std::size_t> tails; // indices into `both`, of the smallest end of each length
     std::vector<std::size_t> before(both.size(), both.size());
@@ -82,8 +78,7 @@ void diffRank(int rank, const std::vector<Op>& a, const std::vector<Op>& b, Sche
             *at = i;
     }
     std::vector<char> stays(both.size(), 0);
-    for (std::size_t i = tails.empty() ? both.size() : tails.back(); i < both.size(); i = before[i])
-        stays[i] = 1;
+    for (std::size_t i = tails.empty() ? both.size() : tails.back(); i < both.size(); i = before[i]) stays[i] = 1;
     for (std::size_t i = 0; i < both.size(); ++i)
         if (!stays[i]) out.moved.push_back({rank, b[both[i].second], both[i].first, both[i].second});
 }
@@ -117,12 +112,14 @@ ScheduleDiff diffSchedules(const Schedule& first, const Schedule& second)
         if (rowA != rowB) continue;
         for (std::size_t i = 0; i < rowA.size(); ++i)
             if (a.isPaired(static_cast<int>(r), i) != b.isPaired(static_cast<int>(r), i)) {
-                out.shape.push_back(fmt::format("rank {}: {} and the op after it are issued together in {} only", r, toText(rowA[i]),
+                out.shape.push_back(fmt::format("rank {}: {} and the op after it are issued together in {} only", r,
+                                                toText(rowA[i]),
                                                 a.isPaired(static_cast<int>(r), i) ? "the first" : "the second"));
                 break;
             }
     }
-    if (out.shape.empty() && out.first.empty() && a.placement != b.placement) out.shape.emplace_back("the placement of stages differs");
+    if (out.shape.empty() && out.first.empty() && a.placement != b.placement)
+        out.shape.emplace_back("the placement of stages differs");
     return out;
 }
 
@@ -131,7 +128,8 @@ std::string describeFirst(const RankDifference& difference, const std::string& h
     auto side = [](const std::optional<Op>& op, const std::string& where) {
         return op ? fmt::format("{} {}", toText(*op), where) : fmt::format("the list ends {}", where);
     };
-    return fmt::format("rank {}, op {}: {}, {}", difference.rank, difference.position, side(difference.a, here), side(difference.b, there));
+    return fmt::format("rank {}, op {}: {}, {}", difference.rank, difference.position, side(difference.a, here),
+                       side(difference.b, there));
 }
 
 std::optional<NearestSchedule> nearestSchedule(const Schedule& given)
@@ -147,7 +145,8 @@ std::optional<NearestSchedule> nearestSchedule(const Schedule& given)
     std::size_t looked = 0;
     for (const std::string& name : namesThatMayFit(schedule, ops <= mostToSearch)) {
         const auto made = makeSchedule(name, shape);
-        if (!made || made->ranks != schedule.ranks || made->stages != schedule.stages || made->microbatches != schedule.microbatches)
+        if (!made || made->ranks != schedule.ranks || made->stages != schedule.stages ||
+            made->microbatches != schedule.microbatches)
             continue;
         if (made->weights != schedule.weights) continue; // another mathematics, however alike the ops
         looked += made->opCount() + ops;

@@ -1,5 +1,5 @@
-// The difference of two schedules, and the library schedule nearest to one. Orders are compared as compute orders: sends and
-// receives follow from them and are left out, unless both schedules are lowered.
+// The difference of two schedules, and the library schedule nearest to one. Orders are compared as compute orders:
+// sends and receives follow from them and are left out, unless both schedules are lowered.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ struct RankDifference {
     std::optional<Op> b;
 };
 
-// An op that both have on one rank, but at a different place among the others: on each rank as few as possible are moved, all
-// others keep their order.
+// An op that both have on one rank, but at a different place among the others: on each rank as few as possible are
+// moved, all others keep their order.
 struct MovedOp {
     int rank = 0;
     Op op;
@@ -49,15 +49,16 @@ struct ScheduleDiff {
 // O(ops log ops).
 ScheduleDiff diffSchedules(const Schedule& a, const Schedule& b);
 // "rank 1, op 3: 1F1 here, 1B0 there"
-std::string describeFirst(const RankDifference& difference, const std::string& here = "here", const std::string& there = "there");
+std::string describeFirst(const RankDifference& difference, const std::string& here = "here",
+                          const std::string& there = "there");
 
 struct NearestSchedule {
     std::string name;  // of the library, with parameters
     ScheduleDiff diff; // from the given one to it
 };
-// The library schedule, at its defaults or with one parameter set to another of its alternatives, whose order is nearest;
-// the first of equally near ones. None where the shape fits none, or the schedule is too long to try all (4 million ops in
-// total).
+// The library schedule, at its defaults or with one parameter set to another of its alternatives, whose order is
+// nearest; the first of equally near ones. None where the shape fits none, or the schedule is too long to try all (4
+// million ops in total).
 std::optional<NearestSchedule> nearestSchedule(const Schedule& schedule);
 
 } // namespace stagewright

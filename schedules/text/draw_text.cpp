@@ -31,31 +31,17 @@ constexpr Colour darkLabel{0x14, 0x17, 0x1C};
 Ink inkOf(OpKind kind)
 {
     switch (ruleOf(kind).colour) {
-    case ColourClass::Forward:
-        return {{0x48, 0x95, 0xEE}, darkLabel};
-    case ColourClass::Backward:
-        return {{0xF7, 0xC0, 0x33}, darkLabel};
-    case ColourClass::Weight:
-        return {{0x8A, 0xE2, 0xB8}, darkLabel};
-    case ColourClass::Other:
-        return {{0x3A, 0x41, 0x4D}, {0xE8, 0xEB, 0xF0}};
-    default:
-        return {{0xC9, 0xD0, 0xE0}, darkLabel};
+    case ColourClass::Forward: return {{0x48, 0x95, 0xEE}, darkLabel};
+    case ColourClass::Backward: return {{0xF7, 0xC0, 0x33}, darkLabel};
+    case ColourClass::Weight: return {{0x8A, 0xE2, 0xB8}, darkLabel};
+    case ColourClass::Other: return {{0x3A, 0x41, 0x4D}, {0xE8, 0xEB, 0xF0}};
+    default: return {{0xC9, 0xD0, 0xE0}, darkLabel};
     }
 }
 
-std::string background(const Colour& c)
-{
-    return colourCode(fmt::format("48;2;{};{};{}", c.red, c.green, c.blue));
-}
-std::string foreground(const Colour& c)
-{
-    return colourCode(fmt::format("38;2;{};{};{}", c.red, c.green, c.blue));
-}
-std::string plainAgain()
-{
-    return colourCode("0");
-}
+std::string background(const Colour& c) { return colourCode(fmt::format("48;2;{};{};{}", c.red, c.green, c.blue)); }
+std::string foreground(const Colour& c) { return colourCode(fmt::format("38;2;{};{};{}", c.red, c.green, c.blue)); }
+std::string plainAgain() { return colourCode("0"); }
 constexpr Colour faint{0x6F, 0x78, 0x87};
 
 // Which op a column shows: the one that takes most of it, or none where idle time does.
@@ -236,13 +222,11 @@ std::string Picture::rowText(std::size_t rank) const
     const std::string idle = utf8 ? "·" : ".";
     for (std::size_t c = 0; c < width;) {
         std::size_t to = c;
-        while (to < width && row.owner[to] == row.owner[c])
-            ++to;
+        while (to < width && row.owner[to] == row.owner[c]) ++to;
         const std::size_t room = to - c;
         if (row.owner[c] < 0) {
             if (colour) out += foreground(faint);
-            for (std::size_t i = 0; i < room; ++i)
-                out += idle;
+            for (std::size_t i = 0; i < room; ++i) out += idle;
             if (colour) out += plainAgain();
         } else {
             const Span& span = *row.spans[static_cast<std::size_t>(row.owner[c])];
@@ -271,8 +255,7 @@ std::string Picture::legend() const
 {
     std::array<bool, opKindRoom> present{};
     for (const Row& row : rows)
-        for (const Span* span : row.spans)
-            present[static_cast<std::size_t>(span->op.kind)] = true;
+        for (const Span* span : row.spans) present[static_cast<std::size_t>(span->op.kind)] = true;
     std::string out;
     for (const KindTraits& rule : allKinds()) {
         if (!present[static_cast<std::size_t>(rule.kind)]) continue;
@@ -301,8 +284,7 @@ std::string drawTimeline(const Timeline& timeline, int step, int columns, bool c
     picture.chooseWidth(columns);
     picture.rasterise();
     std::string out = std::string(picture.gutter, ' ') + picture.ruler() + "\n";
-    for (std::size_t rank = 0; rank < picture.rows.size(); ++rank)
-        out += picture.rowText(rank) + "\n";
+    for (std::size_t rank = 0; rank < picture.rows.size(); ++rank) out += picture.rowText(rank) + "\n";
     out += std::string(picture.gutter, ' ') + picture.legend() + "\n";
     return out;
 }

@@ -40,13 +40,18 @@ Result<double> parseQuantity(const std::string& text, const Suffix (&suffixes)[N
 Result<Nanos> parseTime(const std::string& text)
 {
     static constexpr Suffix suffixes[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    return parseQuantity(text, suffixes, "a time").map([](double value) { return static_cast<Nanos>(std::llround(value)); });
+    return parseQuantity(text, suffixes, "a time").map([](double value) {
+        return static_cast<Nanos>(std::llround(value));
+    });
 }
 
 Result<Bytes> parseBytes(const std::string& text)
 {
-    static constexpr Suffix suffixes[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
-    return parseQuantity(text, suffixes, "a size").map([](double value) { return static_cast<Bytes>(std::llround(value)); });
+    static constexpr Suffix suffixes[] = {{"B", 1},      {"kB", 1e3},      {"MB", 1e6},        {"GB", 1e9},
+                                          {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
+    return parseQuantity(text, suffixes, "a size").map([](double value) {
+        return static_cast<Bytes>(std::llround(value));
+    });
 }
 
 Result<Link> parseLink(const std::string& text)
@@ -57,7 +62,8 @@ Result<Link> parseLink(const std::string& text)
     if (!latency) return tl::unexpected(std::move(latency.error()));
     link.latency = *latency;
     if (rate) {
-        static constexpr Suffix suffixes[] = {{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"Mbit/s", 1.25e5}, {"Gbit/s", 1.25e8}};
+        static constexpr Suffix suffixes[] = {{"B/s", 1},    {"kB/s", 1e3},      {"MB/s", 1e6},
+                                              {"GB/s", 1e9}, {"Mbit/s", 1.25e5}, {"Gbit/s", 1.25e8}};
         auto bandwidth = parseQuantity(std::string(*rate), suffixes, "a bandwidth");
         if (!bandwidth) return tl::unexpected(std::move(bandwidth.error()));
         if (*bandwidth <= 0)
@@ -79,7 +85,9 @@ Result<CollectiveWay> parseCollectives(std::string_view text)
             out.costs.algorithm = *algorithm;
         } else if (key == "per-host" && value) {
             const auto count = wholeOf<int>(*value);
-            if (!count || *count < 1) return fail(ErrorCode::Usage, fmt::format("'{}' is not a number of a stage's ranks on a host", *value), "write per-host=8");
+            if (!count || *count < 1)
+                return fail(ErrorCode::Usage, fmt::format("'{}' is not a number of a stage's ranks on a host", *value),
+                            "write per-host=8");
             out.costs.perHost = *count;
         } else if (key == "between" && value) {
             auto link = parseLink(std::string(*value));

@@ -15,7 +15,8 @@ Result<Nanos> parseTime(const std::string& text);  // "50us", "1.5ms", "2s", "80
 Result<Bytes> parseBytes(const std::string& text); // "64MB", "2GiB", "4096B"
 Result<Link> parseLink(const std::string& text);   // "50us,10GB/s", "1ms"
 
-// "two-level:per-host=8:between=50us,10GB/s:shared". The link within a host is left as it is; without :between= hosts have the same one.
+// "two-level:per-host=8:between=50us,10GB/s:shared". The link within a host is left as it is; without :between= hosts
+// have the same one.
 struct CollectiveWay {
     CollectiveCosts costs;
     CollectiveLane lane = CollectiveLane::Beside;

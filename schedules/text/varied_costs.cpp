@@ -13,10 +13,14 @@ namespace {
 
 using Document = nlohmann::json;
 
-constexpr std::array<std::string_view, 6> shownOnly{"format", "version", "source", "origin", "time_unit_ns", "memory_unit_bytes"};
-constexpr std::array<std::string_view, 5> places{"stage", "stages", "rank", "from", "to"};                      // of an entry, not what it says
-constexpr std::array<std::string_view, 4> lists{"duration_on_rank", "link_overrides", "pairs", "microbatches"}; // of entries that may apply or not
-constexpr std::size_t mostEntries = 64;                                                                         // with a line of their own
+constexpr std::array<std::string_view, 6> shownOnly{"format", "version",      "source",
+                                                    "origin", "time_unit_ns", "memory_unit_bytes"};
+// of an entry, not what it says
+constexpr std::array<std::string_view, 5> places{"stage", "stages", "rank", "from", "to"};
+// of entries that may apply or not
+constexpr std::array<std::string_view, 4> lists{"duration_on_rank", "link_overrides", "pairs", "microbatches"};
+// with a line of their own
+constexpr std::size_t mostEntries = 64;
 
 template <typename Names>
 bool isOneOf(const Names& names, const std::string& name)
@@ -29,7 +33,8 @@ bool saysAnything(const Document& value)
     if (value.is_null() || value == Document(0) || value == Document("")) return false;
     if (value.is_structured()) {
         for (const auto& [key, part] : value.items())
-            if ((value.is_array() || !isOneOf(places, key)) && key != "kind" && key != "kinds" && saysAnything(part)) return true;
+            if ((value.is_array() || !isOneOf(places, key)) && key != "kind" && key != "kinds" && saysAnything(part))
+                return true;
         return false;
     }
     return !value.is_number_float() || value.get<double>() != 0;
@@ -39,7 +44,8 @@ void changeNumbers(Document& value) // that say anything
 {
     if (!saysAnything(value)) return;
     if (value.is_number_integer())
-        value = value.get<std::int64_t>() < (std::int64_t{1} << 60) ? 2 * value.get<std::int64_t>() + 1 : value.get<std::int64_t>() / 2;
+        value = value.get<std::int64_t>() < (std::int64_t{1} << 60) ? 2 * value.get<std::int64_t>() + 1
+                                                                    : value.get<std::int64_t>() / 2;
     else if (value.is_number_float())
         value = 2 * value.get<double>() + 0.5;
     else if (value.is_array())
@@ -53,18 +59,22 @@ void changeNumbers(Document& value) // that say anything
 bool hasOwn(const Document& whole, const std::string& kind)
 {
     const auto own = whole.find("microbatches");
-    return own != whole.end() && own->is_array() && std::any_of(own->begin(), own->end(), [&](const Document& entry) { return entry.is_object() && entry.value("kind", Document()) == Document(kind); });
+    return own != whole.end() && own->is_array() && std::any_of(own->begin(), own->end(), [&](const Document& entry) {
+               return entry.is_object() && entry.value("kind", Document()) == Document(kind);
+           });
 }
 
 Document& at(Document& whole, const std::vector<Document>& path)
 {
     Document* here = &whole;
-    for (const Document& step : path) here = step.is_string() ? &(*here)[step.get<std::string>()] : &(*here)[step.get<std::size_t>()];
+    for (const Document& step : path)
+        here = step.is_string() ? &(*here)[step.get<std::string>()] : &(*here)[step.get<std::size_t>()];
     return *here;
 }
 
 // Each number of a list with others.
-void addElements(const Document& whole, const std::vector<Document>& path, const std::string& name, std::vector<VariedCosts>& out)
+void addElements(const Document& whole, const std::vector<Document>& path, const std::string& name,
+                 std::vector<VariedCosts>& out)
 {
     Document same = whole;
     const std::size_t count = at(same, path).is_array() ? at(same, path).size() : 0;
@@ -85,7 +95,9 @@ std::vector<VariedCosts> variedCosts(const std::string& text)
     std::vector<VariedCosts> out;
     const Document whole = Document::parse(text, nullptr, false);
     if (!whole.is_object()) return out;
-    const auto add = [&](std::string what, const Document& changed, const Document& without) { out.push_back({std::move(what), changed.dump(), without.dump()}); };
+    const auto add = [&](std::string what, const Document& changed, const Document& without) {
+        out.push_back({std::move(what), changed.dump(), without.dump()});
+    };
     for (const auto& [key, value] : whole.items()) {
         if (isOneOf(shownOnly, key) || !saysAnything(value)) continue;
         if (key == "duration_ns" && value.is_object()) {
@@ -98,12 +110,14 @@ std::vector<VariedCosts> variedCosts(const std::string& text)
                 add(key + "." + kind, changed, without);
             }
         } else if (key == "stage_bytes" && value.is_array()) {
-            for (const char* size : {"activation", "freed_at_input", "workspace", "boundary", "weight", "gradient", "optimizer"}) {
+            for (const char* size :
+                 {"activation", "freed_at_input", "workspace", "boundary", "weight", "gradient", "optimizer"}) {
                 Document changed = whole;
                 Document without = whole;
                 bool any = false;
                 for (std::size_t stage = 0; stage < value.size(); ++stage) {
-                    if (!value[stage].is_object() || !value[stage].contains(size) || !saysAnything(value[stage][size])) continue;
+                    if (!value[stage].is_object() || !value[stage].contains(size) || !saysAnything(value[stage][size]))
+                        continue;
                     any = true;
                     changeNumbers(changed[key][stage][size]);
                     without[key][stage].erase(size);
@@ -117,7 +131,8 @@ std::vector<VariedCosts> variedCosts(const std::string& text)
                 changeNumbers(changed[key][i]);
                 without[key].erase(i);
                 add(fmt::format("{}[{}]", key, i), changed, without);
-                if (key == "microbatches" && value[i].is_object() && value[i].contains("duration_ns")) addElements(whole, {key, i, "duration_ns"}, fmt::format("{}[{}].duration_ns", key, i), out);
+                if (key == "microbatches" && value[i].is_object() && value[i].contains("duration_ns"))
+                    addElements(whole, {key, i, "duration_ns"}, fmt::format("{}[{}].duration_ns", key, i), out);
             }
         } else {
             Document changed = whole;

@@ -13,7 +13,8 @@ namespace {
 class StateMemory {
 public:
     StateMemory(TimelineBuilder& builder, const Schedule& schedule, const SimResult& result, const CostModel& costs)
-        : m_builder(builder), m_schedule(schedule), m_result(result), m_costs(costs), m_stages(std::min(schedule.stages, costs.stages()))
+        : m_builder(builder), m_schedule(schedule), m_result(result), m_costs(costs),
+          m_stages(std::min(schedule.stages, costs.stages()))
     {
     }
 
@@ -56,7 +57,8 @@ private:
                 add(rank, op.stage, m_result.start[id], MemoryCategory::Gradients, memory.gradient);
                 isWhole = 1;
             } else if (isReduction(op.kind)) {
-                const Bytes bucket = m_costs.sharding.bucket > 0 ? std::min(m_costs.sharding.bucket, memory.gradient) : memory.gradient;
+                const Bytes bucket =
+                    m_costs.sharding.bucket > 0 ? std::min(m_costs.sharding.bucket, memory.gradient) : memory.gradient;
                 add(rank, op.stage, m_result.start[id], MemoryCategory::Buckets, bucket);
                 add(rank, op.stage, m_result.end[id], MemoryCategory::Buckets, -bucket);
                 if (isWhole) add(rank, op.stage, m_result.end[id], MemoryCategory::Gradients, -memory.gradient);

@@ -10,29 +10,22 @@ namespace stagewright {
 std::string_view toText(Provenance provenance)
 {
     switch (provenance) {
-    case Provenance::Simulated:
-        return "simulated";
-    case Provenance::Measured:
-        return "measured";
-    case Provenance::Composed:
-        return "composed";
-    case Provenance::Imported:
-        break;
+    case Provenance::Simulated: return "simulated";
+    case Provenance::Measured: return "measured";
+    case Provenance::Composed: return "composed";
+    case Provenance::Imported: break;
     }
     return "imported";
 }
 
 std::string_view toText(Lane lane)
 {
-    static constexpr std::array<std::string_view, laneCount> names{"compute", "send", "receive", "wait", "kernel",
-                                                                   "copy", "other", "gather", "reduce"};
+    static constexpr std::array<std::string_view, laneCount> names{"compute", "send",  "receive", "wait",  "kernel",
+                                                                   "copy",    "other", "gather",  "reduce"};
     return names[static_cast<std::size_t>(lane)];
 }
 
-std::string_view toText(MemoryCategory category)
-{
-    return traitsOf(category).text;
-}
+std::string_view toText(MemoryCategory category) { return traitsOf(category).text; }
 
 const Track* Timeline::trackOf(int rank, Lane lane) const
 {
@@ -66,8 +59,7 @@ std::span<const Edge> Timeline::edgesInto(SpanId span) const
     const auto begin = std::lower_bound(m_edges.begin(), m_edges.end(), span,
                                         [](const Edge& edge, SpanId id) { return edge.to < id; });
     auto end = begin;
-    while (end != m_edges.end() && end->to == span)
-        ++end;
+    while (end != m_edges.end() && end->to == span) ++end;
     return std::span<const Edge>(m_edges).subspan(static_cast<std::size_t>(begin - m_edges.begin()),
                                                   static_cast<std::size_t>(end - begin));
 }
@@ -77,8 +69,7 @@ std::vector<Edge> Timeline::edgesFrom(SpanId span) const
     auto at = std::lower_bound(m_edgesByFrom.begin(), m_edgesByFrom.end(), span,
                                [this](std::uint32_t edge, SpanId id) { return m_edges[edge].from < id; });
     std::vector<Edge> out;
-    for (; at != m_edgesByFrom.end() && m_edges[*at].from == span; ++at)
-        out.push_back(m_edges[*at]);
+    for (; at != m_edgesByFrom.end() && m_edges[*at].from == span; ++at) out.push_back(m_edges[*at]);
     return out;
 }
 
@@ -101,8 +92,7 @@ std::vector<std::uint16_t> sublanes(std::span<const Span> spans)
     std::vector<Nanos> freeAt; // by sub-lane
     for (const Span& span : spans) {
         std::size_t lane = 0;
-        while (lane < freeAt.size() && freeAt[lane] > span.start)
-            ++lane;
+        while (lane < freeAt.size() && freeAt[lane] > span.start) ++lane;
         if (lane == freeAt.size()) freeAt.push_back(span.end);
         freeAt[lane] = std::max(span.end, span.start);
         out.push_back(static_cast<std::uint16_t>(std::min<std::size_t>(lane, 0xffff)));

@@ -1,6 +1,6 @@
-// Timeline: what happened, whatever the source. Simulator, CPU recorder, CUPTI recorder and importers all build it through
-// TimelineBuilder. Nothing downstream may branch on where it came from; provenance is a label, shown, never a switch.
-// Immutable after build(); shared between threads as shared_ptr<const Timeline>.
+// Timeline: what happened, whatever the source. Simulator, CPU recorder, CUPTI recorder and importers all build it
+// through TimelineBuilder. Nothing downstream may branch on where it came from; provenance is a label, shown, never a
+// switch. Immutable after build(); shared between threads as shared_ptr<const Timeline>.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +78,9 @@ struct Edge {
     SpanId from = noSpan;
     SpanId to : 30 = 0; // with `kind` in 32 bits: traces have an edge for each kernel
     EdgeKind kind : 2 = EdgeKind::Data;
-    Nanos arrival = 0; // Data: when the input was ready for `to` (from's end + transfer); ≤ to's start but for clock error. Launch: of the call, to's start if unknown; from may be to
+    // Data: when the input was ready for `to` (from's end + transfer); ≤ to's start but for clock error. Launch: of the
+    // call, to's start if unknown; from may be to
+    Nanos arrival = 0;
     bool operator==(const Edge&) const = default;
 };
 static_assert(sizeof(Edge) == 16);
@@ -119,8 +121,8 @@ struct Counter {
     std::vector<CounterSample> samples; // sorted by time
 };
 
-// Bounds of a step on a rank: from the start of its first to the end of its last span. Named ranges (Lane::Other) count where the step has nothing else:
-// a host runs ahead of its device. Work outside steps has no mark.
+// Bounds of a step on a rank: from the start of its first to the end of its last span. Named ranges (Lane::Other) count
+// where the step has nothing else: a host runs ahead of its device. Work outside steps has no mark.
 struct StepMark {
     int rank = 0;
     int step = 0;
@@ -164,8 +166,12 @@ public:
     bool hasEdges() const { return !m_edges.empty(); }
     Nanos cpuTime(SpanId span) const { return m_cpuTime[span]; } // precondition: hasCpuTime(); −1: unknown
     std::string_view labelOf(const Span& span) const { return m_labels[span.label]; }
-    // How its work was launched, of a kernel whose trace says so: "grid 12×1×1, block 128×1×1, inputs [[64,512],[512]]" or a part of that; else "".
-    std::string_view shapeOf(const Span& span) const { return span.label < m_shapes.size() ? std::string_view(m_shapes[span.label]) : std::string_view(); }
+    // How its work was launched, of a kernel whose trace says so: "grid 12×1×1, block 128×1×1, inputs [[64,512],[512]]"
+    // or a part of that; else "".
+    std::string_view shapeOf(const Span& span) const
+    {
+        return span.label < m_shapes.size() ? std::string_view(m_shapes[span.label]) : std::string_view();
+    }
     std::string nameOf(const Span& span) const; // label, or the op's text
 
     // Units for printing: rankShare / activationShare for unit-cost work, else 1.
@@ -210,17 +216,20 @@ class TimelineBuilder {
 public:
     TimelineBuilder(Provenance provenance, std::string clock, int ranks);
 
-    int addTrack(int rank, Lane lane, std::string name = {}); // returns the track's number; same (rank, lane, name) is reused
+    // returns the track's number; same (rank, lane, name) is reused
+    int addTrack(int rank, Lane lane, std::string name = {});
     SpanId addSpan(int track, const Span& span, Nanos cpuTime = -1);
-    std::uint32_t intern(std::string_view label);                         // for Span::label
-    std::uint32_t intern(std::string_view label, std::string_view shape); // labels of other shapes have other numbers; "": as without one
+    std::uint32_t intern(std::string_view label); // for Span::label
+    // labels of other shapes have other numbers; "": as without one
+    std::uint32_t intern(std::string_view label, std::string_view shape);
     void addEdge(SpanId from, SpanId to, EdgeKind kind, Nanos arrival);
     void addMemory(const MemoryEvent& event);
     int addCounter(int rank, std::string name, std::string unit);
     void addSample(int counter, Nanos time, double value);
     void setUnits(Nanos timeUnit, Bytes memoryUnit);
     void setSchedule(std::shared_ptr<const Schedule> schedule);
-    void append(const Timeline& other); // every span, edge, memory event and counter of another timeline (same ranks), times kept
+    // every span, edge, memory event and counter of another timeline (same ranks), times kept
+    void append(const Timeline& other);
     void reserve(std::size_t spans);
 
     // Sorts, indexes, derives step marks. Errors: a span that ends before it starts, a rank outside 0 … ranks−1, spans

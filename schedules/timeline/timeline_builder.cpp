@@ -84,10 +84,7 @@ SpanId TimelineBuilder::addSpan(int track, const Span& span, Nanos cpuTime)
     return id;
 }
 
-std::uint32_t TimelineBuilder::intern(std::string_view label)
-{
-    return intern(label, {});
-}
+std::uint32_t TimelineBuilder::intern(std::string_view label) { return intern(label, {}); }
 
 std::uint32_t TimelineBuilder::intern(std::string_view label, std::string_view shape)
 {
@@ -114,15 +111,13 @@ void TimelineBuilder::addEdge(SpanId from, SpanId to, EdgeKind kind, Nanos arriv
     edge.arrival = arrival;
 }
 
-void TimelineBuilder::addMemory(const MemoryEvent& event)
-{
-    m_pending->memory.push_back(event);
-}
+void TimelineBuilder::addMemory(const MemoryEvent& event) { m_pending->memory.push_back(event); }
 
 int TimelineBuilder::addCounter(int rank, std::string name, std::string unit)
 {
     auto& counters = m_pending->counters;
-    const auto [known, added] = m_pending->counterNumbers.try_emplace({rank, name, unit}, static_cast<int>(counters.size()));
+    const auto [known, added] =
+        m_pending->counterNumbers.try_emplace({rank, name, unit}, static_cast<int>(counters.size()));
     if (added) counters.push_back({rank, std::move(name), std::move(unit), {}});
     return known->second;
 }
@@ -149,7 +144,8 @@ void TimelineBuilder::append(const Timeline& other)
     const auto base = static_cast<SpanId>(pending.spans.size());
     std::vector<std::uint32_t> labels;
     for (std::size_t i = 0; i < other.m_labels.size(); ++i)
-        labels.push_back(intern(other.m_labels[i], i < other.m_shapes.size() ? std::string_view(other.m_shapes[i]) : std::string_view()));
+        labels.push_back(intern(other.m_labels[i],
+                                i < other.m_shapes.size() ? std::string_view(other.m_shapes[i]) : std::string_view()));
     const bool relabel = labels.size() > 1;
     pending.spans.reserve(std::max(pending.spans.capacity(), pending.spans.size() + other.m_spans.size()));
     for (const Track& track : other.m_tracks) {
@@ -204,9 +200,9 @@ Result<void> TimelineBuilder::Pending::check() const
             return fail(ErrorCode::Invalid,
                         fmt::format("timeline: a span on track {} of {}", trackOf[i], tracks.size()));
         if (span.end < span.start || span.step < outsideSteps || span.label >= labels.size())
-            return fail(ErrorCode::Invalid,
-                        fmt::format("timeline: '{}', span {} ({}) goes from {} to {} ns in step {}",
-                                    tracks[trackOf[i]].name, i, toText(span.op), span.start, span.end, stepNumber(span.step)));
+            return fail(ErrorCode::Invalid, fmt::format("timeline: '{}', span {} ({}) goes from {} to {} ns in step {}",
+                                                        tracks[trackOf[i]].name, i, toText(span.op), span.start,
+                                                        span.end, stepNumber(span.step)));
     }
     return {};
 }
@@ -222,8 +218,7 @@ void TimelineBuilder::Pending::arrange()
                std::tie(tracks[b].rank, tracks[b].lane, tracks[b].name);
     });
     std::vector<SpanId> counts(tracks.size(), 0);
-    for (std::uint32_t track : trackOf)
-        ++counts[track];
+    for (std::uint32_t track : trackOf) ++counts[track];
     std::vector<SpanId> next(tracks.size(), 0); // where the next span of a track goes
     SpanId begin = 0;
     auto& out = timeline.m_tracks;
@@ -235,8 +230,7 @@ void TimelineBuilder::Pending::arrange()
         out.back().end = begin;
     }
     bool inPlace = true;
-    for (std::size_t i = 0; i < spans.size() && inPlace; ++i)
-        inPlace = next[trackOf[i]]++ == i;
+    for (std::size_t i = 0; i < spans.size() && inPlace; ++i) inPlace = next[trackOf[i]]++ == i;
     if (inPlace) {
         timeline.m_spans = std::move(spans);
         timeline.m_cpuTime = std::move(cpuTime);
@@ -290,8 +284,7 @@ void TimelineBuilder::Pending::arrange()
     if (newIds.empty())
         newIds = std::move(moved);
     else
-        for (SpanId& id : newIds)
-            id = moved[id];
+        for (SpanId& id : newIds) id = moved[id];
 }
 
 Result<void> TimelineBuilder::Pending::checkOverlaps() const
@@ -315,7 +308,8 @@ Result<void> TimelineBuilder::Pending::checkOverlaps() const
 
 void TimelineBuilder::Pending::deriveSteps()
 {
-    std::map<std::pair<int, int>, StepMark> marks, ranges; // by (step, rank): of work, and of named ranges, which count where there is no work
+    // by (step, rank): of work, and of named ranges, which count where there is no work
+    std::map<std::pair<int, int>, StepMark> marks, ranges;
     bool first = true;
     for (std::size_t t = 0; t < timeline.m_tracks.size(); ++t) {
         const Track& track = timeline.m_tracks[t];
@@ -326,21 +320,18 @@ void TimelineBuilder::Pending::deriveSteps()
             const Span& span = timeline.m_spans[id];
             if (range == nullptr || range->step != span.step) {
                 range =
-                    &found
-                         .try_emplace(span.step, Timeline::StepRange{static_cast<std::uint32_t>(t), span.step, id, id})
+                    &found.try_emplace(span.step, Timeline::StepRange{static_cast<std::uint32_t>(t), span.step, id, id})
                          .first->second;
-                mark =
-                    &(track.lane == Lane::Other ? ranges : marks)
-                         .try_emplace({span.step, track.rank}, StepMark{track.rank, span.step, span.start, span.end})
-                         .first->second;
+                mark = &(track.lane == Lane::Other ? ranges : marks)
+                            .try_emplace({span.step, track.rank}, StepMark{track.rank, span.step, span.start, span.end})
+                            .first->second;
                 timeline.m_steps = std::max(timeline.m_steps, span.step + 1);
             }
             range->last = id + 1;
             mark->begin = std::min(mark->begin, span.start);
             mark->end = std::max(mark->end, span.end);
         }
-        for (const auto& [step, range] : found)
-            timeline.m_stepRanges.push_back(range);
+        for (const auto& [step, range] : found) timeline.m_stepRanges.push_back(range);
     }
     for (const auto* part : {&marks, &ranges})
         for (const auto& [key, mark] : *part) {
@@ -373,8 +364,7 @@ Result<void> TimelineBuilder::Pending::arrangeEdges()
         std::inplace_merge(edges.begin(), tail, edges.end(), order);
     } else if (rest > 0) {
         std::vector<std::uint32_t> offsets(spanCount + 1, 0);
-        for (const Edge& edge : edges)
-            ++offsets[edge.to + std::size_t{1}];
+        for (const Edge& edge : edges) ++offsets[edge.to + std::size_t{1}];
         std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
         std::vector<Edge> sorted(edges.size());
         std::vector<std::uint32_t> at(offsets.begin(), offsets.end() - 1);
@@ -390,8 +380,7 @@ Result<void> TimelineBuilder::Pending::arrangeEdges()
     timeline.m_edges = std::move(edges);
     if (timeline.m_edges.empty()) return {};
     std::vector<std::uint32_t> at(spanCount + 1, 0);
-    for (const Edge& edge : timeline.m_edges)
-        ++at[edge.from + std::size_t{1}];
+    for (const Edge& edge : timeline.m_edges) ++at[edge.from + std::size_t{1}];
     std::partial_sum(at.begin(), at.end(), at.begin());
     timeline.m_edgesByFrom.resize(timeline.m_edges.size());
     for (std::size_t e = 0; e < timeline.m_edges.size(); ++e)

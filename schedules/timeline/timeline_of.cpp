@@ -30,7 +30,8 @@ Lane laneOf(const Op& op, const CostModel& costs)
 }
 
 // From a gather to the first op that needs the weights, from a reduction to the optimizer. spans: of the rank's ops.
-void addCollectiveEdges(TimelineBuilder& builder, const std::vector<Op>& ops, const std::vector<SpanId>& spans, const SimResult& result, int rank)
+void addCollectiveEdges(TimelineBuilder& builder, const std::vector<Op>& ops, const std::vector<SpanId>& spans,
+                        const SimResult& result, int rank)
 {
     std::map<int, std::size_t> gathers; // by stage, not needed yet
     std::map<int, std::size_t> reductions;
@@ -39,7 +40,8 @@ void addCollectiveEdges(TimelineBuilder& builder, const std::vector<Op>& ops, co
         if (found == awaited.end()) return;
         // An optimizer that steps bucket by bucket starts before its reduction ends.
         const Nanos whole = result.end[result.indexOf(rank, found->second)];
-        builder.addEdge(spans[found->second], spans[to], EdgeKind::Order, std::min(whole, result.start[result.indexOf(rank, to)]));
+        builder.addEdge(spans[found->second], spans[to], EdgeKind::Order,
+                        std::min(whole, result.start[result.indexOf(rank, to)]));
         awaited.erase(found);
     };
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -79,14 +81,16 @@ struct LoweredMessages {
             const MessageTimes& times = result.messages[i];
             if (times.arrival < 0) continue;
             const SpanId send = add(times.send, Lane::Send, times.begin, times.arrival);
-            receives[i] = add(times.receive, Lane::Receive, times.receivePosted, std::max(times.arrival, times.receivePosted));
+            receives[i] =
+                add(times.receive, Lane::Receive, times.receivePosted, std::max(times.arrival, times.receivePosted));
             builder.addEdge(send, receives[i], EdgeKind::Transfer, times.arrival);
             for (const std::uint32_t op : {times.send, times.receive})
                 if (result.end[op] > result.start[op]) add(op, Lane::Wait, result.start[op], result.end[op]);
             const OpPlace place = index.placeOf(times.send);
             index.eachInput(schedule.order[static_cast<std::size_t>(place.rank)][place.position],
                             [&](std::uint32_t producer, const Need&, std::size_t) {
-                                if (producer != noOp) builder.addEdge(spans[producer], send, EdgeKind::Order, times.sendPosted);
+                                if (producer != noOp)
+                                    builder.addEdge(spans[producer], send, EdgeKind::Order, times.sendPosted);
                             });
         }
         for (int r = 0; r < schedule.ranks; ++r)
@@ -117,9 +121,11 @@ struct LoweredMessages {
                     const std::uint32_t message = pairs.bringing(product == Product::Gradient, own);
                     if (message == noOp) return true;
                     arrival = result.messages[message].arrival;
-                    if (std::find(messages.begin(), messages.end(), message) == messages.end()) messages.push_back(message);
+                    if (std::find(messages.begin(), messages.end(), message) == messages.end())
+                        messages.push_back(message);
                 }
-                auto known = std::find_if(producers.begin(), producers.end(), [&](const auto& p) { return p.first == producer; });
+                auto known = std::find_if(producers.begin(), producers.end(),
+                                          [&](const auto& p) { return p.first == producer; });
                 if (known == producers.end())
                     producers.emplace_back(producer, arrival);
                 else
@@ -127,8 +133,7 @@ struct LoweredMessages {
                 return true;
             });
         }
-        for (const auto& [producer, arrival] : producers)
-            builder.addEdge(spans[producer], to, EdgeKind::Data, arrival);
+        for (const auto& [producer, arrival] : producers) builder.addEdge(spans[producer], to, EdgeKind::Data, arrival);
         for (const std::uint32_t message : messages)
             builder.addEdge(receives[message], to, EdgeKind::Transfer, result.messages[message].arrival);
     }
@@ -137,7 +142,8 @@ struct LoweredMessages {
 } // namespace
 
 Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result,
-                                                   const CostModel& costs, TimelineParts parts, const Channels& channels)
+                                                   const CostModel& costs, TimelineParts parts,
+                                                   const Channels& channels)
 {
     auto cells = cellsOf(schedule);
     if (!cells) return tl::unexpected(cells.error());
@@ -212,7 +218,9 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
         LoweredMessages{schedule, result, index, spans, builder}.run();
         return builder.build();
     }
-    const auto flights = sharesBandwidth(costs.links, boundary, channels) ? flightsOf(schedule, index, result.end, costs.links, boundary, channels) : std::vector<MessageFlight>();
+    const auto flights = sharesBandwidth(costs.links, boundary, channels)
+                             ? flightsOf(schedule, index, result.end, costs.links, boundary, channels)
+                             : std::vector<MessageFlight>();
     for (int r = 0; r < schedule.ranks; ++r) {
         const auto& list = schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < list.size(); ++i) {
@@ -221,9 +229,9 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
                 if (from == noOp) return;
                 Span transfer;
                 transfer.start = result.end[from];
-                transfer.end = transfer.start + messageDelay(schedule, costs.links, boundary, list[i],
-                                                             list[i].stage + need.stageOffset, need.stageOffset, r,
-                                                             cells->slices);
+                transfer.end =
+                    transfer.start + messageDelay(schedule, costs.links, boundary, list[i],
+                                                  list[i].stage + need.stageOffset, need.stageOffset, r, cells->slices);
                 if (const auto flight = flightBetween(flights, from, to)) { // behind others on its link
                     transfer.start = flight->begin;
                     transfer.end = flight->arrival;
@@ -271,7 +279,8 @@ bool hasStageOps(const Schedule& schedule)
 Result<Schedule> scheduleOf(const Timeline& timeline, int step)
 {
     if (step < 0 || step >= timeline.steps())
-        return fail(ErrorCode::Usage, fmt::format("there is no step {}; the timeline has {}", stepNumber(step), timeline.steps()));
+        return fail(ErrorCode::Usage,
+                    fmt::format("there is no step {}; the timeline has {}", stepNumber(step), timeline.steps()));
     Schedule out;
     out.ranks = timeline.ranks();
     out.order.resize(static_cast<std::size_t>(out.ranks));
@@ -286,9 +295,9 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
         const Span* before = nullptr;
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
-            const bool kept = span.step == step && !(span.flags & SpanDiscarded) && span.label == 0 &&
-                              (isCompute(span.op.kind) || isDelay(span.op.kind) ||
-                               (stageOps && isStageOp(span.op.kind)));
+            const bool kept =
+                span.step == step && !(span.flags & SpanDiscarded) && span.label == 0 &&
+                (isCompute(span.op.kind) || isDelay(span.op.kind) || (stageOps && isStageOp(span.op.kind)));
             if (!kept) continue;
             auto& pairs = out.paired[r];
             const bool together =

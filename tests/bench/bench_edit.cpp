@@ -32,23 +32,20 @@ const CostModel& costs()
 
 void validating(benchmark::State& state)
 {
-    for (auto _ : state)
-        benchmark::DoNotOptimize(validate(large()));
+    for (auto _ : state) benchmark::DoNotOptimize(validate(large()));
 }
 BENCHMARK(validating)->Unit(benchmark::kMillisecond);
 
 void simulating(benchmark::State& state)
 {
-    for (auto _ : state)
-        benchmark::DoNotOptimize(simulate(large(), costs()));
+    for (auto _ : state) benchmark::DoNotOptimize(simulate(large(), costs()));
 }
 BENCHMARK(simulating)->Unit(benchmark::kMillisecond);
 
 void timelineMade(benchmark::State& state)
 {
     const SimResult result = *simulate(large(), costs());
-    for (auto _ : state)
-        benchmark::DoNotOptimize(timelineOf(large(), result, costs()));
+    for (auto _ : state) benchmark::DoNotOptimize(timelineOf(large(), result, costs()));
 }
 BENCHMARK(timelineMade)->Unit(benchmark::kMillisecond);
 
@@ -59,8 +56,7 @@ void panelMade(benchmark::State& state)
     options.step = 0;
     options.causes = state.range(0) != 0;
     options.pyramids = state.range(1) != 0;
-    for (auto _ : state)
-        benchmark::DoNotOptimize(makePanel(timeline, options));
+    for (auto _ : state) benchmark::DoNotOptimize(makePanel(timeline, options));
 }
 BENCHMARK(panelMade)->Args({1, 1})->Args({0, 1})->Args({0, 0})->Unit(benchmark::kMillisecond);
 
@@ -78,13 +74,12 @@ void framePainted(benchmark::State& state)
     const TimeRange all{0, panel->duration};
     scene.axis = axisIn(QRectF(QPointF(), scene.size), all);
     const Detail detail = state.range(1) != 0 ? Detail::Exact : Detail::Draft;
-    for (auto _ : state)
-        benchmark::DoNotOptimize(frameImage(scene, Theme::light(), 1, detail));
+    for (auto _ : state) benchmark::DoNotOptimize(frameImage(scene, Theme::light(), 1, detail));
 }
 BENCHMARK(framePainted)->Args({1, 0})->Args({0, 1})->Args({1, 1})->Unit(benchmark::kMillisecond);
 
-// Everything: an op dragged back and forth, the order placed and checked, the picture painted. 0: valid; 1: an order with a
-// fault (a forward before the one it needs); 2: ops of all ranks dragged together.
+// Everything: an op dragged back and forth, the order placed and checked, the picture painted. 0: valid; 1: an order
+// with a fault (a forward before the one it needs); 2: ops of all ranks dragged together.
 void dragToPicture(benchmark::State& state)
 {
     ScheduleEditor editor;
@@ -93,11 +88,13 @@ void dragToPicture(benchmark::State& state)
     std::vector<OpPosition> ops;
     const auto& row = order.order[5];
     for (int i = 300; ops.empty(); ++i)
-        if (row[static_cast<std::size_t>(i)].kind == (state.range(0) == 1 ? OpKind::InputGrad : OpKind::WeightGrad)) ops.push_back({5, i});
+        if (row[static_cast<std::size_t>(i)].kind == (state.range(0) == 1 ? OpKind::InputGrad : OpKind::WeightGrad))
+            ops.push_back({5, i});
     if (state.range(0) == 2)
         for (int r = 0; r < order.ranks; ++r)
             for (int i = 400; i < 430; ++i)
-                if (order.order[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)].kind == OpKind::WeightGrad) ops.push_back({r, i});
+                if (order.order[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)].kind == OpKind::WeightGrad)
+                    ops.push_back({r, i});
     PanelOptions options;
     options.step = 0;
     options.causes = options.pyramids = false;
@@ -138,23 +135,20 @@ BENCHMARK(dropToPicture)->Unit(benchmark::kMillisecond);
 
 void refusalExplained(benchmark::State& state)
 {
-    for (auto _ : state)
-        benchmark::DoNotOptimize(explainMove(large(), {5, 600}, 300));
+    for (auto _ : state) benchmark::DoNotOptimize(explainMove(large(), {5, 600}, 300));
 }
 BENCHMARK(refusalExplained)->Unit(benchmark::kMillisecond);
 
 void textMade(benchmark::State& state)
 {
-    for (auto _ : state)
-        benchmark::DoNotOptimize(textLinesOf(large()));
+    for (auto _ : state) benchmark::DoNotOptimize(textLinesOf(large()));
 }
 BENCHMARK(textMade)->Unit(benchmark::kMillisecond);
 
 void textRead(benchmark::State& state)
 {
     const QString text = textLinesOf(large())->join(QLatin1Char('\n'));
-    for (auto _ : state)
-        benchmark::DoNotOptimize(readTypedOrder(text, large()));
+    for (auto _ : state) benchmark::DoNotOptimize(readTypedOrder(text, large()));
 }
 BENCHMARK(textRead)->Unit(benchmark::kMillisecond);
 

@@ -1,9 +1,11 @@
 // The engine's own speed: one training step on one rank, its parts, and the work of the optimizer. Use
 // --benchmark_format=json for figures to keep.
 //
-//   bench_engine --serve HIDDEN HEADS LAYERS SEQ BATCH [bf16]   one step for every line on standard input, each answered with the
-//                                                               CPU nanoseconds it took; compare_torch.py speaks with it
-//   bench_engine --narrow HIDDEN ROUNDS                         steps in bf16 and in fp32 in turn, CPU time, and their ratio
+//   bench_engine --serve HIDDEN HEADS LAYERS SEQ BATCH [bf16]   one step for every line on standard input, each
+//                                                               answered with the CPU nanoseconds it took;
+//                                                               compare_torch.py speaks with it
+//   bench_engine --narrow HIDDEN ROUNDS                         steps in bf16 and in fp32 in turn, CPU time, and their
+//                                                               ratio
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -37,7 +39,8 @@ struct OneRank {
     std::vector<std::uint8_t> tokens, targets;
     int step = 0;
 
-    OneRank(const ModelConfig& config, int microbatchSize, Precision precision = Precision::Default) : model(config), batch(microbatchSize)
+    OneRank(const ModelConfig& config, int microbatchSize, Precision precision = Precision::Default)
+        : model(config), batch(microbatchSize)
     {
         DeviceOptions options;
         options.precision = precision;
@@ -63,26 +66,22 @@ struct OneRank {
     }
 };
 
-ModelConfig shape(int hidden)
-{
-    return {.layers = 4, .hidden = hidden, .heads = hidden / 64, .sequence = 128};
-}
+ModelConfig shape(int hidden) { return {.layers = 4, .hidden = hidden, .heads = hidden / 64, .sequence = 128}; }
 
 void reportSpeed(benchmark::State& state, const ModelConfig& model, int batch, double passes)
 {
     // 2 FLOPs per weight and token, and the causal half of attention; backward is two more passes.
     const double hidden = model.hidden;
     const double perToken = model.layers * (24 * hidden * hidden + 2 * hidden * model.sequence) + 512 * hidden;
-    state.counters["flops"] = benchmark::Counter(passes * perToken * batch * model.sequence,
-                                                 benchmark::Counter::kIsIterationInvariantRate);
+    state.counters["flops"] =
+        benchmark::Counter(passes * perToken * batch * model.sequence, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void BM_Step(benchmark::State& state)
 {
     OneRank rank(shape(static_cast<int>(state.range(0))), 4);
     rank.wholeStep();
-    for (auto _ : state)
-        rank.wholeStep();
+    for (auto _ : state) rank.wholeStep();
     reportSpeed(state, rank.model, rank.batch, 3);
 }
 
@@ -129,8 +128,7 @@ void BM_WeightGrad(benchmark::State& state)
 void BM_Optimizer(benchmark::State& state)
 {
     OneRank rank(shape(static_cast<int>(state.range(0))), 4);
-    for (auto _ : state)
-        rank.stage->optimizerStep(rank.optimizer, ++rank.step, 1.0F);
+    for (auto _ : state) rank.stage->optimizerStep(rank.optimizer, ++rank.step, 1.0F);
 }
 
 // Recomputation of all layers, to compare with BM_Forward.
@@ -154,8 +152,7 @@ void BM_WeightGradOver(benchmark::State& state)
 {
     OneRank rank(shape(256), 1);
     std::vector<Part> parts;
-    for (int j = 0; j < 8; ++j)
-        parts.emplace_back(j);
+    for (int j = 0; j < 8; ++j) parts.emplace_back(j);
     for (auto _ : state) {
         state.PauseTiming();
         for (const Part& part : parts) {
@@ -166,8 +163,7 @@ void BM_WeightGradOver(benchmark::State& state)
         if (state.range(0) == 1) {
             rank.stage->weightGradOver(parts);
         } else {
-            for (const Part& part : parts)
-                rank.stage->weightGrad(part);
+            for (const Part& part : parts) rank.stage->weightGrad(part);
         }
     }
     reportSpeed(state, rank.model, rank.batch, 8);
@@ -201,16 +197,14 @@ void BM_Slices(benchmark::State& state)
 void BM_KeepVersion(benchmark::State& state)
 {
     OneRank rank(shape(static_cast<int>(state.range(0))), 4);
-    for (auto _ : state)
-        rank.stage->keepVersion(0);
+    for (auto _ : state) rank.stage->keepVersion(0);
 }
 
 void BM_KeepPredicted(benchmark::State& state)
 {
     OneRank rank(shape(static_cast<int>(state.range(0))), 4);
     rank.wholeStep();
-    for (auto _ : state)
-        rank.stage->keepPredicted(0, rank.optimizer, 1, 3.0);
+    for (auto _ : state) rank.stage->keepPredicted(0, rank.optimizer, 1, 3.0);
 }
 
 BENCHMARK(BM_Step)->Arg(128)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
@@ -224,7 +218,8 @@ BENCHMARK(BM_Slices)->Arg(1)->Arg(2)->Arg(4)->Arg(8)->Arg(32)->Unit(benchmark::k
 BENCHMARK(BM_KeepVersion)->Arg(256)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_KeepPredicted)->Arg(256)->Unit(benchmark::kMillisecond);
 
-// Rounds alternate in which goes first; the ratio is of the medians, its spread the quartiles of the rounds' own ratios.
+// Rounds alternate in which goes first; the ratio is of the medians, its spread the quartiles of the rounds' own
+// ratios.
 int compareNarrow(int hidden, int rounds)
 {
     if (hidden < 64 || hidden % 64 != 0 || rounds < 1) {
@@ -252,11 +247,13 @@ int compareNarrow(int hidden, int rounds)
         std::sort(values.begin(), values.end());
         return values[std::min(values.size() - 1, quarter * values.size() / 4)];
     };
-    std::cout << "hidden " << hidden << "  bf16 " << at(narrowTimes, 2) << " ms  fp32 " << at(wideTimes, 2) << " ms  ratio "
-              << at(narrowTimes, 2) / at(wideTimes, 2) << "  quartiles " << at(ratios, 1) << " … " << at(ratios, 3) << "  losses "
-              << narrow.stage->loss(0) << ' ' << wide.stage->loss(0) << "  (" << rounds << " steps each in turn, CPU time)\n";
+    std::cout << "hidden " << hidden << "  bf16 " << at(narrowTimes, 2) << " ms  fp32 " << at(wideTimes, 2)
+              << " ms  ratio " << at(narrowTimes, 2) / at(wideTimes, 2) << "  quartiles " << at(ratios, 1) << " … "
+              << at(ratios, 3) << "  losses " << narrow.stage->loss(0) << ' ' << wide.stage->loss(0) << "  (" << rounds
+              << " steps each in turn, CPU time)\n";
     for (const auto& [name, value] : wide.backend->environment())
-        if (name.starts_with("products") || name == "onednn" || name == "blas_kernel" || name == "cpu") std::cout << "  " << name << ": " << value << '\n';
+        if (name.starts_with("products") || name == "onednn" || name == "blas_kernel" || name == "cpu")
+            std::cout << "  " << name << ": " << value << '\n';
     return 0;
 }
 
@@ -285,7 +282,8 @@ int serve(int arguments, char** argument)
 int main(int argc, char** argv)
 {
     if ((argc == 7 || argc == 8) && std::string_view(argv[1]) == "--serve") return serve(argc - 2, argv + 2);
-    if (argc == 4 && std::string_view(argv[1]) == "--narrow") return compareNarrow(std::atoi(argv[2]), std::atoi(argv[3]));
+    if (argc == 4 && std::string_view(argv[1]) == "--narrow")
+        return compareNarrow(std::atoi(argv[2]), std::atoi(argv[3]));
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     benchmark::RunSpecifiedBenchmarks();

@@ -1,5 +1,5 @@
-// Interactive answers: what-if questions and explanations of a step of 64 ranks × 512 microbatches, F, I and W: 98,304 ops.
-// The target is a what-if answer within one frame, 16 ms.
+// Interactive answers: what-if questions and explanations of a step of 64 ranks × 512 microbatches, F, I and W: 98,304
+// ops. The target is a what-if answer within one frame, 16 ms.
 #include <benchmark/benchmark.h>
 
 #include "schedules/library/registry.h"
@@ -12,10 +12,7 @@ using namespace stagewright;
 
 namespace {
 
-Schedule large()
-{
-    return *makeSchedule("zb-h1", {64, 512});
-}
+Schedule large() { return *makeSchedule("zb-h1", {64, 512}); }
 
 CostModel costsFor(const Schedule& schedule)
 {
@@ -56,7 +53,8 @@ void explainOne(benchmark::State& state)
     const auto report = *analyseBubbles(*timeline, 0);
     const GapExplainer explainer(*timeline, 0);
     std::size_t i = 0;
-    for (auto _ : state) benchmark::DoNotOptimize(explainer.explain(report.gaps[i++ % report.gaps.size()]).sentence.data());
+    for (auto _ : state)
+        benchmark::DoNotOptimize(explainer.explain(report.gaps[i++ % report.gaps.size()]).sentence.data());
 }
 
 } // namespace

@@ -1,6 +1,9 @@
-// The window with a run of any size: time to the first and to the exact picture, longest stall of the GUI thread, memory.
-//   QT_QPA_PLATFORM=offscreen bench_large_run [spans [ranks [microbatches [one [FILE]]]]]        (10,000,000 × 64 × 32 where not given)
-// "one": all of it is one step, of which the window reads what is in view. FILE is kept, and measured where it is there already.
+// The window with a run of any size: time to the first and to the exact picture, longest stall of the GUI thread,
+// memory.
+//   QT_QPA_PLATFORM=offscreen bench_large_run [spans [ranks [microbatches [one [FILE]]]]]        (10,000,000 × 64 × 32
+//   where not given)
+// "one": all of it is one step, of which the window reads what is in view. FILE is kept, and measured where it is there
+// already.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -34,7 +37,8 @@ double megabytes(const char* key) // VmHWM, VmRSS
     return 0;
 }
 
-double cpuMilliseconds(clockid_t of) // CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID: what a busy machine does not stretch
+// CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID: what a busy machine does not stretch
+double cpuMilliseconds(clockid_t of)
 {
     std::timespec time{};
     clock_gettime(of, &time);
@@ -65,14 +69,16 @@ private:
 };
 
 // First picture, frames at every zoom, details of what is in view.
-int measureOneStep(MainWindow& window, const QString& path, const std::function<void(const char*)>& report, const std::function<const TimelinePanel*()>& shown)
+int measureOneStep(MainWindow& window, const QString& path, const std::function<void(const char*)>& report,
+                   const std::function<const TimelinePanel*()>& shown)
 {
     Workspace& workspace = window.workspace();
     const double before = cpuMilliseconds(CLOCK_PROCESS_CPUTIME_ID);
     workspace.feature<FileOpening>()->openFiles({path});
     (void)QTest::qWaitFor([&] { return shown() != nullptr; }, 600'000);
     (void)workspace.views().timeline->grab();
-    std::printf("first picture: %.0f ms of CPU time in all threads\n", cpuMilliseconds(CLOCK_PROCESS_CPUTIME_ID) - before);
+    std::printf("first picture: %.0f ms of CPU time in all threads\n",
+                cpuMilliseconds(CLOCK_PROCESS_CPUTIME_ID) - before);
     report("first picture");
     (void)QTest::qWaitFor([&] { return workspace.settled(); }, 600'000);
     report("settled");
@@ -91,7 +97,8 @@ int measureOneStep(MainWindow& window, const QString& path, const std::function<
         sum += took;
         ++frames;
     }
-    std::printf("%d frames from the whole to 1/%.0f of it: %.1f ms in the mean, %.1f ms at most\n", frames, 1e5, sum / frames, worst);
+    std::printf("%d frames from the whole to 1/%.0f of it: %.1f ms in the mean, %.1f ms at most\n", frames, 1e5,
+                sum / frames, worst);
     (void)QTest::qWaitFor([&] { return workspace.settled(); }, 600'000);
     report("frames");
     const auto large = workspace.library()->vastRun(workspace.shown().ref());
@@ -101,19 +108,23 @@ int measureOneStep(MainWindow& window, const QString& path, const std::function<
         for (int round = 0; round < 9; ++round) {
             const Nanos begin = whole * (round + 1) / 11;
             Nanos width = whole / 2;
-            while (width > 1000 && large->spansIn(begin + large->content.begin, begin + width + large->content.begin) > wanted) width = width * 9 / 10;
+            while (width > 1000 &&
+                   large->spansIn(begin + large->content.begin, begin + width + large->content.begin) > wanted)
+                width = width * 9 / 10;
             QElapsedTimer reading;
             reading.start();
             const double begun = cpuMilliseconds(CLOCK_THREAD_CPUTIME_ID);
-            const auto view = readExcerptView(*large, *shown(), begin + large->content.begin, begin + width + large->content.begin, {}, {});
+            const auto view = readExcerptView(*large, *shown(), begin + large->content.begin,
+                                              begin + width + large->content.begin, {}, {});
             times.push_back(static_cast<double>(reading.nsecsElapsed()) / 1e6);
             cpu.push_back(cpuMilliseconds(CLOCK_THREAD_CPUTIME_ID) - begun);
             if (!view) return 1;
         }
         std::sort(times.begin(), times.end());
         std::sort(cpu.begin(), cpu.end());
-        std::printf("details of %lld spans in view: %.0f ms in the median, %.0f … %.0f ms; CPU time %.0f ms, %.0f … %.0f ms\n", static_cast<long long>(wanted), times[4], times.front(),
-                    times.back(), cpu[4], cpu.front(), cpu.back());
+        std::printf(
+            "details of %lld spans in view: %.0f ms in the median, %.0f … %.0f ms; CPU time %.0f ms, %.0f … %.0f ms\n",
+            static_cast<long long>(wanted), times[4], times.front(), times.back(), cpu[4], cpu.front(), cpu.back());
     }
     report("details");
     return 0;
@@ -128,18 +139,23 @@ int main(int argc, char** argv)
     QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, folder.path());
     const auto number = [&](int at, std::int64_t otherwise) { return argc > at ? std::atoll(argv[at]) : otherwise; };
     const std::int64_t spans = number(1, 10'000'000);
-    samples::RecordedShape shape{static_cast<int>(number(2, 64)), static_cast<int>(number(3, 32)), 1, "zb-h1", 0.05, true};
-    const QString path = argc > 5 ? QString::fromLocal8Bit(argv[5]) : folder.filePath(QStringLiteral("large.stagewright"));
+    samples::RecordedShape shape{
+        static_cast<int>(number(2, 64)), static_cast<int>(number(3, 32)), 1, "zb-h1", 0.05, true};
+    const QString path =
+        argc > 5 ? QString::fromLocal8Bit(argv[5]) : folder.filePath(QStringLiteral("large.stagewright"));
     shape.oneStep = argc > 4 && std::string_view(argv[4]) == "one";
     std::int64_t made = 0;
     if (!QFileInfo::exists(path))
         std::thread([&] { // its memory is not the window's
-            const auto perStep = samples::Recording(folder.filePath(QStringLiteral("probe.stagewright")).toStdString(), shape).spansPerStep();
+            const auto perStep =
+                samples::Recording(folder.filePath(QStringLiteral("probe.stagewright")).toStdString(), shape)
+                    .spansPerStep();
             shape.steps = static_cast<int>(std::max<std::int64_t>(1, spans / perStep));
             made = samples::recordRun(path.toStdString(), shape).value();
         })
             .join();
-    std::printf("%lld spans, %d steps, file %.0f MB\n", static_cast<long long>(made), shape.steps, static_cast<double>(QFileInfo(path).size()) / 1e6);
+    std::printf("%lld spans, %d steps, file %.0f MB\n", static_cast<long long>(made), shape.steps,
+                static_cast<double>(QFileInfo(path).size()) / 1e6);
 
     QApplication application(argc, argv);
     MainWindow window;
@@ -151,12 +167,17 @@ int main(int argc, char** argv)
     Stalls stalls;
     QElapsedTimer clock;
     const auto report = [&](const char* what) {
-        std::printf("%-28s %7.0f ms, longest stall %5.1f ms, memory %5.0f MB over the window's, at most %5.0f MB\n", what, static_cast<double>(clock.elapsed()),
-                    stalls.longest(), megabytes("VmRSS") - before, megabytes("VmHWM") - before);
+        std::printf("%-28s %7.0f ms, longest stall %5.1f ms, memory %5.0f MB over the window's, at most %5.0f MB\n",
+                    what, static_cast<double>(clock.elapsed()), stalls.longest(), megabytes("VmRSS") - before,
+                    megabytes("VmHWM") - before);
         stalls.reset();
         clock.restart();
     };
-    const auto shown = [&] { return window.workspace().views().timeline->panels().empty() ? nullptr : window.workspace().views().timeline->panels().front().get(); };
+    const auto shown = [&] {
+        return window.workspace().views().timeline->panels().empty()
+                   ? nullptr
+                   : window.workspace().views().timeline->panels().front().get();
+    };
     stalls.reset();
     clock.start();
     if (shape.oneStep) return measureOneStep(window, path, report, shown);
@@ -183,6 +204,7 @@ int main(int argc, char** argv)
     window.workspace().shown().showRun(window.workspace().shown().ref(), shape.steps / 2);
     (void)QTest::qWaitFor([&] { return window.workspace().settled() && shown()->step == shape.steps / 2; }, 600'000);
     report("another step alone");
-    std::printf("slices alone %.0f MB; twice that %.0f MB\n", static_cast<double>(made) * 16 / 1e6, static_cast<double>(made) * 32 / 1e6);
+    std::printf("slices alone %.0f MB; twice that %.0f MB\n", static_cast<double>(made) * 16 / 1e6,
+                static_cast<double>(made) * 32 / 1e6);
     return 0;
 }

@@ -1,6 +1,7 @@
-// Generating the library schedules that do not search, with each of their parameters set: 64 ranks, 256 microbatches on one
-// core (target: < 10 ms each). And 1F1B on 2,048 ranks with 4,096 microbatches, 16.8 million ops: placed (target: < 2 s), and generated
-// with its durations looked up. The searched ones are in bench_plan, placing at 64 × 512 in bench_simulate.
+// Generating the library schedules that do not search, with each of their parameters set: 64 ranks, 256 microbatches on
+// one core (target: < 10 ms each). And 1F1B on 2,048 ranks with 4,096 microbatches, 16.8 million ops: placed (target: <
+// 2 s), and generated with its durations looked up. The searched ones are in bench_plan, placing at 64 × 512 in
+// bench_simulate.
 #include <benchmark/benchmark.h>
 
 #include "schedules/execute/simulate.h"
@@ -39,12 +40,13 @@ void makeAndPlace(benchmark::State& state)
 
 void placeOnly(benchmark::State& state)
 {
-    const Schedule schedule = *makeSchedule("1f1b", {static_cast<int>(state.range(0)), static_cast<int>(state.range(1))});
+    const Schedule schedule =
+        *makeSchedule("1f1b", {static_cast<int>(state.range(0)), static_cast<int>(state.range(1))});
     const CostModel costs = CostModel::uniform(schedule);
     const std::vector<Nanos> durations = durationsOf(schedule, costs);
-    for (auto _ : state)
-        benchmark::DoNotOptimize(place(schedule, durations, costs.links)->makespan);
-    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(schedule.opCount()));
+    for (auto _ : state) benchmark::DoNotOptimize(place(schedule, durations, costs.links)->makespan);
+    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) *
+                            static_cast<std::int64_t>(schedule.opCount()));
 }
 
 BENCHMARK(placeOnly)->Args({2048, 4096})->Unit(benchmark::kMillisecond);
@@ -56,7 +58,9 @@ BENCHMARK(makeAndPlace)->Args({2048, 4096})->Unit(benchmark::kMillisecond);
         if (info.searches) continue;
         for (std::string name : variantsOf(info)) {
             if (name == "interleaved-zb:group=2") name = "interleaved-zb:group=32"; // half of the ranks is the minimum
-            benchmark::RegisterBenchmark(("make/" + name).c_str(), make, name)->Args({64, 256})->Unit(benchmark::kMillisecond);
+            benchmark::RegisterBenchmark(("make/" + name).c_str(), make, name)
+                ->Args({64, 256})
+                ->Unit(benchmark::kMillisecond);
         }
     }
     return true;

@@ -1,4 +1,5 @@
-// Memory charts: preparing rows of millions of events, frames at any zoom, who holds it. 1600×500, one thread, offscreen.
+// Memory charts: preparing rows of millions of events, frames at any zoom, who holds it. 1600×500, one thread,
+// offscreen.
 #include <map>
 #include <random>
 
@@ -53,7 +54,8 @@ void makeRows(benchmark::State& state)
 }
 BENCHMARK(makeRows)->Unit(benchmark::kMillisecond);
 
-// A frame of four charts in view, two categories, share of the time in view: must depend on the pixels, not on the events.
+// A frame of four charts in view, two categories, share of the time in view: must depend on the pixels, not on the
+// events.
 void frame(benchmark::State& state)
 {
     const auto panel = panelOf(4, static_cast<std::size_t>(state.range(0)));
@@ -65,7 +67,8 @@ void frame(benchmark::State& state)
     const Nanos length = panel->duration / state.range(1);
     scene.axis = axisIn(QRectF(0, 0, 1600, 500), {panel->duration / 3, panel->duration / 3 + length});
     if (state.range(1) == 1) scene.axis.range = {0, panel->duration};
-    for (const MemoryRow& row : rows) scene.rows.push_back({&row, row.title, QStringLiteral("peak"), QString(), QString(), row.top() + 1});
+    for (const MemoryRow& row : rows)
+        scene.rows.push_back({&row, row.title, QStringLiteral("peak"), QString(), QString(), row.top() + 1});
     for (auto _ : state) {
         QImage image(1600, 500, QImage::Format_RGB32);
         QPainter painter(&image);

@@ -1,10 +1,11 @@
-// Messages between two processes: the engine's transport against plain MPI, both over the same Open MPI, in turn, there and back:
+// Messages between two processes: the engine's transport against plain MPI, both over the same Open MPI, in turn, there
+// and back:
 //
 //     mpirun -n 2 build/release/bin/bench_messages [ROUNDS]
 //
-// latency is half of a round trip, medians over the rounds; ratio: ours over MPI's, with the quartiles of the rounds' own ratios.
-// The transport finds a message by its key, takes it into a buffer of the receiver's allocator and gives the sender's back; MPI_Recv
-// writes into one buffer that is always the same.
+// latency is half of a round trip, medians over the rounds; ratio: ours over MPI's, with the quartiles of the rounds'
+// own ratios. The transport finds a message by its key, takes it into a buffer of the receiver's allocator and gives
+// the sender's back; MPI_Recv writes into one buffer that is always the same.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -51,7 +52,9 @@ double ours(MPI_Comm comm, int rank, ProcessesTransport& transport, Allocator& a
     MPI_Barrier(comm);
     const Nanos begin = monotonicNow();
     const MemoryTag tag{MemoryCategory::Communication, 0, -1};
-    const auto send = [&](const MessageKey& key) { transport.send(rank, 1 - rank, key, allocator.take(floats, tag), 0); };
+    const auto send = [&](const MessageKey& key) {
+        transport.send(rank, 1 - rank, key, allocator.take(floats, tag), 0);
+    };
     const auto take = [&](const MessageKey& key) {
         transport.wait(rank, key);
         static_cast<void>(transport.take(rank, key, allocator));
@@ -110,9 +113,12 @@ int main(int count, char** arguments)
     }
     {
         Allocator allocator;
-        auto transport = makeProcessesTransport(job, {2, 1}, placement, cells, expected, {}, {}, makeThreadsTransport(2, placement, cells), [] {});
+        auto transport = makeProcessesTransport(job, {2, 1}, placement, cells, expected, {}, {},
+                                                makeThreadsTransport(2, placement, cells), [] {});
         if (!transport) return fails(transport.error());
-        if (rank == 0) std::printf("%10s %14s %14s %7s %15s %14s %14s\n", "bytes", "MPI, us", "ours, us", "ratio", "quartiles", "MPI, GB/s", "ours, GB/s");
+        if (rank == 0)
+            std::printf("%10s %14s %14s %7s %15s %14s %14s\n", "bytes", "MPI, us", "ours, us", "ratio", "quartiles",
+                        "MPI, GB/s", "ours, GB/s");
         for (const std::size_t bytes : {8UL, 1024UL, 65536UL, 1048576UL, 16777216UL}) {
             const std::size_t floats = std::max<std::size_t>(1, bytes / sizeof(float));
             std::vector<float> there(floats, 1.0F);
@@ -133,8 +139,9 @@ int main(int count, char** arguments)
             const double a = quantile(theirs, 0.5);
             const double b = quantile(own, 0.5);
             if (rank == 0)
-                std::printf("%10zu %14.2f %14.2f %7.2f   %5.2f … %5.2f %14.2f %14.2f\n", floats * sizeof(float), a / 1e3, b / 1e3, quantile(ratios, 0.5), quantile(ratios, 0.25),
-                            quantile(ratios, 0.75), static_cast<double>(bytes) / a, static_cast<double>(bytes) / b);
+                std::printf("%10zu %14.2f %14.2f %7.2f   %5.2f … %5.2f %14.2f %14.2f\n", floats * sizeof(float),
+                            a / 1e3, b / 1e3, quantile(ratios, 0.5), quantile(ratios, 0.25), quantile(ratios, 0.75),
+                            static_cast<double>(bytes) / a, static_cast<double>(bytes) / b);
             std::fflush(stdout);
         }
     }

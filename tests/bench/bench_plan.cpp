@@ -1,5 +1,5 @@
-// Planning: zb-auto and V-Half at 64 ranks × 256 microbatches, plans of four ranks until proven or out of budget, and twenty stored
-// large shapes at tight caps, 5 s each: the gap to the bound counts, not the time.
+// Planning: zb-auto and V-Half at 64 ranks × 256 microbatches, plans of four ranks until proven or out of budget, and
+// twenty stored large shapes at tight caps, 5 s each: the gap to the bound counts, not the time.
 #include <ctime>
 
 #include <benchmark/benchmark.h>
@@ -33,7 +33,8 @@ void planned(benchmark::State& state)
     shape.ranks = request.ranks;
     shape.stages = request.ranks * request.chunks;
     request.costs = CostModel::uniform(shape);
-    if (state.range(3) > 0) request.caps.assign(static_cast<std::size_t>(request.ranks), state.range(3) * activationShare / 10);
+    if (state.range(3) > 0)
+        request.caps.assign(static_cast<std::size_t>(request.ranks), state.range(3) * activationShare / 10);
     double gap = 0;
     for (auto _ : state) {
         const auto found = plan(request);
@@ -72,7 +73,12 @@ BENCHMARK_CAPTURE(make, v_min, "v-min")->Args({64, 256})->Unit(benchmark::kMilli
 BENCHMARK_CAPTURE(make, v_half, "v-half")->Args({64, 256})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(make, v_zb, "v-zb")->Args({64, 256})->Unit(benchmark::kMillisecond);
 BENCHMARK(planned)->Args({4, 8, 1, 40})->Args({4, 8, 1, 80})->Args({4, 8, 1, 30})->Unit(benchmark::kMillisecond);
-BENCHMARK(planned)->Args({4, 8, 2, 20})->Args({4, 8, 2, 25})->Args({4, 8, 2, 30})->Args({4, 8, 2, 40})->Unit(benchmark::kMillisecond);
+BENCHMARK(planned)
+    ->Args({4, 8, 2, 20})
+    ->Args({4, 8, 2, 25})
+    ->Args({4, 8, 2, 30})
+    ->Args({4, 8, 2, 40})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(planned)->Args({4, 8, 2, 15})->Args({8, 16, 2, 40})->Iterations(1)->Unit(benchmark::kMillisecond);
 
 BENCHMARK_MAIN();

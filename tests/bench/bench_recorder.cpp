@@ -20,8 +20,7 @@ void inBatches(benchmark::State& state, RankRecorder& recorder, Body&& body)
 {
     for (auto _ : state) {
         const Nanos begin = monotonicNow();
-        for (int i = 0; i < batch; ++i)
-            body(i);
+        for (int i = 0; i < batch; ++i) body(i);
         const Nanos end = monotonicNow();
         state.SetIterationTime(static_cast<double>(end - begin) * 1e-9);
         benchmark::DoNotOptimize(recorder.take());

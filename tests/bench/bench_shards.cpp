@@ -1,5 +1,6 @@
-// Replicas that share state against replicas that don't: time of a step, bytes that a rank takes and what it holds at most, by the
-// engine's own count. Levels 0 to 3 are ZeRO's; unshared: each replica has everything, gradients are summed at the step's end.
+// Replicas that share state against replicas that don't: time of a step, bytes that a rank takes and what it holds at
+// most, by the engine's own count. Levels 0 to 3 are ZeRO's; unshared: each replica has everything, gradients are
+// summed at the step's end.
 //
 //   bench_shards --benchmark_format=json
 #include <benchmark/benchmark.h>
@@ -54,7 +55,11 @@ void step(benchmark::State& state)
     state.counters["buckets"] = peak(MemoryCategory::Buckets);
     state.counters["optimizer"] = peak(MemoryCategory::Optimizer);
 }
-BENCHMARK(step)->ArgNames({"level", "replicas"})->ArgsProduct({{unshared, 0, 1, 2, 3}, {2}})->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(step)
+    ->ArgNames({"level", "replicas"})
+    ->ArgsProduct({{unshared, 0, 1, 2, 3}, {2}})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 } // namespace
 

@@ -1,5 +1,5 @@
-// Placing and simulating large schedules. items_per_second counts ops; the target is 10 million per second on one core at
-// 64 ranks × 512 microbatches split into F, I and W (placing, without building a timeline).
+// Placing and simulating large schedules. items_per_second counts ops; the target is 10 million per second on one core
+// at 64 ranks × 512 microbatches split into F, I and W (placing, without building a timeline).
 #include <benchmark/benchmark.h>
 
 #include "schedules/check/validate.h"
@@ -14,10 +14,7 @@ using namespace stagewright;
 
 namespace {
 
-Schedule large(const char* name, int chunks = 0)
-{
-    return *makeSchedule(name, {64, 512, chunks});
-}
+Schedule large(const char* name, int chunks = 0) { return *makeSchedule(name, {64, 512, chunks}); }
 
 CostModel costsFor(const Schedule& schedule)
 {
@@ -48,7 +45,8 @@ void place(benchmark::State& state, const char* name)
 // 16 replicas that share all state, computed once.
 void simulateReplicas(benchmark::State& state)
 {
-    const Schedule schedule = *addShardOps(large("1f1b"), ShardLevel::Weights, {GatherRule::Microbatch, 0, ReduceRule::Overlapped});
+    const Schedule schedule =
+        *addShardOps(large("1f1b"), ShardLevel::Weights, {GatherRule::Microbatch, 0, ReduceRule::Overlapped});
     CostModel costs = costsFor(schedule);
     costs.replicas = 16;
     costs.sharding.level = ShardLevel::Weights;
@@ -81,7 +79,8 @@ Schedule loweredRange(const benchmark::State& state, LoweringRule rule)
 {
     Lowering lowering;
     lowering.rule = rule;
-    return *lower(*makeSchedule("1f1b", {static_cast<int>(state.range(0)), static_cast<int>(state.range(1))}), lowering);
+    return *lower(*makeSchedule("1f1b", {static_cast<int>(state.range(0)), static_cast<int>(state.range(1))}),
+                  lowering);
 }
 
 void lowerAll(benchmark::State& state, LoweringRule rule)
@@ -89,8 +88,7 @@ void lowerAll(benchmark::State& state, LoweringRule rule)
     const Schedule schedule = withoutCommunication(loweredRange(state, rule));
     Lowering lowering;
     lowering.rule = rule;
-    for (auto _ : state)
-        benchmark::DoNotOptimize(lower(schedule, lowering)->order.data());
+    for (auto _ : state) benchmark::DoNotOptimize(lower(schedule, lowering)->order.data());
     countOps(state, *lower(schedule, lowering));
 }
 
@@ -99,8 +97,7 @@ void validateRendezvous(benchmark::State& state)
     const Schedule schedule = loweredRange(state, LoweringRule::PyTorch);
     Channels channels;
     channels.sends = SendMode::Rendezvous;
-    for (auto _ : state)
-        benchmark::DoNotOptimize(validate(schedule, channels).valid());
+    for (auto _ : state) benchmark::DoNotOptimize(validate(schedule, channels).valid());
     countOps(state, schedule);
 }
 
@@ -110,16 +107,14 @@ void explainHang(benchmark::State& state)
     const Schedule schedule = loweredRange(state, LoweringRule::JustInTime);
     Channels channels;
     channels.sends = SendMode::Rendezvous;
-    for (auto _ : state)
-        benchmark::DoNotOptimize(explainDeadlock(schedule, channels)->fix.size());
+    for (auto _ : state) benchmark::DoNotOptimize(explainDeadlock(schedule, channels)->fix.size());
     countOps(state, schedule);
 }
 
 void validateAll(benchmark::State& state, const char* name)
 {
     const Schedule schedule = large(name);
-    for (auto _ : state)
-        benchmark::DoNotOptimize(validate(schedule).valid());
+    for (auto _ : state) benchmark::DoNotOptimize(validate(schedule).valid());
     countOps(state, schedule);
 }
 
@@ -128,15 +123,13 @@ void buildTimeline(benchmark::State& state, const char* name)
     const Schedule schedule = large(name);
     const CostModel costs = costsFor(schedule);
     const auto result = simulate(schedule, costs);
-    for (auto _ : state)
-        benchmark::DoNotOptimize(timelineOf(schedule, *result, costs)->get());
+    for (auto _ : state) benchmark::DoNotOptimize(timelineOf(schedule, *result, costs)->get());
     countOps(state, schedule);
 }
 
 void generate(benchmark::State& state, const char* name)
 {
-    for (auto _ : state)
-        benchmark::DoNotOptimize(large(name).order.data());
+    for (auto _ : state) benchmark::DoNotOptimize(large(name).order.data());
     countOps(state, large(name));
 }
 
@@ -185,8 +178,7 @@ void builderByStep(benchmark::State& state)
     }
     for (auto _ : state) {
         TimelineBuilder builder(Provenance::Measured, "wall", 64);
-        for (const auto& step : steps)
-            builder.append(*step);
+        for (const auto& step : steps) builder.append(*step);
         benchmark::DoNotOptimize(builder.build()->get());
     }
     state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0) *
@@ -199,8 +191,14 @@ BENCHMARK_CAPTURE(place, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(place, one_f_one_b, "1f1b")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(place, interleaved, "interleaved-1f1b")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulateAll, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(lowerAll, just_in_time, LoweringRule::JustInTime)->Args({64, 512})->Args({512, 1024})->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(lowerAll, pytorch, LoweringRule::PyTorch)->Args({64, 512})->Args({512, 1024})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(lowerAll, just_in_time, LoweringRule::JustInTime)
+    ->Args({64, 512})
+    ->Args({512, 1024})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(lowerAll, pytorch, LoweringRule::PyTorch)
+    ->Args({64, 512})
+    ->Args({512, 1024})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(validateRendezvous)->Args({64, 512})->Args({512, 1024})->Unit(benchmark::kMillisecond);
 BENCHMARK(explainHang)->Args({64, 512})->Args({512, 1024})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(validateAll, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);

@@ -23,7 +23,9 @@ using namespace stagewright;
 
 std::string filePath(const char* name)
 {
-    return (std::filesystem::temp_directory_path() / ("stagewright-bench-" + std::to_string(::getpid()) + name + ".stagewright")).string();
+    return (std::filesystem::temp_directory_path() /
+            ("stagewright-bench-" + std::to_string(::getpid()) + name + ".stagewright"))
+        .string();
 }
 
 // Eight ranks, one compute lane each, ops with times as a clock gives them, CPU time known; one step.
@@ -171,14 +173,20 @@ void streamRun(benchmark::State& state)
     for (auto _ : state) {
         auto file = RunFile::open(path, OpenMode::Read).value();
         std::int64_t read = 0;
-        benchmark::DoNotOptimize(file->streamSpans(1, [&](const RunFile::SpanBlock& block) { read += static_cast<std::int64_t>(block.spans.size()); return true; }).value());
+        benchmark::DoNotOptimize(file->streamSpans(1,
+                                                   [&](const RunFile::SpanBlock& block) {
+                                                       read += static_cast<std::int64_t>(block.spans.size());
+                                                       return true;
+                                                   })
+                                     .value());
         if (read != spans) state.SkipWithError("spans are missing");
     }
     state.SetItemsProcessed(state.iterations() * spans);
     auto file = RunFile::open(path, OpenMode::Read).value();
     const auto begin = std::chrono::steady_clock::now();
     (void)file->overview(1, 512, Lane::Compute).value();
-    state.counters["overview_ms"] = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    state.counters["overview_ms"] =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     std::remove(path.c_str());
 }
 BENCHMARK(streamRun)->Unit(benchmark::kMillisecond)->Iterations(3)->UseRealTime();
@@ -188,7 +196,8 @@ void countInSql(benchmark::State& state)
     const std::string& path = fileWith(10'000'000);
     auto file = RunFile::open(path, OpenMode::Read).value();
     for (auto _ : state)
-        benchmark::DoNotOptimize(file->query("SELECT kind, sum(duration_ns) FROM spans WHERE run=1 AND rank=3 GROUP BY kind").value());
+        benchmark::DoNotOptimize(
+            file->query("SELECT kind, sum(duration_ns) FROM spans WHERE run=1 AND rank=3 GROUP BY kind").value());
     state.SetItemsProcessed(state.iterations() * 10'000'000 / 8);
 }
 BENCHMARK(countInSql)->Unit(benchmark::kMillisecond)->Iterations(2)->UseRealTime();

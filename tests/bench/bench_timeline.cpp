@@ -1,5 +1,6 @@
 // Timeline drawing: frames at several sizes, hit test, building. Offscreen, one thread; with their targets.
-//   QT_QPA_PLATFORM=offscreen bench_timeline            (--benchmark_repetitions=30 --benchmark_report_aggregates_only=true for medians)
+//   QT_QPA_PLATFORM=offscreen bench_timeline            (--benchmark_repetitions=30
+//                                                       --benchmark_report_aggregates_only=true for medians)
 #include <map>
 #include <random>
 
@@ -46,7 +47,8 @@ std::shared_ptr<const TimelinePanel> panelOf(int lanes, std::size_t perLane)
             span.start = t;
             t += 50'000 + static_cast<Nanos>(random() % 100'000);
             span.end = t;
-            span.op = makeOp(std::array{OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad}[random() % 3], 0, static_cast<int>(i % 64));
+            span.op = makeOp(std::array{OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad}[random() % 3], 0,
+                             static_cast<int>(i % 64));
             rank.compute.append(span, 0, 0);
         }
         fresh->duration = std::max(fresh->duration, t);
@@ -92,17 +94,11 @@ BENCHMARK(eightLanes)
     ->Unit(benchmark::kMillisecond);
 
 // 1024 lanes, 10⁷ slices in total, full view, draft: ≤ 16 ms
-void manyLanesDraft(benchmark::State& state)
-{
-    frames(state, sceneOf(panelOf(1024, 9766), 0.8, 1), Detail::Draft);
-}
+void manyLanesDraft(benchmark::State& state) { frames(state, sceneOf(panelOf(1024, 9766), 0.8, 1), Detail::Draft); }
 BENCHMARK(manyLanesDraft)->Unit(benchmark::kMillisecond);
 
 // the same, exact (on a worker): ≤ 250 ms
-void manyLanesExact(benchmark::State& state)
-{
-    frames(state, sceneOf(panelOf(1024, 9766), 0.8, 1), Detail::Exact);
-}
+void manyLanesExact(benchmark::State& state) { frames(state, sceneOf(panelOf(1024, 9766), 0.8, 1), Detail::Exact); }
 BENCHMARK(manyLanesExact)->Unit(benchmark::kMillisecond);
 
 // the same ranks in 32 groups, as they are shown first: draft and exact
@@ -116,17 +112,11 @@ void groupedRanks(benchmark::State& state)
 BENCHMARK(groupedRanks)->ArgNames({"exact", "range"})->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond);
 
 // 1024 lanes, 10⁵ slices in total, full view: ≤ 6 ms
-void manyLanesFew(benchmark::State& state)
-{
-    frames(state, sceneOf(panelOf(1024, 98), 0.8, 1), Detail::Exact);
-}
+void manyLanesFew(benchmark::State& state) { frames(state, sceneOf(panelOf(1024, 98), 0.8, 1), Detail::Exact); }
 BENCHMARK(manyLanesFew)->Unit(benchmark::kMillisecond);
 
 // 1024 lanes of 10⁷ slices, 1 % of the time: the cost of zooming in
-void manyLanesClose(benchmark::State& state)
-{
-    frames(state, sceneOf(panelOf(1024, 9766), 0.8, 0.01), Detail::Exact);
-}
+void manyLanesClose(benchmark::State& state) { frames(state, sceneOf(panelOf(1024, 9766), 0.8, 0.01), Detail::Exact); }
 BENCHMARK(manyLanesClose)->Unit(benchmark::kMillisecond);
 
 // about 1,000 labels in view: ≤ 4 ms
@@ -143,7 +133,8 @@ void hitTest(benchmark::State& state)
     const TimelineScene scene = sceneOf(panelOf(8, 1'250'000), 48, 0.001);
     std::mt19937 random(2);
     for (auto _ : state) {
-        benchmark::DoNotOptimize(scene.spanAt(QPointF(160 + static_cast<double>(random() % 1400), 30 + static_cast<double>(random() % 500))));
+        benchmark::DoNotOptimize(scene.spanAt(
+            QPointF(160 + static_cast<double>(random() % 1400), 30 + static_cast<double>(random() % 500))));
     }
 }
 BENCHMARK(hitTest)->Unit(benchmark::kMicrosecond);

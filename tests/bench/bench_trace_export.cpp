@@ -1,5 +1,6 @@
-// Trace files of ten million spans: ZB-H1 on 64 ranks × 512 microbatches, 102 steps, data edges, memory. Spans per second, bytes per
-// span, and memory beyond the run's. `written` also explains the bubbles; `spansAlone` is a run without idle time.
+// Trace files of ten million spans: ZB-H1 on 64 ranks × 512 microbatches, 102 steps, data edges, memory. Spans per
+// second, bytes per span, and memory beyond the run's. `written` also explains the bubbles; `spansAlone` is a run
+// without idle time.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -40,7 +41,8 @@ Run stepsOf(int steps, double latency)
                 if (base == noSpan) base = id;
             }
         }
-        for (const Edge& edge : one->edges()) builder.addEdge(base + edge.from, base + edge.to, edge.kind, edge.arrival + shift);
+        for (const Edge& edge : one->edges())
+            builder.addEdge(base + edge.from, base + edge.to, edge.kind, edge.arrival + shift);
         for (MemoryEvent event : one->memory()) {
             event.time += shift;
             event.step = step;
@@ -100,14 +102,8 @@ void resetPeak()
 
 using Write = Result<TraceCounts> (*)(const Run&, const Sink&);
 
-Result<TraceCounts> perfetto(const Run& run, const Sink& out)
-{
-    return writePerfetto(run, out);
-}
-Result<TraceCounts> chrome(const Run& run, const Sink& out)
-{
-    return writeChromeJson(run, out);
-}
+Result<TraceCounts> perfetto(const Run& run, const Sink& out) { return writePerfetto(run, out); }
+Result<TraceCounts> chrome(const Run& run, const Sink& out) { return writeChromeJson(run, out); }
 
 void write(benchmark::State& state, const Run& run, Write format)
 {

@@ -1,5 +1,6 @@
-// What the CUDA backend and its traces assume of a GPU and its libraries, asked of CUDA alone, so that a wrong assumption shows before any
-// kernel of the engine runs. One line a question; exit code 1 where an answer is not what the engine needs, 4 where there is no GPU.
+// What the CUDA backend and its traces assume of a GPU and its libraries, asked of CUDA alone, so that a wrong
+// assumption shows before any kernel of the engine runs. One line a question; exit code 1 where an answer is not what
+// the engine needs, 4 where there is no GPU.
 //
 //   nvcc -std=c++20 -O2 -arch=sm_90 tests/bench/gpu_probe.cu -o gpu_probe -lcublasLt -lcupti -lcuda
 #include <cublasLt.h>
@@ -28,10 +29,7 @@ void answer(const char* question, bool asNeeded, const std::string& what)
     std::fflush(stdout);
     if (!asNeeded) ++unexpected;
 }
-std::string nameOf(cudaError_t status)
-{
-    return cudaGetErrorName(status);
-}
+std::string nameOf(cudaError_t status) { return cudaGetErrorName(status); }
 std::string nameOf(CUresult status)
 {
     const char* name = "unknown";
@@ -53,7 +51,8 @@ __global__ void spin(long long cycles, int* done)
     if (done != nullptr) *done += 1;
 }
 
-// --- green contexts ------------------------------------------------------------------------------------------------------------------
+// --- green contexts
+// ------------------------------------------------------------------------------------------------------------------
 
 struct Part {
     CUgreenCtx green = nullptr;
@@ -65,11 +64,15 @@ bool openPart(CUdevice device, unsigned multiprocessors, Part& part, std::string
     unsigned groups = 1;
     CUdevResourceDesc description{};
     CUresult status = cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM);
-    if (status == CUDA_SUCCESS) status = cuDevSmResourceSplitByCount(&first, &groups, &all, nullptr, 0, multiprocessors);
+    if (status == CUDA_SUCCESS)
+        status = cuDevSmResourceSplitByCount(&first, &groups, &all, nullptr, 0, multiprocessors);
     if (status == CUDA_SUCCESS) status = cuDevResourceGenerateDesc(&description, &first, 1);
-    if (status == CUDA_SUCCESS) status = cuGreenCtxCreate(&part.green, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    if (status == CUDA_SUCCESS)
+        status = cuGreenCtxCreate(&part.green, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
     if (status == CUDA_SUCCESS) status = cuGreenCtxStreamCreate(&part.stream, part.green, CU_STREAM_NON_BLOCKING, 0);
-    why = status == CUDA_SUCCESS ? std::to_string(first.sm.smCount) + " of " + std::to_string(all.sm.smCount) + " multiprocessors" : nameOf(status);
+    why = status == CUDA_SUCCESS
+              ? std::to_string(first.sm.smCount) + " of " + std::to_string(all.sm.smCount) + " multiprocessors"
+              : nameOf(status);
     return status == CUDA_SUCCESS;
 }
 
@@ -105,30 +108,35 @@ void askGreenContexts(CUdevice device)
     answer("and really waits", !early, early ? "the stream was done at once" : "it was not done at once");
     float milliseconds = 0;
     const CUresult elapsed = cuEventElapsedTime(&milliseconds, first, second);
-    answer("time between two of its events, read from outside", elapsed == CUDA_SUCCESS && milliseconds > 1, nameOf(elapsed) + ", " + std::to_string(milliseconds) + " ms");
+    answer("time between two of its events, read from outside", elapsed == CUDA_SUCCESS && milliseconds > 1,
+           nameOf(elapsed) + ", " + std::to_string(milliseconds) + " ms");
 
     // The runtime's events, made in the device's context, recorded in the green one.
     cudaEvent_t outside = nullptr;
     cudaEventCreate(&outside);
     const CUresult foreign = cuEventRecord(outside, part.stream);
-    std::printf("%-8s %-58s %s\n", "fact", "an event of the device's context recorded in the green one", nameOf(foreign).c_str());
+    std::printf("%-8s %-58s %s\n", "fact", "an event of the device's context recorded in the green one",
+                nameOf(foreign).c_str());
 
     // An event outlives its green context in a hand-over.
     cuStreamSynchronize(part.stream);
     cuStreamDestroy(part.stream);
     const CUresult closed = cuGreenCtxDestroy(part.green);
     const CUresult dropped = cuEventDestroy(second);
-    std::printf("%-8s %-58s %s\n", "fact", "an event destroyed after its green context", (nameOf(closed) + ", then " + nameOf(dropped)).c_str());
+    std::printf("%-8s %-58s %s\n", "fact", "an event destroyed after its green context",
+                (nameOf(closed) + ", then " + nameOf(dropped)).c_str());
     const cudaError_t after = cudaDeviceSynchronize();
     answer("the device works on after that", after == cudaSuccess, nameOf(after));
     cudaStreamDestroy(usual);
     cudaEventDestroy(outside);
 }
 
-// --- cuBLASLt ------------------------------------------------------------------------------------------------------------------------
+// --- cuBLASLt
+// ------------------------------------------------------------------------------------------------------------------------
 
 // C = A · B of n × n bf16 with an end, as the engine asks for it; the number of a failing status, or 0.
-int product(cublasLtHandle_t handle, cudaStream_t stream, int n, cublasLtEpilogue_t end, void* workspace, std::size_t workspaceBytes)
+int product(cublasLtHandle_t handle, cudaStream_t stream, int n, cublasLtEpilogue_t end, void* workspace,
+            std::size_t workspaceBytes)
 {
     std::vector<void*> blocks;
     const auto take = [&](std::size_t bytes) {
@@ -139,7 +147,8 @@ int product(cublasLtHandle_t handle, cudaStream_t stream, int n, cublasLtEpilogu
         return block;
     };
     const std::size_t matrix = static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * 2;
-    void *a = take(matrix), *b = take(matrix), *c = take(matrix), *aux = take(matrix), *bias = take(static_cast<std::size_t>(n) * 4);
+    void *a = take(matrix), *b = take(matrix), *c = take(matrix), *aux = take(matrix),
+         *bias = take(static_cast<std::size_t>(n) * 4);
     cublasLtMatmulDesc_t what = nullptr;
     cublasLtMatrixLayout_t layout = nullptr;
     cublasLtMatmulPreference_t wish = nullptr;
@@ -156,28 +165,36 @@ int product(cublasLtHandle_t handle, cudaStream_t stream, int n, cublasLtEpilogu
     }
     cublasLtMatrixLayoutCreate(&layout, CUDA_R_16BF, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(n), n);
     cublasLtMatmulPreferenceCreate(&wish);
-    cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspaceBytes, sizeof workspaceBytes);
+    cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspaceBytes,
+                                         sizeof workspaceBytes);
     int status = cublasLtMatmulAlgoGetHeuristic(handle, what, layout, layout, layout, layout, wish, 1, &found, &count);
     const float one = 1, zero = 0;
-    if (status == 0 && count > 0) status = cublasLtMatmul(handle, what, &one, a, layout, b, layout, &zero, c, layout, c, layout, &found.algo, workspace, workspaceBytes, stream);
+    if (status == 0 && count > 0)
+        status = cublasLtMatmul(handle, what, &one, a, layout, b, layout, &zero, c, layout, c, layout, &found.algo,
+                                workspace, workspaceBytes, stream);
     if (status == 0 && count == 0) status = CUBLAS_STATUS_NOT_SUPPORTED;
     cudaStreamSynchronize(stream);
     cublasLtMatmulPreferenceDestroy(wish);
     cublasLtMatrixLayoutDestroy(layout);
     cublasLtMatmulDescDestroy(what);
-    for (void* block : blocks)
-        cudaFree(block);
+    for (void* block : blocks) cudaFree(block);
     return status;
 }
 
 void askProducts(CUdevice device)
 {
     cublasLtHandle_t handle = nullptr;
-    answer("cuBLASLt starts", cublasLtCreate(&handle) == CUBLAS_STATUS_SUCCESS, "version " + std::to_string(cublasLtGetVersion()));
+    answer("cuBLASLt starts", cublasLtCreate(&handle) == CUBLAS_STATUS_SUCCESS,
+           "version " + std::to_string(cublasLtGetVersion()));
     const std::size_t bytes = std::size_t{32} << 20;
     void* workspace = nullptr;
     cudaMalloc(&workspace, bytes);
-    const std::pair<const char*, cublasLtEpilogue_t> ends[] = {{"a product in bf16", CUBLASLT_EPILOGUE_DEFAULT}, {"with GELU and bias, the input kept", CUBLASLT_EPILOGUE_GELU_AUX_BIAS}, {"with GELU's gradient", CUBLASLT_EPILOGUE_DGELU}, {"with GELU's gradient and sums of the bias", CUBLASLT_EPILOGUE_DGELU_BGRAD}, {"with sums of the bias of B", CUBLASLT_EPILOGUE_BGRADB}};
+    const std::pair<const char*, cublasLtEpilogue_t> ends[] = {
+        {"a product in bf16", CUBLASLT_EPILOGUE_DEFAULT},
+        {"with GELU and bias, the input kept", CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
+        {"with GELU's gradient", CUBLASLT_EPILOGUE_DGELU},
+        {"with GELU's gradient and sums of the bias", CUBLASLT_EPILOGUE_DGELU_BGRAD},
+        {"with sums of the bias of B", CUBLASLT_EPILOGUE_BGRADB}};
     for (const auto& [name, end] : ends) {
         const int status = product(handle, nullptr, 1024, end, workspace, bytes);
         const bool needed = end != CUBLASLT_EPILOGUE_DGELU_BGRAD && end != CUBLASLT_EPILOGUE_BGRADB;
@@ -206,7 +223,8 @@ void askProducts(CUdevice device)
     cublasLtDestroy(handle);
 }
 
-// --- CUPTI ---------------------------------------------------------------------------------------------------------------------------
+// --- CUPTI
+// ---------------------------------------------------------------------------------------------------------------------------
 
 struct Records {
     std::mutex mutex;
@@ -239,7 +257,8 @@ void CUPTIAPI readBuffer(CUcontext context, std::uint32_t stream, std::uint8_t* 
         case CUPTI_ACTIVITY_KIND_RUNTIME:
         case CUPTI_ACTIVITY_KIND_DRIVER: {
             const auto* call = reinterpret_cast<const CUpti_ActivityAPI*>(record);
-            records.calls.insert({call->correlationId, {static_cast<std::uint32_t>(record->kind), call->cbid, call->start, call->end}});
+            records.calls.insert(
+                {call->correlationId, {static_cast<std::uint32_t>(record->kind), call->cbid, call->start, call->end}});
             break;
         }
         case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
@@ -266,9 +285,12 @@ void askTraces()
     std::uint32_t version = 0;
     cuptiGetVersion(&version);
     CUptiResult started = cuptiActivityRegisterCallbacks(giveBuffer, readBuffer);
-    for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION})
+    for (const CUpti_ActivityKind kind :
+         {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+          CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION})
         if (started == CUPTI_SUCCESS) started = cuptiActivityEnable(kind);
-    answer("CUPTI records calls, kernels and external ids", started == CUPTI_SUCCESS, "version " + std::to_string(version) + ", status " + std::to_string(started));
+    answer("CUPTI records calls, kernels and external ids", started == CUPTI_SUCCESS,
+           "version " + std::to_string(version) + ", status " + std::to_string(started));
     if (started != CUPTI_SUCCESS) return;
 
     cudaStream_t stream = nullptr;
@@ -282,7 +304,8 @@ void askTraces()
         std::uint64_t id;
         std::int64_t before = 0, after = 0; // CLOCK_MONOTONIC around the launch and its end
     };
-    std::vector<Launch> launches{{"<<<>>>", 101}, {"cudaLaunchKernelExC", 102}, {"cuLaunchKernel", 103}, {"cublasLtMatmul", 104}};
+    std::vector<Launch> launches{
+        {"<<<>>>", 101}, {"cudaLaunchKernelExC", 102}, {"cuLaunchKernel", 103}, {"cublasLtMatmul", 104}};
     void* spinArguments[2];
     long long cycles = 20'000;
     spinArguments[0] = &cycles;
@@ -315,7 +338,8 @@ void askTraces()
     cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     // The same offset as the engine uses: CUPTI's clock against CLOCK_MONOTONIC.
     const std::int64_t offset = static_cast<std::int64_t>(gpuNow) - (hostBefore + hostAfter) / 2;
-    std::printf("%-8s %-58s %lld ns\n", "fact", "reading CUPTI's clock takes", static_cast<long long>(hostAfter - hostBefore));
+    std::printf("%-8s %-58s %lld ns\n", "fact", "reading CUPTI's clock takes",
+                static_cast<long long>(hostAfter - hostBefore));
     std::set<std::uint32_t> runtime, driver;
     std::int64_t earliest = INT64_MAX, latest = INT64_MAX;
     for (const Launch& launch : launches) {
@@ -329,7 +353,8 @@ void askTraces()
             const auto calls = records.calls.equal_range(correlation);
             for (auto call = calls.first; call != calls.second; ++call) {
                 (call->second.kind == CUPTI_ACTIVITY_KIND_RUNTIME ? runtime : driver).insert(call->second.cbid);
-                found += (call->second.kind == CUPTI_ACTIVITY_KIND_RUNTIME ? " runtime " : " driver ") + std::to_string(call->second.cbid);
+                found += (call->second.kind == CUPTI_ACTIVITY_KIND_RUNTIME ? " runtime " : " driver ") +
+                         std::to_string(call->second.cbid);
             }
             earliest = std::min(earliest, static_cast<std::int64_t>(kernel.start) - offset - launch.before);
             latest = std::min(latest, launch.after - (static_cast<std::int64_t>(kernel.end) - offset));
@@ -359,8 +384,9 @@ int main()
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
-    std::printf("%s, %d multiprocessors, %.0f MiB of L2, driver %d, runtime %d\n", properties.name, properties.multiProcessorCount,
-                static_cast<double>(properties.l2CacheSize) / (1 << 20), driver, runtime);
+    std::printf("%s, %d multiprocessors, %.0f MiB of L2, driver %d, runtime %d\n", properties.name,
+                properties.multiProcessorCount, static_cast<double>(properties.l2CacheSize) / (1 << 20), driver,
+                runtime);
     cudaSetDevice(0);
     cudaFree(nullptr); // makes the device's context
     CUdevice device = 0;

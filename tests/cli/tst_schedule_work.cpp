@@ -1,4 +1,5 @@
-// On its way from a verb to the ranks a schedule is checked, indexed and lowered once: counted over whole calls of the command line.
+// On its way from a verb to the ranks a schedule is checked, indexed and lowered once: counted over whole calls of the
+// command line.
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -24,7 +25,12 @@ struct Work {
 
 char* toString(const Work& work) // found by QCOMPARE
 {
-    return qstrdup(qPrintable(QStringLiteral("%1 validations, %2 indexes, %3 cells, %4 strips, %5 lowerings").arg(work.validations).arg(work.indexes).arg(work.cells).arg(work.strips).arg(work.lowerings)));
+    return qstrdup(qPrintable(QStringLiteral("%1 validations, %2 indexes, %3 cells, %4 strips, %5 lowerings")
+                                  .arg(work.validations)
+                                  .arg(work.indexes)
+                                  .arg(work.cells)
+                                  .arg(work.strips)
+                                  .arg(work.lowerings)));
 }
 
 Work workNow()
@@ -48,7 +54,8 @@ Work workOf(const QString& call)
     if (!code) qFatal("%s", code.error().message.c_str());
     if (*code != 0) qFatal("%s: code %d", qPrintable(call), *code);
     const Work after = workNow();
-    return {after.validations - before.validations, after.indexes - before.indexes, after.cells - before.cells, after.strips - before.strips, after.lowerings - before.lowerings};
+    return {after.validations - before.validations, after.indexes - before.indexes, after.cells - before.cells,
+            after.strips - before.strips, after.lowerings - before.lowerings};
 }
 
 } // namespace
@@ -62,12 +69,15 @@ private slots:
         QTest::addColumn<QString>("schedule");
         QTest::addColumn<QString>("options");
         QTest::addColumn<Work>("expected");
-        const auto row = [](const char* name, const char* schedule, const char* options, const Work& expected) { QTest::newRow(name) << schedule << options << expected; };
+        const auto row = [](const char* name, const char* schedule, const char* options, const Work& expected) {
+            QTest::newRow(name) << schedule << options << expected;
+        };
         row("virtual clock", "1f1b", "--clock virtual", {1, 1, 1, 0, 0});
         row("wall clock", "1f1b", "--clock wall", {1, 1, 1, 0, 0});
         row("rule without use", "1f1b", "--clock virtual --lower grouped", {1, 1, 1, 0, 0});
         row("rendezvous", "1f1b", "--sends rendezvous --lower grouped", {1, 1, 1, 0, 1});
-        row("with messages", "lowered", "--sends rendezvous", {1, 4, 4, 4, 2}); // the lists without them have an index of their own; two rules are tried until one makes the same lists
+        // the lists without them have an index of their own; two rules are tried until one makes the same lists
+        row("with messages", "lowered", "--sends rendezvous", {1, 4, 4, 4, 2});
         row("several", "1f1b,gpipe", "--clock virtual", {2, 2, 2, 0, 0});
         // As chosen, for errors that name the user's schedule, and as edited.
         row("recomputed", "1f1b", "--clock virtual --recompute all", {2, 2, 2, 0, 0});
@@ -87,7 +97,11 @@ private slots:
         }
         for (const int steps : {1, 3}) { // a step adds nothing
             const QString file = folder.filePath(QStringLiteral("%1.stagewright").arg(steps));
-            const QString words = QStringLiteral("record -s %1 -p 2 -m 4 --model layers=4,hidden=32,heads=2,seq=16 --microbatch-size 1 --warmup 0 --steps %2 -o %3 ").arg(schedule).arg(steps).arg(file);
+            const QString words = QStringLiteral("record -s %1 -p 2 -m 4 --model layers=4,hidden=32,heads=2,seq=16 "
+                                                 "--microbatch-size 1 --warmup 0 --steps %2 -o %3 ")
+                                      .arg(schedule)
+                                      .arg(steps)
+                                      .arg(file);
             QCOMPARE(workOf(words + options), expected);
         }
     }
@@ -96,10 +110,14 @@ private slots:
     {
         QTest::addColumn<QString>("options");
         QTest::addColumn<Work>("expected");
-        const auto row = [](const char* name, const char* options, const Work& expected) { QTest::newRow(name) << options << expected; };
-        // The schedule and the undivided model's; besides, one simulation, which finds cells, says whether the channels block it.
+        const auto row = [](const char* name, const char* options, const Work& expected) {
+            QTest::newRow(name) << options << expected;
+        };
+        // The schedule and the undivided model's; besides, one simulation, which finds cells, says whether the channels
+        // block it.
         row("plain", "", {2, 2, 3, 0, 0});
-        row("rendezvous", "--sends rendezvous --lower grouped", {2, 3, 3, 0, 1}); // that of lists with messages: their index
+        // that of lists with messages: their index
+        row("rendezvous", "--sends rendezvous --lower grouped", {2, 3, 3, 0, 1});
         row("links in forward times", "--comm 0.1", {2, 2, 3, 0, 0});
         row("recomputed", "--recompute all", {3, 3, 4, 0, 0}); // as chosen and as edited
     }
@@ -109,7 +127,8 @@ private slots:
         QFETCH(QString, options);
         QFETCH(Work, expected);
         for (const int steps : {1, 3})
-            QCOMPARE(workOf(QStringLiteral("check -s 1f1b -p 2 -m 4 --backend cpu --steps %1 ").arg(steps) + options), expected);
+            QCOMPARE(workOf(QStringLiteral("check -s 1f1b -p 2 -m 4 --backend cpu --steps %1 ").arg(steps) + options),
+                     expected);
     }
 };
 

@@ -1,6 +1,7 @@
-// An independent simulator, to compare the product's with: events in the order of time, one running op on each rank. It takes the values
-// of Schedule and CostModel (orders, placement, pairs; durations of a kind on a stage and rank, links, memory) and none of their
-// methods that compute, and shares no code with schedules/execute/simulate.h, place() or the tables of kinds.
+// An independent simulator, to compare the product's with: events in the order of time, one running op on each rank. It
+// takes the values of Schedule and CostModel (orders, placement, pairs; durations of a kind on a stage and rank, links,
+// memory) and none of their methods that compute, and shares no code with schedules/execute/simulate.h, place() or the
+// tables of kinds.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +60,10 @@ private:
         std::int64_t time;
         What what;
         std::size_t rank;
-        bool operator<(const Event& other) const { return std::tie(time, what, rank) > std::tie(other.time, other.what, other.rank); }
+        bool operator<(const Event& other) const
+        {
+            return std::tie(time, what, rank) > std::tie(other.time, other.what, other.rank);
+        }
     };
     struct Rank {
         std::size_t next = 0;    // op
@@ -83,7 +87,8 @@ private:
         for (int j = op.microbatch; j < op.microbatch + op.count; ++j)
             for (int slice = 0; slice < m_slices; ++slice)
                 for (int half = 0; half < m_halves; ++half)
-                    if ((op.slice < 0 || op.slice == slice) && (op.half == 0 || op.half == half + 1)) out.emplace_back(thing, stage, j, slice, half);
+                    if ((op.slice < 0 || op.slice == slice) && (op.half == 0 || op.half == half + 1))
+                        out.emplace_back(thing, stage, j, slice, half);
         return out;
     }
 
@@ -94,7 +99,9 @@ private:
             auto upTo = [&](int count) { // of the first slices
                 std::int64_t sum = 0;
                 for (int k = 0; k < count; ++k)
-                    sum += k < static_cast<int>(m_schedule.sliceLengths.size()) ? m_schedule.sliceLengths[static_cast<std::size_t>(k)] : 1;
+                    sum += k < static_cast<int>(m_schedule.sliceLengths.size())
+                               ? m_schedule.sliceLengths[static_cast<std::size_t>(k)]
+                               : 1;
                 return sum;
             };
             whole = whole * upTo(op.slice + 1) / upTo(m_slices) - whole * upTo(op.slice) / upTo(m_slices);
@@ -124,25 +131,32 @@ private:
         return link;
     }
 
-    // What the op has made leaves for each op of another rank that takes some of it, in the order of microbatches and their parts. A link
-    // carries the bytes of one message after the other; its latency delays each.
+    // What the op has made leaves for each op of another rank that takes some of it, in the order of microbatches and
+    // their parts. A link carries the bytes of one message after the other; its latency delays each.
     void send(const Op& op, std::size_t from, Thing thing, std::int64_t now)
     {
         const int stage = op.stage + (thing == activation ? 1 : -1);
         struct Parcel {
             int microbatch, slice, half, count;
             std::size_t to;
-            bool operator<(const Parcel& other) const { return std::tie(microbatch, slice, half) < std::tie(other.microbatch, other.slice, other.half); }
+            bool operator<(const Parcel& other) const
+            {
+                return std::tie(microbatch, slice, half) < std::tie(other.microbatch, other.slice, other.half);
+            }
         };
         std::vector<Parcel> parcels;
         for (std::size_t r = 0; r < m_schedule.order.size(); ++r)
             for (const Op& other : m_schedule.order[r]) {
-                const bool takes = thing == activation ? other.kind == OpKind::Forward : other.kind == OpKind::Backward || other.kind == OpKind::InputGrad;
-                const bool apart = (op.slice >= 0 && other.slice >= 0 && op.slice != other.slice) || (op.half > 0 && other.half > 0 && op.half != other.half);
+                const bool takes = thing == activation
+                                       ? other.kind == OpKind::Forward
+                                       : other.kind == OpKind::Backward || other.kind == OpKind::InputGrad;
+                const bool apart = (op.slice >= 0 && other.slice >= 0 && op.slice != other.slice) ||
+                                   (op.half > 0 && other.half > 0 && op.half != other.half);
                 const int first = std::max(op.microbatch, other.microbatch);
                 const int behind = std::min(op.microbatch + op.count, other.microbatch + other.count);
                 if (r == from || !takes || static_cast<int>(other.stage) != stage || apart || first >= behind) continue;
-                parcels.push_back({first, std::max<int>(op.slice, other.slice), std::max<int>(op.half, other.half), behind - first, r});
+                parcels.push_back({first, std::max<int>(op.slice, other.slice), std::max<int>(op.half, other.half),
+                                   behind - first, r});
             }
         std::stable_sort(parcels.begin(), parcels.end());
         for (const Parcel& parcel : parcels) {
@@ -153,16 +167,20 @@ private:
             cut.microbatch = parcel.microbatch;
             cut.count = static_cast<decltype(cut.count)>(parcel.count);
             // Between stages s and s + 1 the message has the size of stage s's boundary.
-            const std::int64_t bytes = part(m_costs.memory[static_cast<std::size_t>(std::min<int>(stage, op.stage))].boundary * parcel.count, cut);
+            const std::int64_t bytes = part(
+                m_costs.memory[static_cast<std::size_t>(std::min<int>(stage, op.stage))].boundary * parcel.count, cut);
             std::int64_t& taken = m_taken[{from, parcel.to}];
             std::int64_t begin = now;
             std::int64_t carried = 0;
-            if (link.bytesPerSecond > 0) carried = static_cast<std::int64_t>(std::llround(static_cast<double>(bytes) / link.bytesPerSecond * 1e9));
+            if (link.bytesPerSecond > 0)
+                carried =
+                    static_cast<std::int64_t>(std::llround(static_cast<double>(bytes) / link.bytesPerSecond * 1e9));
             if (carried > 0) {
                 begin = std::max(begin, taken);
                 taken = begin + carried;
             }
-            for (const Piece& piece : piecesOf(thing, cut, op.stage)) m_there[{piece, parcel.to}] = begin + carried + link.latency;
+            for (const Piece& piece : piecesOf(thing, cut, op.stage))
+                m_there[{piece, parcel.to}] = begin + carried + link.latency;
         }
     }
 
@@ -176,7 +194,8 @@ private:
             const auto made = m_made.find(piece);
             if (made == m_made.end()) return -1;
             const auto there = m_there.find({piece, rank});
-            latest = std::max(latest, there == m_there.end() ? made->second : there->second); // it was made here, or sent here
+            // it was made here, or sent here
+            latest = std::max(latest, there == m_there.end() ? made->second : there->second);
         }
         return latest;
     }
@@ -219,7 +238,9 @@ private:
         std::int64_t begin = now;
         for (std::size_t r = 0; r < m_ranks.size(); ++r) {
             const auto& ops = m_schedule.order[r];
-            const auto wanted = std::count_if(ops.begin(), ops.end(), [&](const Op& other) { return other.kind == OpKind::ReduceGrad && other.stage == op.stage; });
+            const auto wanted = std::count_if(ops.begin(), ops.end(), [&](const Op& other) {
+                return other.kind == OpKind::ReduceGrad && other.stage == op.stage;
+            });
             if (static_cast<std::size_t>(wanted) <= turn) continue;
             const auto& reached = m_reached[{op.stage, r}];
             if (reached.size() <= turn) return -1;
@@ -234,8 +255,9 @@ private:
         const auto& ops = m_schedule.order[r];
         if (rank.busy || rank.next == ops.size()) return;
         const Op& op = ops[rank.next];
-        const bool pair = r < m_schedule.paired.size() &&
-                          std::count(m_schedule.paired[r].begin(), m_schedule.paired[r].end(), static_cast<std::uint32_t>(rank.next)) > 0;
+        const bool pair =
+            r < m_schedule.paired.size() && std::count(m_schedule.paired[r].begin(), m_schedule.paired[r].end(),
+                                                       static_cast<std::uint32_t>(rank.next)) > 0;
         std::int64_t ready = readyAt(op, r);
         if (ready >= 0 && pair) {
             const std::int64_t other = readyAt(ops[rank.next + 1], r);
@@ -247,8 +269,9 @@ private:
             m_events.push({ready, look, r});
             return;
         }
-        const bool computes = op.kind == OpKind::Forward || op.kind == OpKind::Backward || op.kind == OpKind::InputGrad ||
-                              op.kind == OpKind::WeightGrad || op.kind == OpKind::Recompute;
+        const bool computes = op.kind == OpKind::Forward || op.kind == OpKind::Backward ||
+                              op.kind == OpKind::InputGrad || op.kind == OpKind::WeightGrad ||
+                              op.kind == OpKind::Recompute;
         const std::int64_t start = now + (computes && r < m_costs.launch.size() ? m_costs.launch[r] : 0);
         std::int64_t end = start + durationOf(op, r);
         times[r][rank.next] = {start, end};
@@ -308,10 +331,11 @@ private:
     std::map<std::pair<int, int>, bool> m_recomputed; // stage, microbatch
     std::vector<Rank> m_ranks;
     std::priority_queue<Event> m_events;
-    std::map<Piece, std::int64_t> m_made;                                       // when
-    std::map<std::pair<Piece, std::size_t>, std::int64_t> m_there;              // when it has come to another rank
-    std::map<std::pair<std::size_t, std::size_t>, std::int64_t> m_taken;        // until when a link's bandwidth is
-    std::map<std::pair<int, std::size_t>, std::vector<std::int64_t>> m_reached; // reductions, by stage and rank: when it came to each
+    std::map<Piece, std::int64_t> m_made;                                // when
+    std::map<std::pair<Piece, std::size_t>, std::int64_t> m_there;       // when it has come to another rank
+    std::map<std::pair<std::size_t, std::size_t>, std::int64_t> m_taken; // until when a link's bandwidth is
+    // reductions, by stage and rank: when it came to each
+    std::map<std::pair<int, std::size_t>, std::vector<std::int64_t>> m_reached;
 };
 
 } // namespace stagewright::testing

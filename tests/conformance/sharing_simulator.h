@@ -1,6 +1,7 @@
-// A second simulator of replicas that share state, to compare the product's with: gathers and reductions beside compute, one lane a rank, messages
-// that wait for it or don't, optimizers that step bucket by bucket. It looks at every rank at every moment at which something can happen, in
-// integers, and takes the values of Schedule (orders, replicas) and what is given here; it shares no code with schedules/messages and place().
+// A second simulator of replicas that share state, to compare the product's with: gathers and reductions beside
+// compute, one lane a rank, messages that wait for it or don't, optimizers that step bucket by bucket. It looks at
+// every rank at every moment at which something can happen, in integers, and takes the values of Schedule (orders,
+// replicas) and what is given here; it shares no code with schedules/messages and place().
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@
 
 namespace stagewright::testing {
 
-// What is simulated beside the lists: times by rank and position, of compute ops and optimizers their own, of collectives those of the whole.
+// What is simulated beside the lists: times by rank and position, of compute ops and optimizers their own, of
+// collectives those of the whole.
 struct SharedWork {
     std::vector<std::vector<std::int64_t>> takes;
     std::int64_t latency = 0; // of a message between ranks
@@ -31,7 +33,8 @@ public:
     };
     std::vector<std::vector<Times>> times; // by rank and position; −1: never ran
 
-    SharingSimulator(const Schedule& schedule, const SharedWork& work) : m_schedule(schedule), m_work(work), m_ranks(schedule.order.size())
+    SharingSimulator(const Schedule& schedule, const SharedWork& work)
+        : m_schedule(schedule), m_work(work), m_ranks(schedule.order.size())
     {
         for (const auto& ops : schedule.order) times.emplace_back(ops.size());
         findMembers();
@@ -69,7 +72,8 @@ private:
 
     static bool computes(OpKind kind)
     {
-        return kind == OpKind::Forward || kind == OpKind::Backward || kind == OpKind::InputGrad || kind == OpKind::WeightGrad;
+        return kind == OpKind::Forward || kind == OpKind::Backward || kind == OpKind::InputGrad ||
+               kind == OpKind::WeightGrad;
     }
     const Op& at(const Place& place) const { return m_schedule.order[place.first][place.second]; }
 
@@ -108,7 +112,9 @@ private:
         for (std::size_t r = 0; r < m_schedule.order.size(); ++r)
             for (std::size_t i = 0; i < m_schedule.order[r].size(); ++i) {
                 const Op& op = m_schedule.order[r][i];
-                if (op.stage == stage && op.microbatch == microbatch && std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end()) out.emplace_back(r, i);
+                if (op.stage == stage && op.microbatch == microbatch &&
+                    std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end())
+                    out.emplace_back(r, i);
             }
         return out;
     }
@@ -183,7 +189,8 @@ private:
         return any;
     }
 
-    // Messages of ops that are over now leave behind the collectives that their rank's lane has by now, if they take any time.
+    // Messages of ops that are over now leave behind the collectives that their rank's lane has by now, if they take
+    // any time.
     bool tellDepartures()
     {
         bool any = false;
@@ -218,7 +225,9 @@ private:
                     (kind == OpKind::Unshard ? rank.gather : rank.reduction)[ops[rank.next].stage] = place;
                     m_came.insert(place);
                     const auto& members = m_members[place];
-                    if (std::all_of(members.begin(), members.end(), [this](const Place& member) { return m_came.count(member) > 0; })) whole.push_back(place);
+                    if (std::all_of(members.begin(), members.end(),
+                                    [this](const Place& member) { return m_came.count(member) > 0; }))
+                        whole.push_back(place);
                 } else {
                     continue;
                 }

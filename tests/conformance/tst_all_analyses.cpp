@@ -46,7 +46,9 @@ private slots:
             const std::vector<AnalysisColumn> columns = info->columns();
             QVERIFY(!info->title.empty() && !columns.empty());
             for (const std::string_view drawn : info->curves.columns)
-                QVERIFY(info->curves.up.empty() || std::any_of(columns.begin(), columns.end(), [&](const AnalysisColumn& column) { return column.key == drawn; }));
+                QVERIFY(info->curves.up.empty() ||
+                        std::any_of(columns.begin(), columns.end(),
+                                    [&](const AnalysisColumn& column) { return column.key == drawn; }));
         }
         for (const FormatInfo* info : allFormats()) {
             QVERIFY(names.insert(info->name).second);
@@ -71,7 +73,8 @@ private slots:
                 if (info->unknown(run).empty()) QVERIFY2(table.unknown.empty(), table.unknown.c_str());
                 for (const auto& row : table.rows) QCOMPARE(row.size(), table.columns.size());
                 if (!table.ops.empty()) QCOMPARE(table.ops.size(), table.rows.size());
-                for (const AnalysisColumn& column : table.columns) QVERIFY(!column.key.empty() && !column.title.empty());
+                for (const AnalysisColumn& column : table.columns)
+                    QVERIFY(!column.key.empty() && !column.title.empty());
                 QVERIFY(table.rows == reportTable(*info, run, step).rows);
                 if (run.schedule && step == 0 && table.unknown.empty()) QVERIFY(!table.rows.empty());
             }
@@ -85,7 +88,9 @@ private slots:
         QTemporaryDir folder;
         for (const FormatInfo* info : allFormats()) {
             if (info->write == nullptr) continue; // one that is only read, or drawn
-            const QString path = folder.filePath(QStringLiteral("run")) + (info->folder ? QString() : QString::fromStdString(std::string(info->suffixes.front())));
+            const QString path =
+                folder.filePath(QStringLiteral("run")) +
+                (info->folder ? QString() : QString::fromStdString(std::string(info->suffixes.front())));
             ExportRequest request;
             request.run = &run;
             request.path = path.toStdString();
@@ -108,9 +113,11 @@ private slots:
                 return all;
             };
             const QByteArray first = bytes();
-            if (first.isEmpty()) { // nothing to write, or what the format can't hold, is refused in words, and leaves nothing behind
+            // nothing to write, or what the format can't hold, is refused in words, and leaves nothing behind
+            if (first.isEmpty()) {
                 const auto refused = info->write(request);
-                QVERIFY2((run.timeline->empty() || info->folder) && !refused && !refused.error().message.empty(), std::string(info->name).c_str());
+                QVERIFY2((run.timeline->empty() || info->folder) && !refused && !refused.error().message.empty(),
+                         std::string(info->name).c_str());
                 QVERIFY(!QFile::exists(path));
                 continue;
             }

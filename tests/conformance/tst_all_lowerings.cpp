@@ -1,5 +1,5 @@
-// Every schedule of the registry with its variants, lowered by every rule: valid, placed, the compute order back again; and under
-// every semantics either ends or is said to need buffers, by all parts of the program alike.
+// Every schedule of the registry with its variants, lowered by every rule: valid, placed, the compute order back again;
+// and under every semantics either ends or is said to need buffers, by all parts of the program alike.
 #include <QtTest>
 
 #include <climits>
@@ -21,7 +21,8 @@ using namespace stagewright;
 
 namespace {
 
-constexpr std::array<const char*, 8> everyRule{"just-in-time", "pytorch", "eager-post", "eager-post:1", "eager-post:3", "rank-parity", "grouped", "batched"};
+constexpr std::array<const char*, 8> everyRule{"just-in-time", "pytorch",     "eager-post", "eager-post:1",
+                                               "eager-post:3", "rank-parity", "grouped",    "batched"};
 
 std::vector<Channels> everySemantics()
 {
@@ -103,7 +104,12 @@ private slots:
             if (!schedule) continue;
             ++made;
             const auto label = [&](const std::string& rest) {
-                return QStringLiteral("%1 p=%2 m=%3 %4").arg(name).arg(schedule->ranks).arg(schedule->microbatches).arg(QString::fromStdString(rest)).toUtf8();
+                return QStringLiteral("%1 p=%2 m=%3 %4")
+                    .arg(name)
+                    .arg(schedule->ranks)
+                    .arg(schedule->microbatches)
+                    .arg(QString::fromStdString(rest))
+                    .toUtf8();
             };
             const CostModel costs = costsOf(*schedule);
             const auto plain = simulate(*schedule, costs);
@@ -118,29 +124,37 @@ private slots:
                 QVERIFY2(csv && *readScheduleCsv(*csv) == *lowered, label(text));
                 for (const Channels& channels : everySemantics()) {
                     const bool buffered = channels.sends == SendMode::Buffered;
-                    const std::string what = std::string(text) + (buffered ? " buffered" : " rendezvous") + " channels=" +
-                                             std::to_string(channels.perDirection) + (channels.blockingReceives() ? "" : " posted");
+                    const std::string what = std::string(text) + (buffered ? " buffered" : " rendezvous") +
+                                             " channels=" + std::to_string(channels.perDirection) +
+                                             (channels.blockingReceives() ? "" : " posted");
                     const Validation validation = validate(*lowered, channels);
                     const auto result = simulate(*lowered, costs, channels);
                     const auto deadlock = explainDeadlock(*lowered, channels);
                     QVERIFY(deadlock);
-                    QVERIFY2(validation.valid() == result.has_value() && deadlock->hung() != result.has_value(), label(what));
+                    QVERIFY2(validation.valid() == result.has_value() && deadlock->hung() != result.has_value(),
+                             label(what));
                     if (!result) {
                         QVERIFY2(!buffered, label(what)); // with buffers all end
                         QVERIFY2(deadlock->worksIfBuffered && deadlock->cycle.size() > 1, label(what));
-                        QVERIFY2(validation.faults.size() == 1 && validation.faults[0].kind == FaultKind::Deadlock, label(what));
-                        QVERIFY2(deadlock->fixed.has_value() && validate(*deadlock->fixed, channels).valid(), label(what));
-                        QVERIFY2(withoutCommunication(*deadlock->fixed) == *schedule, label(what)); // only messages move
+                        QVERIFY2(validation.faults.size() == 1 && validation.faults[0].kind == FaultKind::Deadlock,
+                                 label(what));
+                        QVERIFY2(deadlock->fixed.has_value() && validate(*deadlock->fixed, channels).valid(),
+                                 label(what));
+                        // only messages move
+                        QVERIFY2(withoutCommunication(*deadlock->fixed) == *schedule, label(what));
                         continue;
                     }
                     QVERIFY2(result->makespan >= plain->makespan, label(what));
                     if (buffered && channels.perDirection == 0) QCOMPARE(result->makespan, plain->makespan);
-                    QVERIFY2(underWay(*result) <= (channels.perDirection > 0 ? channels.perDirection : INT_MAX), label(what));
+                    QVERIFY2(underWay(*result) <= (channels.perDirection > 0 ? channels.perDirection : INT_MAX),
+                             label(what));
                     const auto timeline = timelineOf(*lowered, *result, costs);
                     QVERIFY2(timeline && *scheduleOf(**timeline, 0) == *schedule, label(what));
                     const auto bubbles = analyseBubbles(**timeline, 0);
                     QVERIFY2(bubbles, label(what));
-                    QVERIFY2(std::accumulate(bubbles->byCause.begin(), bubbles->byCause.end(), Nanos{0}) == bubbles->idle, label(what));
+                    QVERIFY2(std::accumulate(bubbles->byCause.begin(), bubbles->byCause.end(), Nanos{0}) ==
+                                 bubbles->idle,
+                             label(what));
                     QCOMPARE(bubbles->idle, schedule->ranks * bubbles->makespan() - bubbles->busy - apartOf(*bubbles));
                     peerWait += bubbles->byCause[std::size_t(IdleCause::PeerWait)];
                     headOfLine += bubbles->byCause[std::size_t(IdleCause::HeadOfLine)];
@@ -153,7 +167,8 @@ private slots:
                 const auto outcomes = outcomesWithoutBuffers(*schedule, perDirection);
                 QVERIFY(outcomes && outcomes->size() == 6);
                 for (const RuleOutcome& outcome : *outcomes)
-                    QVERIFY2(outcome.ends() == validate(*lower(*schedule, outcome.lowering), outcome.channels).valid(), label("page"));
+                    QVERIFY2(outcome.ends() == validate(*lower(*schedule, outcome.lowering), outcome.channels).valid(),
+                             label("page"));
                 QVERIFY2((*outcomes)[1].ends(), label("pytorch without buffers"));
                 QVERIFY2((*outcomes)[5].ends(), label("batched without buffers"));
             }

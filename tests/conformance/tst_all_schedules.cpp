@@ -56,8 +56,8 @@ bool pytorchHolds(const Schedule& s)
     return true;
 }
 
-// Simulates at four cost ratios and compares with the closed forms; their units divide evenly, so equality is exact but for the
-// last bit. The number of makespans compared.
+// Simulates at four cost ratios and compares with the closed forms; their units divide evenly, so equality is exact but
+// for the last bit. The number of makespans compared.
 int meetsClosedForms(const std::string& name, const Shape& shape, const Schedule& s)
 {
     int compared = 0;
@@ -69,19 +69,25 @@ int meetsClosedForms(const std::string& name, const Shape& shape, const Schedule
         const auto result = simulate(s, CostModel::uniform(s, units));
         const auto form = closedFormOf(name, shape, f, i, w);
         if (!result || !form) qFatal("%s", name.c_str());
-        const std::string label = fmt::format("{} p={} m={} v={} at {}, {}, {}", name, shape.ranks, shape.microbatches, shape.chunks, f, i, w);
+        const std::string label = fmt::format("{} p={} m={} v={} at {}, {}, {}", name, shape.ranks, shape.microbatches,
+                                              shape.chunks, f, i, w);
         if (form->makespan >= 0) {
             ++compared;
             const double makespan = static_cast<double>(result->makespan) / rankShare;
             if (std::abs(makespan - form->makespan) >= 1e-9)
-                QTest::qFail(fmt::format("{}: makespan {}, by its closed form {}", label, makespan, form->makespan).c_str(), __FILE__, __LINE__);
+                QTest::qFail(
+                    fmt::format("{}: makespan {}, by its closed form {}", label, makespan, form->makespan).c_str(),
+                    __FILE__, __LINE__);
         }
         if (!form->peakActivation.empty() && form->peakActivation.size() != static_cast<std::size_t>(s.ranks))
             QTest::qFail((label + ": peaks not by rank").c_str(), __FILE__, __LINE__);
         for (std::size_t r = 0; r < form->peakActivation.size(); ++r) {
             const double peak = static_cast<double>(result->peakActivation[r]) / activationShare;
             if (std::abs(peak - form->peakActivation[r]) >= 1e-9)
-                QTest::qFail(fmt::format("{}: rank {} holds {}, by its closed form {}", label, r, peak, form->peakActivation[r]).c_str(), __FILE__, __LINE__);
+                QTest::qFail(
+                    fmt::format("{}: rank {} holds {}, by its closed form {}", label, r, peak, form->peakActivation[r])
+                        .c_str(),
+                    __FILE__, __LINE__);
         }
     }
     return compared;
@@ -92,7 +98,8 @@ std::vector<std::string> variants(const ScheduleInfo& info)
 {
     std::vector<std::string> out{std::string(info.name)};
     for (const ScheduleParameter& parameter : info.parameters)
-        for (const QString& choice : QString::fromUtf8(parameter.values.data(), static_cast<int>(parameter.values.size())).split('|'))
+        for (const QString& choice :
+             QString::fromUtf8(parameter.values.data(), static_cast<int>(parameter.values.size())).split('|'))
             if (choice != "real")
                 out.push_back(std::string(info.name) + ":" + std::string(parameter.name) + "=" +
                               (choice == "whole" ? "2" : choice.toStdString()));
@@ -107,7 +114,9 @@ std::vector<std::string> combinations(const ScheduleInfo& info)
         const QString values = QString::fromUtf8(parameter.values.data(), static_cast<int>(parameter.values.size()));
         const std::size_t before = out.size();
         for (const QString& value : QString(values).replace("whole", "2|3").split('|'))
-            for (std::size_t i = 0; i < before && value != "real" && value.toStdString() != parameter.fallback && parameter.name != "tokens"; ++i)
+            for (std::size_t i = 0; i < before && value != "real" && value.toStdString() != parameter.fallback &&
+                                    parameter.name != "tokens";
+                 ++i)
                 out.push_back(out[i] + ":" + std::string(parameter.name) + "=" + value.toStdString());
     }
     return out;
@@ -116,8 +125,7 @@ std::vector<std::string> combinations(const ScheduleInfo& info)
 QStringList namesOf(const std::set<std::string>& names)
 {
     QStringList out;
-    for (const std::string& name : names)
-        out << QString::fromStdString(name);
+    for (const std::string& name : names) out << QString::fromStdString(name);
     return out;
 }
 
@@ -133,8 +141,7 @@ private slots:
     {
         QTest::addColumn<int>("index");
         int index = 0;
-        for (const ScheduleInfo& info : allSchedules())
-            QTest::newRow(std::string(info.name).c_str()) << index++;
+        for (const ScheduleInfo& info : allSchedules()) QTest::newRow(std::string(info.name).c_str()) << index++;
         QVERIFY(index >= 4);
     }
     void everyOne()
@@ -170,7 +177,8 @@ private slots:
             QCOMPARE(std::count(drawing.begin(), drawing.end(), '\n'), static_cast<std::ptrdiff_t>(s.ranks) + 2);
         });
         QVERIFY(shapes >= 9);
-        QVERIFY(closedForms >= 9 || withoutMakespan.contains(QString::fromUtf8(info.name.data(), static_cast<int>(info.name.size()))));
+        QVERIFY(closedForms >= 9 ||
+                withoutMakespan.contains(QString::fromUtf8(info.name.data(), static_cast<int>(info.name.size()))));
     }
     // With one parameter set: valid, named by it, able to finish, the closed forms where there are any.
     void everyVariant()
@@ -217,7 +225,9 @@ private slots:
             {"interleaved-zb:group=3", {4, 8, 2}, "the nearest that work are 6 and 9 microbatches"},
             {"chimera:f=3", {7, 6}, "the nearest that work are 6 and 12 ranks"},
             {"chimera:f=3", {8, 6}, "the nearest below that works is f=2 with 4 microbatches"},
-            {"dualpipe", {5, 9}, "the nearest that work are 4 ranks with 8 microbatches and 6 ranks with 12 microbatches"},
+            {"dualpipe",
+             {5, 9},
+             "the nearest that work are 4 ranks with 8 microbatches and 6 ranks with 12 microbatches"},
             {"hanayo:waves=40000", {4, 8}, "the nearest that works is 256 waves"},
         };
         for (const auto& [name, shape, remedy] : rows) {
@@ -233,10 +243,10 @@ private slots:
         std::vector<std::string> names;
         for (const ScheduleInfo& info : allSchedules())
             if (!info.searches)
-                for (const std::string& name : variants(info))
-                    names.push_back(name);
-        for (const char* name : {"chimera:f=3", "chimera:f=4:join=doubling", "chimera:f=6:join=halving", "interleaved-zb:group=1",
-                                 "interleaved-zb:group=3", "interleaved-zb:group=5", "interleaved-1f1b:group=3", "interleaved-1f1b:group=7", "interleaved-zb:group=9:w=now",
+                for (const std::string& name : variants(info)) names.push_back(name);
+        for (const char* name : {"chimera:f=3", "chimera:f=4:join=doubling", "chimera:f=6:join=halving",
+                                 "interleaved-zb:group=1", "interleaved-zb:group=3", "interleaved-zb:group=5",
+                                 "interleaved-1f1b:group=3", "interleaved-1f1b:group=7", "interleaved-zb:group=9:w=now",
                                  "terapipe:tokens=5000", "terapipe:slices=40000"})
             names.emplace_back(name);
         const QRegularExpression shape("(\\d+) ranks(?: with (\\d+) microbatches)?");
@@ -252,7 +262,13 @@ private slots:
                         if (made) continue;
                         ++refused;
                         const QString remedy = QString::fromStdString(made.error().remedy);
-                        const QByteArray label = QString("%1 p=%2 m=%3 v=%4: %5").arg(QString::fromStdString(name)).arg(p).arg(m).arg(v).arg(remedy).toUtf8();
+                        const QByteArray label = QString("%1 p=%2 m=%3 v=%4: %5")
+                                                     .arg(QString::fromStdString(name))
+                                                     .arg(p)
+                                                     .arg(m)
+                                                     .arg(v)
+                                                     .arg(remedy)
+                                                     .toUtf8();
                         const auto accepts = [&](const std::string& otherName, const Shape& other) {
                             ++tried;
                             const auto accepted = makeSchedule(otherName, other);
@@ -266,7 +282,8 @@ private slots:
                             const std::size_t at = suggested.find(key);
                             const std::size_t end = suggested.find(':', at);
                             if (at != std::string::npos)
-                                suggested.replace(at, end == std::string::npos ? end : end - at, given.captured(1).toStdString());
+                                suggested.replace(at, end == std::string::npos ? end : end - at,
+                                                  given.captured(1).toStdString());
                             else
                                 accepts(name + ":" + given.captured(1).toStdString(), {p, m, v});
                         }
@@ -296,12 +313,14 @@ private slots:
                     }
         QVERIFY(refused > 1000);
     }
-    // Every schedule under every combination of its parameters, through CSV: recognised under a name that makes the same.
+    // Every schedule under every combination of its parameters, through CSV: recognised under a name that makes the
+    // same.
     void recognised_data()
     {
         QTest::addColumn<QString>("name");
         for (const ScheduleInfo& info : allSchedules())
-            QTest::newRow(std::string(info.name).c_str()) << QString::fromUtf8(info.name.data(), static_cast<int>(info.name.size()));
+            QTest::newRow(std::string(info.name).c_str())
+                << QString::fromUtf8(info.name.data(), static_cast<int>(info.name.size()));
     }
     void recognised()
     {
@@ -310,7 +329,8 @@ private slots:
         int made = 0;
         for (const auto& [p, m] : {std::pair{2, 4}, {4, 8}, {6, 12}, {8, 16}})
             for (const std::string& full : combinations(**findSchedule(name.toStdString()))) {
-                if (full.find("reorder") == std::string::npos && name.startsWith("v-") && p > 4) continue; // slow to make
+                // slow to make
+                if (full.find("reorder") == std::string::npos && name.startsWith("v-") && p > 4) continue;
                 const auto s = makeSchedule(full, {p, m, 0});
                 if (!s) continue;
                 ++made;
@@ -319,29 +339,36 @@ private slots:
                 const std::string known = recognise(*back);
                 QVERIFY2(!known.empty(), (full + " on " + std::to_string(p) + " ranks").c_str());
                 const int chunks = s->stages / s->ranks;
-                if (known.find(", ") == std::string::npos) QVERIFY2(*makeSchedule(known, {p, m, chunks}) == *s, (full + " as " + known).c_str());
+                if (known.find(", ") == std::string::npos)
+                    QVERIFY2(*makeSchedule(known, {p, m, chunks}) == *s, (full + " as " + known).c_str());
                 recognisedAs.insert(known);
                 // One op moved: the nearest is at most one op away, and names the first difference.
                 Schedule mutated = *s;
                 auto& row = mutated.order[1];
                 std::size_t at = row.size() / 2;
-                while (row[at] == row[at - 1] || mutated.isPaired(1, at) || mutated.isPaired(1, at - 1))
-                    --at;
+                while (row[at] == row[at - 1] || mutated.isPaired(1, at) || mutated.isPaired(1, at - 1)) --at;
                 std::swap(row[at], row[at - 1]);
                 const auto nearest = nearestSchedule(mutated);
                 QVERIFY2(nearest.has_value(), full.c_str());
-                QVERIFY2(nearest->diff.distance() <= 1, fmt::format("{} is nearest to {}, {} ops off", full, nearest->name, nearest->diff.distance()).c_str());
+                QVERIFY2(nearest->diff.distance() <= 1,
+                         fmt::format("{} is nearest to {}, {} ops off", full, nearest->name, nearest->diff.distance())
+                             .c_str());
                 if (!nearest->diff.same()) QVERIFY(!nearest->diff.first.empty() || !nearest->diff.shape.empty());
             }
         QVERIFY(made >= 4);
-        qInfo().noquote() << "recognised as" << QStringList(recognisedAs.size() > 8 ? QStringList{QString::number(recognisedAs.size()) + " names"} : namesOf(recognisedAs)).join("; ");
+        qInfo().noquote() << "recognised as"
+                          << QStringList(recognisedAs.size() > 8
+                                             ? QStringList{QString::number(recognisedAs.size()) + " names"}
+                                             : namesOf(recognisedAs))
+                                 .join("; ");
     }
     void recognisedWithParameters()
     {
-        for (const char* name : {"bfs:order=descending", "2bp-1f1b:w=last", "zb-h2:optimizer=rank", "chimera:f=2",
-                                 "hanayo:waves=2", "merak:variant=pre", "terapipe:base=1f1b", "chimera:f=2:join=doubling",
-                                 "chimera:join=halving:sync=eager", "interleaved-zb:group=2:w=now", "v-half:reorder=no",
-                                 "hanayo:waves=5", "terapipe:slices=7", "zb-auto:limit=1.5"})
+        for (const char* name :
+             {"bfs:order=descending", "2bp-1f1b:w=last", "zb-h2:optimizer=rank", "chimera:f=2", "hanayo:waves=2",
+              "merak:variant=pre", "terapipe:base=1f1b", "chimera:f=2:join=doubling", "chimera:join=halving:sync=eager",
+              "interleaved-zb:group=2:w=now", "v-half:reorder=no", "hanayo:waves=5", "terapipe:slices=7",
+              "zb-auto:limit=1.5"})
             QCOMPARE(QString::fromStdString(recognise(*makeSchedule(name, {4, 8, 0}))), QString(name));
         QCOMPARE(QString::fromStdString(recognise(*makeSchedule("terapipe:tokens=32:base=1f1b", {4, 8, 0}))),
                  QString("terapipe:base=1f1b:slices=4, slices of 13,8,6,5"));
@@ -370,8 +397,7 @@ private slots:
             const int columns = static_cast<int>(page[0].size()) + 6; // "   57 %" follows the row
             const auto drawn = drawTimeline(**simulatedTimeline(s, CostModel::uniform(s)), 0, columns, false, false);
             const QStringList lines = QString::fromStdString(drawn).split('\n');
-            for (int r = 0; r < 4; ++r)
-                QCOMPARE(lines[r + 1].left(page[r].size()), page[r]);
+            for (int r = 0; r < 4; ++r) QCOMPARE(lines[r + 1].left(page[r].size()), page[r]);
         }
     }
     void names()

@@ -1,5 +1,6 @@
-// simulate() against a simulator that shares no code with it: start and end of every op and the peaks, for every schedule of the registry
-// and every variant, unequal costs by stage and rank, links with latency and bandwidth, launch delays, recomputation, pairs.
+// simulate() against a simulator that shares no code with it: start and end of every op and the peaks, for every
+// schedule of the registry and every variant, unequal costs by stage and rank, links with latency and bandwidth, launch
+// delays, recomputation, pairs.
 #include <QtTest>
 
 #include <random>
@@ -20,10 +21,18 @@ namespace {
 CostModel costsFor(const Schedule& schedule, std::uint32_t seed)
 {
     std::mt19937 engine(seed);
-    auto between = [&](int least, int most) { return least + static_cast<int>(engine() % static_cast<std::uint32_t>(most - least + 1)); };
+    auto between = [&](int least, int most) {
+        return least + static_cast<int>(engine() % static_cast<std::uint32_t>(most - least + 1));
+    };
     CostModel costs(schedule.stages, CostSource::Fitted);
     for (int s = 0; s < schedule.stages; ++s) {
-        for (const auto& [kind, least] : {std::pair{OpKind::Forward, 800}, {OpKind::InputGrad, 900}, {OpKind::WeightGrad, 600}, {OpKind::Backward, 1700}, {OpKind::Recompute, 750}, {OpKind::Optimizer, 90}, {OpKind::ReduceGrad, 120}}) {
+        for (const auto& [kind, least] : {std::pair{OpKind::Forward, 800},
+                                          {OpKind::InputGrad, 900},
+                                          {OpKind::WeightGrad, 600},
+                                          {OpKind::Backward, 1700},
+                                          {OpKind::Recompute, 750},
+                                          {OpKind::Optimizer, 90},
+                                          {OpKind::ReduceGrad, 120}}) {
             costs.setDuration(kind, s, between(least, 2 * least));
             for (int r = 0; r < schedule.ranks; ++r)
                 if (between(0, 2) == 0) costs.setDuration(kind, s, r, between(least / 2, 2 * least));
@@ -36,7 +45,8 @@ CostModel costsFor(const Schedule& schedule, std::uint32_t seed)
     costs.links.all.latency = between(0, 400);
     if (between(0, 1) == 0) costs.links.all.bytesPerSecond = 1e9 * between(1, 4) / 3;
     for (int k = 0; k < schedule.ranks; ++k)
-        costs.links.overrides[{between(0, schedule.ranks - 1), between(0, schedule.ranks - 1)}] = Link{between(0, 900), 1e9 * between(0, 3)};
+        costs.links.overrides[{between(0, schedule.ranks - 1), between(0, schedule.ranks - 1)}] =
+            Link{between(0, 900), 1e9 * between(0, 3)};
     if (between(0, 2) == 0)
         for (int r = 0; r < schedule.ranks; ++r) costs.launch.push_back(between(0, 200));
     costs.sliceStarts = sliceStartsOf(schedule);
@@ -62,8 +72,9 @@ std::string difference(const Schedule& schedule, const CostModel& costs)
             const std::size_t id = result->indexOf(static_cast<int>(r), i);
             const auto& times = own.times[r][i];
             if (times.start != result->start[id] || times.end != result->end[id])
-                return fmt::format("rank {}, op {} ({}): {} to {} by simulate(), {} to {} by events", r, i, toText(schedule.order[r][i]),
-                                   result->start[id], result->end[id], times.start, times.end);
+                return fmt::format("rank {}, op {} ({}): {} to {} by simulate(), {} to {} by events", r, i,
+                                   toText(schedule.order[r][i]), result->start[id], result->end[id], times.start,
+                                   times.end);
         }
     if (whole(schedule) && own.peaks != result->peakActivation) return "peaks differ";
     return {};
@@ -103,7 +114,9 @@ private slots:
                     for (int round = 0; round < 2; ++round) {
                         const CostModel costs = costsFor(schedule, seed++);
                         const std::string found = difference(schedule, costs);
-                        QVERIFY2(found.empty(), fmt::format("{} p={} m={}{}: {}", name, made->ranks, made->microbatches, what, found).c_str());
+                        QVERIFY2(found.empty(),
+                                 fmt::format("{} p={} m={}{}: {}", name, made->ranks, made->microbatches, what, found)
+                                     .c_str());
                         ++compared;
                     }
             }

@@ -1,5 +1,5 @@
-// Random valid schedules, plain and in every other form of an op: simulated, written and read, trained with the same order
-// and the same gradients as the one-rank replay.
+// Random valid schedules, plain and in every other form of an op: simulated, written and read, trained with the same
+// order and the same gradients as the one-rank replay.
 #include <QTest>
 
 #include "../schedules/random_schedules.h"
@@ -41,8 +41,7 @@ private slots:
     void everyForm_data()
     {
         QTest::addColumn<int>("form");
-        for (int i = 0; i < static_cast<int>(std::size(forms)); ++i)
-            QTest::newRow(forms[i].name) << i;
+        for (int i = 0; i < static_cast<int>(std::size(forms)); ++i) QTest::newRow(forms[i].name) << i;
     }
 
     void everyForm()
@@ -69,7 +68,8 @@ private slots:
             options.clock = seed % 2 == 0 ? ClockMode::Wall : ClockMode::Virtual;
             const auto result = test::checkOf(schedule, options, 2, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
-            QVERIFY2(result->passed, qPrintable(QString("seed %1: %2").arg(seed).arg(QString::fromStdString(result->note))));
+            QVERIFY2(result->passed,
+                     qPrintable(QString("seed %1: %2").arg(seed).arg(QString::fromStdString(result->note))));
         }
     }
 };

@@ -1,5 +1,6 @@
-// Shared state, collectives and contention against a simulator that shares no code with the product's: 500 random jobs of replicas of unequal speed,
-// in integers. Times of gathers and reductions are computed here by the formulas of docs/numbers.md; and the replicas may be numbered in any order.
+// Shared state, collectives and contention against a simulator that shares no code with the product's: 500 random jobs
+// of replicas of unequal speed, in integers. Times of gathers and reductions are computed here by the formulas of
+// docs/numbers.md; and the replicas may be numbered in any order.
 #include <QtTest>
 
 #include <random>
@@ -22,7 +23,10 @@ namespace {
 class Dice {
 public:
     explicit Dice(std::uint32_t seed) : m_engine(seed) {}
-    std::int64_t between(std::int64_t least, std::int64_t most) { return least + static_cast<std::int64_t>(m_engine() % static_cast<std::uint32_t>(most - least + 1)); }
+    std::int64_t between(std::int64_t least, std::int64_t most)
+    {
+        return least + static_cast<std::int64_t>(m_engine() % static_cast<std::uint32_t>(most - least + 1));
+    }
     template <typename Of>
     Of one(std::initializer_list<Of> of)
     {
@@ -70,8 +74,10 @@ bool make(Dice& dice, Job& job)
     if (!whole) return false;
     job.schedule = *whole;
     job.lane = dice.one({CollectiveLane::Beside, CollectiveLane::Shared});
-    job.name = fmt::format("{} p={} m={} replicas={} shard={} gather={} reduce={} {}", name, p, made->microbatches, job.replicas, toText(job.level), gatherText(rules), toText(rules.reduce), toText(job.lane));
-    job.collectives.algorithm = dice.one({CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::TwoLevel});
+    job.name = fmt::format("{} p={} m={} replicas={} shard={} gather={} reduce={} {}", name, p, made->microbatches,
+                           job.replicas, toText(job.level), gatherText(rules), toText(rules.reduce), toText(job.lane));
+    job.collectives.algorithm =
+        dice.one({CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::TwoLevel});
     job.nanosPerByte = dice.between(1, 2);
     job.collectives.within = {dice.between(0, 50), 1e9 / static_cast<double>(job.nanosPerByte)};
     job.nanosPerByteBetween = job.nanosPerByte;
@@ -86,7 +92,8 @@ bool make(Dice& dice, Job& job)
         job.weight.push_back(12 * dice.between(1, 40));
         job.optimizer.push_back(12 * dice.between(1, 20));
         for (int replica = 0; replica < job.replicas; ++replica)
-            for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad}) job.takes[{kind, stage, replica}] = dice.between(30, 400);
+            for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad})
+                job.takes[{kind, stage, replica}] = dice.between(30, 400);
     }
     return true;
 }
@@ -104,7 +111,8 @@ Nanos collective(const Job& job, Bytes bytes, Bytes piece)
     switch (way.algorithm) {
     case CollectiveAlgorithm::Tree: return (n > 2 ? 2 : 1) * slowest + each * (bytes - bytes / n);
     case CollectiveAlgorithm::TwoLevel:
-        return (hosts - 1) * (across + job.nanosPerByteBetween * ((bytes + hosts - 1) / hosts)) + (group - 1) * (way.within.latency + job.nanosPerByte * ((bytes + group - 1) / group));
+        return (hosts - 1) * (across + job.nanosPerByteBetween * ((bytes + hosts - 1) / hosts)) +
+               (group - 1) * (way.within.latency + job.nanosPerByte * ((bytes + group - 1) / group));
     case CollectiveAlgorithm::Ring: break;
     }
     return (n - 1) * (slowest + each * piece);
@@ -117,7 +125,8 @@ Nanos reduction(const Job& job, Bytes bytes)
     Nanos sum = 0;
     for (Bytes left = bytes; left > 0;) {
         const Bytes size = job.bucket > 0 ? std::min(job.bucket, left) : left;
-        sum += collective(job, size, std::max<Bytes>(1, nearest(size, job.replicas))) * (job.level == ShardLevel::None ? 2 : 1);
+        sum += collective(job, size, std::max<Bytes>(1, nearest(size, job.replicas))) *
+               (job.level == ShardLevel::None ? 2 : 1);
         left -= size;
     }
     return sum;
@@ -136,7 +145,9 @@ CostModel costsOf(const Job& job, const std::vector<int>& order) // order: whose
         costs.setDuration(OpKind::Optimizer, stage, job.optimizer[static_cast<std::size_t>(stage)]);
         for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad})
             for (int rank = 0; rank < job.schedule.ranks; ++rank)
-                costs.setDuration(kind, stage, rank, job.takes.at({kind, stage, order[static_cast<std::size_t>(rank / job.pipeline.ranks)]}));
+                costs.setDuration(
+                    kind, stage, rank,
+                    job.takes.at({kind, stage, order[static_cast<std::size_t>(rank / job.pipeline.ranks)]}));
     }
     setCollectiveTimes(costs, job.schedule, job.collectives);
     return costs;
@@ -148,17 +159,26 @@ SharedWork workOf(const Job& job, const std::vector<int>& order)
     work.latency = job.latency;
     work.shared = job.lane == CollectiveLane::Shared;
     for (int stage = 0; job.bucket > 0 && stage < job.schedule.stages; ++stage)
-        work.buckets.push_back(static_cast<int>((job.weight[static_cast<std::size_t>(stage)] + job.bucket - 1) / job.bucket));
+        work.buckets.push_back(
+            static_cast<int>((job.weight[static_cast<std::size_t>(stage)] + job.bucket - 1) / job.bucket));
     for (std::size_t rank = 0; rank < job.schedule.order.size(); ++rank) {
         auto& takes = work.takes.emplace_back();
         for (const Op& op : job.schedule.order[rank]) {
             const auto stage = static_cast<std::size_t>(op.stage);
             switch (op.kind) {
-            case OpKind::Unshard: takes.push_back(collective(job, job.weight[stage], nearest(job.weight[stage], job.replicas))); break;
+            case OpKind::Unshard:
+                takes.push_back(collective(job, job.weight[stage], nearest(job.weight[stage], job.replicas)));
+                break;
             case OpKind::ReduceGrad: takes.push_back(reduction(job, job.weight[stage])); break;
             case OpKind::Reshard: takes.push_back(0); break;
-            case OpKind::Optimizer: takes.push_back(job.level == ShardLevel::None ? job.optimizer[stage] : job.optimizer[stage] / job.replicas); break;
-            default: takes.push_back(job.takes.at({op.kind, op.stage, order[rank / static_cast<std::size_t>(job.pipeline.ranks)]})); break;
+            case OpKind::Optimizer:
+                takes.push_back(job.level == ShardLevel::None ? job.optimizer[stage]
+                                                              : job.optimizer[stage] / job.replicas);
+                break;
+            default:
+                takes.push_back(
+                    job.takes.at({op.kind, op.stage, order[rank / static_cast<std::size_t>(job.pipeline.ranks)]}));
+                break;
             }
         }
     }
@@ -179,12 +199,15 @@ std::string difference(const Job& job)
             const std::size_t id = result->indexOf(static_cast<int>(r), i);
             const auto& times = own.times[r][i];
             if (times.start != result->start[id] || times.end != result->end[id])
-                return fmt::format("rank {}, op {} ({}): {} to {} by simulate(), {} to {} by the second simulator", r, i, toText(job.schedule.order[r][i]), result->start[id], result->end[id], times.start, times.end);
+                return fmt::format("rank {}, op {} ({}): {} to {} by simulate(), {} to {} by the second simulator", r,
+                                   i, toText(job.schedule.order[r][i]), result->start[id], result->end[id], times.start,
+                                   times.end);
         }
     std::reverse(order.begin(), order.end());
     const auto turned = simulate(job.schedule, costsOf(job, order));
     if (!turned) return "not simulated: " + turned.error().message;
-    if (turned->makespan != result->makespan) return fmt::format("{} with the replicas in one order, {} in the other", result->makespan, turned->makespan);
+    if (turned->makespan != result->makespan)
+        return fmt::format("{} with the replicas in one order, {} in the other", result->makespan, turned->makespan);
     return {};
 }
 
@@ -224,10 +247,16 @@ private slots:
             setCollectiveTimes(costs, one.schedule, job.collectives);
             for (int stage = 0; stage < one.schedule.stages; ++stage) // shared once
                 for (int rank = 0; rank < one.schedule.ranks; ++rank)
-                    costs.setDuration(OpKind::Optimizer, stage, rank, job.level == ShardLevel::None ? job.optimizer[static_cast<std::size_t>(stage)] : job.optimizer[static_cast<std::size_t>(stage)] / job.replicas);
+                    costs.setDuration(OpKind::Optimizer, stage, rank,
+                                      job.level == ShardLevel::None
+                                          ? job.optimizer[static_cast<std::size_t>(stage)]
+                                          : job.optimizer[static_cast<std::size_t>(stage)] / job.replicas);
             const auto result = simulate(one.schedule, costs);
             QVERIFY2(result, fmt::format("seed {}, {}", seed, job.name).c_str());
-            QVERIFY2(result->makespan == own.makespan(), fmt::format("seed {}, {}: {} for all, {} by the second simulator", seed, job.name, result->makespan, own.makespan()).c_str());
+            QVERIFY2(result->makespan == own.makespan(),
+                     fmt::format("seed {}, {}: {} for all, {} by the second simulator", seed, job.name,
+                                 result->makespan, own.makespan())
+                         .c_str());
             ++compared;
         }
     }

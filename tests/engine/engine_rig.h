@@ -59,8 +59,8 @@ struct Rig {
     std::vector<std::uint8_t> tokens, targets;
     std::vector<int> lengths; // of slices
 
-    Rig(const ModelConfig& config, int microbatchSize, int stageCount, const OptimizerConfig& optimizer = defaultOptimizer,
-        const std::vector<int>& stageLayers = {})
+    Rig(const ModelConfig& config, int microbatchSize, int stageCount,
+        const OptimizerConfig& optimizer = defaultOptimizer, const std::vector<int>& stageLayers = {})
         : model(config), batch(microbatchSize), backend(std::move(*makeBackend("cpu")))
     {
         const auto slices = *sliceModel(model, stageCount, stageLayers);
@@ -85,14 +85,12 @@ struct Rig {
     {
         corpus->sample(seed, step, std::int64_t{microbatch} * batch, batch, model.sequence, tokens, targets);
         for (auto* bytes : {&tokens, &targets})
-            for (std::uint8_t& byte : *bytes)
-                byte = static_cast<std::uint8_t>(byte % model.vocabulary);
+            for (std::uint8_t& byte : *bytes) byte = static_cast<std::uint8_t>(byte % model.vocabulary);
     }
     void setSlices(const std::vector<int>& someLengths)
     {
         lengths = someLengths;
-        for (auto& stage : stages)
-            stage->setSlices(lengths);
+        for (auto& stage : stages) stage->setSlices(lengths);
     }
     // The part's bytes, (batch, tokens) of the part.
     std::vector<std::uint8_t> cut(const std::vector<std::uint8_t>& bytes, const Part& part) const
@@ -121,8 +119,7 @@ struct Rig {
     }
     void recompute(const Part& part)
     {
-        for (auto& stage : stages)
-            stage->recompute(part);
+        for (auto& stage : stages) stage->recompute(part);
     }
     void inputGradPart(const Part& part)
     {
@@ -150,30 +147,25 @@ struct Rig {
     void inputGrads(int microbatch)
     {
         const std::vector<Part> parts = partsOf(microbatch);
-        for (auto part = parts.rbegin(); part != parts.rend(); ++part)
-            inputGradPart(*part);
+        for (auto part = parts.rbegin(); part != parts.rend(); ++part) inputGradPart(*part);
     }
     void weightGrads(int microbatch)
     {
-        for (const Part& part : partsOf(microbatch))
-            weightGradPart(part);
+        for (const Part& part : partsOf(microbatch)) weightGradPart(part);
     }
     void weightGradPart(const Part& part)
     {
-        for (auto& stage : stages)
-            stage->weightGrad(part);
+        for (auto& stage : stages) stage->weightGrad(part);
     }
     void zeroGradients()
     {
-        for (auto& stage : stages)
-            stage->zeroGradients();
+        for (auto& stage : stages) stage->zeroGradients();
     }
     std::vector<ParameterView> parameters()
     {
         std::vector<ParameterView> all;
         for (auto& stage : stages)
-            for (ParameterView& view : stage->parameters())
-                all.push_back(std::move(view));
+            for (ParameterView& view : stage->parameters()) all.push_back(std::move(view));
         return all;
     }
     std::vector<float> gradients()
@@ -186,13 +178,13 @@ struct Rig {
     Bytes inUse(MemoryCategory category) const
     {
         Bytes sum = 0;
-        for (const auto& allocator : allocators)
-            sum += allocator->inUse(category);
+        for (const auto& allocator : allocators) sum += allocator->inUse(category);
         return sum;
     }
 };
 
-// The largest relative distance of a tensor's gradient from the expected one (all tensors, one after another), and its name.
+// The largest relative distance of a tensor's gradient from the expected one (all tensors, one after another), and its
+// name.
 inline std::pair<double, std::string> farthestGradient(Rig& rig, std::span<const float> expected)
 {
     std::pair<double, std::string> farthest{0.0, "none"};

@@ -20,8 +20,8 @@ struct ProcessFaults {
 };
 
 // The first process leads: `lead` is its caller. The others serve it.
-inline ProcessFaults trainInProcesses(int processes, const Schedule& schedule, const TrainingOptions& options, const FakeOptions& fake,
-                                      const std::function<void(Training&)>& lead)
+inline ProcessFaults trainInProcesses(int processes, const Schedule& schedule, const TrainingOptions& options,
+                                      const FakeOptions& fake, const std::function<void(Training&)>& lead)
 {
     ProcessFaults faults;
     std::mutex mutex;

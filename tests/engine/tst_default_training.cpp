@@ -1,4 +1,5 @@
-// The default model on the built-in text with the default optimizer really learns: a third of the default steps, one rank.
+// The default model on the built-in text with the default optimizer really learns: a third of the default steps, one
+// rank.
 #include <QtTest>
 
 #include <cmath>

@@ -33,8 +33,9 @@ private slots:
         QTest::addColumn<std::vector<int>>("layers");
         for (const auto& [name, precision] : {std::pair("fp32", Precision::Fp32), std::pair("bf16", Precision::Bf16)}) {
             for (const auto& [from, headWidth] : {std::pair(1, 12), std::pair(1, 16), std::pair(4096, 12)}) {
-                for (const auto& [cut, layers] : {std::pair("whole", std::vector<int>{3}), std::pair("two", std::vector<int>{1, 2}),
-                                                  std::pair("ends alone", std::vector<int>{0, 3, 0})})
+                for (const auto& [cut, layers] :
+                     {std::pair("whole", std::vector<int>{3}), std::pair("two", std::vector<int>{1, 2}),
+                      std::pair("ends alone", std::vector<int>{0, 3, 0})})
                     QTest::addRow("%s, %s, heads of %d, %s", name, from == 1 ? "streamed" : "squares", headWidth, cut)
                         << static_cast<int>(precision) << from << headWidth << layers;
             }
@@ -70,7 +71,9 @@ private slots:
                 QCOMPARE(allocator.inUse(MemoryCategory::Gradients), predicted.gradient);
                 QCOMPARE(allocator.inUse(MemoryCategory::Optimizer), predicted.optimizer);
                 const auto message = [&] {
-                    const auto floats = static_cast<std::size_t>(batch * model.sequence * model.hidden * layout.elementBytes) / sizeof(float);
+                    const auto floats =
+                        static_cast<std::size_t>(batch * model.sequence * model.hidden * layout.elementBytes) /
+                        sizeof(float);
                     Buffer buffer = allocator.take(floats, {MemoryCategory::Communication, 0, 0});
                     memory->clear(buffer.data(), buffer.size() * sizeof(float));
                     return buffer;
@@ -79,13 +82,15 @@ private slots:
                     allocator.resetPeaks();
                     Part part;
                     part.microbatch = j;
-                    Buffer out = stage->forward(part, slice.first ? Buffer() : message(), slice.first ? bytes : std::vector<std::uint8_t>(),
+                    Buffer out = stage->forward(part, slice.first ? Buffer() : message(),
+                                                slice.first ? bytes : std::vector<std::uint8_t>(),
                                                 slice.last ? bytes : std::vector<std::uint8_t>());
                     out.reset();
                     QCOMPARE(allocator.inUse(MemoryCategory::Activations), predicted.activation);
                     Buffer grad = stage->inputGrad(part, slice.last ? Buffer() : message());
                     grad.reset();
-                    QCOMPARE(allocator.inUse(MemoryCategory::Activations), predicted.activation - predicted.freedAtInput);
+                    QCOMPARE(allocator.inUse(MemoryCategory::Activations),
+                             predicted.activation - predicted.freedAtInput);
                     stage->weightGrad(part);
                     QCOMPARE(allocator.inUse(MemoryCategory::Activations), Bytes{0});
                     if (j > 0) QCOMPARE(allocator.peak(MemoryCategory::Workspace), predicted.workspace);

@@ -1,5 +1,5 @@
-// The device that the tests of the CUDA path run on: it does what is requested in the order that lanes and marks give, as late
-// as they allow, and finds what they do not put in order.
+// The device that the tests of the CUDA path run on: it does what is requested in the order that lanes and marks give,
+// as late as they allow, and finds what they do not put in order.
 #include <QTest>
 
 #include <chrono>
@@ -66,7 +66,8 @@ private slots:
             two->copyFrom(received.data(), sent.data(), 16, nullptr, {}); // does not wait for the clearing
             QFAIL("a race was not found");
         } catch (const std::runtime_error& e) {
-            QCOMPARE(QString(e.what()), QString("race: copy reads what clear writes on another queue, and no mark puts them in order"));
+            QCOMPARE(QString(e.what()),
+                     QString("race: copy reads what clear writes on another queue, and no mark puts them in order"));
         }
         one->finish(); // who waited on the host has seen it
         const Mark read = two->copyFrom(received.data(), sent.data(), 16, nullptr, {});
@@ -118,7 +119,8 @@ private slots:
         s.rows = s.columns = 1;
         s.scores = block.data();
         QVERIFY(m_table->softmax(one->queue(), &s) != 0);
-        QVERIFY(m_table->copyRows(one->queue(), STAGEWRIGHT_COMPUTE, block.data(), 16, block.data() + 512, 8, 16, 2) != 0);
+        QVERIFY(m_table->copyRows(one->queue(), STAGEWRIGHT_COMPUTE, block.data(), 16, block.data() + 512, 8, 16, 2) !=
+                0);
     }
 
     // The epilogues that cuBLASLt fuses: aligned, with a leading dimension that it accepts, GELU in narrow types only.
@@ -145,7 +147,8 @@ private slots:
         QVERIFY(!endIsFused(p, true, false));
     }
 
-    // A block that goes back to the allocator and is taken again keeps its history: only the same queue may use it at once.
+    // A block that goes back to the allocator and is taken again keeps its history: only the same queue may use it at
+    // once.
     void blocksKeepTheirHistory()
     {
         const auto one = queue();
@@ -163,7 +166,8 @@ private slots:
         one->clear(again.data(), 256);
     }
 
-    // A message goes over while its receiver computes: it waits for the message and for the block's last use, not for what was requested since.
+    // A message goes over while its receiver computes: it waits for the message and for the block's last use, not for
+    // what was requested since.
     void copiesWaitForTheirDataAlone()
     {
         const auto one = queue();
@@ -221,16 +225,19 @@ private slots:
         const Buffer received = second.takeForCopy(64, {}, before);
         const Buffer more = first.take(64, {});
         one->clear(more.data(), 256);
-        two->copyFrom(received.data(), more.data(), 256, one->mark(), before); // throws where nothing puts it behind the clearing
+        // throws where nothing puts it behind the clearing
+        two->copyFrom(received.data(), more.data(), 256, one->mark(), before);
         Buffer again = second.take(64, {});
         two->clear(again.data(), 256);
         again.reset();
         const Buffer reused = second.takeForCopy(64, {}, before);
-        QVERIFY_THROWS_EXCEPTION(std::runtime_error, two->copyFrom(reused.data(), more.data(), 256, one->mark(), {})); // as if it were new
+        // as if it were new
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error, two->copyFrom(reused.data(), more.data(), 256, one->mark(), {}));
         two->copyFrom(reused.data(), more.data(), 256, one->mark(), before);
     }
 
-    // What was sent is read by its receiver for as long as that takes: the sender waits when it uses the block again, not before.
+    // What was sent is read by its receiver for as long as that takes: the sender waits when it uses the block again,
+    // not before.
     void sentBlocksAreAwaitedAtReuse()
     {
         const auto one = queue();
@@ -296,7 +303,8 @@ private slots:
         QCOMPARE(whole.span()[0], 0.0F);
     }
 
-    // Marks live as long as something needs them, and their queue as long as they do: the fake ends the program where one is dropped later.
+    // Marks live as long as something needs them, and their queue as long as they do: the fake ends the program where
+    // one is dropped later.
     void originsOutliveTheMemoryThatMadeThem()
     {
         const auto origins = std::make_shared<DeviceOrigins>();
@@ -375,7 +383,8 @@ private slots:
         }
         StagewrightTeam* team = nullptr;
         QCOMPARE(m_table->openTeam(queues.data(), 2, &team), 0);
-        QCOMPARE(m_table->collect(team, STAGEWRIGHT_ALL_REDUCE, from.data(), to.data(), 4), 1); // no mark orders it behind the uploads
+        // no mark orders it behind the uploads
+        QCOMPARE(m_table->collect(team, STAGEWRIGHT_ALL_REDUCE, from.data(), to.data(), 4), 1);
         for (int end = 0; end < 2; ++end) {
             memories[static_cast<std::size_t>(end)]->finish();
         }
@@ -384,13 +393,13 @@ private slots:
             for (int each = 0; each < 2; ++each) {
                 StagewrightMark* mark = nullptr;
                 if (m_table->teamMark(team, each, &mark) != 0) qFatal("%s", m_table->lastError());
-                if (m_table->await(queues[static_cast<std::size_t>(each)], STAGEWRIGHT_COMPUTE, mark) != 0) qFatal("%s", m_table->lastError());
+                if (m_table->await(queues[static_cast<std::size_t>(each)], STAGEWRIGHT_COMPUTE, mark) != 0)
+                    qFatal("%s", m_table->lastError());
                 m_table->dropMark(mark);
             }
             std::vector<float> got(8);
             memories[static_cast<std::size_t>(end)]->download(got.data(), to[static_cast<std::size_t>(end)], 32);
-            for (const auto& memory : memories)
-                memory->finish();
+            for (const auto& memory : memories) memory->finish();
             return got;
         };
         QCOMPARE(result(STAGEWRIGHT_ALL_REDUCE, 4, 1), (std::vector<float>{3, 3, 3, 3, 0, 0, 0, 0}));
@@ -407,7 +416,8 @@ private slots:
         QVERIFY2(first, first ? "" : first.error().message.c_str());
         QVERIFY(first->copyBytes > 0 && first->copyBytes <= 2 * 16e9); // each of both blocks counts
         const double widest = 8192;
-        QVERIFY(first->matrixFlops > 0 && first->matrixFlops <= 2 * widest * widest * widest * 1e9 / (3 * widest * widest * 4 / 16));
+        QVERIFY(first->matrixFlops > 0 &&
+                first->matrixFlops <= 2 * widest * widest * widest * 1e9 / (3 * widest * widest * 4 / 16));
         const auto again = ceilingsOf(*m_table, wish);
         QVERIFY(again->copyBytes == first->copyBytes && again->matrixFlops == first->matrixFlops);
     }
@@ -417,7 +427,8 @@ private slots:
     {
         static std::vector<std::int32_t> widths;
         StagewrightCudaTable late = *m_table;
-        late.multiply = [](StagewrightQueue*, const StagewrightProduct* product) { // nothing is multiplied: the first call loads its code, wide products take long
+        // nothing is multiplied: the first call loads its code, wide products take long
+        late.multiply = [](StagewrightQueue*, const StagewrightProduct* product) {
             if (widths.empty())
                 std::this_thread::sleep_for(std::chrono::milliseconds(250));
             else if (product->rows > widths.front())

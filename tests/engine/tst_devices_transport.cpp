@@ -1,5 +1,5 @@
-// Messages between devices of several processes: the one order in which every rank posts its ends can't hang, for every schedule; ranks that train by it
-// do what threads do, bit for bit, and end as they do.
+// Messages between devices of several processes: the one order in which every rank posts its ends can't hang, for every
+// schedule; ranks that train by it do what threads do, bit for bit, and end as they do.
 #include <QTest>
 
 #include <map>
@@ -45,8 +45,8 @@ TrainingOptions metOptions(const std::string& rule)
     return options;
 }
 
-// Ranks that run their lists and wait at every post until its other end is posted too, at every receive until its message was sent. How many ops
-// are left when none can go on.
+// Ranks that run their lists and wait at every post until its other end is posted too, at every receive until its
+// message was sent. How many ops are left when none can go on.
 class Hang {
 public:
     Hang(const ExecutionPlan& plan, const std::vector<OrderedMessage>& order) : m_plan(plan), m_ranks(plan.ranks.size())
@@ -177,12 +177,13 @@ Trained train(Training& training, int steps)
     return out;
 }
 
-Trained trainByEnds(int processes, const Schedule& schedule, int steps, const std::shared_ptr<EndsMeeting>& meeting, FakeOptions fake = {},
-                    const TrainingOptions& options = smallOptions())
+Trained trainByEnds(int processes, const Schedule& schedule, int steps, const std::shared_ptr<EndsMeeting>& meeting,
+                    FakeOptions fake = {}, const TrainingOptions& options = smallOptions())
 {
     Trained out;
     fake.memory = [meeting](int rank) { return std::make_unique<MeetingMemory>(meeting, rank); };
-    ProcessFaults faults = trainInProcesses(processes, schedule, options, fake, [&](Training& training) { out = train(training, steps); });
+    ProcessFaults faults =
+        trainInProcesses(processes, schedule, options, fake, [&](Training& training) { out = train(training, steps); });
     if (!faults.leader.empty()) out.error = std::move(faults.leader);
     return out;
 }
@@ -199,7 +200,8 @@ private slots:
         QTest::addColumn<int>("ranks");
         for (const std::string& name : everyVariant())
             for (const int ranks : {2, 3, 4, 6})
-                if (scheduleOf(name, ranks)) QTest::addRow("%s on %d", name.c_str(), ranks) << QString::fromStdString(name) << ranks;
+                if (scheduleOf(name, ranks))
+                    QTest::addRow("%s on %d", name.c_str(), ranks) << QString::fromStdString(name) << ranks;
     }
     void noOrderHangs()
     {
@@ -213,7 +215,8 @@ private slots:
         const std::vector<OrderedMessage> order = messageOrder(*plan);
         std::size_t messages = 0;
         for (std::size_t rank = 0; rank < plan->ranks.size(); ++rank)
-            for (const PlannedMessage& input : plan->ranks[rank].inputs) messages += input.rank != static_cast<int>(rank) ? 1 : 0;
+            for (const PlannedMessage& input : plan->ranks[rank].inputs)
+                messages += input.rank != static_cast<int>(rank) ? 1 : 0;
         QCOMPARE(order.size(), messages); // all of them
         Hang hang(*plan, order);
         QCOMPARE(hang.left(), std::size_t(0));
@@ -234,8 +237,10 @@ private slots:
         QTest::addColumn<QString>("name");
         QTest::addColumn<int>("ranks");
         QTest::addColumn<int>("processes");
-        for (const char* name : {"1f1b", "gpipe", "zb-h1", "zb-h2", "interleaved-1f1b", "zbv", "chimera", "dualpipe", "dualpipev", "hanayo", "pipedream"})
-            for (const int processes : {2, 4}) QTest::addRow("%s, %d processes", name, processes) << QString(name) << 4 << processes;
+        for (const char* name : {"1f1b", "gpipe", "zb-h1", "zb-h2", "interleaved-1f1b", "zbv", "chimera", "dualpipe",
+                                 "dualpipev", "hanayo", "pipedream"})
+            for (const int processes : {2, 4})
+                QTest::addRow("%s, %d processes", name, processes) << QString(name) << 4 << processes;
         QTest::addRow("1f1b, 3 processes") << QString("1f1b") << 3 << 3;
     }
     void equalsThreads()
@@ -260,7 +265,8 @@ private slots:
         const auto meeting = std::make_shared<EndsMeeting>();
         meeting->oneDevice = true;
         const Trained found = trainByEnds(2, librarySchedule("1f1b", 2, 4), 1, meeting);
-        QVERIFY2(found.error.starts_with("NCCL serves one rank per device, but ranks 0 and 1 have the same one on "), found.error.c_str());
+        QVERIFY2(found.error.starts_with("NCCL serves one rank per device, but ranks 0 and 1 have the same one on "),
+                 found.error.c_str());
     }
 
     void withoutAConnection()
@@ -291,7 +297,8 @@ private slots:
         QTest::addColumn<QString>("name");
         QTest::addColumn<QString>("rule");
         for (const char* name : {"1f1b", "gpipe", "zb-h1", "interleaved-1f1b", "zbv", "chimera"})
-            for (const char* rule : {"just-in-time", "grouped", "rank-parity", "pytorch", "eager-post", "eager-post:2"}) {
+            for (const char* rule :
+                 {"just-in-time", "grouped", "rank-parity", "pytorch", "eager-post", "eager-post:2"}) {
                 const TrainingOptions options = metOptions(rule);
                 const auto lists = lower(librarySchedule(name, 4, 8), options.lowering);
                 const bool goesThrough = lists && validate(*lists, options.channels).valid();

@@ -1,4 +1,5 @@
-// The engine's loss and every gradient against the model in double precision, written from docs/model.md without the engine's code.
+// The engine's loss and every gradient against the model in double precision, written from docs/model.md without the
+// engine's code.
 #include <QtTest>
 
 #include <cmath>
@@ -31,7 +32,8 @@ private slots:
         QFETCH(int, stages);
         QFETCH(int, sequence);
         QFETCH(bool, apart);
-        Rig rig(ModelConfig{.layers = layers, .hidden = 24, .heads = 3, .sequence = sequence, .vocabulary = 256}, 2, stages);
+        Rig rig(ModelConfig{.layers = layers, .hidden = 24, .heads = 3, .sequence = sequence, .vocabulary = 256}, 2,
+                stages);
         DoubleModel model;
         model.layers = layers;
         model.hidden = 24;
@@ -41,14 +43,16 @@ private slots:
         model.batch = 2;
         for (ParameterView& view : rig.parameters()) {
             for (std::size_t i = 0; apart && i < view.value.size(); ++i)
-                view.value[i] = view.value[i] * (view.name.ends_with("gamma") ? 1.0F : 6.0F) + 1e-4F * (static_cast<float>(mixBits(i) % 1000) - 500.0F);
+                view.value[i] = view.value[i] * (view.name.ends_with("gamma") ? 1.0F : 6.0F) +
+                                1e-4F * (static_cast<float>(mixBits(i) % 1000) - 500.0F);
             model.parameters[view.name].assign(view.value.begin(), view.value.end());
         }
         const double loss = rig.forward(0, 0);
         rig.inputGrads(0);
         rig.weightGrads(0);
         const double expected = model.run(rig.tokens, rig.targets);
-        QVERIFY2(std::abs(loss - expected) <= 1e-5 * expected, qPrintable(QString("%1 against %2").arg(loss, 0, 'g', 10).arg(expected, 0, 'g', 10)));
+        QVERIFY2(std::abs(loss - expected) <= 1e-5 * expected,
+                 qPrintable(QString("%1 against %2").arg(loss, 0, 'g', 10).arg(expected, 0, 'g', 10)));
         int compared = 0;
         for (const ParameterView& view : rig.parameters()) {
             const auto& own = model.gradients.at(view.name);
@@ -59,7 +63,10 @@ private slots:
                 square += own[i] * own[i];
                 difference += (view.gradient[i] - own[i]) * (view.gradient[i] - own[i]);
             }
-            QVERIFY2(square > 0 && std::sqrt(difference / square) <= 1e-4, qPrintable(QString("%1: %2 relative").arg(QString::fromStdString(view.name)).arg(std::sqrt(difference / square))));
+            QVERIFY2(square > 0 && std::sqrt(difference / square) <= 1e-4,
+                     qPrintable(QString("%1: %2 relative")
+                                    .arg(QString::fromStdString(view.name))
+                                    .arg(std::sqrt(difference / square))));
             ++compared;
         }
         QCOMPARE(compared, 12 * layers + 5);
@@ -84,7 +91,8 @@ private slots:
         const auto result = compareWithDouble(options);
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QCOMPARE(QString::fromStdString(result->model), compared);
-        QVERIFY2(result->passed, qPrintable(QString("gradients %1, loss %2").arg(result->gradientError).arg(result->lossError)));
+        QVERIFY2(result->passed,
+                 qPrintable(QString("gradients %1, loss %2").arg(result->gradientError).arg(result->lossError)));
         QVERIFY(result->gradientError > 0 && !result->farthestTensor.empty());
     }
 };

@@ -1,5 +1,5 @@
-// Gradients by finite differences: every parameter tensor of a small model, the stream between stages, and every layer kind
-// alone by way of slices that hold little else.
+// Gradients by finite differences: every parameter tensor of a small model, the stream between stages, and every layer
+// kind alone by way of slices that hold little else.
 #include <QtTest>
 
 #include <cmath>
@@ -18,20 +18,18 @@ const ModelConfig small{.layers = 2, .hidden = 24, .heads = 3, .sequence = 9, .v
 void spread(Rig& rig)
 {
     for (ParameterView& view : rig.parameters()) {
-        const float scale = view.name.starts_with("embedding") ? 40.0F : view.name.ends_with("gamma") ? 1.0F
-                                                                                                      : 8.0F;
+        const float scale = view.name.starts_with("embedding") ? 40.0F : view.name.ends_with("gamma") ? 1.0F : 8.0F;
         for (std::size_t i = 0; i < view.value.size(); ++i)
             view.value[i] = view.value[i] * scale + 1e-4F * (static_cast<float>(mixBits(i) % 1000) - 500.0F);
     }
 }
 
-// d loss / d value by central differences in the direction of the gradient itself: one number for a whole tensor, well above
-// the noise of fp32. Returns (measured, expected).
+// d loss / d value by central differences in the direction of the gradient itself: one number for a whole tensor, well
+// above the noise of fp32. Returns (measured, expected).
 std::pair<double, double> alongGradient(Rig& rig, const ParameterView& view)
 {
     double square = 0;
-    for (const float g : view.gradient)
-        square += static_cast<double>(g) * g;
+    for (const float g : view.gradient) square += static_cast<double>(g) * g;
     const double norm = std::sqrt(square);
     const std::vector<float> start(view.value.begin(), view.value.end());
     const double reach = 2e-2;
@@ -39,8 +37,7 @@ std::pair<double, double> alongGradient(Rig& rig, const ParameterView& view)
         for (std::size_t i = 0; i < start.size(); ++i)
             view.value[i] = static_cast<float>(start[i] + distance * view.gradient[i] / norm);
         const double loss = rig.forward(0, 0);
-        for (auto& stage : rig.stages)
-            stage->dropMicrobatches();
+        for (auto& stage : rig.stages) stage->dropMicrobatches();
         return loss;
     };
     // Fourth-order central difference.
@@ -100,8 +97,7 @@ private slots:
         rig.weightGrads(0);
         for (const ParameterView& view : rig.parameters()) {
             float largest = 0;
-            for (const float g : view.gradient)
-                largest = std::max(largest, std::abs(g));
+            for (const float g : view.gradient) largest = std::max(largest, std::abs(g));
             for (std::size_t pick = 0; pick < 3; ++pick) {
                 const std::size_t i = (pick * 7919 + 3) % view.value.size();
                 const float start = view.value[i];
@@ -136,8 +132,7 @@ private slots:
         rig.stages[1]->dropMicrobatches();
         QCOMPARE(grad.size(), stream.size());
         double norm = 0;
-        for (const float g : grad.span())
-            norm += static_cast<double>(g) * g;
+        for (const float g : grad.span()) norm += static_cast<double>(g) * g;
         norm = std::sqrt(norm);
         QVERIFY(norm > 1e-6);
         const auto lossAt = [&](double distance) {
@@ -186,8 +181,7 @@ private slots:
         rig.inputGrads(0);
         rig.weightGrads(0);
         const std::vector<float> quarter = rig.gradients();
-        for (std::size_t i = 0; i < whole.size(); ++i)
-            QCOMPARE(quarter[i], whole[i] * 0.25F); // a power of two: exact
+        for (std::size_t i = 0; i < whole.size(); ++i) QCOMPARE(quarter[i], whole[i] * 0.25F); // a power of two: exact
     }
 
     void lossOfUniformGuess()

@@ -1,5 +1,5 @@
-// The kernels' bodies on the lanes that a GPU gives them: warps and blocks of emulated threads against one lane, in either order of
-// threads the same bits; and that every barrier of the sums is needed.
+// The kernels' bodies on the lanes that a GPU gives them: warps and blocks of emulated threads against one lane, in
+// either order of threads the same bits; and that every barrier of the sums is needed.
 #include <QTest>
 
 #include <cmath>
@@ -35,7 +35,8 @@ void on(Way way, Body&& body)
     if (way == Way::Warp)
         kernel.run(32, 0, [&](const EmulatedThread& t) { body(WarpLanes<EmulatedThread>{t}); });
     else
-        kernel.run(blockThreads, 0, [&](const EmulatedThread& t) { body(BlockLanes<EmulatedThread, blockThreads>{t}); });
+        kernel.run(blockThreads, 0,
+                   [&](const EmulatedThread& t) { body(BlockLanes<EmulatedThread, blockThreads>{t}); });
 }
 
 // Numbers of a kernel, in elements; what it made of them.
@@ -70,7 +71,8 @@ Results norms(Way way, int width)
     constexpr int rows = 3;
     const std::size_t count = rows * static_cast<std::size_t>(width);
     const auto one = static_cast<std::size_t>(width);
-    Numbers<E> x(count, 1), bias(one, 2), gamma(one, 3), beta(one, 4), normal(count), out(count), outGrad(count, 5), residual(count, 6), inputGrad(count);
+    Numbers<E> x(count, 1), bias(one, 2), gamma(one, 3), beta(one, 4), normal(count), out(count), outGrad(count, 5),
+        residual(count, 6), inputGrad(count);
     std::vector<float> deviation(rows);
     StagewrightNorm n{};
     n.rows = rows;
@@ -85,8 +87,7 @@ Results norms(Way way, int width)
     n.outGrad = outGrad.data();
     n.residual = residual.data();
     n.inputGrad = inputGrad.data();
-    const int lanesOf = way == Way::OneLane ? 1 : way == Way::Warp ? 32
-                                                                   : blockThreads;
+    const int lanesOf = way == Way::OneLane ? 1 : way == Way::Warp ? 32 : blockThreads;
     for (std::size_t r = 0; r < rows; ++r) {
         byHeld<E>(way != Way::OneLane && normInPieces<E>(n), width, lanesOf, [&](auto held) {
             on(way, [&](const auto& lanes) { normRow<E, decltype(held)::value>(lanes, n, r); });
@@ -137,7 +138,10 @@ Results losses(Way way, int width)
     std::vector<float> rowLoss(rows);
     double loss = 0;
     for (int r = 0; r < rows; ++r)
-        on(way, [&](const auto& lanes) { crossEntropyRow<E>(lanes, width, logits.data(), r * (width - 1) / 2, rowLoss.data(), static_cast<std::size_t>(r)); });
+        on(way, [&](const auto& lanes) {
+            crossEntropyRow<E>(lanes, width, logits.data(), r * (width - 1) / 2, rowLoss.data(),
+                               static_cast<std::size_t>(r));
+        });
     on(way, [&](const auto& lanes) { meanLoss(lanes, rows, rowLoss.data(), &loss); });
     Results results{loss};
     keep(results, logits.all);
@@ -159,9 +163,10 @@ void sumOn(Way way, const Rows& of, int rows)
     kernel.newestFirst = way == Way::BlockBackwards;
     for (int part = 0; part < parts; ++part)
         for (int tile = 0; tile < (of.width + columnTile - 1) / columnTile; ++tile)
-            kernel.run(columnThreads, 0, [&](const EmulatedThread& t) { sumColumnsBlock(t, of, rows, tile, part, parts, parts == 1 ? nullptr : partial.data()); });
-    for (int column = 0; parts > 1 && column < of.width; ++column)
-        addColumnParts(of, parts, partial.data(), column);
+            kernel.run(columnThreads, 0, [&](const EmulatedThread& t) {
+                sumColumnsBlock(t, of, rows, tile, part, parts, parts == 1 ? nullptr : partial.data());
+            });
+    for (int column = 0; parts > 1 && column < of.width; ++column) addColumnParts(of, parts, partial.data(), column);
 }
 
 template <typename E>
@@ -169,7 +174,8 @@ Results embeddings(Way way, int width)
 {
     constexpr int batch = 2, tokens = 45, vocabulary = 4;
     Numbers<E> outGrad(static_cast<std::size_t>(batch * tokens * width), 1);
-    Numbers<Fp32> token(static_cast<std::size_t>(vocabulary * width), 2), position(static_cast<std::size_t>((tokens + 1) * width), 3);
+    Numbers<Fp32> token(static_cast<std::size_t>(vocabulary * width), 2),
+        position(static_cast<std::size_t>((tokens + 1) * width), 3);
     Numbers<E> tokenTable(token.all.size(), 4), positionTable(position.all.size(), 5), out(outGrad.all.size());
     std::vector<std::uint8_t> all(batch * tokens + 1, 2); // none is 3
     std::uint8_t* const bytes = all.data() + width % 2;   // at 16 bytes or not
@@ -188,8 +194,7 @@ Results embeddings(Way way, int width)
     e.outGrad = outGrad.data();
     e.tokenGrad = token.data();
     e.positionGrad = position.data();
-    for (int i = 0; i < vocabulary; ++i)
-        sumOn(way, TokenRows<E>{e, i}, batch * tokens);
+    for (int i = 0; i < vocabulary; ++i) sumOn(way, TokenRows<E>{e, i}, batch * tokens);
     const std::vector<float> made = token.all;
     for (const int none : {3, 257, 0x102}) { // not in the text; 0x102 has a byte that is
         StagewrightEmbedding beyond = e;
@@ -201,7 +206,10 @@ Results embeddings(Way way, int width)
     for (std::size_t i = 0; i < static_cast<std::size_t>(tokens * width); i += pieces ? E::wide : 1)
         pieces ? positionGradAt<E, E::wide>(e, i) : positionGradAt<E, 1>(e, i);
     for (int r = 0; r < batch * tokens; ++r)
-        on(way, [&](const auto& lanes) { way != Way::OneLane&& embedsInPieces<E>(e) ? embedRow<E, E::wide>(lanes, e, r) : embedRow<E, 1>(lanes, e, r); });
+        on(way, [&](const auto& lanes) {
+            way != Way::OneLane&& embedsInPieces<E>(e) ? embedRow<E, E::wide>(lanes, e, r)
+                                                       : embedRow<E, 1>(lanes, e, r);
+        });
     Results results;
     keep(results, token.all);
     keep(results, position.all);
@@ -213,8 +221,10 @@ Results squareSums(Way way, int width)
 {
     const auto count = static_cast<std::size_t>(width);
     Numbers<Fp32> x(count, 1), y(7, 2);
-    const StagewrightTensor tensors[] = {{count, nullptr, x.data(), nullptr, nullptr, nullptr}, {6, nullptr, y.data() + 1, nullptr, nullptr, nullptr}};
-    if (way == Way::OneLane) return {2 * ownSquares(OneLane{}, count, x.data()) + ownSquares(OneLane{}, 6, y.data() + 1)};
+    const StagewrightTensor tensors[] = {{count, nullptr, x.data(), nullptr, nullptr, nullptr},
+                                         {6, nullptr, y.data() + 1, nullptr, nullptr, nullptr}};
+    if (way == Way::OneLane)
+        return {2 * ownSquares(OneLane{}, count, x.data()) + ownSquares(OneLane{}, 6, y.data() + 1)};
     std::vector<double> partial(STAGEWRIGHT_PARTIALS, -1);
     double sum = 0.5;
     for (int part = 0; part < STAGEWRIGHT_PARTIALS; ++part) {
@@ -225,7 +235,8 @@ Results squareSums(Way way, int width)
     return {sum};
 }
 
-// Steps of all kinds, and a sum, on numbers that begin at 16 bytes or (one lane) just behind: in pieces of four, or one by one.
+// Steps of all kinds, and a sum, on numbers that begin at 16 bytes or (one lane) just behind: in pieces of four, or one
+// by one.
 template <typename E>
 Results steps(Way way, int width)
 {
@@ -233,25 +244,30 @@ Results steps(Way way, int width)
     const std::size_t off = way == Way::OneLane ? 1 : 0;
     const StagewrightStep s{3e-3F, 0.9F, 0.95F, 1.5F, 2.0F, 1e-8F, 0.1F, 0.5F, 0.8F, 6e-3F};
     Results results;
-    for (const int kind : {STAGEWRIGHT_ADAMW, STAGEWRIGHT_UNDO_ADAMW, STAGEWRIGHT_SGD, STAGEWRIGHT_UNDO_SGD, STAGEWRIGHT_PREDICT, STAGEWRIGHT_SCALE}) {
+    for (const int kind : {STAGEWRIGHT_ADAMW, STAGEWRIGHT_UNDO_ADAMW, STAGEWRIGHT_SGD, STAGEWRIGHT_UNDO_SGD,
+                           STAGEWRIGHT_PREDICT, STAGEWRIGHT_SCALE}) {
         for (const int moments : {0, 1, 2}) {
             if (moments < 2 && (kind == STAGEWRIGHT_ADAMW || kind == STAGEWRIGHT_UNDO_ADAMW)) continue;
             if (moments < 1 && kind == STAGEWRIGHT_PREDICT) continue;
             std::vector<std::vector<float>> all;
             for (unsigned i = 0; i < 4; ++i) {
                 all.emplace_back(count + 2, -7.0F); // what lies behind is not to be touched
-                std::copy_n(Numbers<Fp32>(count, i + 1, i == 3 ? 0 : -1).all.begin(), width, all[i].begin() + static_cast<std::ptrdiff_t>(off));
+                std::copy_n(Numbers<Fp32>(count, i + 1, i == 3 ? 0 : -1).all.begin(), width,
+                            all[i].begin() + static_cast<std::ptrdiff_t>(off));
             }
             Numbers<E> used(count + 2);
-            const StagewrightTensor t{count, all[0].data() + off, kind == STAGEWRIGHT_SCALE ? nullptr : all[1].data() + off, moments > 0 ? all[2].data() + off : nullptr,
-                                      moments > 1 ? all[3].data() + off : nullptr, used.data() + off};
-            for (std::size_t i = 0; i < count; i += numbersOfThread)
-                stepFour<E>(kind, s, t, i);
+            const StagewrightTensor t{count,
+                                      all[0].data() + off,
+                                      kind == STAGEWRIGHT_SCALE ? nullptr : all[1].data() + off,
+                                      moments > 0 ? all[2].data() + off : nullptr,
+                                      moments > 1 ? all[3].data() + off : nullptr,
+                                      used.data() + off};
+            for (std::size_t i = 0; i < count; i += numbersOfThread) stepFour<E>(kind, s, t, i);
             if (t.gradient)
-                for (std::size_t i = 0; i < count; i += numbersOfThread)
-                    addFour(t, i);
+                for (std::size_t i = 0; i < count; i += numbersOfThread) addFour(t, i);
             for (std::vector<float>& numbers : all) {
-                results.push_back(off == 1 ? numbers.back() == -7 && numbers.front() == -7 : numbers.back() == -7 && numbers[count] == -7);
+                results.push_back(off == 1 ? numbers.back() == -7 && numbers.front() == -7
+                                           : numbers.back() == -7 && numbers[count] == -7);
                 numbers.erase(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(off));
                 numbers.resize(count);
                 keep(results, numbers);
@@ -295,7 +311,8 @@ Results streamed(Way way, int width)
                 if (way == Way::OneLane)
                     row(OneLane{}, head, r);
                 else
-                    EmulatedKernel({}).run(32, 0, [&](const EmulatedThread& t) { row(WarpLanes<EmulatedThread>{t}, head, r); });
+                    EmulatedKernel({}).run(
+                        32, 0, [&](const EmulatedThread& t) { row(WarpLanes<EmulatedThread>{t}, head, r); });
             }
     };
     each([&](const auto& lanes, int head, int r) { flashRow<E>(lanes, f, 0, head, r); });
@@ -331,8 +348,7 @@ Results columns(Way way, int width)
     sumOn(way, NormRows<E>{n}, rows);
     sumOn(way, PlainRows<E>{x.data(), width, sums.data()}, rows);
     Results results;
-    for (const auto* made : {&gamma, &beta, &ofResidual, &ofInput, &sums})
-        keep(results, *made);
+    for (const auto* made : {&gamma, &beta, &ofResidual, &ofInput, &sums}) keep(results, *made);
     return results;
 }
 
@@ -367,7 +383,9 @@ Results pieces(Way way, int width)
     n.out = out.data();
     const bool wide = way != Way::OneLane && scaleShiftsInPieces<E>(n);
     for (std::size_t r = 0; r < rows; ++r)
-        on(way, [&](const auto& lanes) { wide ? scaleShiftRow<E, E::wide>(lanes, n, r) : scaleShiftRow<E, 1>(lanes, n, r); });
+        on(way, [&](const auto& lanes) {
+            wide ? scaleShiftRow<E, E::wide>(lanes, n, r) : scaleShiftRow<E, 1>(lanes, n, r);
+        });
     Results results;
     keep(results, out.all);
     return results;
@@ -387,8 +405,7 @@ private slots:
         QTest::addColumn<int>("width");
         QTest::addColumn<double>("allowed");
         const auto add = [](const char* name, Kernel kernel, double allowed, std::initializer_list<int> widths) {
-            for (const int width : widths)
-                QTest::addRow("%s, %d", name, width) << kernel << width << allowed;
+            for (const int width : widths) QTest::addRow("%s, %d", name, width) << kernel << width << allowed;
         };
         constexpr double fp32 = 2e-5, bf16 = 8e-3; // of a result's size: a rounding of bf16 that falls the other way
         add("norms fp32", norms<Fp32>, fp32, {1, 31, 256, 700, 1400});
@@ -462,16 +479,22 @@ private slots:
         std::vector<float> sums(8);
         EmulatedKernel kernel({});
         kernel.ignoredBarrier = 0;
-        QVERIFY_THROWS_EXCEPTION(KernelFault, kernel.run(columnThreads, 0, [&](const EmulatedThread& t) { sumColumnsBlock(t, PlainRows<Fp32>{x.data(), 8, sums.data()}, 40, 0, 0, 1, nullptr); }));
+        QVERIFY_THROWS_EXCEPTION(KernelFault, kernel.run(columnThreads, 0, [&](const EmulatedThread& t) {
+            sumColumnsBlock(t, PlainRows<Fp32>{x.data(), 8, sums.data()}, 40, 0, 0, 1, nullptr);
+        }));
     }
     // Against the definition, in double; and its slope against differences of it.
     void geluIsTheTanhForm()
     {
-        const auto gelu = [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); };
+        const auto gelu = [](double x) {
+            return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+        };
         for (double x = -9; x <= 9; x += 0.0625) {
             const GeluPoint point = geluAt<Fp32>(static_cast<float>(x));
-            QVERIFY2(std::abs(static_cast<double>(point.value) - gelu(x)) <= 1e-6 * std::max(1.0, std::abs(x)), qPrintable(QString::number(x)));
-            QVERIFY2(std::abs(static_cast<double>(point.slope) - (gelu(x + 1e-4) - gelu(x - 1e-4)) / 2e-4) <= 2e-6, qPrintable(QString::number(x)));
+            QVERIFY2(std::abs(static_cast<double>(point.value) - gelu(x)) <= 1e-6 * std::max(1.0, std::abs(x)),
+                     qPrintable(QString::number(x)));
+            QVERIFY2(std::abs(static_cast<double>(point.slope) - (gelu(x + 1e-4) - gelu(x - 1e-4)) / 2e-4) <= 2e-6,
+                     qPrintable(QString::number(x)));
             QCOMPARE(geluOf<Fp32>(static_cast<float>(x)), point.value);
         }
     }

@@ -53,7 +53,8 @@ private slots:
         QCOMPARE(blocksOf(parts), 6);
         for (const LayerCosts& part : parts)
             for (const OpKind kind : {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad})
-                QCOMPARE(part.duration[static_cast<std::size_t>(kind)] > 0, kind != OpKind::InputGrad || part.part != LayerCosts::Part::Embedding);
+                QCOMPARE(part.duration[static_cast<std::size_t>(kind)] > 0,
+                         kind != OpKind::InputGrad || part.part != LayerCosts::Part::Embedding);
         // its bytes are those of the whole model
         const StageMemory whole = stageMemoryOf({6, 32, 2, 32, 256}, {0, 0, 6, true, true}, 2);
         StageMemory sum;

@@ -1,5 +1,6 @@
-// A mixed cluster for real, its speeds and memory declared: compute divided by --replica-batch with sizes, state by shares. The division that
-// treats both apart (Cephalo, arXiv 2411.01075) fits where one by speed does not, and does in a step what an even one does in two.
+// A mixed cluster for real, its speeds and memory declared: compute divided by --replica-batch with sizes, state by
+// shares. The division that treats both apart (Cephalo, arXiv 2411.01075) fits where one by speed does not, and does in
+// a step what an even one does in two.
 #include <QTest>
 
 #include <numeric>
@@ -34,8 +35,10 @@ constexpr Split decoupled{"decoupled", {{{3, 2}, {2, 2}, {2, 1}}}, {2, 4, 6}};
 Schedule listsOf(const Split& split)
 {
     std::vector<Schedule> each;
-    for (const ReplicaBatch& batch : split.batches) each.push_back(librarySchedule("bfs", 1, batch.microbatches, chunks));
-    return addShardOps(overReplicas(each).value(), ShardLevel::Weights, {GatherRule::Batch, 0, ReduceRule::Overlapped}).value();
+    for (const ReplicaBatch& batch : split.batches)
+        each.push_back(librarySchedule("bfs", 1, batch.microbatches, chunks));
+    return addShardOps(overReplicas(each).value(), ShardLevel::Weights, {GatherRule::Batch, 0, ReduceRule::Overlapped})
+        .value();
 }
 
 TrainingOptions optionsOf(const Split& split)
@@ -80,7 +83,8 @@ Bytes elementsOf(const ModelConfig& model)
     return all;
 }
 
-// What ran, at the declared speeds: a sample's forward takes a rank of speed 1 rankShare / chunks, its backward twice that.
+// What ran, at the declared speeds: a sample's forward takes a rank of speed 1 rankShare / chunks, its backward twice
+// that.
 Nanos declaredTime(const Split& split, const Schedule& ran)
 {
     CostModel costs = CostModel::uniform(ran);
@@ -89,7 +93,8 @@ Nanos declaredTime(const Split& split, const Schedule& ran)
         for (first += split.batches[at].microbatches; microbatch < first; ++microbatch)
             for (int stage = 0; stage < chunks; ++stage)
                 for (const auto& [kind, times] : {std::pair(OpKind::Forward, 1), std::pair(OpKind::Backward, 2)})
-                    costs.setMicrobatchDuration(kind, stage, microbatch, times * split.batches[at].samples * rankShare / chunks / speeds[at]);
+                    costs.setMicrobatchDuration(kind, stage, microbatch,
+                                                times * split.batches[at].samples * rankShare / chunks / speeds[at]);
     }
     return simulate(ran, costs).value().makespan;
 }
@@ -110,7 +115,8 @@ private slots:
         }
     }
 
-    // Samples that each rank takes through its chunks, counted in what ran: alike, or by speed; so at the declared speeds it lasts 4 turns or 2.
+    // Samples that each rank takes through its chunks, counted in what ran: alike, or by speed; so at the declared
+    // speeds it lasts 4 turns or 2.
     void decoupledSplitIsFaster()
     {
         const auto sampled = [](const Split& split, const Timeline& timeline) {
@@ -123,17 +129,22 @@ private slots:
             return out;
         };
         const Ran evenRun = ran(even, optionsOf(even)), decoupledRun = ran(decoupled, optionsOf(decoupled));
-        QCOMPARE(sampled(even, *evenRun.step.timeline), (std::array<int, replicas>{4 * chunks, 4 * chunks, 4 * chunks}));
-        QCOMPARE(sampled(decoupled, *decoupledRun.step.timeline), (std::array<int, replicas>{6 * chunks, 4 * chunks, 2 * chunks}));
-        for (const auto& [split, run, turns] : {std::tuple(&even, &evenRun, 4), std::tuple(&decoupled, &decoupledRun, 2)}) {
+        QCOMPARE(sampled(even, *evenRun.step.timeline),
+                 (std::array<int, replicas>{4 * chunks, 4 * chunks, 4 * chunks}));
+        QCOMPARE(sampled(decoupled, *decoupledRun.step.timeline),
+                 (std::array<int, replicas>{6 * chunks, 4 * chunks, 2 * chunks}));
+        for (const auto& [split, run, turns] :
+             {std::tuple(&even, &evenRun, 4), std::tuple(&decoupled, &decoupledRun, 2)}) {
             const Schedule lists = scheduleOf(*run->step.timeline, run->step.step).value();
             QVERIFY2(lists == listsOf(*split), split->name);
             QCOMPARE(declaredTime(*split, lists), turns * 3 * rankShare);
         }
-        qInfo("virtual clock: even %.2f ms, decoupled %.2f ms", static_cast<double>(evenRun.step.stepTime) / 1e6, static_cast<double>(decoupledRun.step.stepTime) / 1e6);
+        qInfo("virtual clock: even %.2f ms, decoupled %.2f ms", static_cast<double>(evenRun.step.stepTime) / 1e6,
+              static_cast<double>(decoupledRun.step.stepTime) / 1e6);
     }
 
-    // State is where the shares say; the fast card's limit refuses the division by speed, by rank and op, and takes the others.
+    // State is where the shares say; the fast card's limit refuses the division by speed, by rank and op, and takes the
+    // others.
     void decoupledSplitFits()
     {
         const Bytes elements = elementsOf(optionsOf(even).model);
@@ -141,8 +152,10 @@ private slots:
             const Ran free = ran(split, optionsOf(split));
             for (int rank = 0; rank < replicas; ++rank) {
                 const auto at = static_cast<std::size_t>(rank);
-                const Bytes held = free.training->peak(MemoryCategory::Weights)[at] + free.training->peak(MemoryCategory::Optimizer)[at];
-                QVERIFY2(std::abs(held - 12 * elements * split.shares[at] / samples) <= 12 * chunks, split.name); // rounded to whole elements
+                const Bytes held = free.training->peak(MemoryCategory::Weights)[at] +
+                                   free.training->peak(MemoryCategory::Optimizer)[at];
+                // rounded to whole elements
+                QVERIFY2(std::abs(held - 12 * elements * split.shares[at] / samples) <= 12 * chunks, split.name);
             }
             TrainingOptions limited = optionsOf(split);
             limited.rankMemory.assign(limits.begin(), limits.end());
@@ -154,7 +167,9 @@ private slots:
                 QVERIFY2(step.has_value() == fits, step ? split.name : step.error().message.c_str());
                 if (fits) continue;
                 const QString words = QString::fromStdString(step.error().message);
-                QVERIFY2(words.startsWith("rank 0, op ") && words.contains(QString("over the limit of %1").arg(limits[0])), qPrintable(words));
+                QVERIFY2(words.startsWith("rank 0, op ") &&
+                             words.contains(QString("over the limit of %1").arg(limits[0])),
+                         qPrintable(words));
                 break;
             }
             if (QByteArray(split.name) == decoupled.name) QCOMPARE(free.step.loss, ran(split, limited).step.loss);

@@ -17,8 +17,7 @@ namespace {
 std::vector<int> layersOf(const std::vector<StageSlice>& slices)
 {
     std::vector<int> layers;
-    for (const StageSlice& slice : slices)
-        layers.push_back(slice.layerCount);
+    for (const StageSlice& slice : slices) layers.push_back(slice.layerCount);
     return layers;
 }
 
@@ -36,7 +35,8 @@ private slots:
         QCOMPARE(*parseModelConfig(toText(*model)), *model);
         QCOMPARE(*parseModelConfig(""), ModelConfig{});
         QCOMPARE(parseModelConfig("vocab=6144")->vocabulary, 6144);
-        QCOMPARE(toText(*parseModelConfig("vocab=6144")), std::string("layers=8,hidden=128,heads=4,seq=128,vocab=6144"));
+        QCOMPARE(toText(*parseModelConfig("vocab=6144")),
+                 std::string("layers=8,hidden=128,heads=4,seq=128,vocab=6144"));
         QCOMPARE(parseModelConfig("heads=2", *model)->hidden, 256);
     }
 
@@ -145,8 +145,7 @@ private slots:
         corpus->sample(1, 4, 2, 3, 50, again, unused);
         QCOMPARE(again, tokens);
         for (std::size_t row = 0; row < 3; ++row)
-            for (std::size_t i = 0; i + 1 < 50; ++i)
-                QCOMPARE(targets[row * 50 + i], tokens[row * 50 + i + 1]);
+            for (std::size_t i = 0; i + 1 < 50; ++i) QCOMPARE(targets[row * 50 + i], tokens[row * 50 + i + 1]);
         std::set<std::string> distinct{{tokens.begin(), tokens.end()}};
         corpus->sample(2, 4, 2, 3, 50, again, unused);
         distinct.emplace(again.begin(), again.end());

@@ -1,5 +1,5 @@
-// bf16 on the CPU: its products against sums in double, its kernels and layers against fp32, its memory, what refuses it, and every
-// form of schedule with the bits of its one-rank replay.
+// bf16 on the CPU: its products against sums in double, its kernels and layers against fp32, its memory, what refuses
+// it, and every form of schedule with the bits of its one-rank replay.
 #include <QTest>
 
 #include <bit>
@@ -23,16 +23,14 @@ namespace {
 
 using layers::BFloat16;
 
-float valueOf(BFloat16 x)
-{
-    return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
-}
+float valueOf(BFloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
 
 std::vector<BFloat16> randomElements(std::size_t count, std::mt19937& random)
 {
     std::uniform_int_distribution<int> in(-256, 256);
     std::vector<BFloat16> out(count);
-    for (BFloat16& x : out) x.bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(in(random)) / 256) >> 16);
+    for (BFloat16& x : out)
+        x.bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(in(random)) / 256) >> 16);
     return out;
 }
 
@@ -81,15 +79,19 @@ private slots:
         const NarrowProducts& products = **narrowProducts();
         for (const bool transposeA : {false, true})
             for (const bool transposeB : {false, true})
-                for (const auto& [rows, columns, depth] : {std::tuple(1, 1, 1), std::tuple(7, 5, 3), std::tuple(33, 96, 64), std::tuple(128, 64, 200)})
+                for (const auto& [rows, columns, depth] :
+                     {std::tuple(1, 1, 1), std::tuple(7, 5, 3), std::tuple(33, 96, 64), std::tuple(128, 64, 200)})
                     for (const float beta : {0.0F, 1.0F}) {
                         constexpr int gap = 3; // elements between the end of a row and the next
                         const int aStride = (transposeA ? rows : depth) + gap;
                         const int bStride = (transposeB ? depth : columns) + gap;
-                        const auto a = randomElements(static_cast<std::size_t>(aStride * (transposeA ? depth : rows)), random);
-                        const auto b = randomElements(static_cast<std::size_t>(bStride * (transposeB ? columns : depth)), random);
+                        const auto a =
+                            randomElements(static_cast<std::size_t>(aStride * (transposeA ? depth : rows)), random);
+                        const auto b =
+                            randomElements(static_cast<std::size_t>(bStride * (transposeB ? columns : depth)), random);
                         std::vector<float> c(static_cast<std::size_t>(rows * (columns + gap)), 0.25F);
-                        products.multiply(transposeA, transposeB, rows, columns, depth, 0.5F, {a.data(), aStride}, {b.data(), bStride}, beta, c.data(), columns + gap);
+                        products.multiply(transposeA, transposeB, rows, columns, depth, 0.5F, {a.data(), aStride},
+                                          {b.data(), bStride}, beta, c.data(), columns + gap);
                         for (int i = 0; i < rows; ++i)
                             for (int j = 0; j < columns + gap; ++j) {
                                 const float got = c[static_cast<std::size_t>(i * (columns + gap) + j)];
@@ -99,8 +101,10 @@ private slots:
                                 }
                                 double sum = 0;
                                 for (int k = 0; k < depth; ++k)
-                                    sum += static_cast<double>(valueOf(a[static_cast<std::size_t>(transposeA ? k * aStride + i : i * aStride + k)])) *
-                                           static_cast<double>(valueOf(b[static_cast<std::size_t>(transposeB ? j * bStride + k : k * bStride + j)]));
+                                    sum += static_cast<double>(valueOf(a[static_cast<std::size_t>(
+                                               transposeA ? k * aStride + i : i * aStride + k)])) *
+                                           static_cast<double>(valueOf(b[static_cast<std::size_t>(
+                                               transposeB ? j * bStride + k : k * bStride + j)]));
                                 const double wanted = 0.5 * sum + static_cast<double>(beta) * 0.25;
                                 QVERIFY(std::abs(wanted - static_cast<double>(got)) <= 1e-5 * std::sqrt(depth));
                             }
@@ -150,7 +154,10 @@ private slots:
         const auto compared = compareWithCpu(options, 2, 10, {});
         QVERIFY2(compared, compared ? "" : compared.error().message.c_str());
         QCOMPARE(compared->gradientTolerance, narrowGradientTolerance(4));
-        QVERIFY2(compared->passed, qPrintable(QString("gradients %1 (%2), losses %3").arg(compared->gradientError).arg(QString::fromStdString(compared->farthestTensor)).arg(compared->lossError)));
+        QVERIFY2(compared->passed, qPrintable(QString("gradients %1 (%2), losses %3")
+                                                  .arg(compared->gradientError)
+                                                  .arg(QString::fromStdString(compared->farthestTensor))
+                                                  .arg(compared->lossError)));
         QVERIFY(compared->gradientError > 1e-4 && compared->lossError > 0);
     }
 
@@ -158,7 +165,9 @@ private slots:
     void schedulesEqualTheirReplay_data()
     {
         QTest::addColumn<QString>("name");
-        for (const char* name : {"1f1b", "zb-h1", "zbv", "terapipe", "dualpipe", "2bp-1f1b", "chimera:join=halving", "gpipe"}) QTest::newRow(name) << name;
+        for (const char* name :
+             {"1f1b", "zb-h1", "zbv", "terapipe", "dualpipe", "2bp-1f1b", "chimera:join=halving", "gpipe"})
+            QTest::newRow(name) << name;
     }
     void schedulesEqualTheirReplay()
     {
@@ -181,9 +190,11 @@ private slots:
         QTest::addColumn<int>("hidden");
         QTest::addColumn<int>("sequence");
         QTest::addColumn<std::vector<int>>("layers");
-        for (const auto& [hidden, sequence] : {std::pair(12, 9), std::pair(32, 150), std::pair(160, 70), std::pair(704, 6)})
-            for (const auto& [cut, layers] : {std::pair("whole", std::vector<int>{3}), std::pair("two", std::vector<int>{1, 2}),
-                                              std::pair("ends alone", std::vector<int>{0, 3, 0})})
+        for (const auto& [hidden, sequence] :
+             {std::pair(12, 9), std::pair(32, 150), std::pair(160, 70), std::pair(704, 6)})
+            for (const auto& [cut, layers] :
+                 {std::pair("whole", std::vector<int>{3}), std::pair("two", std::vector<int>{1, 2}),
+                  std::pair("ends alone", std::vector<int>{0, 3, 0})})
                 QTest::addRow("hidden %d, %d tokens, %s", hidden, sequence, cut) << hidden << sequence << layers;
     }
     void memoryIsPredicted()
@@ -211,13 +222,15 @@ private slots:
             QCOMPARE(allocator.inUse(MemoryCategory::Gradients), predicted.gradient);
             QCOMPARE(allocator.inUse(MemoryCategory::Optimizer), predicted.optimizer);
             const auto message = [&] {
-                const auto floats = static_cast<std::size_t>(batch * sequence * hidden * layout.elementBytes) / sizeof(float);
+                const auto floats =
+                    static_cast<std::size_t>(batch * sequence * hidden * layout.elementBytes) / sizeof(float);
                 Buffer buffer = allocator.take(floats, {MemoryCategory::Communication, 0, 0});
                 std::fill(buffer.span().begin(), buffer.span().end(), 0.0F);
                 return buffer;
             };
             allocator.resetPeaks();
-            stage->forward(0, slice.first ? Buffer() : message(), slice.first ? bytes : std::vector<std::uint8_t>(), slice.last ? bytes : std::vector<std::uint8_t>());
+            stage->forward(0, slice.first ? Buffer() : message(), slice.first ? bytes : std::vector<std::uint8_t>(),
+                           slice.last ? bytes : std::vector<std::uint8_t>());
             QCOMPARE(allocator.inUse(MemoryCategory::Activations), predicted.activation);
             stage->inputGrad(0, slice.last ? Buffer() : message());
             QCOMPARE(allocator.inUse(MemoryCategory::Activations), predicted.activation - predicted.freedAtInput);

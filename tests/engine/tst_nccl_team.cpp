@@ -1,5 +1,5 @@
-// NCCL's communicators over a fake NCCL: what is grouped, in which order, from which thread; errors at once and later; calls
-// that make no progress; aborting.
+// NCCL's communicators over a fake NCCL: what is grouped, in which order, from which thread; errors at once and later;
+// calls that make no progress; aborting.
 #include <QTest>
 
 #include <algorithm>
@@ -55,15 +55,15 @@ struct Library {
 Library* library = nullptr;
 thread_local int currentDevice = -1;
 
-std::string number(auto value)
-{
-    return std::to_string(value);
-}
+std::string number(auto value) { return std::to_string(value); }
 
 NcclFunctions functions()
 {
     NcclFunctions f;
-    f.version = [](int* version) { *version = 22800; return ncclSuccess; };
+    f.version = [](int* version) {
+        *version = 22800;
+        return ncclSuccess;
+    };
     f.uniqueId = [](ncclUniqueId*) { return ncclSuccess; };
     f.init = [](ncclComm_t* comm, int ranks, ncclUniqueId, int rank, ncclConfig_t* config) {
         library->called("init " + number(rank) + " of " + number(ranks) + " on " + number(currentDevice));
@@ -91,8 +91,9 @@ NcclFunctions functions()
         comm->gone = true;
         return ncclSuccess;
     };
-    f.errorString = [](ncclResult_t result) { return result == ncclRemoteError ? "remote error" : result == ncclSystemError ? "system error"
-                                                                                                                            : "error"; };
+    f.errorString = [](ncclResult_t result) {
+        return result == ncclRemoteError ? "remote error" : result == ncclSystemError ? "system error" : "error";
+    };
     f.groupStart = [] {
         library->called("group");
         const std::lock_guard lock(library->mutex);
@@ -106,18 +107,22 @@ NcclFunctions functions()
         return ncclInProgress;
     };
     f.send = [](const void*, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {
-        library->called("send " + number(count) + " " + number(comm->end) + ">" + number(peer) + " on " + number(currentDevice));
+        library->called("send " + number(count) + " " + number(comm->end) + ">" + number(peer) + " on " +
+                        number(currentDevice));
         return library->onSend;
     };
     f.receive = [](void*, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {
-        library->called("receive " + number(count) + " " + number(comm->end) + "<" + number(peer) + " on " + number(currentDevice));
+        library->called("receive " + number(count) + " " + number(comm->end) + "<" + number(peer) + " on " +
+                        number(currentDevice));
         return library->onReceive;
     };
-    f.allReduce = [](const void*, void*, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
+    f.allReduce = [](const void*, void*, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t comm,
+                     cudaStream_t) {
         library->called("all-reduce " + number(count) + " at " + number(comm->end));
         return ncclSuccess;
     };
-    f.reduceScatter = [](const void*, void*, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
+    f.reduceScatter = [](const void*, void*, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t comm,
+                         cudaStream_t) {
         library->called("reduce-scatter " + number(count) + " at " + number(comm->end));
         return ncclSuccess;
     };
@@ -144,10 +149,7 @@ class TestNcclTeam : public QObject {
     NcclFunctions m_functions = functions();
 
 private slots:
-    void init()
-    {
-        library = new Library;
-    }
+    void init() { library = new Library; }
     void cleanup()
     {
         QVERIFY(!library->interleaved);
@@ -184,11 +186,14 @@ private slots:
         const std::vector<const float*> from(3);
         const std::vector<float*> to(3);
         QCOMPARE(team.allReduce(from, to, 5), 0);
-        QCOMPARE(library->taken(), (Calls{"group", "all-reduce 5 at 0", "all-reduce 5 at 1", "all-reduce 5 at 2", "end"}));
+        QCOMPARE(library->taken(),
+                 (Calls{"group", "all-reduce 5 at 0", "all-reduce 5 at 1", "all-reduce 5 at 2", "end"}));
         QCOMPARE(team.reduceScatter(from, to, 2), 0);
-        QCOMPARE(library->taken(), (Calls{"group", "reduce-scatter 2 at 0", "reduce-scatter 2 at 1", "reduce-scatter 2 at 2", "end"}));
+        QCOMPARE(library->taken(),
+                 (Calls{"group", "reduce-scatter 2 at 0", "reduce-scatter 2 at 1", "reduce-scatter 2 at 2", "end"}));
         QCOMPARE(team.allGather(from, to, 2), 0);
-        QCOMPARE(library->taken(), (Calls{"group", "all-gather 2 at 0", "all-gather 2 at 1", "all-gather 2 at 2", "end"}));
+        QCOMPARE(library->taken(),
+                 (Calls{"group", "all-gather 2 at 0", "all-gather 2 at 1", "all-gather 2 at 2", "end"}));
     }
 
     // One end of a team whose others are in other processes: only its own side is posted, in the caller's order.
@@ -200,7 +205,8 @@ private slots:
             QCOMPARE(team.settle(), 0);
             QCOMPARE(library->taken(), (Calls{"init 1 of 3 on 2"}));
             QCOMPARE(team.post({{true, 0, this, 64}, {false, 2, this, 8}, {true, 2, this, 4}}), 0);
-            QCOMPARE(library->taken(), (Calls{"group", "send 64 1>0 on 2", "receive 8 1<2 on 2", "send 4 1>2 on 2", "end"}));
+            QCOMPARE(library->taken(),
+                     (Calls{"group", "send 64 1>0 on 2", "receive 8 1<2 on 2", "send 4 1>2 on 2", "end"}));
             QCOMPARE(team.poll(), 0);
         }
         QCOMPARE(library->taken(), (Calls{"destroy 1"}));
@@ -293,8 +299,7 @@ private slots:
         constexpr int messages = 200;
         std::atomic<int> failed = 0;
         const auto many = [&](NcclTeam& team) {
-            for (int i = 0; i < messages; ++i)
-                failed += team.transfer(0, this, 1, this, 4);
+            for (int i = 0; i < messages; ++i) failed += team.transfer(0, this, 1, this, 4);
         };
         std::thread one([&] { many(right); });
         std::thread two([&] { many(left); });
@@ -327,7 +332,8 @@ private slots:
         QCOMPARE(team.transfer(0, this, 1, this, 4), 1);
         QVERIFY(team.error().starts_with("a message between devices: NCCL made no progress for"));
         const Calls calls = library->taken();
-        QCOMPARE(Calls(calls.end() - 2, calls.end()), (Calls{"abort 0", "abort 1"})); // the other end would wait forever
+        // the other end would wait forever
+        QCOMPARE(Calls(calls.end() - 2, calls.end()), (Calls{"abort 0", "abort 1"}));
     }
 
     void aFailedEndAbortsBoth_data()

@@ -23,8 +23,7 @@ float noise(std::size_t i)
 std::vector<float> noisy(std::size_t count, float scale = 1)
 {
     std::vector<float> out(count);
-    for (std::size_t i = 0; i < count; ++i)
-        out[i] = scale * noise(i + count);
+    for (std::size_t i = 0; i < count; ++i) out[i] = scale * noise(i + count);
     return out;
 }
 
@@ -153,18 +152,15 @@ private slots:
             QVERIFY(std::abs(grad[i] - slope) < 4e-6);
             expectedSums[i % width] += slope;
         }
-        for (std::size_t i = 0; i < expectedSums.size(); ++i)
-            QVERIFY(std::abs(sums[i] - expectedSums[i]) < 2e-5);
+        for (std::size_t i = 0; i < expectedSums.size(); ++i) QVERIFY(std::abs(sums[i] - expectedSums[i]) < 2e-5);
 
         std::vector<float> scores = noisy(size, 30.0F);
         const std::vector<float> raw = scores;
         k->causalSoftmax(4, rows, width, scores.data());
         for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
             double sum = 0, most = -1e9;
-            for (std::size_t i = 0; i <= row + 4; ++i)
-                most = std::max(most, static_cast<double>(raw[row * width + i]));
-            for (std::size_t i = 0; i <= row + 4; ++i)
-                sum += std::exp(raw[row * width + i] - most);
+            for (std::size_t i = 0; i <= row + 4; ++i) most = std::max(most, static_cast<double>(raw[row * width + i]));
+            for (std::size_t i = 0; i <= row + 4; ++i) sum += std::exp(raw[row * width + i] - most);
             for (std::size_t i = 0; i < static_cast<std::size_t>(width); ++i) {
                 const double expected = i <= row + 4 ? std::exp(raw[row * width + i] - most) / sum : 0.0;
                 QVERIFY(std::abs(scores[row * width + i] - expected) < 1e-6);
@@ -190,8 +186,7 @@ private slots:
         k->addColumnSums(rows, width, before.data(), columns.data());
         for (std::size_t i = 0; i < columns.size(); ++i) {
             double sum = 1;
-            for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row)
-                sum += before[row * width + i];
+            for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) sum += before[row * width + i];
             QVERIFY(std::abs(columns[i] - sum) < 1e-5);
         }
     }
@@ -212,16 +207,23 @@ private slots:
         const std::vector<float> value = noisy(count, 0.3F), gradient = noisy(count + 1, 2.0F);
         const std::vector<float> mean = noisy(count + 2, 0.1F);
         std::vector<float> square = noisy(count + 3, 0.1F);
-        for (float& v : square)
-            v = v * v;
+        for (float& v : square) v = v * v;
         square[7] = 0; // where rounding may end below zero
 
-        cpu::AdamWStep step{.learningRate = 3e-3F, .beta1 = 0.9F, .beta2 = 0.95F, .correction1 = 1.9F, .correction2 = 2.9F, .epsilon = 1e-8F, .weightDecay = 0.1F, .gradientScale = 0.25F};
+        cpu::AdamWStep step{.learningRate = 3e-3F,
+                            .beta1 = 0.9F,
+                            .beta2 = 0.95F,
+                            .correction1 = 1.9F,
+                            .correction2 = 2.9F,
+                            .epsilon = 1e-8F,
+                            .weightDecay = 0.1F,
+                            .gradientScale = 0.25F};
         std::vector<float> w = value, m = mean, v = square, out(count);
         k->adamW(count, w.data(), gradient.data(), m.data(), v.data(), step);
         k->predict(count, w.data(), m.data(), v.data(), 0.01F, step, out.data());
         for (std::size_t i = 0; i < count; ++i) {
-            const double direction = static_cast<double>(m[i]) * 1.9F / (std::sqrt(static_cast<double>(v[i]) * 2.9F) + 1e-8);
+            const double direction =
+                static_cast<double>(m[i]) * 1.9F / (std::sqrt(static_cast<double>(v[i]) * 2.9F) + 1e-8);
             QVERIFY(std::abs(out[i] - (w[i] - static_cast<double>(0.01F) * direction)) < 1e-6);
         }
         k->undoAdamW(count, w.data(), gradient.data(), m.data(), v.data(), step);
@@ -244,8 +246,7 @@ private slots:
         }
         k->sgd(count, w.data(), gradient.data(), nullptr, 0.1F, 0.0F, 0.1F, 0.25F);
         k->undoSgd(count, w.data(), gradient.data(), nullptr, 0.1F, 0.0F, 0.1F, 0.25F);
-        for (std::size_t i = 0; i < count; ++i)
-            QVERIFY(std::abs(w[i] - value[i]) < 1e-6);
+        for (std::size_t i = 0; i < count; ++i) QVERIFY(std::abs(w[i] - value[i]) < 1e-6);
     }
 
     void nanPassesTheKernels()
@@ -259,8 +260,7 @@ private slots:
             QVERIFY(std::isnan(out[static_cast<std::size_t>(at)]));
             std::vector<float> scores = x;
             k.causalSoftmax(31, 1, 32, scores.data());
-            for (const float p : scores)
-                QVERIFY(std::isnan(p));
+            for (const float p : scores) QVERIFY(std::isnan(p));
             const std::uint8_t target = 5;
             QVERIFY(std::isnan(k.crossEntropy(1, 32, x.data(), &target)));
         }

@@ -1,5 +1,5 @@
-// Replicas that go back to different layers, for real: each layer's gradient is its contributors' mean, what lies below a cut keeps
-// nothing, only contributors send, and the distance from synchronous training is measured.
+// Replicas that go back to different layers, for real: each layer's gradient is its contributors' mean, what lies below
+// a cut keeps nothing, only contributors send, and the distance from synchronous training is measured.
 #include <QTest>
 
 #include <cmath>
@@ -35,9 +35,12 @@ Schedule cutSchedule(const Schedule& whole, const TrainingOptions& training, con
     return addShardOps(withoutBackwardBelow(whole, first).value(), training.sharding.level, rules).value();
 }
 
-Schedule cutSchedule(const char* name, int ranks, int microbatches, const TrainingOptions& training, const ShardRules& rules = {})
+Schedule cutSchedule(const char* name, int ranks, int microbatches, const TrainingOptions& training,
+                     const ShardRules& rules = {})
 {
-    return cutSchedule(overReplicas(librarySchedule(name, ranks, microbatches), static_cast<int>(training.cuts.size())).value(), training, rules);
+    return cutSchedule(
+        overReplicas(librarySchedule(name, ranks, microbatches), static_cast<int>(training.cuts.size())).value(),
+        training, rules);
 }
 
 void check(const Schedule& schedule, const TrainingOptions& training, int steps = 2)
@@ -48,7 +51,8 @@ void check(const Schedule& schedule, const TrainingOptions& training, int steps 
     QVERIFY(result->partial && result->deviation > 0);
 }
 
-std::unique_ptr<Training> run(const Schedule& schedule, const TrainingOptions& training, StepOutcome& last, int steps = 1)
+std::unique_ptr<Training> run(const Schedule& schedule, const TrainingOptions& training, StepOutcome& last,
+                              int steps = 1)
 {
     auto made = trainingOf(schedule, training);
     if (!made) qFatal("%s", made.error().message.c_str());
@@ -62,18 +66,23 @@ class TestPartialTraining : public QObject {
     Q_OBJECT
 
 private slots:
-    // Bit for bit the replay with the same cuts, and near an undivided model over each layer's contributors, which knows no cuts.
+    // Bit for bit the replay with the same cuts, and near an undivided model over each layer's contributors, which
+    // knows no cuts.
     void equalsItsContributors_data()
     {
         QTest::addColumn<QString>("name");
-        for (const char* name : {"gpipe", "1f1b", "interleaved", "zb-h1", "zbv", "bfs", "chimera", "dualpipe"}) QTest::addRow("%s", name) << QString(name);
+        for (const char* name : {"gpipe", "1f1b", "interleaved", "zb-h1", "zbv", "bfs", "chimera", "dualpipe"})
+            QTest::addRow("%s", name) << QString(name);
     }
     void equalsItsContributors()
     {
         QFETCH(QString, name);
         const std::string text = name.toStdString();
-        for (const std::vector<int>& cuts : {std::vector<int>{0, 4}, std::vector<int>{3, 0, 8}, std::vector<int>{0, 1, 5}}) // inside stages, head only
-            for (const ReduceRule reduce : {ReduceRule::Late, ReduceRule::Overlapped}) check(cutSchedule(text.c_str(), 2, 4, options(cuts), {GatherRule::Batch, 0, reduce}), options(cuts));
+        // inside stages, head only
+        for (const std::vector<int>& cuts :
+             {std::vector<int>{0, 4}, std::vector<int>{3, 0, 8}, std::vector<int>{0, 1, 5}})
+            for (const ReduceRule reduce : {ReduceRule::Late, ReduceRule::Overlapped})
+                check(cutSchedule(text.c_str(), 2, 4, options(cuts), {GatherRule::Batch, 0, reduce}), options(cuts));
         TrainingOptions sharded = options({4, 0, 7});
         sharded.sharding.level = ShardLevel::Optimizer;
         sharded.sharding.bucket = 1000;
@@ -108,7 +117,8 @@ private slots:
         }
     }
 
-    // The replica that goes back through the head only holds no block's activations, weight gradients take (N + 1) / (2N) of the blocks.
+    // The replica that goes back through the head only holds no block's activations, weight gradients take (N + 1) /
+    // (2N) of the blocks.
     void keepsNothingBelow()
     {
         TrainingOptions training = options({0, 2, 4, 6});
@@ -120,7 +130,9 @@ private slots:
         TrainingOptions full = training;
         full.cuts.clear();
         StepOutcome ignored;
-        const auto whole = run(addShardOps(overReplicas(librarySchedule("gpipe", 4, 4), 4).value(), ShardLevel::None, {}).value(), full, ignored);
+        const auto whole =
+            run(addShardOps(overReplicas(librarySchedule("gpipe", 4, 4), 4).value(), ShardLevel::None, {}).value(),
+                full, ignored);
         const std::vector<Bytes> fullPeaks = whole->peak(MemoryCategory::Activations);
         const std::vector<int>& layers = training.stageLayers;
         for (int replica = 0; replica < 4; ++replica) {
@@ -149,7 +161,8 @@ private slots:
     // The members of each layer's reduction: what the transports count is what its contributors send, and the sums.
     void members()
     {
-        for (const std::vector<int>& cuts : {std::vector<int>{0, 3, 8}, std::vector<int>{5, 0, 0}, std::vector<int>{0, 0, 0}}) {
+        for (const std::vector<int>& cuts :
+             {std::vector<int>{0, 3, 8}, std::vector<int>{5, 0, 0}, std::vector<int>{0, 0, 0}}) {
             const TrainingOptions training = options(cuts);
             const auto replicas = static_cast<std::int64_t>(cuts.size());
             StepOutcome outcome;
@@ -169,7 +182,9 @@ private slots:
                 for (const ShardPiece& piece : flat.pieces)
                     for (std::int64_t i = piece.begin; i < piece.end; ++i) {
                         for (int k = 0; k < replicas; ++k)
-                            if (k != piece.owner && cuts[static_cast<std::size_t>(k)] <= layer[static_cast<std::size_t>(i)]) expected += 4;
+                            if (k != piece.owner &&
+                                cuts[static_cast<std::size_t>(k)] <= layer[static_cast<std::size_t>(i)])
+                                expected += 4;
                         expected += 4 * (replicas - 1); // the sums, to all
                     }
             }
@@ -179,7 +194,8 @@ private slots:
         }
     }
 
-    // Beside the run: the head's gradient is that of all replicas, a layer of one contributor is not; with cuts of 0 nothing deviates.
+    // Beside the run: the head's gradient is that of all replicas, a layer of one contributor is not; with cuts of 0
+    // nothing deviates.
     void deviation()
     {
         for (const bool cut : {true, false}) {
@@ -215,7 +231,9 @@ private slots:
         const Schedule cut = cutSchedule("1f1b", 2, 4, training);
         const auto refused = [](const Schedule& schedule, const TrainingOptions& wish, const char* text) {
             const auto made = trainingOf(schedule, wish);
-            QVERIFY2(!made && made.error().code == ErrorCode::Usage && made.error().message.find(text) != std::string::npos, made ? text : made.error().message.c_str());
+            QVERIFY2(!made && made.error().code == ErrorCode::Usage &&
+                         made.error().message.find(text) != std::string::npos,
+                     made ? text : made.error().message.c_str());
         };
         refused(cut, options({}), "no cut says so");
         refused(cut, options({0}), "1 cuts for 2 replicas");

@@ -1,5 +1,5 @@
-// Ranks in several processes do what threads do, bit for bit, and end as they do; the processes are threads over memory here
-// (tests/cli/processes.sh starts real ones).
+// Ranks in several processes do what threads do, bit for bit, and end as they do; the processes are threads over memory
+// here (tests/cli/processes.sh starts real ones).
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -56,7 +56,8 @@ Trained train(Training& training, int steps)
     out.seconds = static_cast<double>(monotonicNow() - begin) * 1e-9;
     if (!out.error.empty()) return out;
     out.gradients = training.lastGradients();
-    for (const MemoryCategory category : {MemoryCategory::Activations, MemoryCategory::Weights, MemoryCategory::Communication})
+    for (const MemoryCategory category :
+         {MemoryCategory::Activations, MemoryCategory::Weights, MemoryCategory::Communication})
         out.peaks.push_back(training.peak(category));
     for (int stage = 0; stage < training.schedule().stages; ++stage)
         for (std::size_t copy = 0; copy < training.schedule().placement.copiesOf(stage).size(); ++copy)
@@ -67,10 +68,12 @@ Trained train(Training& training, int steps)
 
 // In so many processes; the error of each that had one.
 Trained trainInProcesses(int processes, const Schedule& schedule, int steps, const FakeOptions& fake = {},
-                         const TrainingOptions& options = fakeOptions(ClockMode::Wall), std::vector<std::string>* served = nullptr)
+                         const TrainingOptions& options = fakeOptions(ClockMode::Wall),
+                         std::vector<std::string>* served = nullptr)
 {
     Trained out;
-    ProcessFaults faults = trainInProcesses(processes, schedule, options, fake, [&](Training& training) { out = train(training, steps); });
+    ProcessFaults faults =
+        trainInProcesses(processes, schedule, options, fake, [&](Training& training) { out = train(training, steps); });
     if (!faults.leader.empty()) out.error = std::move(faults.leader);
     if (served) *served = std::move(faults.served);
     return out;
@@ -109,7 +112,8 @@ private slots:
         QVERIFY(!reader.good());
     }
 
-    // Whatever the way there and back take, the other's clock is within the band; with one quick trip among slow ones the band is narrow.
+    // Whatever the way there and back take, the other's clock is within the band; with one quick trip among slow ones
+    // the band is narrow.
     void clocks()
     {
         const Nanos ahead = 1'000'000'123;
@@ -152,7 +156,8 @@ private slots:
         std::vector<Nanos> delays;
         std::vector<Nanos> sent;
         inMemoryProcesses(
-            2, [&](const std::shared_ptr<ProcessJob>& job) {
+            2,
+            [&](const std::shared_ptr<ProcessJob>& job) {
                 const int tag = *job->reserveTags(1);
                 for (int i = 0; i < 31; ++i) {
                     if (job->index() == 1) {
@@ -163,7 +168,8 @@ private slots:
                         continue;
                     }
                     std::optional<std::vector<std::byte>> heard;
-                    QVERIFY(job->await([&] { return (heard = job->hear(1, tag)).has_value(); }, [] { return false; }, 10'000'000'000));
+                    QVERIFY(job->await([&] { return (heard = job->hear(1, tag)).has_value(); }, [] { return false; },
+                                       10'000'000'000));
                     sent.push_back(ByteReader(*heard).get<Nanos>());
                     delays.push_back(monotonicNow() - sent.back());
                 }
@@ -173,19 +179,24 @@ private slots:
         std::nth_element(delays.begin(), delays.begin() + 15, delays.end());
         std::adjacent_difference(sent.begin(), sent.end(), sent.begin());
         std::nth_element(sent.begin() + 1, sent.begin() + 16, sent.end());
-        QVERIFY2(delays[15] < sent[16], qPrintable(QStringLiteral("heard after %1 ns, sent every %2 ns").arg(delays[15]).arg(sent[16]))); // long before the next
+        // long before the next
+        QVERIFY2(delays[15] < sent[16],
+                 qPrintable(QStringLiteral("heard after %1 ns, sent every %2 ns").arg(delays[15]).arg(sent[16])));
     }
 
     void versionsDiffer()
     {
         auto net = std::make_shared<MemoryProcesses::Net>();
         std::string said;
-        std::thread other([&] { static_cast<void>(ProcessJob::meet(std::make_unique<MemoryProcesses>(net, 1, 2), "2")); });
+        std::thread other(
+            [&] { static_cast<void>(ProcessJob::meet(std::make_unique<MemoryProcesses>(net, 1, 2), "2")); });
         auto job = ProcessJob::meet(std::make_unique<MemoryProcesses>(net, 0, 2), "1");
         other.join();
         QVERIFY(!job);
         QCOMPARE(job.error().code, ErrorCode::Unavailable);
-        QVERIFY2(job.error().message.find("stagewright 1") != std::string::npos && job.error().message.find("is 2") != std::string::npos, job.error().message.c_str());
+        QVERIFY2(job.error().message.find("stagewright 1") != std::string::npos &&
+                     job.error().message.find("is 2") != std::string::npos,
+                 job.error().message.c_str());
     }
 
     void equalsThreads_data()
@@ -198,7 +209,8 @@ private slots:
         for (const char* name : names)
             for (const int processes : {2, 4})
                 for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual})
-                    QTest::addRow("%s, %d processes, %s", name, processes, toText(clock).data()) << QString(name) << 4 << processes << static_cast<int>(clock);
+                    QTest::addRow("%s, %d processes, %s", name, processes, toText(clock).data())
+                        << QString(name) << 4 << processes << static_cast<int>(clock);
         QTest::addRow("1f1b, 3 processes") << QString("1f1b") << 3 << 3 << static_cast<int>(ClockMode::Wall);
         QTest::addRow("1f1b, 1 process") << QString("1f1b") << 2 << 1 << static_cast<int>(ClockMode::Wall);
     }
@@ -231,7 +243,8 @@ private slots:
         QTest::addColumn<QString>("rule");
         QTest::addColumn<int>("channels");
         for (const char* rule : {"just-in-time", "rank-parity", "grouped", "eager-post:2"})
-            for (const int channels : {0, 1, 2}) QTest::addRow("%s, %d channels", rule, channels) << QString(rule) << channels;
+            for (const int channels : {0, 1, 2})
+                QTest::addRow("%s, %d channels", rule, channels) << QString(rule) << channels;
     }
     void rendezvous()
     {
@@ -257,18 +270,20 @@ private slots:
             return;
         }
         QCOMPARE(found.error, std::string());
-        QVERIFY(found.losses == expected.losses && found.gradients == expected.gradients && found.weights == expected.weights);
+        QVERIFY(found.losses == expected.losses && found.gradients == expected.gradients &&
+                found.weights == expected.weights);
         QVERIFY(found.orderKept);
     }
 
-    // With links a message does not arrive before its time; where so many may be under way at once, the others wait for a channel; and a sender that
-    // waits for its receiver waits for the whole way.
+    // With links a message does not arrive before its time; where so many may be under way at once, the others wait for
+    // a channel; and a sender that waits for its receiver waits for the whole way.
     void links_data()
     {
         QTest::addColumn<bool>("met");
         QTest::addColumn<int>("channels");
         for (const bool met : {false, true})
-            for (const int channels : {0, 1, 2}) QTest::addRow("%s, %d channels", met ? "rendezvous" : "buffered", channels) << met << channels;
+            for (const int channels : {0, 1, 2})
+                QTest::addRow("%s, %d channels", met ? "rendezvous" : "buffered", channels) << met << channels;
     }
     void links()
     {
@@ -316,9 +331,9 @@ private slots:
                 std::sort(taken.begin(), taken.end());
                 const bool oneByOne = met || channels == 1; // a sender that waits has one under way
                 for (std::size_t i = 0; i < taken.size(); ++i) {
-                    const auto turns = static_cast<Nanos>(oneByOne ? i + 1 : channels == 2 ? i / 2 + 1
-                                                                                           : 1);
-                    QVERIFY2(taken[i] - firstEnd >= turns * latency, QByteArray::number(static_cast<double>(taken[i] - firstEnd) * 1e-6));
+                    const auto turns = static_cast<Nanos>(oneByOne ? i + 1 : channels == 2 ? i / 2 + 1 : 1);
+                    QVERIFY2(taken[i] - firstEnd >= turns * latency,
+                             QByteArray::number(static_cast<double>(taken[i] - firstEnd) * 1e-6));
                 }
             }
         });
@@ -331,8 +346,10 @@ private slots:
             if (kind == OpKind::Forward && stage == 2 && microbatch == 3) throw std::runtime_error("no luck");
         };
         std::vector<std::string> served;
-        const Trained out = trainInProcesses(4, librarySchedule("1f1b", 4, 8), 2, fake, fakeOptions(ClockMode::Wall), &served);
-        QVERIFY2(out.error.find("rank 2") != std::string::npos && out.error.find("no luck") != std::string::npos, out.error.c_str());
+        const Trained out =
+            trainInProcesses(4, librarySchedule("1f1b", 4, 8), 2, fake, fakeOptions(ClockMode::Wall), &served);
+        QVERIFY2(out.error.find("rank 2") != std::string::npos && out.error.find("no luck") != std::string::npos,
+                 out.error.c_str());
         QCOMPARE(served.size(), std::size_t(3));
         for (const std::string& error : served) QVERIFY2(error.find("no luck") != std::string::npos, error.c_str());
         QVERIFY(out.seconds < 5);
@@ -359,7 +376,8 @@ private slots:
         QVERIFY2(out.error.find("rank 1") != std::string::npos, out.error.c_str());
     }
 
-    // What a killed process was doing is in its files: the newest entries of the training that wrote last; damaged files are passed over.
+    // What a killed process was doing is in its files: the newest entries of the training that wrote last; damaged
+    // files are passed over.
     void flightPages()
     {
         QTemporaryDir folder;
@@ -387,7 +405,8 @@ private slots:
             QCOMPARE(left->records[1].entries.front().sequence, 44U);
             const Deadlock found = explainStall(left->records, MessageMatching::ByOp);
             QCOMPARE(found.blocked.size(), std::size_t(1));
-            QVERIFY(found.blocked.front().sentence.find("rank 1 waits to receive 1RECV_F3 (message 299) from rank 0, whose record is missing") == 0);
+            QVERIFY(found.blocked.front().sentence.find(
+                        "rank 1 waits to receive 1RECV_F3 (message 299) from rank 0, whose record is missing") == 0);
             page->stay();
         }
         QVERIFY(readFlights(path) && readFlights(path)->schedule == "zb-h1"); // the other one is gone
@@ -397,7 +416,8 @@ private slots:
         QVERIFY(!readFlights(path));
         std::filesystem::resize_file(file, whole);
         QVERIFY(readFlights(path));
-        std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(12).write("\xff\xff\xff\x7f", 4); // its rank
+        // its rank
+        std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(12).write("\xff\xff\xff\x7f", 4);
         QVERIFY(!readFlights(path));
     }
 
@@ -419,14 +439,16 @@ private slots:
         const auto left = readFlights(folder.path().toStdString());
         QVERIFY(left && !left->leader && left->ranks == 4);
         QVERIFY(!left->records[0].present && left->records[2].present && left->records[3].present);
-        QVERIFY(left->records[2].entries.back().op == makeOp(OpKind::Forward, 2, 3) && !left->records[2].entries.back().done);
+        QVERIFY(left->records[2].entries.back().op == makeOp(OpKind::Forward, 2, 3) &&
+                !left->records[2].entries.back().done);
     }
 
     void refusals()
     {
         const Schedule schedule = librarySchedule("1f1b", 2, 4);
         TrainingOptions options = fakeOptions(ClockMode::Wall);
-        QVERIFY(trainInProcesses(3, schedule, 1, {}, options).error.find("2 ranks can't be spread evenly over 3 processes") != std::string::npos);
+        QVERIFY(trainInProcesses(3, schedule, 1, {}, options)
+                    .error.find("2 ranks can't be spread evenly over 3 processes") != std::string::npos);
     }
 };
 

@@ -1,4 +1,5 @@
-// Matrix products: every library against sums in double, from several threads, the same bits twice; and which one is chosen.
+// Matrix products: every library against sums in double, from several threads, the same bits twice; and which one is
+// chosen.
 #include <QtTest>
 
 #include <cstring>
@@ -27,9 +28,11 @@ struct Problem {
     float alpha, beta;
 };
 
-std::vector<float> solved(const Products& products, const Problem& p, const std::vector<float>& a, const std::vector<float>& b, std::vector<float> c)
+std::vector<float> solved(const Products& products, const Problem& p, const std::vector<float>& a,
+                          const std::vector<float>& b, std::vector<float> c)
 {
-    products.multiply(p.transposeA, p.transposeB, p.rows, p.columns, p.depth, p.alpha, {a.data(), (p.transposeA ? p.rows : p.depth) + p.gap},
+    products.multiply(p.transposeA, p.transposeB, p.rows, p.columns, p.depth, p.alpha,
+                      {a.data(), (p.transposeA ? p.rows : p.depth) + p.gap},
                       {b.data(), (p.transposeB ? p.depth : p.columns) + p.gap}, p.beta, c.data(), p.columns + p.gap);
     return c;
 }
@@ -52,29 +55,40 @@ private slots:
         std::mt19937 random(3);
         for (const Products* products : allProducts())
             for (const int form : {0, 1, 2})
-                for (const auto& [rows, columns, depth] : {std::tuple(1, 1, 1), std::tuple(7, 5, 3), std::tuple(33, 96, 64), std::tuple(128, 64, 200)})
+                for (const auto& [rows, columns, depth] :
+                     {std::tuple(1, 1, 1), std::tuple(7, 5, 3), std::tuple(33, 96, 64), std::tuple(128, 64, 200)})
                     for (const float beta : {0.0F, 1.0F}) {
                         const Problem p{form == 2, form == 1, rows, columns, depth, form, 0.5F, beta};
-                        const auto size = [&](int r, int c) { return static_cast<std::size_t>(r) * static_cast<std::size_t>(c + p.gap); };
+                        const auto size = [&](int r, int c) {
+                            return static_cast<std::size_t>(r) * static_cast<std::size_t>(c + p.gap);
+                        };
                         const auto a = randomFloats(p.transposeA ? size(depth, rows) : size(rows, depth), random);
                         const auto b = randomFloats(p.transposeB ? size(columns, depth) : size(depth, columns), random);
                         const auto before = randomFloats(size(rows, columns), random);
                         const auto after = solved(*products, p, a, b, before);
                         for (int i = 0; i < rows; ++i)
                             for (int j = 0; j < columns + p.gap; ++j) {
-                                const auto at = static_cast<std::size_t>(i) * static_cast<std::size_t>(columns + p.gap) + static_cast<std::size_t>(j);
+                                const auto at =
+                                    static_cast<std::size_t>(i) * static_cast<std::size_t>(columns + p.gap) +
+                                    static_cast<std::size_t>(j);
                                 if (j >= columns) { // between rows nothing is written
                                     QCOMPARE(after[at], before[at]);
                                     continue;
                                 }
                                 double sum = 0;
                                 for (int k = 0; k < depth; ++k) {
-                                    const std::size_t left = p.transposeA ? static_cast<std::size_t>(k * (rows + p.gap) + i) : static_cast<std::size_t>(i * (depth + p.gap) + k);
-                                    const std::size_t right = p.transposeB ? static_cast<std::size_t>(j * (depth + p.gap) + k) : static_cast<std::size_t>(k * (columns + p.gap) + j);
+                                    const std::size_t left = p.transposeA
+                                                                 ? static_cast<std::size_t>(k * (rows + p.gap) + i)
+                                                                 : static_cast<std::size_t>(i * (depth + p.gap) + k);
+                                    const std::size_t right = p.transposeB
+                                                                  ? static_cast<std::size_t>(j * (depth + p.gap) + k)
+                                                                  : static_cast<std::size_t>(k * (columns + p.gap) + j);
                                     sum += static_cast<double>(a[left]) * static_cast<double>(b[right]);
                                 }
-                                const double wanted = 0.5 * sum + static_cast<double>(beta) * static_cast<double>(before[at]);
-                                QVERIFY2(std::abs(wanted - static_cast<double>(after[at])) <= 1e-5 * std::sqrt(depth), std::string(products->name()).c_str());
+                                const double wanted =
+                                    0.5 * sum + static_cast<double>(beta) * static_cast<double>(before[at]);
+                                QVERIFY2(std::abs(wanted - static_cast<double>(after[at])) <= 1e-5 * std::sqrt(depth),
+                                         std::string(products->name()).c_str());
                             }
                     }
     }
@@ -96,7 +110,8 @@ private slots:
                     std::copy(a.begin(), a.end(), moved.begin() + t);
                     for (int i = 0; i < 50; ++i) {
                         std::vector<float> own = c;
-                        products->multiply(false, true, 64, 192, 64, 1.0F, {moved.data() + t, 64}, {b.data(), 64}, 0.0F, own.data(), 192);
+                        products->multiply(false, true, 64, 192, 64, 1.0F, {moved.data() + t, 64}, {b.data(), 64}, 0.0F,
+                                           own.data(), 192);
                         if (std::memcmp(own.data(), alone.data(), alone.size() * sizeof(float)) != 0) ++different;
                     }
                 });
@@ -139,7 +154,8 @@ private slots:
         QVERIFY(file.open(QIODevice::ReadOnly));
         const QStringList lines = QString::fromUtf8(file.readAll()).split('\n', Qt::SkipEmptyParts);
         QCOMPARE(lines.size(), 2);
-        QVERIFY(lines[0].contains(QStringLiteral("hidden 64, 16 tokens\t") + QString::fromUtf8(first->products->name().data())));
+        QVERIFY(lines[0].contains(QStringLiteral("hidden 64, 16 tokens\t") +
+                                  QString::fromUtf8(first->products->name().data())));
         QVERIFY(lines[1].endsWith(QString::fromStdString(other->reason)));
         // What is kept counts: the line of another shape, written by hand, chooses the slower one.
         QString line = lines[0];
@@ -177,7 +193,8 @@ private slots:
         const auto fastest = fastestProducts(false);
         QVERIFY(fastest);
         QVERIFY(std::abs(fastest->gflops - std::max(first->gflops, other->gflops)) <= 0.5); // kept as whole GFLOP/s
-        QVERIFY2(fastest->shape == "hidden 80, 16 tokens" || fastest->shape == "hidden 160, 16 tokens", fastest->shape.c_str());
+        QVERIFY2(fastest->shape == "hidden 80, 16 tokens" || fastest->shape == "hidden 160, 16 tokens",
+                 fastest->shape.c_str());
         const auto asked = chooseProducts(first->products->name() == "onednn" ? "openblas" : "onednn", modelOf(80), 1);
         QVERIFY(asked->gflops > 0 && asked->gflops <= first->gflops + 0.5);
         QVERIFY(!fastestProducts(true)); // bf16 is measured apart

@@ -30,8 +30,7 @@ std::pair<std::vector<float>, std::vector<double>> trainTwo(Rig& rig, bool recom
             rig.inputGradPart(*part);
         }
     }
-    for (const int microbatch : {0, 1})
-        rig.weightGrads(microbatch);
+    for (const int microbatch : {0, 1}) rig.weightGrads(microbatch);
     return {rig.gradients(), losses};
 }
 
@@ -69,8 +68,7 @@ private slots:
         Rig plain(small, 4, stages, {}, layers), rig(small, 4, stages, {}, layers);
         plain.setSlices(slices);
         rig.setSlices(slices);
-        for (auto& stage : rig.stages)
-            stage->setRecomputedLayers(first, last);
+        for (auto& stage : rig.stages) stage->setRecomputedLayers(first, last);
         for (int step = 1; step <= 2; ++step) {
             const auto [expected, losses] = trainTwo(plain, false);
             const auto [gradients, ownLosses] = trainTwo(rig, true);
@@ -78,10 +76,10 @@ private slots:
             QVERIFY(sameBits(gradients, expected));
             QCOMPARE(ownLosses, losses);
             for (Rig* one : {&plain, &rig})
-                for (auto& stage : one->stages)
-                    stage->optimizerStep({}, step, 1.0F);
+                for (auto& stage : one->stages) stage->optimizerStep({}, step, 1.0F);
         }
-        for (const auto category : {MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication})
+        for (const auto category :
+             {MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication})
             QCOMPARE(rig.inUse(category), Bytes{0});
     }
 
@@ -148,8 +146,7 @@ private slots:
         Rig plain(small, 4, 2), rig(small, 4, 2);
         const auto [expected, losses] = trainTwo(plain, false);
         rig.zeroGradients();
-        for (const int microbatch : {0, 1})
-            rig.forward(0, microbatch, &StageModel::forwardForRecompute);
+        for (const int microbatch : {0, 1}) rig.forward(0, microbatch, &StageModel::forwardForRecompute);
         for (const int microbatch : {0, 1})
             for (const std::uint8_t half : {std::uint8_t{1}, std::uint8_t{2}}) {
                 const Part part(microbatch, -1, half);

@@ -1,5 +1,5 @@
-// Real replicas: pipelines side by side train one model, and the sums over them give the one-rank replay's gradients bit for bit,
-// however many copies a stage has and however its gradients travel.
+// Real replicas: pipelines side by side train one model, and the sums over them give the one-rank replay's gradients
+// bit for bit, however many copies a stage has and however its gradients travel.
 #include <QTest>
 
 #include "../schedules/random_schedules.h"
@@ -32,13 +32,15 @@ private slots:
     // Replicas with different orders and numbers of microbatches.
     void unevenReplicas()
     {
-        const Schedule parts[] = {librarySchedule("1f1b", 2, 3), librarySchedule("gpipe", 2, 5), librarySchedule("zb-h1", 2, 2)};
+        const Schedule parts[] = {librarySchedule("1f1b", 2, 3), librarySchedule("gpipe", 2, 5),
+                                  librarySchedule("zb-h1", 2, 2)};
         check(overReplicas(parts).value());
     }
 
     void randomReplicas()
     {
-        for (unsigned seed = 0; seed < 12; ++seed) check(overReplicas(randomSchedule(seed, false, false), 2 + static_cast<int>(seed % 2)).value());
+        for (unsigned seed = 0; seed < 12; ++seed)
+            check(overReplicas(randomSchedule(seed, false, false), 2 + static_cast<int>(seed % 2)).value());
     }
 
     // Numbering: rank = replica × pipeline ranks + pipeline rank; the losses of a microbatch are those of its replica.
@@ -53,14 +55,17 @@ private slots:
         QCOMPARE(outcome->timeline->ranks(), 6);
         for (const Track& track : outcome->timeline->tracks())
             for (const Span& span : outcome->timeline->spansOf(track))
-                if (track.lane == Lane::Compute && isBusy(span.op.kind)) QCOMPARE(span.op.microbatch / 2, job.replicaOf(track.rank));
+                if (track.lane == Lane::Compute && isBusy(span.op.kind))
+                    QCOMPARE(span.op.microbatch / 2, job.replicaOf(track.rank));
         const auto configuration = (*training)->configuration();
-        QVERIFY(std::find(configuration.begin(), configuration.end(), std::pair<std::string, std::string>("replicas", "3")) != configuration.end());
+        QVERIFY(std::find(configuration.begin(), configuration.end(),
+                          std::pair<std::string, std::string>("replicas", "3")) != configuration.end());
         for (int stage = 0; stage < 2; ++stage) { // all copies hold the same weights after the step
             const auto first = (*training)->parameters(stage, 0);
             for (int copy = 1; copy < 3; ++copy) {
                 const auto other = (*training)->parameters(stage, copy);
-                for (std::size_t i = 0; i < first.size(); ++i) QVERIFY(std::equal(first[i].value.begin(), first[i].value.end(), other[i].value.begin()));
+                for (std::size_t i = 0; i < first.size(); ++i)
+                    QVERIFY(std::equal(first[i].value.begin(), first[i].value.end(), other[i].value.begin()));
             }
         }
     }

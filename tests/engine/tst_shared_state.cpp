@@ -1,5 +1,6 @@
-// Real shards: ranks that hold a stage share its weights, gradients and optimizer state, and give the unsharded one-rank replay's
-// gradients, losses and weights bit for bit; what they do not own is not allocated, and what travels is counted.
+// Real shards: ranks that hold a stage share its weights, gradients and optimizer state, and give the unsharded
+// one-rank replay's gradients, losses and weights bit for bit; what they do not own is not allocated, and what travels
+// is counted.
 #include <QTest>
 
 #include "../schedules/random_schedules.h"
@@ -17,7 +18,8 @@ using namespace stagewright::test;
 
 namespace {
 
-constexpr ShardLevel everyLevel[] = {ShardLevel::None, ShardLevel::Optimizer, ShardLevel::Gradients, ShardLevel::Weights};
+constexpr ShardLevel everyLevel[] = {ShardLevel::None, ShardLevel::Optimizer, ShardLevel::Gradients,
+                                     ShardLevel::Weights};
 
 TrainingOptions trained(const StateSharding& sharding, ClockMode clock = ClockMode::Virtual)
 {
@@ -33,7 +35,8 @@ ShardRules rulesOf(unsigned n, ShardLevel level)
     out.gather = n % 2 == 0 ? GatherRule::Batch : GatherRule::Microbatch;
     out.prefetch = static_cast<int>(n / 2 % 3);
     out.reduce = static_cast<ReduceRule>(n / 6 % 3);
-    if (out.reduce == ReduceRule::Microbatch && level < ShardLevel::Gradients) out.reduce = ReduceRule::Overlapped; // refused
+    // refused
+    if (out.reduce == ReduceRule::Microbatch && level < ShardLevel::Gradients) out.reduce = ReduceRule::Overlapped;
     return out;
 }
 
@@ -55,12 +58,14 @@ StateSharding shardingOf(ShardLevel level, unsigned n, int members)
 
 QString nameOf(const Schedule& schedule, const StateSharding& sharding, const ShardRules& rules)
 {
-    return QString::fromStdString(schedule.name + " x" + std::to_string(schedule.replicas) + " " + toText(sharding) + " gather " + gatherText(rules) + " reduce " +
-                                  std::string(toText(rules.reduce)) + " bucket " + std::to_string(sharding.bucket));
+    return QString::fromStdString(schedule.name + " x" + std::to_string(schedule.replicas) + " " + toText(sharding) +
+                                  " gather " + gatherText(rules) + " reduce " + std::string(toText(rules.reduce)) +
+                                  " bucket " + std::to_string(sharding.bucket));
 }
 
 // Steps of a training, the last one's outcome.
-std::pair<std::unique_ptr<Training>, StepOutcome> run(const Schedule& schedule, const TrainingOptions& options, int steps = 2)
+std::pair<std::unique_ptr<Training>, StepOutcome> run(const Schedule& schedule, const TrainingOptions& options,
+                                                      int steps = 2)
 {
     auto training = trainingOf(schedule, options);
     if (!training) qFatal("%s", training.error().message.c_str());
@@ -73,9 +78,11 @@ std::pair<std::unique_ptr<Training>, StepOutcome> run(const Schedule& schedule, 
     return {std::move(*training), std::move(last)};
 }
 
-Schedule sharedSchedule(const char* name, int ranks, int microbatches, int replicas, ShardLevel level, const ShardRules& rules, int chunks = 0)
+Schedule sharedSchedule(const char* name, int ranks, int microbatches, int replicas, ShardLevel level,
+                        const ShardRules& rules, int chunks = 0)
 {
-    return addShardOps(overReplicas(librarySchedule(name, ranks, microbatches, chunks), replicas).value(), level, rules).value();
+    return addShardOps(overReplicas(librarySchedule(name, ranks, microbatches, chunks), replicas).value(), level, rules)
+        .value();
 }
 
 Bytes elementsOf(const ModelConfig& model, int stages, int stage)
@@ -101,7 +108,8 @@ private slots:
             for (const int replicas : {1, 2, 3})
                 for (const ShardLevel level : everyLevel)
                     if (replicas > 1 || librarySchedule(name, 2, 4).placement.hasCopies())
-                        QTest::addRow("%s %d %s", name, replicas, std::string(toText(level)).c_str()) << QString(name) << replicas << static_cast<int>(level);
+                        QTest::addRow("%s %d %s", name, replicas, std::string(toText(level)).c_str())
+                            << QString(name) << replicas << static_cast<int>(level);
     }
 
     void equalsTheReplay()
@@ -133,7 +141,8 @@ private slots:
         }
     }
 
-    // Optimizers that step as their stage's gradients arrive: the global norm has the last word, bit for bit as with all of them known.
+    // Optimizers that step as their stage's gradients arrive: the global norm has the last word, bit for bit as with
+    // all of them known.
     void stepsOnArrival()
     {
         const ShardRules rules{GatherRule::Batch, 0, ReduceRule::Stepped};
@@ -145,7 +154,8 @@ private slots:
                     const Schedule schedule = sharedSchedule(name, 2, 4, 2, level, rules);
                     const auto result = checkOf(schedule, options, 3, {});
                     QVERIFY2(result, result ? "" : (std::string(name) + ": " + result.error().message).c_str());
-                    QVERIFY2(result->passed && result->gradientsEqual && result->lossesEqual && result->weightsEqual, (std::string(name) + ": " + result->note).c_str());
+                    QVERIFY2(result->passed && result->gradientsEqual && result->lossesEqual && result->weightsEqual,
+                             (std::string(name) + ": " + result->note).c_str());
                     // Some rank steps before it knows of the others, unless what it knows forbids it.
                     if (clip != 0.05) QCOMPARE(result->rollbacks, 0);
                 }
@@ -156,13 +166,15 @@ private slots:
         for (const double clip : {0.5, 1.0, 1.5, 2.0, 3.0}) {
             options.optimizer.clipNorm = clip;
             const auto result = checkOf(schedule, options, 3, {});
-            QVERIFY2(result && result->passed && result->weightsEqual, result ? result->note.c_str() : result.error().message.c_str());
+            QVERIFY2(result && result->passed && result->weightsEqual,
+                     result ? result->note.c_str() : result.error().message.c_str());
             rollbacks += result->rollbacks;
         }
         QVERIFY(rollbacks > 0);
     }
 
-    // In buckets each one's part of the optimizer steps as it arrives, on the wall clock while later ones travel: bit for bit with all known.
+    // In buckets each one's part of the optimizer steps as it arrives, on the wall clock while later ones travel: bit
+    // for bit with all known.
     void stepsByBuckets()
     {
         const ShardRules rules{GatherRule::Batch, 0, ReduceRule::Stepped};
@@ -170,27 +182,33 @@ private slots:
         for (const ShardLevel level : everyLevel)
             for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual})
                 for (const double clip : {0.0, 0.05, 1.0, 2.0, 3.0}) {
-                    StateSharding sharding{level, level == ShardLevel::Gradients ? ShardBy::Layer : ShardBy::Even, {}, 3000};
+                    StateSharding sharding{
+                        level, level == ShardLevel::Gradients ? ShardBy::Layer : ShardBy::Even, {}, 3000};
                     TrainingOptions options = trained(sharding, clock);
                     options.optimizer.clipNorm = clip;
                     const Schedule schedule = sharedSchedule("bfs", 1, 2, 2, level, rules, 4);
                     const auto result = checkOf(schedule, options, 3, {});
                     QVERIFY2(result, result ? "" : result.error().message.c_str());
-                    QVERIFY2(result->passed && result->gradientsEqual && result->lossesEqual && result->weightsEqual, result->note.c_str());
+                    QVERIFY2(result->passed && result->gradientsEqual && result->lossesEqual && result->weightsEqual,
+                             result->note.c_str());
                     if (clip == 0) QCOMPARE(result->rollbacks, 0);
                     rollbacks += result->rollbacks;
                 }
         QVERIFY(rollbacks > 0); // of steps that were taken before the norm forbade them
     }
 
-    // Gradients accumulated layer by layer over all microbatches (Cephalo): a stage for each layer on one rank, breadth-first. A layer is
-    // gathered once for F and once for B of the whole batch, and no more than two of them are there at once.
+    // Gradients accumulated layer by layer over all microbatches (Cephalo): a stage for each layer on one rank,
+    // breadth-first. A layer is gathered once for F and once for B of the whole batch, and no more than two of them are
+    // there at once.
     void layerWise()
     {
         TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Shares, {{1, 2}, {1, 3}, {1, 6}}, 0});
         options.model.layers = 6;
-        const Schedule parts[] = {librarySchedule("bfs", 1, 3, 6), librarySchedule("bfs", 1, 2, 6), librarySchedule("bfs", 1, 1, 6)};
-        const Schedule schedule = addShardOps(overReplicas(parts).value(), ShardLevel::Weights, {GatherRule::Batch, 1, ReduceRule::Overlapped}).value();
+        const Schedule parts[] = {librarySchedule("bfs", 1, 3, 6), librarySchedule("bfs", 1, 2, 6),
+                                  librarySchedule("bfs", 1, 1, 6)};
+        const Schedule schedule = addShardOps(overReplicas(parts).value(), ShardLevel::Weights,
+                                              {GatherRule::Batch, 1, ReduceRule::Overlapped})
+                                      .value();
         const auto result = checkOf(schedule, options, 2, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed && result->weightsEqual, result->note.c_str());
@@ -219,21 +237,26 @@ private slots:
 
     void unevenReplicas()
     {
-        const Schedule parts[] = {librarySchedule("1f1b", 2, 3), librarySchedule("gpipe", 2, 5), librarySchedule("zb-h1", 2, 2)};
+        const Schedule parts[] = {librarySchedule("1f1b", 2, 3), librarySchedule("gpipe", 2, 5),
+                                  librarySchedule("zb-h1", 2, 2)};
         const Schedule plain = overReplicas(parts).value();
-        for (const ShardLevel level : everyLevel) check(plain, shardingOf(level, 2, 3), {GatherRule::Batch, 1, ReduceRule::Overlapped});
+        for (const ShardLevel level : everyLevel)
+            check(plain, shardingOf(level, 2, 3), {GatherRule::Batch, 1, ReduceRule::Overlapped});
     }
 
     // Lists of your own: a gather that nothing needs before the step brings the weights of before the step.
     void gathersForNothing()
     {
         for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
-            Schedule schedule = sharedSchedule("gpipe", 2, 4, 3, ShardLevel::Weights, {GatherRule::Batch, 0, ReduceRule::Late});
+            Schedule schedule =
+                sharedSchedule("gpipe", 2, 4, 3, ShardLevel::Weights, {GatherRule::Batch, 0, ReduceRule::Late});
             for (auto& ops : schedule.order) {
-                const auto at = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::ReduceGrad; });
+                const auto at =
+                    std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::ReduceGrad; });
                 const int stage = at->stage;
                 ops.insert(at, {makeOp(OpKind::Unshard, stage), makeOp(OpKind::Reshard, stage)});
-                ops.insert(std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, stage)), makeOp(OpKind::Unshard, stage));
+                ops.insert(std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, stage)),
+                           makeOp(OpKind::Unshard, stage));
                 ops.push_back(makeOp(OpKind::Reshard, stage));
             }
             QVERIFY2(validate(schedule).valid(), toText(schedule).c_str());
@@ -252,23 +275,26 @@ private slots:
             for (const LoweringRule rule : {LoweringRule::RankParity, LoweringRule::Grouped})
                 for (const GatherRule gather : {GatherRule::Batch, GatherRule::Microbatch}) {
                     options.lowering.rule = rule;
-                    const auto result = checkOf(sharedSchedule("1f1b", 2, 4, 2, level, {gather, 0, ReduceRule::Overlapped}), options, 2, {});
+                    const auto result = checkOf(
+                        sharedSchedule("1f1b", 2, 4, 2, level, {gather, 0, ReduceRule::Overlapped}), options, 2, {});
                     QVERIFY2(result, result ? "" : result.error().message.c_str());
                     QVERIFY2(result->passed, result->note.c_str());
                 }
         }
     }
 
-    // Microbatches of other sizes in each replica: gradients and losses are means over all samples, so that two replicas of 2 × 2 and
-    // 4 × 1 samples weigh alike.
+    // Microbatches of other sizes in each replica: gradients and losses are means over all samples, so that two
+    // replicas of 2 × 2 and 4 × 1 samples weigh alike.
     void microbatchesOfOtherSizes()
     {
         const Schedule parts[] = {librarySchedule("1f1b", 2, 3), librarySchedule("1f1b", 2, 5)};
         const Schedule plain = overReplicas(parts).value();
         for (const bool sharded : {false, true}) {
-            TrainingOptions options = trained(sharded ? StateSharding{ShardLevel::Weights, ShardBy::Even, {}, 0} : StateSharding{});
+            TrainingOptions options =
+                trained(sharded ? StateSharding{ShardLevel::Weights, ShardBy::Even, {}, 0} : StateSharding{});
             options.replicaSamples = {4, 1};
-            const auto result = checkOf(sharded ? addShardOps(plain, ShardLevel::Weights, {}).value() : plain, options, 2, {});
+            const auto result =
+                checkOf(sharded ? addShardOps(plain, ShardLevel::Weights, {}).value() : plain, options, 2, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             QVERIFY2(result->passed, result->note.c_str());
         }
@@ -282,16 +308,17 @@ private slots:
         QVERIFY(std::abs(outcome.loss - single.loss) < 1e-6);
     }
 
-    // Bytes that a rank takes in a step, with Ψ elements: a reduction and a gather each bring Ψ·(N−1)/N, whatever is sharded; sharded
-    // weights are gathered once for F and once for B.
+    // Bytes that a rank takes in a step, with Ψ elements: a reduction and a gather each bring Ψ·(N−1)/N, whatever is
+    // sharded; sharded weights are gathered once for F and once for B.
     void volumes()
     {
         TrainingOptions options = trained({});
         for (const int replicas : {2, 4})
             for (const ShardLevel level : everyLevel) {
                 options.sharding.level = level;
-                const Schedule schedule = level == ShardLevel::None ? sharedSchedule("gpipe", 1, 3, replicas, level, {})
-                                                                    : sharedSchedule("bfs", 1, 3, replicas, level, {}, 2);
+                const Schedule schedule = level == ShardLevel::None
+                                              ? sharedSchedule("gpipe", 1, 3, replicas, level, {})
+                                              : sharedSchedule("bfs", 1, 3, replicas, level, {}, 2);
                 const auto [training, outcome] = run(schedule, options);
                 Bytes psi = 0; // bytes; padded, as pieces are of one size
                 for (int stage = 0; stage < schedule.stages; ++stage) {
@@ -303,35 +330,43 @@ private slots:
                 for (const RankTraffic& rank : outcome.traffic) {
                     QCOMPARE(rank.reduced, level == ShardLevel::None ? 2 * once : once); // there the sums come back
                     // Of two chunks the second stays gathered between its F and its B: it is gathered once less.
-                    const Bytes second = (elementsOf(options.model, schedule.stages, schedule.stages - 1) + replicas - 1) / replicas * (replicas - 1) * 4;
-                    QCOMPARE(rank.gathered, level == ShardLevel::None ? 0 : level == ShardLevel::Weights ? 2 * once - second
-                                                                                                         : once);
+                    const Bytes second =
+                        (elementsOf(options.model, schedule.stages, schedule.stages - 1) + replicas - 1) / replicas *
+                        (replicas - 1) * 4;
+                    QCOMPARE(rank.gathered, level == ShardLevel::None      ? 0
+                                            : level == ShardLevel::Weights ? 2 * once - second
+                                                                           : once);
                     QCOMPARE(rank.messages, 0);
                     QCOMPARE(rank.reductions, schedule.stages);
                 }
             }
         // Depth first, one microbatch: 3Ψ exactly.
         options.sharding.level = ShardLevel::Weights;
-        const auto [training, outcome] = run(sharedSchedule("gpipe", 1, 1, 4, ShardLevel::Weights, {GatherRule::Microbatch, 0, ReduceRule::Late}), options);
+        const auto [training, outcome] =
+            run(sharedSchedule("gpipe", 1, 1, 4, ShardLevel::Weights, {GatherRule::Microbatch, 0, ReduceRule::Late}),
+                options);
         const Bytes psi = (elementsOf(options.model, 1, 0) + 3) / 4 * 4 * 4;
         for (const RankTraffic& rank : outcome.traffic) QCOMPARE(rank.gathered + rank.reduced, 3 * (psi / 4 * 3));
     }
 
-    // Breadth first: a chunk is gathered once for F and once for B of all microbatches, and reduced once; depth first: for each.
+    // Breadth first: a chunk is gathered once for F and once for B of all microbatches, and reduced once; depth first:
+    // for each.
     void gathersPerBatch()
     {
         const int microbatches = 6;
         const TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Even, {}, 0});
         const ShardRules batch{GatherRule::Batch, 0, ReduceRule::Overlapped};
         const ShardRules each{GatherRule::Microbatch, 0, ReduceRule::Microbatch};
-        const auto [bfs, breadth] = run(sharedSchedule("bfs", 2, microbatches, 2, ShardLevel::Weights, batch, 2), options);
+        const auto [bfs, breadth] =
+            run(sharedSchedule("bfs", 2, microbatches, 2, ShardLevel::Weights, batch, 2), options);
         for (const RankTraffic& rank : breadth.traffic) {
             QCOMPARE(rank.gathers, 2 * 2 - 1); // the last chunk's F and B follow each other
             QCOMPARE(rank.reductions, 2);
         }
         // What ran, its gathers hidden: idle for (p − 1) / (m · v) of its work.
         const int chunks = 3, ranks = 2;
-        const auto [threeChunks, ran] = run(sharedSchedule("bfs", ranks, microbatches, 2, ShardLevel::Weights, batch, chunks), options);
+        const auto [threeChunks, ran] =
+            run(sharedSchedule("bfs", ranks, microbatches, 2, ShardLevel::Weights, batch, chunks), options);
         const Schedule lists = scheduleOf(*ran.timeline, ran.step).value();
         QCOMPARE(ran.traffic[0].gathers, 2 * chunks - 1);
         const Nanos turn = 3 * rankShare / chunks; // forward and backward of a chunk's microbatch
@@ -356,13 +391,16 @@ private slots:
                 const Bytes elements = elementsOf(options.model, 2, rank % 2);
                 const Bytes part = (elements + replicas - 1) / replicas * 4;
                 const Bytes all = part * replicas;
-                const auto peak = [&, training = training.get()](MemoryCategory category) { return training->peak(category)[static_cast<std::size_t>(rank)]; };
+                const auto peak = [&, training = training.get()](MemoryCategory category) {
+                    return training->peak(category)[static_cast<std::size_t>(rank)];
+                };
                 QCOMPARE(peak(MemoryCategory::Weights), level == ShardLevel::Weights ? part : all);
                 QCOMPARE(peak(MemoryCategory::Optimizer), level == ShardLevel::None ? 2 * all : 2 * part);
                 // Sharded gradients are whole from the first weight gradient until they are handed to their owners.
                 QCOMPARE(peak(MemoryCategory::Gradients), level >= ShardLevel::Gradients ? all + part : all);
                 if (level < ShardLevel::Weights) QCOMPARE(peak(MemoryCategory::Gathered), 0);
-                if (level == ShardLevel::Weights) QVERIFY(peak(MemoryCategory::Gathered) >= all && peak(MemoryCategory::Gathered) < all + all / 4);
+                if (level == ShardLevel::Weights)
+                    QVERIFY(peak(MemoryCategory::Gathered) >= all && peak(MemoryCategory::Gathered) < all + all / 4);
                 Bytes held = 0; // after the step
                 for (const MemoryEvent& event : outcome.timeline->memoryOf(rank))
                     if (event.category == MemoryCategory::Gradients) held += event.delta;
@@ -371,15 +409,18 @@ private slots:
         }
     }
 
-    // Buckets are free again as the backward goes on: at a chunk's reduction all have sent the one before, as its weights came behind that.
+    // Buckets are free again as the backward goes on: at a chunk's reduction all have sent the one before, as its
+    // weights came behind that.
     void freesBuckets()
     {
         const int chunks = 8;
         for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
             const TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Even, {}, 0}, clock);
-            const Schedule schedule = sharedSchedule("bfs", 1, 2, 2, ShardLevel::Weights, {GatherRule::Batch, 0, ReduceRule::Overlapped}, chunks);
+            const Schedule schedule = sharedSchedule("bfs", 1, 2, 2, ShardLevel::Weights,
+                                                     {GatherRule::Batch, 0, ReduceRule::Overlapped}, chunks);
             Bytes largest = 0;
-            for (int stage = 0; stage < chunks; ++stage) largest = std::max(largest, elementsOf(options.model, chunks, stage) * 4);
+            for (int stage = 0; stage < chunks; ++stage)
+                largest = std::max(largest, elementsOf(options.model, chunks, stage) * 4);
             for (const Bytes peak : run(schedule, options).first->peak(MemoryCategory::Buckets)) {
                 QVERIFY(peak >= largest);
                 QVERIFY(peak <= 2 * largest + 8 * chunks); // padding
@@ -387,11 +428,13 @@ private slots:
         }
     }
 
-    // A weight gradient that comes between a gather ahead and the others' pieces: it reads norms, in memory that was used for something else.
+    // A weight gradient that comes between a gather ahead and the others' pieces: it reads norms, in memory that was
+    // used for something else.
     void weightGradientsBehindGathers()
     {
         for (const char* name : {"v-half", "v-min"})
-            check(overReplicas(librarySchedule(name, 2, 4), 2).value(), {ShardLevel::Weights, ShardBy::Even, {}, 0}, {GatherRule::Microbatch, 1, ReduceRule::Microbatch});
+            check(overReplicas(librarySchedule(name, 2, 4), 2).value(), {ShardLevel::Weights, ShardBy::Even, {}, 0},
+                  {GatherRule::Microbatch, 1, ReduceRule::Microbatch});
     }
 
     // Lists that are unlike, of many forms.
@@ -419,7 +462,8 @@ private slots:
         QVERIFY(shared > 25 && stepped > 5);
     }
 
-    // On the wall clock with emulated links: gathers are spans beside compute, what waits for one is tied to it, and a prefetch hides them.
+    // On the wall clock with emulated links: gathers are spans beside compute, what waits for one is tied to it, and a
+    // prefetch hides them.
     void gathersBesideCompute()
     {
         TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Even, {}, 0}, ClockMode::Wall);
@@ -436,30 +480,36 @@ private slots:
                 const Span& first = outcome.timeline->spansOf(*compute).front();
                 const Span& gather = spans.front();
                 QCOMPARE(gather.op.kind, OpKind::Unshard);
-                const Nanos peer = outcome.timeline->spansOf(*outcome.timeline->trackOf(1 - rank, Lane::Gather)).front().start; // on a busy computer one comes late
+                // on a busy computer one comes late
+                const Nanos peer =
+                    outcome.timeline->spansOf(*outcome.timeline->trackOf(1 - rank, Lane::Gather)).front().start;
                 QVERIFY(gather.end - std::min(gather.start, peer) >= 2'000'000);
                 QVERIFY(first.start >= gather.end); // F waits for its weights
                 bool tied = false;
-                for (const Edge& edge : outcome.timeline->edgesInto(static_cast<SpanId>(&first - outcome.timeline->spans().data())))
-                    tied = tied || (edge.kind == EdgeKind::Order && outcome.timeline->trackOf(edge.from).lane == Lane::Gather);
+                for (const Edge& edge :
+                     outcome.timeline->edgesInto(static_cast<SpanId>(&first - outcome.timeline->spans().data())))
+                    tied = tied ||
+                           (edge.kind == EdgeKind::Order && outcome.timeline->trackOf(edge.from).lane == Lane::Gather);
                 QVERIFY(tied);
                 for (const Span& span : outcome.timeline->spansOf(*compute)) QVERIFY(!isCollective(span.op.kind));
             }
             const auto& counters = outcome.timeline->counters();
-            QVERIFY(std::any_of(counters.begin(), counters.end(), [](const Counter& counter) { return counter.name == "weights received"; }));
+            QVERIFY(std::any_of(counters.begin(), counters.end(),
+                                [](const Counter& counter) { return counter.name == "weights received"; }));
         }
     }
 
-    // Prefetched, a gather over a slow link is over before anything needs it: its time is hidden where compute lasts longer, and the ops
-    // are those that are simulated, in their order.
+    // Prefetched, a gather over a slow link is over before anything needs it: its time is hidden where compute lasts
+    // longer, and the ops are those that are simulated, in their order.
     void runsAsSimulated()
     {
         for (unsigned n = 0; n < 12; ++n)
             for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
                 const ShardLevel level = everyLevel[n % 4];
                 const ShardRules rules = rulesOf(n, level);
-                const Schedule schedule = sharedSchedule(n % 3 == 0 ? "bfs" : n % 3 == 1 ? "zb-h1"
-                                                                                         : "1f1b",
+                const Schedule schedule = sharedSchedule(n % 3 == 0   ? "bfs"
+                                                         : n % 3 == 1 ? "zb-h1"
+                                                                      : "1f1b",
                                                          2, 4, 2, level, rules);
                 const auto [training, outcome] = run(schedule, trained(shardingOf(level, n, 2), clock), 1);
                 CostModel costs = CostModel::uniform(schedule);
@@ -469,18 +519,24 @@ private slots:
                     for (const Lane lane : {Lane::Compute, Lane::Gather, Lane::Reduce}) {
                         std::vector<Op> planned;
                         for (const Op& op : schedule.order[static_cast<std::size_t>(rank)])
-                            if ((op.kind == OpKind::ReduceGrad ? Lane::Reduce : isCollective(op.kind) ? Lane::Gather
-                                                                                                      : Lane::Compute) == lane) planned.push_back(op);
+                            if ((op.kind == OpKind::ReduceGrad ? Lane::Reduce
+                                 : isCollective(op.kind)       ? Lane::Gather
+                                                               : Lane::Compute) == lane)
+                                planned.push_back(op);
                         std::vector<Op> ran;
                         if (const Track* track = outcome.timeline->trackOf(rank, lane))
                             for (const Span& span : outcome.timeline->spansOf(*track))
                                 if (span.label == 0) ran.push_back(span.op);
-                        const bool tail = clock == ClockMode::Virtual && lane == Lane::Gather; // gathers of the stepped weights: by stage, as all their ranks come to them
+                        // gathers of the stepped weights: by stage, as all their ranks come to them
+                        const bool tail = clock == ClockMode::Virtual && lane == Lane::Gather;
                         if (tail) {
                             std::sort(planned.begin(), planned.end());
                             std::sort(ran.begin(), ran.end());
                         }
-                        QVERIFY2(planned == ran, (nameOf(schedule, {level, ShardBy::Even, {}, 0}, rules) + QString(" rank %1 lane %2").arg(rank).arg(static_cast<int>(lane))).toUtf8().constData());
+                        QVERIFY2(planned == ran, (nameOf(schedule, {level, ShardBy::Even, {}, 0}, rules) +
+                                                  QString(" rank %1 lane %2").arg(rank).arg(static_cast<int>(lane)))
+                                                     .toUtf8()
+                                                     .constData());
                     }
             }
     }
@@ -491,7 +547,9 @@ private slots:
         options.model = {4, 64, 4, 64, 256};
         const auto exposed = [&](int prefetch, Nanos latency) {
             options.links.all.latency = latency;
-            const auto [training, outcome] = run(sharedSchedule("bfs", 1, 8, 2, ShardLevel::Weights, {GatherRule::Batch, prefetch, ReduceRule::Late}, 4), options);
+            const auto [training, outcome] = run(
+                sharedSchedule("bfs", 1, 8, 2, ShardLevel::Weights, {GatherRule::Batch, prefetch, ReduceRule::Late}, 4),
+                options);
             Nanos waited = 0; // behind the first op, for a gather
             for (int rank = 0; rank < 2; ++rank) {
                 const auto spans = outcome.timeline->spansOf(*outcome.timeline->trackOf(rank, Lane::Compute));
@@ -513,7 +571,9 @@ private slots:
         options.sharding.level = ShardLevel::Weights;
         const auto training = fakeTraining(sharedSchedule("1f1b", 2, 4, 2, ShardLevel::Weights, {}), options);
         QVERIFY(!training);
-        QVERIFY2(QString::fromStdString(training.error().message).contains("the fake backend can't share a stage's state"), training.error().message.c_str());
+        QVERIFY2(
+            QString::fromStdString(training.error().message).contains("the fake backend can't share a stage's state"),
+            training.error().message.c_str());
         QVERIFY(QString::fromStdString(training.error().remedy).contains("--backend cpu"));
     }
 
@@ -533,7 +593,9 @@ private slots:
         const auto stopped = (*training)->step({});
         QVERIFY(!stopped);
         const QString words = QString::fromStdString(stopped.error().message);
-        QVERIFY2(words.startsWith("rank 1, op ") && words.contains("bytes beside the") && words.contains(QString("over the limit of %1").arg(held / 2)), qPrintable(words));
+        QVERIFY2(words.startsWith("rank 1, op ") && words.contains("bytes beside the") &&
+                     words.contains(QString("over the limit of %1").arg(held / 2)),
+                 qPrintable(words));
         options.rankMemory = {0};
         QVERIFY(!trainingOf(schedule, options));
     }
@@ -541,8 +603,9 @@ private slots:
     void refusals_data()
     {
         QTest::addColumn<QString>("words");
-        for (const char* words : {"no ranks share this stage's state", "do not say when", "never gathers them", "never gathers the stepped weights", "gradients that stay whole", "2 shares of the state for 3",
-                                  "follows 0UNSHARD", "are not reduced"})
+        for (const char* words : {"no ranks share this stage's state", "do not say when", "never gathers them",
+                                  "never gathers the stepped weights", "gradients that stay whole",
+                                  "2 shares of the state for 3", "follows 0UNSHARD", "are not reduced"})
             QTest::addRow("%s", words) << QString(words);
     }
 
@@ -550,10 +613,13 @@ private slots:
     {
         QFETCH(QString, words);
         const auto plain = overReplicas(librarySchedule("1f1b", 2, 4), 3).value();
-        const auto added = [&](ShardLevel level, ReduceRule reduce = ReduceRule::Late) { return addShardOps(plain, level, {GatherRule::Batch, 0, reduce}).value(); };
+        const auto added = [&](ShardLevel level, ReduceRule reduce = ReduceRule::Late) {
+            return addShardOps(plain, level, {GatherRule::Batch, 0, reduce}).value();
+        };
         Schedule schedule = added(ShardLevel::Weights);
         TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Even, {}, 0});
-        if (words == "no ranks share this stage's state") schedule = addShardOps(librarySchedule("1f1b", 2, 4), ShardLevel::Weights, {}).value();
+        if (words == "no ranks share this stage's state")
+            schedule = addShardOps(librarySchedule("1f1b", 2, 4), ShardLevel::Weights, {}).value();
         if (words == "do not say when") schedule = plain;
         if (words == "never gathers them") schedule = added(ShardLevel::None);
         if (words == "never gathers the stepped weights") {
@@ -564,7 +630,8 @@ private slots:
             schedule = added(ShardLevel::Optimizer, ReduceRule::Microbatch);
             options.sharding.level = ShardLevel::Optimizer;
         }
-        if (words.startsWith("2 shares")) options.sharding = {ShardLevel::Weights, ShardBy::Shares, {{1, 2}, {1, 2}}, 0};
+        if (words.startsWith("2 shares"))
+            options.sharding = {ShardLevel::Weights, ShardBy::Shares, {{1, 2}, {1, 2}}, 0};
         if (words == "follows 0UNSHARD" || words == "are not reduced") {
             const ShardLevel level = words == "are not reduced" ? ShardLevel::None : ShardLevel::Optimizer;
             schedule = sharedSchedule("interleaved", 2, 4, 3, level, {});
@@ -572,16 +639,25 @@ private slots:
             for (auto& ops : schedule.order) {
                 if (words == "are not reduced") {
                     std::erase_if(ops, [](const Op& op) { return op.kind == OpKind::ReduceGrad && op.stage == 0; });
-                } else if (const auto at = std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, 0)); at != ops.end()) { // before the other stage's reduction
-                    std::erase_if(ops, [](const Op& op) { return op.stage == 0 && (op.kind == OpKind::Optimizer || op.kind == OpKind::ReduceGrad || op.kind == OpKind::Unshard); });
-                    const auto other = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::ReduceGrad; });
-                    ops.insert(other, {makeOp(OpKind::ReduceGrad, 0), makeOp(OpKind::Optimizer, 0), makeOp(OpKind::Unshard, 0)});
+                } else if (const auto at = std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, 0));
+                           at != ops.end()) {
+                    // before the other stage's reduction
+                    std::erase_if(ops, [](const Op& op) {
+                        return op.stage == 0 && (op.kind == OpKind::Optimizer || op.kind == OpKind::ReduceGrad ||
+                                                 op.kind == OpKind::Unshard);
+                    });
+                    const auto other = std::find_if(ops.begin(), ops.end(),
+                                                    [](const Op& op) { return op.kind == OpKind::ReduceGrad; });
+                    ops.insert(other, {makeOp(OpKind::ReduceGrad, 0), makeOp(OpKind::Optimizer, 0),
+                                       makeOp(OpKind::Unshard, 0)});
                 }
             }
         }
         const auto training = trainingOf(schedule, options);
         QVERIFY(!training);
-        QVERIFY2(QString::fromStdString(training.error().message).contains(words == "are not reduced" ? QStringLiteral("are never reduced on rank 0") : words), training.error().message.c_str());
+        QVERIFY2(QString::fromStdString(training.error().message)
+                     .contains(words == "are not reduced" ? QStringLiteral("are never reduced on rank 0") : words),
+                 training.error().message.c_str());
         QVERIFY(!training.error().remedy.empty());
     }
 

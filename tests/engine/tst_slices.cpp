@@ -1,5 +1,5 @@
-// Parts of a microbatch: slices of the sequence, halves of the batch, and weight gradients over several parts, against the
-// whole within 1e-5 relative by tensor; memory to the byte; misuse.
+// Parts of a microbatch: slices of the sequence, halves of the batch, and weight gradients over several parts, against
+// the whole within 1e-5 relative by tensor; memory to the byte; misuse.
 #include <QtTest>
 
 #include "engine_rig.h"
@@ -32,15 +32,9 @@ QString described(const std::pair<double, std::string>& farthest)
     return QString("%1 is %2 apart").arg(QString::fromStdString(farthest.second)).arg(farthest.first);
 }
 
-Part half(int microbatch, int index)
-{
-    return {microbatch, -1, static_cast<std::uint8_t>(index)};
-}
+Part half(int microbatch, int index) { return {microbatch, -1, static_cast<std::uint8_t>(index)}; }
 
-Part slice(int microbatch, int index)
-{
-    return {microbatch, static_cast<std::int16_t>(index), 0};
-}
+Part slice(int microbatch, int index) { return {microbatch, static_cast<std::int16_t>(index), 0}; }
 
 } // namespace
 
@@ -74,13 +68,12 @@ private slots:
         rig.setSlices(lengths);
         for (int j = 0; j < 2; ++j) // both in flight
             QVERIFY(std::abs(rig.forward(0, j) - losses[static_cast<std::size_t>(j)]) < 1e-6);
-        for (int j = 0; j < 2; ++j)
-            rig.inputGrads(j);
-        for (int j = 0; j < 2; ++j)
-            rig.weightGrads(j);
+        for (int j = 0; j < 2; ++j) rig.inputGrads(j);
+        for (int j = 0; j < 2; ++j) rig.weightGrads(j);
         const auto farthest = farthestGradient(rig, expected);
         QVERIFY2(farthest.first < tolerance, qPrintable(described(farthest)));
-        for (const auto category : {MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication})
+        for (const auto category :
+             {MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication})
             QCOMPARE(rig.inUse(category), Bytes{0});
     }
 
@@ -88,18 +81,15 @@ private slots:
     void slicesInterleaved()
     {
         Rig plain(small, 4, 2), rig(small, 4, 2);
-        for (Rig* one : {&plain, &rig})
-            one->setSlices({8, 7, 5});
+        for (Rig* one : {&plain, &rig}) one->setSlices({8, 7, 5});
         for (int j = 0; j < 2; ++j) {
             plain.forward(0, j);
             plain.inputGrads(j);
         }
         for (int s = 2; s >= 0; --s)
-            for (int j = 0; j < 2; ++j)
-                plain.weightGradPart(slice(j, s));
+            for (int j = 0; j < 2; ++j) plain.weightGradPart(slice(j, s));
         for (int s = 0; s < 3; ++s)
-            for (int j = 0; j < 2; ++j)
-                rig.forwardPart(0, slice(j, s));
+            for (int j = 0; j < 2; ++j) rig.forwardPart(0, slice(j, s));
         for (int s = 2; s >= 0; --s)
             for (int j = 0; j < 2; ++j) {
                 rig.inputGradPart(slice(j, s));
@@ -144,8 +134,7 @@ private slots:
             return Part(0, static_cast<std::int16_t>(s), static_cast<std::uint8_t>(index));
         };
         for (const int s : {0, 1})
-            for (const int h : {1, 2})
-                rig.forwardPart(0, part(h, s));
+            for (const int h : {1, 2}) rig.forwardPart(0, part(h, s));
         for (const int h : {2, 1})
             for (const int s : {1, 0}) {
                 rig.inputGradPart(part(h, s));
@@ -191,16 +180,13 @@ private slots:
         for (int j = 0; j < 2; ++j) {
             double loss = 0;
             const auto those = parts(forward, j);
-            for (const Part& part : those)
-                loss += rig.forwardPart(0, part) / static_cast<double>(those.size());
+            for (const Part& part : those) loss += rig.forwardPart(0, part) / static_cast<double>(those.size());
             QVERIFY(std::abs(loss - losses[static_cast<std::size_t>(j)]) < 1e-6);
         }
         for (int j = 0; j < 2; ++j)
-            for (const Part& part : parts(input, j))
-                rig.inputGradPart(part);
+            for (const Part& part : parts(input, j)) rig.inputGradPart(part);
         for (int j = 0; j < 2; ++j)
-            for (const Part& part : parts(weight, j))
-                rig.weightGradPart(part);
+            for (const Part& part : parts(weight, j)) rig.weightGradPart(part);
         const auto farthest = farthestGradient(rig, expected);
         QVERIFY2(farthest.first < tolerance, qPrintable(described(farthest)));
         QCOMPARE(rig.inUse(MemoryCategory::Activations), Bytes{0});
@@ -227,15 +213,12 @@ private slots:
         Rig rig(small, 4, 2);
         Tally tally;
         rig.allocators[0]->setSink(&tally);
-        for (int j = 0; j < 3; ++j)
-            rig.forward(0, j);
-        for (int j = 0; j < 3; ++j)
-            rig.inputGrads(j);
+        for (int j = 0; j < 3; ++j) rig.forward(0, j);
+        for (int j = 0; j < 3; ++j) rig.inputGrads(j);
         const Part parts[] = {0, 1, 2};
         const Bytes kept = tally.total;
         tally.peak = 0;
-        for (auto& stage : rig.stages)
-            stage->weightGradOver(parts);
+        for (auto& stage : rig.stages) stage->weightGradOver(parts);
         // At worst all activations (4 · M · H each) lie there stacked, before the first of them is freed.
         QCOMPARE(tally.peak, kept + 4 * 3 * 4 * (4 * 20 * 32));
         QCOMPARE(tally.total, Bytes{0});
@@ -251,8 +234,7 @@ private slots:
         for (const Part part : {Part(0), Part(1)}) {
             rig.forwardPart(0, part);
             rig.inputGradPart(part);
-            for (auto& stage : rig.stages)
-                stage->weightGradOver({&part, 1});
+            for (auto& stage : rig.stages) stage->weightGradOver({&part, 1});
         }
         QVERIFY(sameBits(rig.gradients(), expected));
     }
@@ -266,11 +248,9 @@ private slots:
         for (int j = 0; j < 2; ++j) {
             rig.forward(0, j);
             rig.inputGrads(j);
-            for (const Part& part : rig.partsOf(j))
-                parts.push_back(part);
+            for (const Part& part : rig.partsOf(j)) parts.push_back(part);
         }
-        for (auto& stage : rig.stages)
-            stage->weightGradOver(parts);
+        for (auto& stage : rig.stages) stage->weightGradOver(parts);
         const auto farthest = farthestGradient(rig, expected);
         QVERIFY2(farthest.first < tolerance, qPrintable(described(farthest)));
     }

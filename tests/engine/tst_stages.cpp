@@ -20,14 +20,10 @@ const ModelConfig small{.layers = 4, .hidden = 32, .heads = 4, .sequence = 20, .
 std::pair<std::vector<float>, std::vector<double>> trainTwo(Rig& rig)
 {
     std::vector<double> losses;
-    for (auto& stage : rig.stages)
-        stage->zeroGradients();
-    for (const int microbatch : {0, 1})
-        losses.push_back(rig.forward(0, microbatch));
-    for (const int microbatch : {0, 1})
-        rig.inputGrads(microbatch);
-    for (const int microbatch : {0, 1})
-        rig.weightGrads(microbatch);
+    for (auto& stage : rig.stages) stage->zeroGradients();
+    for (const int microbatch : {0, 1}) losses.push_back(rig.forward(0, microbatch));
+    for (const int microbatch : {0, 1}) rig.inputGrads(microbatch);
+    for (const int microbatch : {0, 1}) rig.weightGrads(microbatch);
     return {rig.gradients(), losses};
 }
 
@@ -77,8 +73,7 @@ private slots:
         const MemoryTag activation{MemoryCategory::Activations, 3, 5};
         Buffer rest = allocator.take(100, activation);
         float* where = rest.data();
-        for (int i = 0; i < 100; ++i)
-            rest.data()[i] = static_cast<float>(i);
+        for (int i = 0; i < 100; ++i) rest.data()[i] = static_cast<float>(i);
         Buffer front = rest.splitOff(30);
         QCOMPARE(front.size(), std::size_t{30});
         QCOMPARE(rest.size(), std::size_t{70});
@@ -172,8 +167,7 @@ private slots:
         Rig rig(model, batch, stages, heavy, layers);
         std::vector<StageMemory> predicted;
         const auto slices = *sliceModel(model, stages, layers);
-        for (const StageSlice& slice : slices)
-            predicted.push_back(stageMemoryOf(model, slice, batch, heavy));
+        for (const StageSlice& slice : slices) predicted.push_back(stageMemoryOf(model, slice, batch, heavy));
         const auto inUse = [&](std::size_t s, MemoryCategory category) { return rig.allocators[s]->inUse(category); };
         rig.forward(0, 0);
         for (std::size_t s = 0; s < predicted.size(); ++s) {
@@ -226,8 +220,7 @@ private slots:
             QVERIFY(sameBits(gradients, expected));
             QCOMPARE(cutLosses, losses);
             for (Rig* rig : {&whole, &cut})
-                for (auto& stage : rig->stages)
-                    stage->optimizerStep({}, step, 1.0F);
+                for (auto& stage : rig->stages) stage->optimizerStep({}, step, 1.0F);
         }
         const auto a = whole.parameters(), b = cut.parameters();
         QCOMPARE(a.size(), b.size());
@@ -251,8 +244,7 @@ private slots:
                 const auto [gradients, ownLosses] = trainTwo(rig);
                 equal[t] = sameBits(gradients, wanted) && ownLosses == wantedLosses;
             });
-        for (std::thread& thread : threads)
-            thread.join();
+        for (std::thread& thread : threads) thread.join();
         QCOMPARE(equal, std::vector<int>(4, 1));
     }
 
@@ -261,12 +253,9 @@ private slots:
     {
         const auto run = [](const std::vector<int>& inputOrder, const std::vector<int>& weightOrder) {
             Rig rig(small, 3, 1);
-            for (const int microbatch : {0, 1, 2})
-                rig.forward(0, microbatch);
-            for (const int microbatch : inputOrder)
-                rig.inputGrads(microbatch);
-            for (const int microbatch : weightOrder)
-                rig.weightGrads(microbatch);
+            for (const int microbatch : {0, 1, 2}) rig.forward(0, microbatch);
+            for (const int microbatch : inputOrder) rig.inputGrads(microbatch);
+            for (const int microbatch : weightOrder) rig.weightGrads(microbatch);
             return rig.gradients();
         };
         const std::vector<float> expected = run({0, 1, 2}, {0, 1, 2});
@@ -281,8 +270,7 @@ private slots:
     {
         Rig a(small, 1, 1), b(small, 2, 4);
         const auto left = a.parameters(), right = b.parameters();
-        for (std::size_t i = 0; i < left.size(); ++i)
-            QVERIFY(sameBits(left[i].value, right[i].value));
+        for (std::size_t i = 0; i < left.size(); ++i) QVERIFY(sameBits(left[i].value, right[i].value));
         double sum = 0, square = 0;
         std::size_t count = 0;
         for (const ParameterView& view : left) {
@@ -299,7 +287,8 @@ private slots:
         QVERIFY(std::abs(deviation - 0.02) < 0.02 * 0.03);
         QVERIFY(!sameBits(left[2 + 2].value, left[2 + 2 + 12].value)); // qkv of two layers
         QCOMPARE(left[4].name, std::string("layer0.attention.qkv.weight"));
-        // From this program: the first weight of seed 7, printed with %a. Exact integer arithmetic, so the same on every machine.
+        // From this program: the first weight of seed 7, printed with %a. Exact integer arithmetic, so the same on
+        // every machine.
         QCOMPARE(left[0].name, std::string("embedding.token"));
         QVERIFY(left[0].value[0] == goldenWeight);
     }
@@ -310,14 +299,12 @@ private slots:
         Rig rig({.layers = 2, .hidden = 32, .heads = 2, .sequence = 32}, 4, 2);
         double first = 0, last = 0;
         for (int step = 1; step <= 60; ++step) {
-            for (auto& stage : rig.stages)
-                stage->zeroGradients();
+            for (auto& stage : rig.stages) stage->zeroGradients();
             last = rig.forward(step, 0);
             if (step == 1) first = last;
             rig.inputGrads(0);
             rig.weightGrads(0);
-            for (auto& stage : rig.stages)
-                stage->optimizerStep({}, step, 1.0F);
+            for (auto& stage : rig.stages) stage->optimizerStep({}, step, 1.0F);
         }
         QVERIFY2(first > 5.3 && last < 3.4, qPrintable(QString("%1 to %2").arg(first).arg(last)));
     }

@@ -1,5 +1,5 @@
-// Asynchronous schedules: which weights every op computes with, against the rule; the training against the one-rank model
-// of the rule; the deviation from synchronous training.
+// Asynchronous schedules: which weights every op computes with, against the rule; the training against the one-rank
+// model of the rule; the deviation from synchronous training.
 #include <QTest>
 
 #include <cmath>
@@ -77,10 +77,7 @@ public:
     void undoOptimizerStep(const OptimizerConfig& config, int, float) override { m_values[-1] += config.learningRate; }
     void keepVersion(int version) override { m_values[version] = m_values[-1]; }
     void useVersion(int version) override { m_used = version; }
-    void dropVersion(int version) override
-    {
-        QVERIFY(version != m_used && m_values.erase(version) == 1);
-    }
+    void dropVersion(int version) override { QVERIFY(version != m_used && m_values.erase(version) == 1); }
     void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) override
     {
         m_values[version] = m_values[-1] - (step > 0 ? config.learningRate * updates : 0.0);
@@ -149,8 +146,8 @@ class TestStaleTraining : public QObject {
     Q_OBJECT
 
 private slots:
-    // PipeDream: on stage r the gradient of a microbatch is p − 1 − r updates old once the pipeline is full; B computes with
-    // the weights that its F used.
+    // PipeDream: on stage r the gradient of a microbatch is p − 1 − r updates old once the pipeline is full; B computes
+    // with the weights that its F used.
     void stashedLag()
     {
         const std::vector<Seen> seen = probe(WeightRule::Stashed);
@@ -247,7 +244,8 @@ private slots:
         }
     }
 
-    // Stage r of p holds p − r versions of its weights under Stashed, two under the other rules (the last one of Predicted one).
+    // Stage r of p holds p − r versions of its weights under Stashed, two under the other rules (the last one of
+    // Predicted one).
     void weightBytes()
     {
         TrainingOptions options;

@@ -1,4 +1,5 @@
-// What is sent to PyTorch and what comes back from it, without PyTorch: weights, schedules by version, job folders, lines of the driver.
+// What is sent to PyTorch and what comes back from it, without PyTorch: weights, schedules by version, job folders,
+// lines of the driver.
 #include <QtTest/QtTest>
 
 #include <algorithm>
@@ -89,7 +90,9 @@ private slots:
     void damagedFiles_data()
     {
         QTest::addColumn<QByteArray>("bytes");
-        const auto row = [](const char* name, const std::string& bytes) { QTest::newRow(name) << QByteArray(bytes.data(), static_cast<qsizetype>(bytes.size())); };
+        const auto row = [](const char* name, const std::string& bytes) {
+            QTest::newRow(name) << QByteArray(bytes.data(), static_cast<qsizetype>(bytes.size()));
+        };
         row("empty", "");
         row("short", "1234567");
         row("header beyond the end", withHeader("{}", 0).substr(0, 9));
@@ -101,7 +104,8 @@ private slots:
         row("shape of another size", withHeader(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 2));
         row("backwards", withHeader(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[8,4]}})", 2));
         row("negative", withHeader(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 2));
-        row("product overflows", withHeader(R"({"a":{"dtype":"F32","shape":[1073741824,1073741824,1073741824],"data_offsets":[0,0]}})", 2));
+        row("product overflows",
+            withHeader(R"({"a":{"dtype":"F32","shape":[1073741824,1073741824,1073741824],"data_offsets":[0,0]}})", 2));
         row("no offsets", withHeader(R"({"a":{"dtype":"F32","shape":[1]}})", 1));
         row("numbers as text", withHeader(R"({"a":{"dtype":"F32","shape":["x"],"data_offsets":[0,4]}})", 1));
     }
@@ -136,7 +140,8 @@ private slots:
         layers::fillNormal(7, "layer1.mlp.expand.weight", 0.02F, wanted);
         QVERIFY(*file->read("layer1.mlp.expand.weight") == wanted);
         QVERIFY(*file->read("layer2.norm2.gamma") == std::vector<float>(16, 1.0F));
-        const auto head = std::find_if(file->tensors().begin(), file->tensors().end(), [](const TensorShape& tensor) { return tensor.name == "head.weight"; });
+        const auto head = std::find_if(file->tensors().begin(), file->tensors().end(),
+                                       [](const TensorShape& tensor) { return tensor.name == "head.weight"; });
         QVERIFY(head != file->tensors().end() && head->shape == (std::vector<int>{256, 16}));
     }
 
@@ -166,7 +171,8 @@ private slots:
         QVERIFY(torchSchedule(serialised(made("dualpipev")), std::nullopt, debian));
         const Lowering collectives{LoweringRule::PyTorch, 0, true};
         const auto reduces = torchSchedule(made("1f1b"), collectives, torchWithPairs);
-        QVERIFY(!reduces && reduces.error().message.find("needs PyTorch 2.10, and this one is 2.9") != std::string::npos);
+        QVERIFY(!reduces &&
+                reduces.error().message.find("needs PyTorch 2.10, and this one is 2.9") != std::string::npos);
         QVERIFY(torchSchedule(made("1f1b"), collectives, torchWithReduce));
 
         const auto copies = torchSchedule(made("dualpipe"), std::nullopt, newestTorch);
@@ -186,22 +192,29 @@ private slots:
         QCOMPARE(bytesOf(m_folder.filePath("driver.py")), torchDriverText());
         QCOMPARE(torchDriverText(), bytesOf(STAGEWRIGHT_SOURCE_DIR "/engine/torch/driver.py"));
         QCOMPARE(bytesOf(m_folder.filePath("data.bin")).size(), Corpus::builtIn()->size());
-        const QJsonObject object = QJsonDocument::fromJson(QByteArray::fromStdString(bytesOf(m_folder.filePath("job.json")))).object();
+        const QJsonObject object =
+            QJsonDocument::fromJson(QByteArray::fromStdString(bytesOf(m_folder.filePath("job.json")))).object();
         QCOMPARE(object["backend"].toString(), QString("gloo"));
         QCOMPARE(object["slices"].toArray().size(), 4);
         QCOMPARE(object["slices"].toArray()[3].toObject()["first_layer"].toInt(), 3);
         QCOMPARE(object["optimizer"].toObject()["kind"].toString(), QString("adamw"));
-        QVERIFY(!QString::fromStdString(bytesOf(m_folder.filePath("job.json"))).contains(m_folder.path())); // it can be moved
+        // it can be moved
+        QVERIFY(!QString::fromStdString(bytesOf(m_folder.filePath("job.json"))).contains(m_folder.path()));
         job.training.stageLayers = {4, 0};
         QVERIFY(!writeTorchJob(job, oldestTorch, m_folder.path().toStdString()));
 
         const TorchRankCommand command = torchRankCommand("/some/python3", {1, 2, 1, 2, "", 4711});
         QVERIFY(command.arguments == (std::vector<std::string>{"/some/python3", "-u", "driver.py", "."}));
-        const auto has = [&command](const char* name, const char* value) { return std::count(command.variables.begin(), command.variables.end(), std::pair<std::string, std::string>(name, value)) == 1; };
-        QVERIFY(has("RANK", "1") && has("WORLD_SIZE", "2") && has("MASTER_PORT", "4711") && has("USE_LIBUV", "0") && has("MASTER_ADDR", "127.0.0.1") && has("GLOO_SOCKET_IFNAME", "lo"));
+        const auto has = [&command](const char* name, const char* value) {
+            return std::count(command.variables.begin(), command.variables.end(),
+                              std::pair<std::string, std::string>(name, value)) == 1;
+        };
+        QVERIFY(has("RANK", "1") && has("WORLD_SIZE", "2") && has("MASTER_PORT", "4711") && has("USE_LIBUV", "0") &&
+                has("MASTER_ADDR", "127.0.0.1") && has("GLOO_SOCKET_IFNAME", "lo"));
         const auto variables = torchRankCommand("/some/python3", {5, 8, 1, 4, "node1", 4711}).variables;
         const std::map<std::string, std::string> apart(variables.begin(), variables.end());
-        QVERIFY(apart.at("RANK") == "5" && apart.at("LOCAL_RANK") == "1" && apart.at("LOCAL_WORLD_SIZE") == "4" && apart.at("MASTER_ADDR") == "node1" && !apart.contains("GLOO_SOCKET_IFNAME"));
+        QVERIFY(apart.at("RANK") == "5" && apart.at("LOCAL_RANK") == "1" && apart.at("LOCAL_WORLD_SIZE") == "4" &&
+                apart.at("MASTER_ADDR") == "node1" && !apart.contains("GLOO_SOCKET_IFNAME"));
     }
 
     void modelFiles()
@@ -210,21 +223,27 @@ private slots:
         const std::string path = m_folder.filePath("model:1.py").toStdString();
         const auto parsed = parseModelFile(path + ":build");
         QVERIFY(parsed && parsed->first == path && parsed->second == "build");
-        for (const std::string& text : {std::string("model.py"), std::string(":build"), path + ":", m_folder.filePath("none.py").toStdString() + ":build"})
+        for (const std::string& text : {std::string("model.py"), std::string(":build"), path + ":",
+                                        m_folder.filePath("none.py").toStdString() + ":build"})
             QVERIFY2(!parseModelFile(text), text.c_str());
     }
 
     void linesOfTheDriver()
     {
-        const auto step = parseTorchEvent(R"({"event": "step", "rank": 1, "step": 3, "loss": 5.25, "step_time_ns": 1234})");
-        QVERIFY(step && step->kind == TorchEvent::Kind::Step && step->rank == 1 && step->step == 3 && step->loss == 5.25 && step->stepTime == 1234);
-        const auto error = parseTorchEvent(R"({"event": "error", "rank": 0, "message": "x", "where": "in 1F2", "peer": true})");
+        const auto step =
+            parseTorchEvent(R"({"event": "step", "rank": 1, "step": 3, "loss": 5.25, "step_time_ns": 1234})");
+        QVERIFY(step && step->kind == TorchEvent::Kind::Step && step->rank == 1 && step->step == 3 &&
+                step->loss == 5.25 && step->stepTime == 1234);
+        const auto error =
+            parseTorchEvent(R"({"event": "error", "rank": 0, "message": "x", "where": "in 1F2", "peer": true})");
         QVERIFY(error && error->peer && error->where == "in 1F2");
         const auto done = parseTorchEvent(R"({"event": "done", "rank": 0, "steps": 4, "trace": null})");
         QVERIFY(done && done->step == 4 && !done->trace);
         const auto nan = parseTorchEvent(R"({"event": "step", "rank": "x", "step": 1.5, "loss": null})");
         QVERIFY(nan && std::isnan(nan->loss) && nan->step == 0);
-        for (const char* line : {"", "loss 5", "{\"event\":", "{\"event\": 3}", "{\"event\": \"other\"}", "[]", "  {\"event\": \"beat\"}"}) QVERIFY2(!parseTorchEvent(line), line);
+        for (const char* line :
+             {"", "loss 5", "{\"event\":", "{\"event\": 3}", "{\"event\": \"other\"}", "[]", "  {\"event\": \"beat\"}"})
+            QVERIFY2(!parseTorchEvent(line), line);
     }
 
 private:

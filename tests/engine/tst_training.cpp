@@ -24,8 +24,7 @@ constexpr Case cases[] = {{"gpipe", 3, 5}, {"1f1b", 4, 8}, {"interleaved-1f1b", 
 Bytes sumOf(const Timeline& timeline, int rank, MemoryCategory category)
 {
     Bytes sum = 0;
-    for (const MemoryEvent& event : timeline.memoryOf(rank))
-        sum += event.category == category ? event.delta : 0;
+    for (const MemoryEvent& event : timeline.memoryOf(rank)) sum += event.category == category ? event.delta : 0;
     return sum;
 }
 
@@ -92,8 +91,7 @@ private slots:
             auto ran = scheduleOf(timeline, step);
             QVERIFY2(ran, ran ? "" : ran.error().message.c_str());
             QVERIFY(*ran == schedule);
-            for (const Span& span : timeline.spans())
-                QCOMPARE(span.step, step);
+            for (const Span& span : timeline.spans()) QCOMPARE(span.step, step);
             QVERIFY(timeline.begin() >= last); // after the earlier steps
             QVERIFY(outcome->stepTime > 0);
             last = timeline.end();
@@ -166,7 +164,10 @@ private slots:
             for (const Span& span : timeline.spansOf(track)) {
                 Bytes delta = 0;
                 for (const MemoryEvent& event : timeline.memoryOf(rank)) {
-                    if (event.category == MemoryCategory::Activations && event.microbatch == span.op.microbatch && event.time == span.end) delta += event.delta; // what an op holds inside it is of none
+                    // what an op holds inside it is of none
+                    if (event.category == MemoryCategory::Activations && event.microbatch == span.op.microbatch &&
+                        event.time == span.end)
+                        delta += event.delta;
                 }
                 if (!isBusy(span.op.kind)) continue;
                 const auto known = deltas.emplace(std::pair(span.op.kind, span.op.stage), delta).first;
@@ -189,7 +190,8 @@ private slots:
             const Bytes workspace = (*training)->peak(MemoryCategory::Workspace)[r];
             QVERIFY(workspace > 0);
             if (stash > 0) QCOMPARE(workspace, Bytes(64 * 4));
-            QVERIFY(peakOf(timeline, rank, MemoryCategory::Workspace) >= workspace); // and what else was there only within an op
+            // and what else was there only within an op
+            QVERIFY(peakOf(timeline, rank, MemoryCategory::Workspace) >= workspace);
             QVERIFY((*training)->peak(MemoryCategory::Communication)[r] >= Bytes(16 * 4));
         }
     }

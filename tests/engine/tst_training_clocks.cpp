@@ -40,20 +40,21 @@ private slots:
     {
         QFETCH(QString, name);
         const Schedule schedule = librarySchedule(name.toStdString(), 4, 8);
-        auto training = fakeTraining(schedule, fakeOptions(ClockMode::Virtual),
-                                     unitCosts(1'000'000));
+        auto training = fakeTraining(schedule, fakeOptions(ClockMode::Virtual), unitCosts(1'000'000));
         auto outcome = (*training)->step({});
         QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
         CostModel costs(schedule.stages, CostSource::Fitted);
         for (const Span& span : outcome->timeline->spans())
-            if (isBusy(span.op.kind)) costs.setMicrobatchDuration(span.op.kind, span.op.stage, span.op.microbatch, span.duration());
+            if (isBusy(span.op.kind))
+                costs.setMicrobatchDuration(span.op.kind, span.op.stage, span.op.microbatch, span.duration());
         const auto simulated = simulate(schedule, costs);
         QVERIFY(simulated);
         QVERIFY(std::abs(bubbleOf(*outcome->timeline) - figuresOf(schedule, *simulated).bubbleFraction) < 1e-9);
         QCOMPARE((*training)->clock(), ClockMode::Virtual);
     }
 
-    // Messages share the bandwidth of their emulated link: each comes at least its bytes' time behind the one before. Apart, each has its own.
+    // Messages share the bandwidth of their emulated link: each comes at least its bytes' time behind the one before.
+    // Apart, each has its own.
     void messagesShareTheirLink_data()
     {
         QTest::addColumn<int>("clock");
@@ -86,7 +87,8 @@ private slots:
             QVERIFY(forth[i] - forth[i - 1] >= 10'000'000);
         }
         const auto facts = (*training)->configuration();
-        QVERIFY(std::find(facts.begin(), facts.end(), std::pair(std::string("channels"), std::string(apart ? "0" : "shared"))) != facts.end());
+        QVERIFY(std::find(facts.begin(), facts.end(),
+                          std::pair(std::string("channels"), std::string(apart ? "0" : "shared"))) != facts.end());
     }
 
     // Emulated links: the virtual clock's arrivals are exact, the wall clock's are not earlier.

@@ -39,8 +39,8 @@ constexpr Form forms[] = {
     {"F over several feeds single ones", "0F0-1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "bit for bit"},
     {"single F feed one over several", "0F0,0F1,0B0,0B1\n1F0-1,1B0,1B1\n", "bit for bit"},
     {"B by half", "0F0,0F1,0B0h0,0B0h1,0B1h0,0B1h1\n1F0,1B0h0,1B0h1,1F1,1B1h0,1B1h1\n", "halves"},
-    {"all by half", "0F0h0,0F0h1,0F1h0,0B0h0,0F1h1,0B0h1,0B1h0,0B1h1\n1F0h0,1B0h0,1F0h1,1B0h1,1F1h0,1B1h0,1F1h1,1B1h1\n",
-     "halves"},
+    {"all by half",
+     "0F0h0,0F0h1,0F1h0,0B0h0,0F1h1,0B0h1,0B1h0,0B1h1\n1F0h0,1B0h0,1F0h1,1B0h1,1F1h0,1B1h0,1F1h1,1B1h1\n", "halves"},
     {"one stage by half", "0F0,0F1,0B0,0B1\n1F0,1B0h0,1B0h1,1F1,1B1h0,1B1h1\n2F0,2B0,2F1,2B1\n", "halves"},
     {"I by half, W whole", "0F0,0I0h0,0I0h1,0W0\n1F0,1I0h0,1I0h1,1W0\n", "halves"},
     {"slices", "0F0.0,0F0.1,0F0.2,0B0.2,0B0.1,0B0.0\n1F0.0,1F0.1,1F0.2,1B0.2,1B0.1,1B0.0\n", "slices"},
@@ -55,8 +55,9 @@ constexpr Form forms[] = {
     {"copies, one of them reduced early", "0F0,1F1,1B1,1REDUCE_GRAD,0B0,0REDUCE_GRAD\n1F0,0F1,1B0,0B1,0REDUCE_GRAD\n",
      "copies"},
     {"optimizer in the lists", "0F0,0F1,0B0,0B1,0OPT\n1F0,1B0,1F1,1B1,1OPT\n", "bit for bit"},
-    {"optimizer before other stages' ops", "0F0,0F1,3F0,3B0,3F1,3B1,3OPT,0B0,0B1,0OPT\n"
-                                           "1F0,2F0,1F1,2F1,2B0,1B0,2B1,2OPT,1B1,1OPT\n",
+    {"optimizer before other stages' ops",
+     "0F0,0F1,3F0,3B0,3F1,3B1,3OPT,0B0,0B1,0OPT\n"
+     "1F0,2F0,1F1,2F1,2B0,1B0,2B1,2OPT,1B1,1OPT\n",
      "bit for bit"},
 };
 

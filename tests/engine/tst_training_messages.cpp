@@ -1,4 +1,5 @@
-// Training with rendezvous sends: an order predicted to hang hangs, one that completes gives the same losses, and a stall is explained.
+// Training with rendezvous sends: an order predicted to hang hangs, one that completes gives the same losses, and a
+// stall is explained.
 #include <QtTest>
 
 #include <deque>
@@ -30,10 +31,7 @@ TrainingOptions strict(const char* rule)
     return options;
 }
 
-bool isValid(const Schedule& schedule, const Channels& channels = {})
-{
-    return validate(schedule, channels).valid();
-}
+bool isValid(const Schedule& schedule, const Channels& channels = {}) { return validate(schedule, channels).valid(); }
 
 // A lowered schedule whose ops have changed places, some messages grouped; with buffers it still ends.
 Schedule shuffled(Schedule schedule, std::mt19937& random, int changes)
@@ -83,12 +81,14 @@ QString difference(const Deadlock& predicted, const Outcome& outcome)
 {
     if (!outcome.refused.empty()) return QString("refused: %1").arg(outcome.refused.c_str());
     if (predicted.hung() != outcome.error.has_value())
-        return QString("predicted to %1, but %2").arg(predicted.hung() ? "hang" : "end", outcome.error ? outcome.error->message.c_str() : "it ended");
+        return QString("predicted to %1, but %2")
+            .arg(predicted.hung() ? "hang" : "end", outcome.error ? outcome.error->message.c_str() : "it ended");
     if (!predicted.hung()) return outcome.stall ? "a stall of what ended" : "";
     if (!outcome.stall) return "no stall is reported";
     const Deadlock& stall = *outcome.stall;
     if (stall.cycle != predicted.cycle || stall.victims != predicted.victims)
-        return QString("another cycle: %1; predicted %2").arg(describeDeadlock(stall).c_str(), describeDeadlock(predicted).c_str());
+        return QString("another cycle: %1; predicted %2")
+            .arg(describeDeadlock(stall).c_str(), describeDeadlock(predicted).c_str());
     if (!std::equal(stall.cycleOps.begin(), stall.cycleOps.end(), predicted.cycleOps.begin(), predicted.cycleOps.end(),
                     [](const CycleOp& a, const CycleOp& b) { return a.op == b.op && a.position == b.position; }))
         return "other ops on the cycle";
@@ -99,8 +99,10 @@ QString difference(const Deadlock& predicted, const Outcome& outcome)
     return {};
 }
 
-// On a busy machine ranks may not reach the point where they hang within a short time-out: differences are tried again with a long one.
-QString differenceOf(const Deadlock& predicted, const Outcome& outcome, const Schedule& schedule, TrainingOptions options)
+// On a busy machine ranks may not reach the point where they hang within a short time-out: differences are tried again
+// with a long one.
+QString differenceOf(const Deadlock& predicted, const Outcome& outcome, const Schedule& schedule,
+                     TrainingOptions options)
 {
     const QString differs = difference(predicted, outcome);
     if (differs.isEmpty() || !predicted.hung()) return differs;
@@ -120,7 +122,8 @@ private slots:
             for (const std::string& name : variantsOf(info))
                 QTest::newRow(name.c_str()) << QString::fromStdString(name);
     }
-    // Every schedule and variant under every rule, some with limited channels; where it hangs, the way out works in a real run too.
+    // Every schedule and variant under every rule, some with limited channels; where it hangs, the way out works in a
+    // real run too.
     void foretoldAndReal()
     {
         QFETCH(QString, name);
@@ -150,7 +153,8 @@ private slots:
                 one.real = std::async(std::launch::async, [s, options] { return train(*s, options); });
                 QVERIFY(predicted->hung() == predicted->fixed.has_value());
                 if (predicted->fixed)
-                    one.fixed = std::async(std::launch::async, [s = *predicted->fixed, enough] { return train(s, enough); });
+                    one.fixed =
+                        std::async(std::launch::async, [s = *predicted->fixed, enough] { return train(s, enough); });
                 running.push_back(std::move(one));
             }
         QVERIFY(running.size() >= 5);
@@ -161,7 +165,8 @@ private slots:
             if (!one.predicted.hung()) continue;
             QCOMPARE(outcome.error->code, ErrorCode::Invalid);
             const Outcome fixed = one.fixed.get();
-            QVERIFY2(!fixed.error && fixed.refused.empty(), fixed.error ? fixed.error->message.c_str() : fixed.refused.c_str());
+            QVERIFY2(!fixed.error && fixed.refused.empty(),
+                     fixed.error ? fixed.error->message.c_str() : fixed.refused.c_str());
         }
     }
     // Random orders, lowered and with their ops out of place, under every semantics.
@@ -189,7 +194,8 @@ private slots:
             std::mt19937 random(seed);
             // Some with copies of stages, whose reductions are meetings.
             const bool copies = seed % 6 == 5;
-            const Schedule s = copies ? *makeSchedule("chimera:sync=eager", {4, 4 + 4 * int(seed % 4 / 2)}) : test::randomSchedule(seed, false, seed % 4 == 0);
+            const Schedule s = copies ? *makeSchedule("chimera:sync=eager", {4, 4 + 4 * int(seed % 4 / 2)})
+                                      : test::randomSchedule(seed, false, seed % 4 == 0);
             if (s.ranks < 2) continue;
             const std::array<const char*, 5> rules{"just-in-time", "pytorch", "eager-post:1", "pytorch", "grouped"};
             TrainingOptions options = strict(rules[seed % rules.size()]);
@@ -200,7 +206,8 @@ private slots:
             const auto predicted = explainDeadlock(low, options.channels);
             QVERIFY(predicted);
             options.timeoutSeconds = predicted->hung() ? 0.4 : 60;
-            running.push_back({seed, low, options, *predicted, std::async(std::launch::async, [low, options] { return train(low, options); })});
+            running.push_back({seed, low, options, *predicted,
+                               std::async(std::launch::async, [low, options] { return train(low, options); })});
             if (running.size() >= 12) finish();
         }
         while (!running.empty()) finish();
@@ -250,15 +257,18 @@ private slots:
                 const auto step = (*training)->step({});
                 QVERIFY(!step);
                 QCOMPARE(step.error().code, ErrorCode::Failed);
-                QVERIFY2(step.error().message.find("rank 2 runs op") != std::string::npos, step.error().message.c_str());
+                QVERIFY2(step.error().message.find("rank 2 runs op") != std::string::npos,
+                         step.error().message.c_str());
                 const auto stall = (*training)->stall();
                 QVERIFY(stall && stall->hung() && stall->cycle.empty());
-                const auto hangs = std::find_if(stall->blocked.begin(), stall->blocked.end(), [](const BlockedRank& b) { return b.rank == 2; });
+                const auto hangs = std::find_if(stall->blocked.begin(), stall->blocked.end(),
+                                                [](const BlockedRank& b) { return b.rank == 2; });
                 QVERIFY(hangs != stall->blocked.end() && hangs->onRank < 0);
                 QCOMPARE(hangs->sentence, std::string("rank 2 is in 2F1 and waits for no message"));
                 QCOMPARE(stall->victims, (std::vector<int>{0, 1, 3}));
-                const Schedule lists = sends == SendMode::Buffered ? test::librarySchedule("1f1b", 4, 8)
-                                                                   : *lower(test::librarySchedule("1f1b", 4, 8), options.lowering);
+                const Schedule lists = sends == SendMode::Buffered
+                                           ? test::librarySchedule("1f1b", 4, 8)
+                                           : *lower(test::librarySchedule("1f1b", 4, 8), options.lowering);
                 QCOMPARE(lists.order[2].at(std::size_t(hangs->position)), hangs->op); // its position in the list
             }
             door->open();
@@ -296,7 +306,8 @@ private slots:
                         shorter += view.arrival - view.begin < 150'000 ? 1 : 0;
                     }
                 QCOMPARE(messages, 2 * 3 * 8);
-                QVERIFY2(shorter <= messages / 4, std::to_string(shorter).c_str()); // a sender that woke up late, on a busy machine
+                // a sender that woke up late, on a busy machine
+                QVERIFY2(shorter <= messages / 4, std::to_string(shorter).c_str());
             }
         }
     }
@@ -315,7 +326,8 @@ private slots:
         options.channels.sends = SendMode::Rendezvous;
         QCOMPARE(test::fakeTraining(low, options).error().code, ErrorCode::Usage);
     }
-    // One communication stream a rank: real ranks end where the lists do, and hang where a receive in front holds up a send.
+    // One communication stream a rank: real ranks end where the lists do, and hang where a receive in front holds up a
+    // send.
     void oneStream()
     {
         TrainingOptions options = test::fakeOptions(ClockMode::Auto);
@@ -346,7 +358,8 @@ private slots:
         QVERIFY(training);
         const auto step = (*training)->step({});
         QVERIFY(step);
-        QVERIFY2(step->stepTime >= 5 * 20'000'000, qPrintable(QString::number(step->stepTime))); // four forth, one back at least
+        // four forth, one back at least
+        QVERIFY2(step->stepTime >= 5 * 20'000'000, qPrintable(QString::number(step->stepTime)));
     }
 };
 

@@ -1,4 +1,5 @@
-// Disturbances of real training, found again by the analysis: slow ranks, slow links, late launches, delayed recomputations.
+// Disturbances of real training, found again by the analysis: slow ranks, slow links, late launches, delayed
+// recomputations.
 #include <QTest>
 
 #include "schedules/execute/jitter.h"
@@ -42,14 +43,12 @@ BubbleReport analysed(const Timeline& timeline)
     const BubbleReport report = analyseBubbles(timeline, 1).value();
     Nanos idle = 0;
     for (const Nanos part : report.byCause) idle += part;
-    if (idle != report.idle) qFatal("causes sum to %lld of %lld", static_cast<long long>(idle), static_cast<long long>(report.idle));
+    if (idle != report.idle)
+        qFatal("causes sum to %lld of %lld", static_cast<long long>(idle), static_cast<long long>(report.idle));
     return report;
 }
 
-Nanos of(const BubbleReport& report, IdleCause cause)
-{
-    return report.byCause[static_cast<std::size_t>(cause)];
-}
+Nanos of(const BubbleReport& report, IdleCause cause) { return report.byCause[static_cast<std::size_t>(cause)]; }
 
 const Gap* largest(const BubbleReport& report, IdleCause cause)
 {
@@ -99,14 +98,16 @@ private slots:
         QVERIFY(timeline);
         const BubbleReport report = analysed(*timeline);
         for (int rank = 0; rank < 2; ++rank)
-            QCOMPARE(report.ranks[static_cast<std::size_t>(rank)].byCause[static_cast<std::size_t>(IdleCause::Launch)], Nanos{0});
+            QCOMPARE(report.ranks[static_cast<std::size_t>(rank)].byCause[static_cast<std::size_t>(IdleCause::Launch)],
+                     Nanos{0});
         QVERIFY(of(report, IdleCause::Launch) >= 5 * unit / 2); // of eight ops; the first is warm-up, and some hide
     }
 
     // The launch of an op is separate from the wait for its message.
     void lateLaunchesBehindMessages()
     {
-        const auto timeline = trained(librarySchedule("1f1b", 4, 6), "launch=1:0.4,link=0-1:0.6,link=1-2:0.6,link=2-3:0.6");
+        const auto timeline =
+            trained(librarySchedule("1f1b", 4, 6), "launch=1:0.4,link=0-1:0.6,link=1-2:0.6,link=2-3:0.6");
         QVERIFY(timeline);
         const CostModel costs = fitCosts(*timeline, 1).value();
         QCOMPARE(costs.launch, (std::vector<Nanos>{0, 2 * unit / 5, 0, 0}));
@@ -132,7 +133,8 @@ private slots:
         QVERIFY(timeline);
         std::vector<std::pair<double, Nanos>> ops; // the factor, and what the op took
         for (const Span& span : timeline->spans())
-            if (span.step == 1 && span.op.kind == OpKind::Forward) ops.emplace_back(jitterFactor(0.5, 1, 1, span.op), span.duration());
+            if (span.step == 1 && span.op.kind == OpKind::Forward)
+                ops.emplace_back(jitterFactor(0.5, 1, 1, span.op), span.duration());
         QCOMPARE(ops.size(), std::size_t{24});
         std::sort(ops.begin(), ops.end());
         const auto together = [&](std::size_t from) {

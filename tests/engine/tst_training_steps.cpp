@@ -1,5 +1,5 @@
-// Optimizer ops in the lists: each rank steps before the global gradient norm is known, and rolls its step back where the
-// norm or a gradient that is not finite forbids it. Against the same schedule with a barrier before the optimizer.
+// Optimizer ops in the lists: each rank steps before the global gradient norm is known, and rolls its step back where
+// the norm or a gradient that is not finite forbids it. Against the same schedule with a barrier before the optimizer.
 #include <QTest>
 
 #include <algorithm>
@@ -71,7 +71,8 @@ public:
     PoisonedStage(std::unique_ptr<StageModel> model, int step) : m_model(std::move(model)), m_step(step) {}
 
     const StageSlice& slice() const override { return m_model->slice(); }
-    Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens, std::span<const std::uint8_t> targets) override
+    Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+                   std::span<const std::uint8_t> targets) override
     {
         return m_model->forward(part, std::move(input), tokens, targets);
     }
@@ -81,7 +82,10 @@ public:
         return m_model->forwardForRecompute(part, std::move(input), tokens, targets);
     }
     void recompute(const Part& part) override { m_model->recompute(part); }
-    Buffer inputGrad(const Part& part, Buffer outputGrad) override { return m_model->inputGrad(part, std::move(outputGrad)); }
+    Buffer inputGrad(const Part& part, Buffer outputGrad) override
+    {
+        return m_model->inputGrad(part, std::move(outputGrad));
+    }
     void weightGrad(const Part& part) override
     {
         m_model->weightGrad(part);
@@ -95,8 +99,14 @@ public:
     void setLossScale(float scale) override { m_model->setLossScale(scale); }
     void zeroGradients() override { m_model->zeroGradients(); }
     double gradientSquareSum() const override { return m_model->gradientSquareSum(); }
-    void optimizerStep(const OptimizerConfig& config, int step, float scale) override { m_model->optimizerStep(config, step, scale); }
-    void undoOptimizerStep(const OptimizerConfig& config, int step, float scale) override { m_model->undoOptimizerStep(config, step, scale); }
+    void optimizerStep(const OptimizerConfig& config, int step, float scale) override
+    {
+        m_model->optimizerStep(config, step, scale);
+    }
+    void undoOptimizerStep(const OptimizerConfig& config, int step, float scale) override
+    {
+        m_model->undoOptimizerStep(config, step, scale);
+    }
     void keepVersion(int version) override { m_model->keepVersion(version); }
     void useVersion(int version) override { m_model->useVersion(version); }
     void dropVersion(int version) override { m_model->dropVersion(version); }
@@ -119,15 +129,18 @@ public:
 
     std::string_view name() const override { return m_backend->name(); }
     std::vector<DeviceInfo> devices() const override { return m_backend->devices(); }
-    Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer) const override
+    Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
+                           const OptimizerConfig& optimizer) const override
     {
         return m_backend->checkRoom(model, slices, optimizer);
     }
-    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-                                                  const OptimizerConfig& optimizer, Allocator& allocator) override
+    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
+                                                  std::uint64_t seed, const OptimizerConfig& optimizer,
+                                                  Allocator& allocator) override
     {
         auto made = m_backend->makeStage(model, slice, microbatchSize, seed, optimizer, allocator);
-        if (made && slice.stage == m_stage) return std::unique_ptr<StageModel>(std::make_unique<PoisonedStage>(std::move(*made), m_step));
+        if (made && slice.stage == m_stage)
+            return std::unique_ptr<StageModel>(std::make_unique<PoisonedStage>(std::move(*made), m_step));
         return made;
     }
     std::vector<std::pair<std::string, std::string>> environment() const override { return m_backend->environment(); }
@@ -140,10 +153,7 @@ private:
 
 const char* const optimizers[] = {"sgd", "momentum", "adamw"};
 
-OptimizerKind kindOf(int optimizer)
-{
-    return optimizer == 2 ? OptimizerKind::AdamW : OptimizerKind::Sgd;
-}
+OptimizerKind kindOf(int optimizer) { return optimizer == 2 ? OptimizerKind::AdamW : OptimizerKind::Sgd; }
 
 TrainingOptions unclipped(ClockMode clock)
 {
@@ -205,7 +215,8 @@ private slots:
                 QVERIFY(got.losses == expected.losses);
             } else { // every norm is clipped, on the first ranks' partial one already
                 QVERIFY(got.again > 0);
-                QVERIFY2(apart(got.weights, expected.weights) < 1e-5, qPrintable(QString::number(apart(got.weights, expected.weights))));
+                QVERIFY2(apart(got.weights, expected.weights) < 1e-5,
+                         qPrintable(QString::number(apart(got.weights, expected.weights))));
             }
         }
     }
@@ -243,7 +254,8 @@ private slots:
             const Trained got = train(withSteps(barrier), options, std::move(*makeBackend("cpu")), 3);
             QVERIFY(got.rollbacks > 0);
             QVERIFY(got.again >= got.rollbacks);
-            QVERIFY2(apart(got.weights, expected.weights) < 1e-5, qPrintable(QString::number(apart(got.weights, expected.weights))));
+            QVERIFY2(apart(got.weights, expected.weights) < 1e-5,
+                     qPrintable(QString::number(apart(got.weights, expected.weights))));
         }
         // The check reports it and allows for the rounding.
         options.clock = ClockMode::Virtual;
@@ -270,11 +282,14 @@ private slots:
             QCOMPARE(got.skipped, 1);
             QCOMPARE(got.rollbacks, 2); // ranks 0 and 1 had stepped
             // AdamW amplifies the rounding of a small gradient: a check also allows rollbacks 1e-4.
-            QVERIFY2(apart(got.weights, expected.weights) < 1e-4, qPrintable(QString::number(apart(got.weights, expected.weights))));
-            for (std::size_t step = 0; step < 4; ++step) QVERIFY(std::abs(got.losses[step] - expected.losses[step]) < 1e-4);
+            QVERIFY2(apart(got.weights, expected.weights) < 1e-4,
+                     qPrintable(QString::number(apart(got.weights, expected.weights))));
+            for (std::size_t step = 0; step < 4; ++step)
+                QVERIFY(std::abs(got.losses[step] - expected.losses[step]) < 1e-4);
             const Trained before = train(barrier, options, std::make_unique<PoisonedBackend>(2, 2), 1);
             const Trained after = train(withSteps(barrier), options, std::make_unique<PoisonedBackend>(2, 2), 2);
-            QVERIFY2(apart(after.weights, before.weights) < 1e-6, qPrintable(QString::number(apart(after.weights, before.weights))));
+            QVERIFY2(apart(after.weights, before.weights) < 1e-6,
+                     qPrintable(QString::number(apart(after.weights, before.weights))));
         }
     }
 
@@ -285,7 +300,8 @@ private slots:
         for (const int stage : {0, 2}) {
             const auto backend = [stage] {
                 FakeOptions fake;
-                fake.hook = [stage, calls = std::make_shared<std::atomic<int>>(0)](OpKind kind, int at, int microbatch) {
+                fake.hook = [stage, calls = std::make_shared<std::atomic<int>>(0)](OpKind kind, int at,
+                                                                                   int microbatch) {
                     if (kind != OpKind::WeightGrad || at != stage || microbatch != 2) return;
                     if ((*calls)++ == 1) poisonNextWeightGrad() = true; // in the second step
                 };
@@ -297,7 +313,8 @@ private slots:
                 QCOMPARE(expected.skipped, 1);
                 QCOMPARE(got.skipped, 1);
                 QCOMPARE(got.rollbacks, stage == 0 ? 0 : 2);
-                QVERIFY2(apart(got.weights, expected.weights) < 1e-6, qPrintable(QString::number(apart(got.weights, expected.weights))));
+                QVERIFY2(apart(got.weights, expected.weights) < 1e-6,
+                         qPrintable(QString::number(apart(got.weights, expected.weights))));
                 for (std::size_t step = 0; step < 3; ++step)
                     QVERIFY(std::abs(got.losses[step] - expected.losses[step]) < 1e-6);
             }
@@ -312,7 +329,8 @@ private slots:
         FakeOptions fake;
         fake.hook = [&door](OpKind kind, int stage, int microbatch) {
             if (kind == OpKind::Optimizer && stage == 0) door.open();
-            if (kind == OpKind::WeightGrad && stage == 1 && microbatch == 3) door.pass(); // only after rank 0 has stepped
+            // only after rank 0 has stepped
+            if (kind == OpKind::WeightGrad && stage == 1 && microbatch == 3) door.pass();
         };
         const Trained got = train(schedule, unclipped(ClockMode::Wall), makeFakeBackend(fake), 1);
         QCOMPARE(got.rollbacks, 0);

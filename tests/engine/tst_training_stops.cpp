@@ -14,10 +14,7 @@ using namespace stagewright::test;
 
 namespace {
 
-bool contains(const Error& error, const char* text)
-{
-    return error.message.find(text) != std::string::npos;
-}
+bool contains(const Error& error, const char* text) { return error.message.find(text) != std::string::npos; }
 
 } // namespace
 
@@ -195,8 +192,7 @@ private slots:
 
     void destroyedWithoutAStep()
     {
-        for (int i = 0; i < 20; ++i)
-            QVERIFY(fakeTraining(librarySchedule("interleaved-1f1b", 4, 4), fakeOptions()));
+        for (int i = 0; i < 20; ++i) QVERIFY(fakeTraining(librarySchedule("interleaved-1f1b", 4, 4), fakeOptions()));
     }
 
     // Each of the stages would fit alone; all together they do not, and nothing is taken.

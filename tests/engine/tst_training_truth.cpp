@@ -26,7 +26,8 @@ private slots:
         QTest::addColumn<int>("clock");
         for (const std::string& name : everyVariant()) {
             for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
-                QTest::addRow("%s %s", name.c_str(), toText(clock).data()) << QString::fromStdString(name) << static_cast<int>(clock);
+                QTest::addRow("%s %s", name.c_str(), toText(clock).data())
+                    << QString::fromStdString(name) << static_cast<int>(clock);
             }
         }
     }
@@ -52,7 +53,8 @@ private slots:
         if (cellsOf(schedule)->slices > 1) { // kept keys and values outlive their slice
             const std::vector<Bytes> predicted = activationPeaks(schedule, *costs);
             for (std::size_t rank = 0; rank < real.size(); ++rank)
-                QVERIFY(std::abs(static_cast<double>(predicted[rank] - real[rank])) <= 0.15 * static_cast<double>(real[rank]));
+                QVERIFY(std::abs(static_cast<double>(predicted[rank] - real[rank])) <=
+                        0.15 * static_cast<double>(real[rank]));
         } else {
             QCOMPARE(activationPeaks(schedule, *costs), real);
             QCOMPARE(peakByRank(timeline, MemoryCategory::Activations, 0), real);

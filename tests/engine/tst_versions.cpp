@@ -14,8 +14,7 @@ const ModelConfig small{.layers = 2, .hidden = 16, .heads = 2, .sequence = 8, .v
 std::vector<float> values(Rig& rig)
 {
     std::vector<float> all;
-    for (const ParameterView& view : rig.parameters())
-        all.insert(all.end(), view.value.begin(), view.value.end());
+    for (const ParameterView& view : rig.parameters()) all.insert(all.end(), view.value.begin(), view.value.end());
     return all;
 }
 
@@ -30,8 +29,7 @@ void trainStep(Rig& rig, const OptimizerConfig& config, int step, float scale = 
     rig.zeroGradients();
     rig.forward(step, 0);
     backward(rig, 0);
-    for (auto& stage : rig.stages)
-        stage->optimizerStep(config, step, scale);
+    for (auto& stage : rig.stages) stage->optimizerStep(config, step, scale);
 }
 
 void eachOptimizer()
@@ -70,8 +68,7 @@ private slots:
             stage->optimizerStep({}, 1, 1.0F);
         }
         const auto again = [&](int version) {
-            for (auto& stage : rig.stages)
-                stage->useVersion(version);
+            for (auto& stage : rig.stages) stage->useVersion(version);
             rig.zeroGradients();
             const double its = rig.forward(0, 0);
             backward(rig, 0);
@@ -84,17 +81,14 @@ private slots:
         QCOMPARE(again(3), loss);
         // The step goes to the current weights, whatever is in use; keeping again overwrites.
         const std::vector<float> before = values(rig);
-        for (auto& stage : rig.stages)
-            stage->optimizerStep({}, 2, 1.0F);
+        for (auto& stage : rig.stages) stage->optimizerStep({}, 2, 1.0F);
         QVERIFY(!sameBits(values(rig), before));
         QCOMPARE(again(3), loss);
-        for (auto& stage : rig.stages)
-            stage->keepVersion(3);
+        for (auto& stage : rig.stages) stage->keepVersion(3);
         const double stored = again(3);
         QVERIFY(stored != loss);
         QCOMPARE(again(-1), stored);
-        for (auto& stage : rig.stages)
-            stage->dropVersion(3);
+        for (auto& stage : rig.stages) stage->dropVersion(3);
     }
 
     void storedVersionsAreCounted()
@@ -167,8 +161,7 @@ private slots:
         // The same weights, put in place by hand.
         std::size_t i = 0;
         for (ParameterView& view : rig.parameters())
-            for (float& value : view.value)
-                value = static_cast<float>(expected[i++]);
+            for (float& value : view.value) value = static_cast<float>(expected[i++]);
         QVERIFY2(std::abs(used(-1) - predicted) < 1e-6,
                  qPrintable(QString("%1, expected %2").arg(predicted, 0, 'g', 9).arg(used(-1), 0, 'g', 9)));
         stage.keepPredicted(1, config, 3, 0.0); // no update: the current weights
@@ -184,8 +177,7 @@ private slots:
         stage.keepPredicted(0, config, 0, 1.0);
         trainStep(rig, config, 1);
         stage.keepPredicted(0, config, 1, 3.0);
-        for (int step = 2; step <= 4; ++step)
-            stage.optimizerStep(config, step, 1.0F); // the same gradients again
+        for (int step = 2; step <= 4; ++step) stage.optimizerStep(config, step, 1.0F); // the same gradients again
         const double there = rig.forward(5, 0);
         stage.dropMicrobatches();
         stage.useVersion(0);
@@ -220,8 +212,7 @@ private slots:
             // The moments came back too: the step redone at another scale, and one more, go where they should.
             rig.stages[0]->optimizerStep(config, steps, 0.1F);
             trainStep(plain, config, steps, 0.1F);
-            for (Rig* one : {&rig, &plain})
-                trainStep(*one, config, steps + 1);
+            for (Rig* one : {&rig, &plain}) trainStep(*one, config, steps + 1);
             apart = test::distance(values(rig), values(plain));
             QVERIFY2(apart < 1e-5, qPrintable(QString("redone after %1 steps: %2").arg(steps).arg(apart)));
         }

@@ -1,5 +1,5 @@
-// Archives and compressed files of any bytes: imported or refused with a reason, never a crash or a hang; nothing stays in the folder for temporary
-// files, and no member is written outside of it.
+// Archives and compressed files of any bytes: imported or refused with a reason, never a crash or a hang; nothing stays
+// in the folder for temporary files, and no member is written outside of it.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

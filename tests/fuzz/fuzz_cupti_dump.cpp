@@ -1,5 +1,5 @@
-// The reader of CUPTI dumps on any bytes: it may refuse, with a reason, never crash; what it accepts it writes again unchanged. If
-// CUPTI is present, accepted input goes on to the decoder and CUPTI's own walk.
+// The reader of CUPTI dumps on any bytes: it may refuse, with a reason, never crash; what it accepts it writes again
+// unchanged. If CUPTI is present, accepted input goes on to the decoder and CUPTI's own walk.
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -37,7 +37,8 @@ void decodeAsBuffer(std::string_view bytes)
     if (bytes.size() <= begin) return;
     CuptiDump dump;
     dump.strings.append("kernel").append(1, '\0');
-    dump.buffers.emplace_back(bytes.begin() + begin, bytes.begin() + static_cast<std::ptrdiff_t>(begin + (bytes.size() - begin) / 8 * 8));
+    dump.buffers.emplace_back(bytes.begin() + begin,
+                              bytes.begin() + static_cast<std::ptrdiff_t>(begin + (bytes.size() - begin) / 8 * 8));
     std::vector<std::uint8_t>& buffer = dump.buffers.front();
     std::size_t whole = 0; // records that fit: CUPTI sees those
     for (std::size_t size = 1; size != 0 && buffer.size() - whole >= sizeof(CUpti_ActivityKind);) {

@@ -70,8 +70,7 @@ void addFrom(const std::filesystem::path& path, std::vector<Input>& corpus)
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
         if (entry.is_regular_file()) files.push_back(entry.path());
     std::sort(files.begin(), files.end()); // the same inputs in the same order everywhere
-    for (const auto& file : files)
-        corpus.push_back(contents(file));
+    for (const auto& file : files) corpus.push_back(contents(file));
 }
 
 // One to eight small changes: flips, deletions, insertions, copies of a part, a piece of another input, truncation.
@@ -93,9 +92,7 @@ Input mutated(const std::vector<Input>& corpus, std::mt19937& random)
         case 2:
             out.erase(begin, begin + static_cast<std::ptrdiff_t>(std::min<std::size_t>(left, random() % 16)));
             break;
-        case 3:
-            out.insert(begin, 1 + random() % 4, static_cast<std::uint8_t>(random()));
-            break;
+        case 3: out.insert(begin, 1 + random() % 4, static_cast<std::uint8_t>(random())); break;
         case 4: {
             const Input part(begin, begin + static_cast<std::ptrdiff_t>(std::min<std::size_t>(left, random() % 64)));
             const std::size_t to = out.empty() ? 0 : random() % out.size();
@@ -157,8 +154,7 @@ int main(int argc, char** argv)
         __sanitizer_set_death_callback(keepInput);
     else
         std::signal(SIGSEGV, onSignal);
-    for (const Input& input : corpus)
-        feed(input);
+    for (const Input& input : corpus) feed(input);
     std::mt19937 random(static_cast<unsigned>(seed));
     for (std::uint64_t run = 0; run < runs; ++run) {
         const Input input = mutated(corpus, random);

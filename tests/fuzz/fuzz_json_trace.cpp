@@ -1,5 +1,7 @@
-// JSON traces of any bytes: read and made runs of, they may be refused, never crash or hang; the same is read of them whatever the
-// windows and batches; as a memory snapshot they are read or refused, too, and rules drafted from their names can be read; a run's schedule is valid, and its timeline comes back from what is made of it. The bytes serve as a file of rules too.
+// JSON traces of any bytes: read and made runs of, they may be refused, never crash or hang; the same is read of them
+// whatever the windows and batches; as a memory snapshot they are read or refused, too, and rules drafted from their
+// names can be read; a run's schedule is valid, and its timeline comes back from what is made of it. The bytes serve as
+// a file of rules too.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -41,7 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const ForeignRank& a = file->ranks[r];
         const ForeignRank& b = inPieces->ranks[r];
         require(a.events == b.events && a.damaged == b.damaged && a.repaired == b.repaired);
-        require(a.annotations.size() == b.annotations.size() && a.device.size() == b.device.size() && a.launches.size() == b.launches.size());
+        require(a.annotations.size() == b.annotations.size() && a.device.size() == b.device.size() &&
+                a.launches.size() == b.launches.size());
     }
     auto runs = assemble(std::move(file->ranks), "fuzz", options);
     if (!runs) {
@@ -49,7 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     for (const ImportedRun& imported : *runs) {
-        if (imported.rangeNames && imported.rangeNames->draft) require(LabelRules::parse(imported.rangeNames->draft->text).has_value());
+        if (imported.rangeNames && imported.rangeNames->draft)
+            require(LabelRules::parse(imported.rangeNames->draft->text).has_value());
         const Run& run = imported.run;
         require(run.timeline && !run.timeline->empty());
         require(run.timeline->steps() > 0);

@@ -1,4 +1,5 @@
-// The lesson reader on any bytes: it may refuse, with a place, never crash; expressions terminate whatever they contain, edits answer.
+// The lesson reader on any bytes: it may refuse, with a place, never crash; expressions terminate whatever they
+// contain, edits answer.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -68,7 +69,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Canvas canvas{emptySchedule(small), small};
     if (const auto edits = parseEdits(text.substr(0, 200)))
         for (const EditCommand& edit : *edits)
-            if (edit.verb != "set" && edit.verb != "load") (void)applyEdit(edit, canvas); // those may ask for large shapes
+            // those may ask for large shapes
+            if (edit.verb != "set" && edit.verb != "load") (void)applyEdit(edit, canvas);
 
     const auto lesson = readLesson(text, "fuzz.md");
     if (!lesson) {

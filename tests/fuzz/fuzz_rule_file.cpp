@@ -1,4 +1,5 @@
-// Files of rules of any bytes, up to a line that is ---: read or refused with the line; the lines behind it are names whose meaning they give.
+// Files of rules of any bytes, up to a line that is ---: read or refused with the line; the lines behind it are names
+// whose meaning they give.
 #include <cstdint>
 #include <string_view>
 

@@ -1,8 +1,10 @@
 // Damaged run files: nothing may crash, hang or read out of bounds. An input is
 //   "SQLite…"  a whole file, as it is;
 //   'B' …      a block: rows, then its bytes, the checksum made right, given to every decoder;
-//   'S' …      rows of a step that is not folded yet, its checksum right: how many bytes are facts (2), then facts and blocks;
-//   else       edits of a sound file: a byte picks a column, eight bytes are its new value in every row (texts: the rest).
+//   'S' …      rows of a step that is not folded yet, its checksum right: how many bytes are facts (2), then facts and
+//              blocks;
+//   else       edits of a sound file: a byte picks a column, eight bytes are its new value in every row (texts: the
+//              rest).
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -36,8 +38,9 @@ namespace {
 using namespace stagewright;
 
 // In memory if the system allows it: a disk's flushes would be most of the time.
-const std::string path = (::access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : std::filesystem::temp_directory_path().string() + "/") +
-                         std::string("stagewright_fuzz_") + std::to_string(::getpid()) + ".stagewright";
+const std::string path =
+    (::access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : std::filesystem::temp_directory_path().string() + "/") +
+    std::string("stagewright_fuzz_") + std::to_string(::getpid()) + ".stagewright";
 
 struct Target {
     const char* table;
@@ -159,7 +162,8 @@ void editFile(const std::uint8_t* data, std::size_t size)
         sqlite3_stmt* statement = nullptr;
         if (sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) std::abort();
         if (target.text) {
-            sqlite3_bind_text(statement, 1, reinterpret_cast<const char*>(data), static_cast<int>(size), SQLITE_TRANSIENT);
+            sqlite3_bind_text(statement, 1, reinterpret_cast<const char*>(data), static_cast<int>(size),
+                              SQLITE_TRANSIENT);
             size = 0;
         } else {
             sqlite3_bind_int64(statement, 1, data[-9] & 0x80 ? value : value % 64);
@@ -180,7 +184,11 @@ void addStep(const std::uint8_t* data, std::size_t size)
     sqlite3* database = nullptr;
     if (sqlite3_open(path.c_str(), &database) != SQLITE_OK) std::abort();
     sqlite3_stmt* statement = nullptr;
-    if (sqlite3_prepare_v2(database, "INSERT INTO step_log SELECT 1, id, 7, steps, steps+1, span_count+9, begin_ns, end_ns+1000, ?, ? FROM run WHERE id=1", -1, &statement, nullptr) != SQLITE_OK) std::abort();
+    if (sqlite3_prepare_v2(database,
+                           "INSERT INTO step_log SELECT 1, id, 7, steps, steps+1, span_count+9, begin_ns, end_ns+1000, "
+                           "?, ? FROM run WHERE id=1",
+                           -1, &statement, nullptr) != SQLITE_OK)
+        std::abort();
     int number = 0;
     for (const auto part : {rows.first(facts), rows.subspan(facts)}) {
         const auto packed = packStep(part);
@@ -191,7 +199,8 @@ void addStep(const std::uint8_t* data, std::size_t size)
     sqlite3_close(database);
 }
 
-// A range that starts and ends inside of ops, as the window reads it: through the bounds of the blocks and the header, and without them.
+// A range that starts and ends inside of ops, as the window reads it: through the bounds of the blocks and the header,
+// and without them.
 void readParts(const RunFile& file, std::int64_t id)
 {
     const auto content = file.content(id);
@@ -204,7 +213,8 @@ void readParts(const RunFile& file, std::int64_t id)
     std::vector<RunFile::BlockBounds> rows;
     for (const RunFile::BlockBounds& block : *blocks)
         if (block.begin < end && block.end > begin) rows.push_back(block);
-    const auto part = rows.empty() ? file.readRange(id, begin, end) : file.readRange(id, begin, end, {}, rows, header ? &*header : nullptr);
+    const auto part = rows.empty() ? file.readRange(id, begin, end)
+                                   : file.readRange(id, begin, end, {}, rows, header ? &*header : nullptr);
     if (!part) return;
     for (const Span& span : part->timeline->spans())
         if (span.start >= end || span.end <= begin) std::abort();
@@ -221,7 +231,8 @@ void useFile()
             const std::int64_t id = (*infos)[i].id;
             (void)file.overview(id, 100);
             readParts(file, id);
-            if (const auto part = file.readForReport(id, -1)) (void)analyseBubbles(*part->timeline, part->representativeStep());
+            if (const auto part = file.readForReport(id, -1))
+                (void)analyseBubbles(*part->timeline, part->representativeStep());
             auto run = file.read(id);
             if (!run) continue;
             for (const Span& span : run->timeline->spans()) (void)run->timeline->shapeOf(span);
@@ -233,8 +244,9 @@ void useFile()
             runs.push_back(std::move(*run));
         }
         if (runs.size() > 1) (void)compareRuns(runs[0], runs[1]);
-        for (const char* sql : {"SELECT * FROM spans", "SELECT * FROM memory WHERE rank=1", "SELECT * FROM edges WHERE run=1",
-                                "SELECT * FROM steps", "SELECT * FROM metrics", "SELECT * FROM runs", "SELECT * FROM label_shape"})
+        for (const char* sql :
+             {"SELECT * FROM spans", "SELECT * FROM memory WHERE rank=1", "SELECT * FROM edges WHERE run=1",
+              "SELECT * FROM steps", "SELECT * FROM metrics", "SELECT * FROM runs", "SELECT * FROM label_shape"})
             (void)file.query(sql, 1000);
     }
     opened = fail(ErrorCode::Usage, "closed");

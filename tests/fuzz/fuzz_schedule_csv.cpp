@@ -1,6 +1,6 @@
 // The CSV reader on any bytes: it may refuse, never crash; what it accepts must come back from its own writing, and
-// validation, simulation, drawing, lowering and the explanation of deadlocks must answer for it too, under some semantics of
-// messages that the bytes choose.
+// validation, simulation, drawing, lowering and the explanation of deadlocks must answer for it too, under some
+// semantics of messages that the bytes choose.
 #include <cstdint>
 #include <string_view>
 
@@ -26,8 +26,7 @@ void explain(const Schedule& schedule, unsigned choice)
     channels.perDirection = static_cast<int>(choice / 2 % 3);
     channels.receives = choice / 6 % 2 == 0 ? ReceiveMode::Blocking : ReceiveMode::Posted;
     const Validation validation = validate(schedule, channels);
-    for (const Fault& fault : validation.faults)
-        require(!fault.message.empty() && !fault.remedy.empty());
+    for (const Fault& fault : validation.faults) require(!fault.message.empty() && !fault.remedy.empty());
     const auto result = simulate(schedule, CostModel::uniform(schedule), channels);
     if (validation.valid()) require(result.has_value());
     const auto deadlock = explainDeadlock(schedule, channels);

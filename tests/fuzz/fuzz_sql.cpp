@@ -1,4 +1,5 @@
-// Queries of the SQL console of any bytes, over a sound file: answered or refused, the file stays as it is, and a second ends each of them.
+// Queries of the SQL console of any bytes, over a sound file: answered or refused, the file stays as it is, and a
+// second ends each of them.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -57,7 +58,9 @@ private:
 };
 
 struct Sample {
-    std::string path = (::access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : std::filesystem::temp_directory_path().string() + "/") + std::string("stagewright_fuzz_sql_") + std::to_string(::getpid()) + ".stagewright";
+    std::string path =
+        (::access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : std::filesystem::temp_directory_path().string() + "/") +
+        std::string("stagewright_fuzz_sql_") + std::to_string(::getpid()) + ".stagewright";
     std::unique_ptr<RunFile> file;
     std::string bytes;
     Clock clock;
@@ -97,12 +100,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Progress progress;
     progress.stop = sample.clock.start();
     const auto begin = std::chrono::steady_clock::now();
-    const auto table = sample.file->query(std::string(reinterpret_cast<const char*>(data), size < most ? size : most), 1000, progress);
+    const auto table =
+        sample.file->query(std::string(reinterpret_cast<const char*>(data), size < most ? size : most), 1000, progress);
     if (!table && table.error().message.empty()) std::abort();
     if (table)
         for (const auto& row : table->rows)
             if (row.size() != table->columns.size()) std::abort();
-    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(20)) std::abort(); // a stop is asked for after one
+    // a stop is asked for after one
+    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(20)) std::abort();
     if (++count % 256 == 0 && bytesOf(sample.path) != sample.bytes) std::abort();
     return 0;
 }

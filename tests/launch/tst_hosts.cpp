@@ -66,7 +66,8 @@ private slots:
         std::vector<std::thread> threads;
         for (int writer = 0; writer < writers; ++writer)
             threads.emplace_back([writer] {
-                for (int i = 0; i < hosts; ++i) (void)keepHost(host("h" + std::to_string(writer) + "-" + std::to_string(i), "me@there"));
+                for (int i = 0; i < hosts; ++i)
+                    (void)keepHost(host("h" + std::to_string(writer) + "-" + std::to_string(i), "me@there"));
             });
         for (std::thread& thread : threads) thread.join();
         QCOMPARE(readHosts().value().size(), std::size_t(writers * hosts));
@@ -74,8 +75,10 @@ private slots:
 
     void whatCantBeAHost()
     {
-        for (const char* name : {"", "-x", "a/b", "..", "a b", "\xc3\xa4"}) QVERIFY2(!checkHost(host(name, "t")).has_value(), name);
-        for (const char* target : {"", "-oProxyCommand=x", "a b", "a\nb", "a\tb"}) QVERIFY2(!checkHost(host("n", target)).has_value(), target);
+        for (const char* name : {"", "-x", "a/b", "..", "a b", "\xc3\xa4"})
+            QVERIFY2(!checkHost(host(name, "t")).has_value(), name);
+        for (const char* target : {"", "-oProxyCommand=x", "a b", "a\nb", "a\tb"})
+            QVERIFY2(!checkHost(host("n", target)).has_value(), target);
         Host relative = host("n", "t");
         relative.folder = "x";
         QVERIFY(!checkHost(relative).has_value());
@@ -87,10 +90,14 @@ private slots:
 
     void damagedLists()
     {
-        for (const char* text : {"x", "{}", "{\"hosts\":[{}]}", "{\"hosts\":[{\"name\":\"a\",\"target\":\"-x\"}]}", "{\"hosts\":[{\"name\":\"a\",\"target\":\"b\"},{\"name\":\"a\",\"target\":\"c\"}]}", "{\"hosts\":[{\"name\":\"a\",\"target\":3}]}"}) {
+        for (const char* text : {"x", "{}", "{\"hosts\":[{}]}", "{\"hosts\":[{\"name\":\"a\",\"target\":\"-x\"}]}",
+                                 "{\"hosts\":[{\"name\":\"a\",\"target\":\"b\"},{\"name\":\"a\",\"target\":\"c\"}]}",
+                                 "{\"hosts\":[{\"name\":\"a\",\"target\":3}]}"}) {
             QVERIFY(writePrivateFile(hostsFile(), text).has_value());
             const auto hosts = readHosts();
-            QVERIFY2(!hosts && hosts.error().code == ErrorCode::Unreadable && hosts.error().message.find("hosts.json") != std::string::npos, text);
+            QVERIFY2(!hosts && hosts.error().code == ErrorCode::Unreadable &&
+                         hosts.error().message.find("hosts.json") != std::string::npos,
+                     text);
         }
     }
 
@@ -105,7 +112,9 @@ private slots:
         QCOMPARE(*(dashes + 1), std::string("me@node"));
         QCOMPARE(command.end() - dashes, 3);
         QVERIFY(std::find(command.begin(), dashes, "BatchMode=yes") != dashes);
-        for (const std::string& word : command) QVERIFY(word.find("StrictHostKeyChecking") == std::string::npos && word.find("KnownHosts") == std::string::npos);
+        for (const std::string& word : command)
+            QVERIFY(word.find("StrictHostKeyChecking") == std::string::npos &&
+                    word.find("KnownHosts") == std::string::npos);
     }
 
     void jobsOutliveTheProgram()
@@ -182,7 +191,8 @@ private slots:
     void damagedFrames()
     {
         std::mt19937 random(6);
-        const std::string good = frameBytes(FrameKind::Message, "{\"a\":1}") + frameBytes(FrameKind::Steps, std::string(500, 'x'), 7);
+        const std::string good =
+            frameBytes(FrameKind::Message, "{\"a\":1}") + frameBytes(FrameKind::Steps, std::string(500, 'x'), 7);
         for (int round = 0; round < 500; ++round) {
             std::string bytes = good;
             bytes[random() % bytes.size()] ^= static_cast<char>(1 + random() % 255);

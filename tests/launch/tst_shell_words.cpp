@@ -24,13 +24,15 @@ private slots:
     {
         std::mt19937 random(7);
         const std::string letters = "ab '\"$`\\!*?[]{}()<>|&;#~=%^-\t\n.,/:@";
-        std::vector<std::string> words{"", "'", "''", "a'b", "$(touch x)", "`id`", "-n", "~", "~root", "a\nb", "x=y", "*"};
+        std::vector<std::string> words{"",   "'", "''",    "a'b",  "$(touch x)", "`id`",
+                                       "-n", "~", "~root", "a\nb", "x=y",        "*"};
         for (int i = 0; i < 300; ++i) {
             std::string word;
             for (std::size_t n = random() % 12; n > 0; --n) word += letters[random() % letters.size()];
             words.push_back(word);
         }
-        for (const std::string& word : words) QCOMPARE(saidByShell("printf '[%s]' " + shellCommand({word})), "[" + word + "]");
+        for (const std::string& word : words)
+            QCOMPARE(saidByShell("printf '[%s]' " + shellCommand({word})), "[" + word + "]");
         std::string all = "printf '[%s]' " + shellCommand(words);
         std::string expected;
         for (const std::string& word : words) expected += "[" + word + "]";

@@ -15,7 +15,8 @@ private slots:
         QCOMPARE(parseSlurmOption("gpus-per-node=8").value(), SlurmOption("gpus-per-node", "8"));
         QCOMPARE(parseSlurmOption("exclusive").value(), SlurmOption("exclusive", ""));
         QCOMPARE(parseSlurmOption("comment=a=b c").value().second, std::string("a=b c"));
-        for (const char* bad : {"", "=", "nodes=", "Nodes=2", "--nodes=2", "no_des=2", "nodes2=1", "a b=1", "comment=a\nb", "comment=\x1b", "output=x", "wrap=id", "chdir=/", "array=1-9"})
+        for (const char* bad : {"", "=", "nodes=", "Nodes=2", "--nodes=2", "no_des=2", "nodes2=1", "a b=1",
+                                "comment=a\nb", "comment=\x1b", "output=x", "wrap=id", "chdir=/", "array=1-9"})
             QVERIFY2(!parseSlurmOption(bad).has_value(), bad);
         QVERIFY(!parseSlurmOption("comment=" + std::string(2000, 'x')).has_value());
     }
@@ -31,7 +32,9 @@ private slots:
         script.tasks = 4;
         script.queued = true;
         const std::string text = toText(script);
-        QVERIFY(text.starts_with("#!/bin/sh\n#SBATCH --job-name=node1-1\n#SBATCH --output='/s c/job/slurm.log'\n#SBATCH --ntasks=4\n#SBATCH --nodes=2\n#SBATCH --comment='it'\\''s $(id) \"x\"'\n#SBATCH --exclusive\n"));
+        QVERIFY(text.starts_with(
+            "#!/bin/sh\n#SBATCH --job-name=node1-1\n#SBATCH --output='/s c/job/slurm.log'\n#SBATCH --ntasks=4\n#SBATCH "
+            "--nodes=2\n#SBATCH --comment='it'\\''s $(id) \"x\"'\n#SBATCH --exclusive\n"));
         QVERIFY(text.find("\ncd '/s c/job' || exit 1\n") != std::string::npos);
         QVERIFY(text.find("\nmodule load cuda\n") < text.find("\nsrun --ntasks=4 --mpi=pmix "));
         QVERIFY(text.find("/bin/stagewright record '--schedule=a b.csv' >>log") != std::string::npos);
@@ -44,7 +47,8 @@ private slots:
     {
         using Kind = SlurmState::Kind;
         QCOMPARE(readSqueue("PENDING|Resources||1:00:00\n")->words, std::string("queued: waits for free nodes"));
-        QCOMPARE(readSqueue("PENDING|ReqNodeNotAvail, UnavailableNodes:n1||1:00\n")->words, std::string("queued: a node that it asks for is not available"));
+        QCOMPARE(readSqueue("PENDING|ReqNodeNotAvail, UnavailableNodes:n1||1:00\n")->words,
+                 std::string("queued: a node that it asks for is not available"));
         QCOMPARE(readSqueue("PENDING|SomethingNew||1:00\n")->words, std::string("queued: SomethingNew"));
         QCOMPARE(readSqueue("RUNNING|None|node[1-2]|1:00:00\n")->words, std::string("running on node[1-2]"));
         QVERIFY(!readSqueue("").has_value());
@@ -54,7 +58,8 @@ private slots:
         QCOMPARE(readSacct("FAILED|5:0|node1|1:00\n")->words, std::string("failed with code 5"));
         QCOMPARE(readSacct("OUT_OF_MEMORY|0:125|n|1:00\n")->kind, Kind::Failed);
         QVERIFY(!readSacct("Slurm accounting storage is disabled\n").has_value());
-        const auto shown = readScontrol("JobId=7 JobName=x\n   JobState=NODE_FAIL Reason=None Dependency=(null)\n   NodeList=n1 TimeLimit=1:00 ExitCode=1:0\n");
+        const auto shown = readScontrol("JobId=7 JobName=x\n   JobState=NODE_FAIL Reason=None Dependency=(null)\n   "
+                                        "NodeList=n1 TimeLimit=1:00 ExitCode=1:0\n");
         QCOMPARE(shown->kind, Kind::Failed);
         QCOMPARE(shown->words, std::string("failed: a node went down"));
         QVERIFY(shown->over());

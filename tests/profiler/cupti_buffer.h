@@ -18,7 +18,8 @@ public:
         return *this;
     }
 
-    CuptiBuffer& kernel(std::uint32_t correlation, std::uint64_t start, std::uint64_t end, const char* name, std::uint32_t stream = 7)
+    CuptiBuffer& kernel(std::uint32_t correlation, std::uint64_t start, std::uint64_t end, const char* name,
+                        std::uint32_t stream = 7)
     {
         CUpti_ActivityKernel10 record;
         std::memset(&record, 0, sizeof record);
@@ -61,7 +62,8 @@ public:
         CUpti_ActivityExternalCorrelation record;
         std::memset(&record, 0, sizeof record);
         record.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
-        record.externalKind = static_cast<CUpti_ExternalCorrelationKind>(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0 + stack);
+        record.externalKind =
+            static_cast<CUpti_ExternalCorrelationKind>(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0 + stack);
         record.externalId = id;
         record.correlationId = correlation;
         return add(record);

@@ -1,5 +1,5 @@
-// A tool for NVTX, like Nsight: loaded by NVTX itself if NVTX_INJECTION64_PATH names it, it writes the ranges it receives
-// to the file STAGEWRIGHT_NVTX_HEARD, overwritten by each process.
+// A tool for NVTX, like Nsight: loaded by NVTX itself if NVTX_INJECTION64_PATH names it, it writes the ranges it
+// receives to the file STAGEWRIGHT_NVTX_HEARD, overwritten by each process.
 #include <cstdio>
 #include <cstdlib>
 
@@ -38,7 +38,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(N
     if (callbacks == nullptr) return 0;
     NvtxFunctionTable table = nullptr;
     unsigned int size = 0;
-    if (callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &table, &size) == 0 || size <= NVTX_CBID_CORE_RangePop) return 0;
+    if (callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &table, &size) == 0 || size <= NVTX_CBID_CORE_RangePop)
+        return 0;
     *table[NVTX_CBID_CORE_RangePushA] = reinterpret_cast<NvtxFunctionPointer>(onPush);
     *table[NVTX_CBID_CORE_RangePop] = reinterpret_cast<NvtxFunctionPointer>(onPop);
     write("w", "", "");

@@ -1,5 +1,5 @@
-// Correlation of GPU records with ops: synthetic records of a real schedule's step, in any order, with halves missing, stamps
-// zero, ids wrapped and doubled.
+// Correlation of GPU records with ops: synthetic records of a real schedule's step, in any order, with halves missing,
+// stamps zero, ids wrapped and doubled.
 #include <QTest>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ constexpr Nanos origin = 500'000'000'000; // of the record, on CLOCK_MONOTONIC
 constexpr Nanos unit = 100'000;           // an op on the device
 constexpr Nanos launchTime = 2'000;       // an op on the CPU
 
-// One step of 1F1B as two devices might have run it: each op is two kernels with a gap of 1 µs between them; activations go by
-// copies, gradients by NCCL kernels, whose receiver is posted 5 µs before the sender.
+// One step of 1F1B as two devices might have run it: each op is two kernels with a gap of 1 µs between them;
+// activations go by copies, gradients by NCCL kernels, whose receiver is posted 5 µs before the sender.
 struct Recording {
     StepRecord record;
     GpuTrace trace;
@@ -94,7 +94,8 @@ Recording recorded(int step = 7)
                 ++r.correlation;
                 r.id(id);
                 r.api(cpu + 100 + piece * 500, 900 + stream);
-                r.work(GpuRecordKind::Kernel, begin + piece * (unit / 2 + 1'000), begin + unit / 2 + piece * (unit / 2 + 1'000), stream,
+                r.work(GpuRecordKind::Kernel, begin + piece * (unit / 2 + 1'000),
+                       begin + unit / 2 + piece * (unit / 2 + 1'000), stream,
                        piece == 0 ? "_Z4gemmILi128EEvPKfPf" : "_Z4geluPKfPf");
             }
             r.expected[row].push_back({begin, begin + unit + 1'000});
@@ -114,7 +115,8 @@ Recording recorded(int step = 7)
             message.toRank = gradient ? 0 : 1;
             const auto place = [&](int rank, OpKind kind) {
                 const auto& order = schedule.order[static_cast<std::size_t>(rank)];
-                return static_cast<std::size_t>(std::find(order.begin(), order.end(), makeOp(kind, rank, j)) - order.begin());
+                return static_cast<std::size_t>(std::find(order.begin(), order.end(), makeOp(kind, rank, j)) -
+                                                order.begin());
             };
             message.fromOp = place(message.fromRank, gradient ? OpKind::Backward : OpKind::Forward);
             message.toOp = place(message.toRank, gradient ? OpKind::Backward : OpKind::Forward);
@@ -122,7 +124,8 @@ Recording recorded(int step = 7)
             const Nanos produced = r.expected[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
             const std::uint64_t number = numbers(message.key);
             ++r.correlation;
-            const std::uint64_t around = pack({ExternalRole::Op, step, message.fromRank, static_cast<int>(message.fromOp)});
+            const std::uint64_t around =
+                pack({ExternalRole::Op, step, message.fromRank, static_cast<int>(message.fromOp)});
             r.id(around);
             r.id(pack({ExternalRole::Send, step, 0, 0, number}), 4);
             r.api(20'000 + j, 920u + static_cast<std::uint32_t>(message.fromRank));
@@ -154,8 +157,9 @@ DeviceStep correlated(const Recording& r)
 std::int64_t trouble(GpuTraceCounts counts)
 {
     counts.work = 0;
-    return counts.clamped + counts.early + counts.unstamped + counts.reversed + counts.offClock + counts.repeated + counts.ambiguous +
-           counts.foreignIds + counts.unowned + counts.launchesWithout + counts.opsWithout + counts.halfMessages + counts.overlapping;
+    return counts.clamped + counts.early + counts.unstamped + counts.reversed + counts.offClock + counts.repeated +
+           counts.ambiguous + counts.foreignIds + counts.unowned + counts.launchesWithout + counts.opsWithout +
+           counts.halfMessages + counts.overlapping;
 }
 
 } // namespace
@@ -334,14 +338,14 @@ private slots:
     {
         Recording r = recorded();
         std::erase_if(r.trace.records, [](const GpuRecord& record) {
-            return record.kind == GpuRecordKind::ExternalId && unpackExternalId(record.value)->role == ExternalRole::Op &&
+            return record.kind == GpuRecordKind::ExternalId &&
+                   unpackExternalId(record.value)->role == ExternalRole::Op &&
                    unpackExternalId(record.value)->position == 0 && record.detail == 3;
         });
         const DeviceStep device = correlated(r);
         QCOMPARE(device.counts.opsWithout, std::int64_t(2));
         QVERIFY(device.counts.unowned == 4);
-        for (const DeviceWork& work : device.work)
-            QVERIFY(work.rank >= 0); // known from their stream
+        for (const DeviceWork& work : device.work) QVERIFY(work.rank >= 0); // known from their stream
     }
 
     void otherStepsAndToolsArePassedOver()
@@ -355,8 +359,9 @@ private slots:
             if (record.start != 0) record.start += 5'000'000'000'000;
             if (record.end != 0) record.end += 5'000'000'000'000;
         }
-        const std::size_t works = static_cast<std::size_t>(std::count_if(
-            other.trace.records.begin(), other.trace.records.end(), [](const GpuRecord& record) { return record.isWork(); }));
+        const std::size_t works =
+            static_cast<std::size_t>(std::count_if(other.trace.records.begin(), other.trace.records.end(),
+                                                   [](const GpuRecord& record) { return record.isWork(); }));
         append(r.trace, other.trace);
         ++r.correlation;
         r.id(4711);
@@ -372,7 +377,8 @@ private slots:
         Recording r = recorded();
         std::vector<GpuRecord> more;
         for (const GpuRecord& record : r.trace.records) {
-            if (record.kind != GpuRecordKind::ExternalId || unpackExternalId(record.value)->role != ExternalRole::Op) continue;
+            if (record.kind != GpuRecordKind::ExternalId || unpackExternalId(record.value)->role != ExternalRole::Op)
+                continue;
             GpuRecord other = record;
             other.value = pack({ExternalRole::Op, 7, 1, 7});
             if (other.value > record.value) more.push_back(other);
@@ -434,7 +440,8 @@ private slots:
         QCOMPARE(launches, 2 * 16 + 2 + 4 + 8);
         QCOMPARE(collectives, 8);
         const auto kernels = timeline.spansOf(*timeline.trackOf(0, Lane::Kernel));
-        QVERIFY(std::any_of(kernels.begin(), kernels.end(), [&](const Span& span) { return timeline.nameOf(span) == "gemm<128>"; }));
+        QVERIFY(std::any_of(kernels.begin(), kernels.end(),
+                            [&](const Span& span) { return timeline.nameOf(span) == "gemm<128>"; }));
     }
 
     void theRecorderTakesATrace_data()
@@ -506,7 +513,8 @@ private slots:
         QCOMPARE(readableKernelName("sm90_xmma_gemm_bf16"), std::string("sm90_xmma_gemm_bf16"));
         QCOMPARE(readableKernelName(std::string(400, 'k')).size(), std::size_t(120));
         QCOMPARE(readableKernelName("_Zbroken"), std::string("_Zbroken"));
-        QVERIFY(collectiveOf("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)") == Collective::AllReduce);
+        QVERIFY(collectiveOf("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)") ==
+                Collective::AllReduce);
         QVERIFY(collectiveOf("_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE") == Collective::SendRecv);
         QVERIFY(collectiveOf("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL") == Collective::ReduceScatter);
         QVERIFY(collectiveOf("all_reduce_of_mine") == Collective::None);
@@ -537,13 +545,16 @@ private slots:
         const std::size_t first = r.record.ops[1].size() - 2;
         QCOMPARE(device.ops[1][first].interval, (DeviceInterval{9'100'000, 9'110'000}));
         QCOMPARE(device.ops[1][first + 1].interval, (DeviceInterval{9'120'000, 9'130'000}));
-        const auto others = std::count_if(device.work.begin(), device.work.end(), [](const DeviceWork& work) { return work.op < 0 && work.message < 0; });
+        const auto others = std::count_if(device.work.begin(), device.work.end(),
+                                          [](const DeviceWork& work) { return work.op < 0 && work.message < 0; });
         QCOMPARE(others, std::ptrdiff_t(1));
-        const auto other = std::find_if(device.work.begin(), device.work.end(), [](const DeviceWork& work) { return work.op < 0 && work.message < 0; });
+        const auto other = std::find_if(device.work.begin(), device.work.end(),
+                                        [](const DeviceWork& work) { return work.op < 0 && work.message < 0; });
         QVERIFY(other->rank == 1 && other->begin == 9'200'000 && other->lane == Lane::Copy);
     }
 
-    // Both ends of a message requested by one thread, in a group: each kernel carries both ids, and its device identifies its end.
+    // Both ends of a message requested by one thread, in a group: each kernel carries both ids, and its device
+    // identifies its end.
     void groupsOfOneThreadAreTakenApart()
     {
         Recording r = recorded();
@@ -597,9 +608,11 @@ private slots:
         QCOMPARE(facts.warnings().size(), std::size_t(3));
         const auto pairs = facts.environment();
         const auto has = [&pairs](const char* key, const char* value) {
-            return std::find(pairs.begin(), pairs.end(), std::pair<std::string, std::string>(key, value)) != pairs.end();
+            return std::find(pairs.begin(), pairs.end(), std::pair<std::string, std::string>(key, value)) !=
+                   pairs.end();
         };
-        QVERIFY(has("gpu_trace", "incomplete") && has("gpu_trace_dropped", "12") && has("gpu_trace_untraced_step_ns", "100"));
+        QVERIFY(has("gpu_trace", "incomplete") && has("gpu_trace_dropped", "12") &&
+                has("gpu_trace_untraced_step_ns", "100"));
         facts.state = TraceState::Conflict;
         QVERIFY(facts.warnings().front().starts_with("another profiler"));
     }

@@ -1,4 +1,5 @@
-// Decoding with the real cuptiActivityGetNextRecord on buffers filled by hand, and the dump of such buffers. No driver is needed.
+// Decoding with the real cuptiActivityGetNextRecord on buffers filled by hand, and the dump of such buffers. No driver
+// is needed.
 #include <QTest>
 
 #include <fstream>
@@ -99,12 +100,14 @@ private slots:
             return GpuRecord{};
         };
         const GpuRecord id = of(GpuRecordKind::ExternalId);
-        QVERIFY(id.correlation == 41 && id.value == 0x8000000000000005u && id.detail == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1);
+        QVERIFY(id.correlation == 41 && id.value == 0x8000000000000005u &&
+                id.detail == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1);
         const GpuRecord api = of(GpuRecordKind::RuntimeApi);
         QVERIFY(api.start == 1'000 && api.end == 1'500 && api.stream == 77 && api.flags == GpuLaunches);
         QVERIFY(trace.records.back().flags == 0); // a synchronization launches nothing
         const GpuRecord kernel = of(GpuRecordKind::Kernel);
-        QVERIFY(kernel.start == 2'000 && kernel.end == 5'000 && kernel.device == 1 && kernel.context == 2 && kernel.stream == 7);
+        QVERIFY(kernel.start == 2'000 && kernel.end == 5'000 && kernel.device == 1 && kernel.context == 2 &&
+                kernel.stream == 7);
         QVERIFY(kernel.grid[0] == 132 && kernel.grid[1] == 2 && kernel.block[0] == 256 && kernel.registers == 168);
         QVERIFY(kernel.sharedBytes == 201'024 && kernel.graphNode == 9);
         QCOMPARE(trace.names[kernel.name], std::string("_Z4gemmPf"));
@@ -124,7 +127,8 @@ private slots:
     void aMemsetNeedNotHaveWork()
     {
         CuptiBuffer buffer;
-        buffer.api(1, 10, 20, 7, CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020).api(2, 30, 40, 7, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020);
+        buffer.api(1, 10, 20, 7, CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020)
+            .api(2, 30, 40, 7, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020);
         GpuTrace trace;
         decodeBuffer(buffer.data(), buffer.size(), trace);
         QCOMPARE(trace.records.size(), std::size_t(2));
@@ -198,7 +202,8 @@ private slots:
         dump.cuptiVersion = 120'000;
         const auto trace = decodeDump(dump);
         QVERIFY(!trace);
-        QVERIFY(trace.error().message.find("120000") != std::string::npos && trace.error().message.find("130001") != std::string::npos);
+        QVERIFY(trace.error().message.find("120000") != std::string::npos &&
+                trace.error().message.find("130001") != std::string::npos);
         QVERIFY(!trace.error().remedy.empty());
         QVERIFY(checkVersion(headerVersion));
         QVERIFY(!checkVersion(headerVersion + 1));
@@ -230,7 +235,8 @@ private slots:
         CuptiDump dump;
         dumpBuffer(buffer.data(), buffer.size(), dump);
         const std::string path = STAGEWRIGHT_SOURCE_DIR "/tests/data/cupti/every_kind.cuptidump";
-        if (qEnvironmentVariableIsSet("STAGEWRIGHT_WRITE_CORPUS")) std::ofstream(path, std::ios::binary) << writeCuptiDump(dump);
+        if (qEnvironmentVariableIsSet("STAGEWRIGHT_WRITE_CORPUS"))
+            std::ofstream(path, std::ios::binary) << writeCuptiDump(dump);
         std::ifstream file(path, std::ios::binary);
         const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
         const auto read = readCuptiDump(bytes);

@@ -1,5 +1,5 @@
-// The session over a fake CUPTI: order of calls, buffers, caps, losses, conflicts, detaching; and over the real CUPTI where
-// there is no driver, loaded as the module.
+// The session over a fake CUPTI: order of calls, buffers, caps, losses, conflicts, detaching; and over the real CUPTI
+// where there is no driver, loaded as the module.
 #include <QTest>
 
 #include <algorithm>
@@ -61,15 +61,15 @@ struct Driver {
             ++dropped;
             return;
         }
-        if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0 || size < content.size()) qFatal("the buffer is not fit to use");
+        if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0 || size < content.size())
+            qFatal("the buffer is not fit to use");
         std::memcpy(bytes, content.data(), content.size());
         buffers.push_back({bytes, size, content.size()});
     }
     void flush()
     {
         if (keepsBuffers) return;
-        for (const Buffer& buffer : buffers)
-            complete(nullptr, 0, buffer.bytes, buffer.size, buffer.used);
+        for (const Buffer& buffer : buffers) complete(nullptr, 0, buffer.bytes, buffer.size, buffer.used);
         buffers.clear();
     }
 };
@@ -78,13 +78,19 @@ Driver* driver = nullptr;
 CuptiFunctions functions()
 {
     CuptiFunctions f;
-    f.getVersion = [](std::uint32_t* version) { *version = driver->version; return CUPTI_SUCCESS; };
+    f.getVersion = [](std::uint32_t* version) {
+        *version = driver->version;
+        return CUPTI_SUCCESS;
+    };
     f.subscribe = [](CUpti_SubscriberHandle* handle, CUpti_CallbackFunc, void*) {
         driver->calls.push_back("subscribe");
         *handle = reinterpret_cast<CUpti_SubscriberHandle>(driver);
         return driver->onSubscribe;
     };
-    f.unsubscribe = [](CUpti_SubscriberHandle) { driver->calls.push_back("unsubscribe"); return CUPTI_SUCCESS; };
+    f.unsubscribe = [](CUpti_SubscriberHandle) {
+        driver->calls.push_back("unsubscribe");
+        return CUPTI_SUCCESS;
+    };
     f.registerTimestamp = [](CUpti_TimestampCallbackFunc function) {
         driver->calls.push_back("timestamp");
         driver->timestamp = function;
@@ -107,16 +113,30 @@ CuptiFunctions functions()
         std::erase(driver->enabled, kind);
         return driver->onDisable;
     };
-    f.enableRuntime = [](CUpti_CallbackId call, std::uint8_t on) { return driver->record(driver->runtimeCalls, call, on); };
-    f.enableDriver = [](CUpti_CallbackId call, std::uint8_t on) { return driver->record(driver->driverCalls, call, on); };
+    f.enableRuntime = [](CUpti_CallbackId call, std::uint8_t on) {
+        return driver->record(driver->runtimeCalls, call, on);
+    };
+    f.enableDriver = [](CUpti_CallbackId call, std::uint8_t on) {
+        return driver->record(driver->driverCalls, call, on);
+    };
     f.enableEventTimes = [](std::uint8_t) { return CUPTI_SUCCESS; };
-    f.flushAll = [](std::uint32_t) { driver->calls.push_back("flush"); driver->flush(); return CUPTI_SUCCESS; };
-    f.droppedRecords = [](CUcontext, std::uint32_t, std::size_t* dropped) { *dropped = driver->dropped.exchange(0); return CUPTI_SUCCESS; };
+    f.flushAll = [](std::uint32_t) {
+        driver->calls.push_back("flush");
+        driver->flush();
+        return CUPTI_SUCCESS;
+    };
+    f.droppedRecords = [](CUcontext, std::uint32_t, std::size_t* dropped) {
+        *dropped = driver->dropped.exchange(0);
+        return CUPTI_SUCCESS;
+    };
     f.push = [](CUpti_ExternalCorrelationKind kind, std::uint64_t id) {
         driver->calls.push_back("push " + std::to_string(kind) + " " + std::to_string(id));
         return CUPTI_SUCCESS;
     };
-    f.pop = [](CUpti_ExternalCorrelationKind kind, std::uint64_t*) { driver->calls.push_back("pop " + std::to_string(kind)); return CUPTI_SUCCESS; };
+    f.pop = [](CUpti_ExternalCorrelationKind kind, std::uint64_t*) {
+        driver->calls.push_back("pop " + std::to_string(kind));
+        return CUPTI_SUCCESS;
+    };
     return f;
 }
 
@@ -148,16 +168,21 @@ private slots:
         QVERIFY(session.start({}) == StartState::Started);
         QVERIFY(place(*driver, "timestamp") < place(*driver, "enable"));
         QVERIFY(place(*driver, "buffers") < place(*driver, "enable"));
-        QVERIFY(has(*driver, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) && has(*driver, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION));
+        QVERIFY(has(*driver, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) &&
+                has(*driver, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION));
         QVERIFY(!has(*driver, CUPTI_ACTIVITY_KIND_KERNEL)); // it serialises
         // All that the module, cuBLASLt and NCCL put work on a device with; no other call.
-        for (const auto call : {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060,
-                                CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020,
-                                CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020})
+        for (const auto call :
+             {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060,
+              CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020,
+              CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020})
             QVERIFY(std::ranges::count(driver->runtimeCalls, static_cast<CUpti_CallbackId>(call)) == 1);
-        for (const auto call : {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async})
+        for (const auto call : {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
+                                CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async})
             QVERIFY(std::ranges::count(driver->driverCalls, static_cast<CUpti_CallbackId>(call)) == 1);
-        QVERIFY(std::ranges::count(driver->runtimeCalls, static_cast<CUpti_CallbackId>(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020)) == 0);
+        QVERIFY(std::ranges::count(
+                    driver->runtimeCalls,
+                    static_cast<CUpti_CallbackId>(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020)) == 0);
         const std::int64_t before = monotonicNow();
         const auto now = static_cast<std::int64_t>(driver->timestamp());
         QVERIFY(now >= before && now <= monotonicNow());
@@ -218,8 +243,7 @@ private slots:
         QVERIFY(session.start(options) == StartState::Started);
         CuptiBuffer content;
         content.kernel(1, 30, 40, "one");
-        for (int i = 0; i < 5; ++i)
-            driver->deliver(content);
+        for (int i = 0; i < 5; ++i) driver->deliver(content);
         QCOMPARE(driver->refused, 2);
         const GpuTrace trace = session.take();
         QCOMPARE(trace.records.size(), std::size_t(3));
@@ -339,10 +363,8 @@ private slots:
                 ++records;
             }
         };
-        for (int i = 0; i < 20; ++i)
-            gather(session.take());
-        for (std::thread& worker : workers)
-            worker.join();
+        for (int i = 0; i < 20; ++i) gather(session.take());
+        for (std::thread& worker : workers) worker.join();
         gather(session.take());
         QCOMPARE(records, std::size_t(threads * rounds));
         session.stop();

@@ -21,10 +21,7 @@ std::shared_ptr<const CheckedSchedule> twoRanks(int microbatches = 1)
     return *CheckedSchedule::of(*makeSchedule("gpipe", shape));
 }
 
-void work()
-{
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-}
+void work() { std::this_thread::sleep_for(std::chrono::microseconds(200)); }
 
 void op(RankRecorder& rank, OpKind kind, int stage, int position, Bytes activations = 0)
 {
@@ -96,7 +93,8 @@ class TestRecorder : public QObject {
     Q_OBJECT
 
 private slots:
-    // A backward's gradients are there before its activations are gone: within the op the timeline reaches what the rank held at once.
+    // A backward's gradients are there before its activations are gone: within the op the timeline reaches what the
+    // rank held at once.
     void memoryInsideAnOp()
     {
         const auto schedule = twoRanks();
@@ -134,7 +132,8 @@ private slots:
             for (const MemoryEvent& event : step->timeline->memoryOf(r)) {
                 if (event.category == MemoryCategory::Communication) continue;
                 changes[event.time] += event.delta;
-                if (event.category == MemoryCategory::Activations) peakOfActivations = std::max(peakOfActivations, activations += event.delta);
+                if (event.category == MemoryCategory::Activations)
+                    peakOfActivations = std::max(peakOfActivations, activations += event.delta);
             }
             Bytes held = 0, most = 0;
             for (const auto& [time, delta] : changes) most = std::max(most, held += delta);
@@ -305,8 +304,7 @@ private slots:
 
         rank.opBegin(makeOp(OpKind::WeightGrad, 0, 0), 0);
         for (int repeat = 0; repeat < 2; ++repeat) {
-            for (int i = 0; i < 100; ++i)
-                rank.memoryChanged(MemoryCategory::Activations, 0, i, -8);
+            for (int i = 0; i < 100; ++i) rank.memoryChanged(MemoryCategory::Activations, 0, i, -8);
         }
         rank.opEnd(makeOp(OpKind::WeightGrad, 0, 0), 0);
         std::map<int, Bytes> byMicrobatch;
@@ -314,8 +312,7 @@ private slots:
             if (event.kind == EventKind::MemoryAtEnd) byMicrobatch[event.microbatch] += event.value;
         }
         QCOMPARE(byMicrobatch.size(), std::size_t(100));
-        for (const auto& [microbatch, bytes] : byMicrobatch)
-            QCOMPARE(bytes, Bytes(-16));
+        for (const auto& [microbatch, bytes] : byMicrobatch) QCOMPARE(bytes, Bytes(-16));
     }
 
     // A copied message is not the op's CPU time; without the CPU clock it is unknown.

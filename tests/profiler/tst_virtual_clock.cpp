@@ -114,8 +114,7 @@ private slots:
         for (int rank = 0; rank < 3; ++rank) {
             const MemoryEvent& event = (*timeline)->memoryOf(rank).back();
             if (rank == 2) QCOMPARE(event.time, record.ops[2][1].end);
-            for (const Span& span : (*timeline)->spans())
-                QCOMPARE(span.step, 3);
+            for (const Span& span : (*timeline)->spans()) QCOMPARE(span.step, 3);
         }
         // The sender's copy goes where the receiver's op starts.
         const auto first = (*timeline)->memoryOf(0);
@@ -143,8 +142,7 @@ private slots:
         shape.ranks = 1;
         shape.microbatches = 1;
         StepRecord record = serialStep(*makeSchedule("gpipe", shape));
-        for (RecordedOp& op : record.ops[0])
-            op.cpu = -1;
+        for (RecordedOp& op : record.ops[0]) op.cpu = -1;
         QCOMPARE(record.contention(), 0.0);
         QVERIFY(placeOnVirtualClock(record, {}, 0));
         QCOMPARE(record.ops[0][0].end, Nanos(50'000'000));

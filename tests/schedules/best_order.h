@@ -1,6 +1,6 @@
-// The least objective over all orders of F, B, I and W that keep the caps, found without the planner or the simulator: what plans and
-// their bounds are compared with. Dynamic programming over how many ops of each stage are done; of all ways to get there, those are kept
-// that are not later than another in everything that matters from then on.
+// The least objective over all orders of F, B, I and W that keep the caps, found without the planner or the simulator:
+// what plans and their bounds are compared with. Dynamic programming over how many ops of each stage are done; of all
+// ways to get there, those are kept that are not later than another in everything that matters from then on.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,8 @@ public:
             if (first < 0) first = static_cast<std::int64_t>(at);
             at += static_cast<std::size_t>(stage(s).forward + stage(s).activationDelay);
         }
-        open[0][0].push_back({Counts(3 * m_stages), std::vector<std::int64_t>(static_cast<std::size_t>(m_problem.ranks)), {}, {}});
+        open[0][0].push_back(
+            {Counts(3 * m_stages), std::vector<std::int64_t>(static_cast<std::size_t>(m_problem.ranks)), {}, {}});
         auto& begin = open[0][0].front();
         begin.ends.resize(m_stages);
         begin.gradients.resize(m_stages);
@@ -79,8 +80,9 @@ private:
     using Counts = std::vector<std::uint8_t>; // by stage: forwards, gradients, microbatches released
     struct State {
         Counts done;
-        std::vector<std::int64_t> clock;                  // by rank
-        std::vector<std::vector<std::int64_t>> ends;      // by stage: when the activations that the next stage has not used are there
+        std::vector<std::int64_t> clock; // by rank
+        // by stage: when the activations that the next stage has not used are there
+        std::vector<std::vector<std::int64_t>> ends;
         std::vector<std::vector<std::int64_t>> gradients; // the same for the previous stage
     };
     using Layer = std::unordered_map<std::uint64_t, std::vector<State>>;
@@ -93,7 +95,8 @@ private:
         std::int64_t sum = 0;
         for (std::size_t s = 0; s < m_stages; ++s)
             if (stage(s).rank == rank)
-                sum += (done[3 * s] - done[3 * s + 1]) * stage(s).activation + (done[3 * s + 1] - done[3 * s + 2]) * (stage(s).activation - stage(s).freed);
+                sum += (done[3 * s] - done[3 * s + 1]) * stage(s).activation +
+                       (done[3 * s + 1] - done[3 * s + 2]) * (stage(s).activation - stage(s).freed);
         return sum;
     }
 
@@ -104,7 +107,8 @@ private:
         for (std::size_t s = 0; s < m_stages; ++s) {
             if (stage(s).rank != rank) continue;
             const BestOrderStage& c = stage(s);
-            sum += (m_problem.microbatches - done[3 * s]) * c.forward + (done[3 * s + 1] - done[3 * s + 2]) * c.weightGrad +
+            sum += (m_problem.microbatches - done[3 * s]) * c.forward +
+                   (done[3 * s + 1] - done[3 * s + 2]) * c.weightGrad +
                    (m_problem.microbatches - done[3 * s + 1]) * std::min(c.inputGrad + c.weightGrad, c.backward);
         }
         return sum;
@@ -149,7 +153,8 @@ private:
             if (t + 1 < m_stages)
                 for (auto& at : to.ends[t]) at = std::max(at, to.clock[static_cast<std::size_t>(stage(t + 1).rank)]);
             if (t > 0)
-                for (auto& at : to.gradients[t]) at = std::max(at, to.clock[static_cast<std::size_t>(stage(t - 1).rank)]);
+                for (auto& at : to.gradients[t])
+                    at = std::max(at, to.clock[static_cast<std::size_t>(stage(t - 1).rank)]);
         }
         std::vector<State>& states = layer[keyOf(to.done)];
         keep(states, std::move(to));

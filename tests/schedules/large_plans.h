@@ -1,4 +1,5 @@
-// Twenty plans of large shapes at tight caps, stored: what bench_plan measures the gap of, and a test at a fixed amount of work.
+// Twenty plans of large shapes at tight caps, stored: what bench_plan measures the gap of, and a test at a fixed amount
+// of work.
 #pragma once
 
 #include <random>
@@ -68,7 +69,8 @@ inline PlanRequest requestOf(const LargePlan& plan)
         const Nanos weight = vary(forward * plan.weightGrad) * 1000;
         request.costs.setDuration(OpKind::InputGrad, s, input);
         request.costs.setDuration(OpKind::WeightGrad, s, weight);
-        request.costs.setDuration(OpKind::Backward, s, plan.backward > 0 ? vary(forward * plan.backward) * 1000 : input + weight);
+        request.costs.setDuration(OpKind::Backward, s,
+                                  plan.backward > 0 ? vary(forward * plan.backward) * 1000 : input + weight);
         StageMemory& memory = request.costs.memory[static_cast<std::size_t>(s)];
         memory.activation = vary(1024.0 / plan.chunks) * 1024;
         memory.freedAtInput = static_cast<Bytes>(plan.freed * static_cast<double>(memory.activation));

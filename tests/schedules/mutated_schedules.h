@@ -1,5 +1,5 @@
-// Schedules damaged at random: ops swapped, removed, doubled, moved to another rank, with another stage, microbatch, kind, slice,
-// half or count; pairs, slice lengths and weight rules out of place. Everything follows from the seed.
+// Schedules damaged at random: ops swapped, removed, doubled, moved to another rank, with another stage, microbatch,
+// kind, slice, half or count; pairs, slice lengths and weight rules out of place. Everything follows from the seed.
 #pragma once
 
 #include <algorithm>
@@ -36,17 +36,15 @@ inline bool damage(Schedule& s, Damage what, std::mt19937& random)
     if (s.order.empty()) return false;
     const std::size_t r = random() % s.order.size();
     auto& row = s.order[r];
-    if (row.empty() && what != Damage::Insert && what != Damage::Lengths && what != Damage::Weights && what != Damage::Pair) return false;
+    if (row.empty() && what != Damage::Insert && what != Damage::Lengths && what != Damage::Weights &&
+        what != Damage::Pair)
+        return false;
     const std::size_t i = row.empty() ? 0 : random() % row.size();
     const auto at = row.begin() + static_cast<std::ptrdiff_t>(i);
     static constexpr std::array<int, 8> steps{-1, 1, 1, 2, -2, 7, 1000, 60'000};
     switch (what) {
-    case Damage::Swap:
-        std::swap(row[i], row[random() % row.size()]);
-        return true;
-    case Damage::Remove:
-        row.erase(at);
-        return true;
+    case Damage::Swap: std::swap(row[i], row[random() % row.size()]); return true;
+    case Damage::Remove: row.erase(at); return true;
     case Damage::Double: {
         const Op op = row[i];
         row.insert(row.begin() + static_cast<std::ptrdiff_t>(random() % (row.size() + 1)), op);
@@ -69,12 +67,8 @@ inline bool damage(Schedule& s, Damage what, std::mt19937& random)
         row[i].kind = static_cast<OpKind>(random() % opKindCount);
         if (row[i].microbatch < 0 && random() % 2 == 0) row[i].microbatch = 0;
         return true;
-    case Damage::Slice:
-        row[i].slice = static_cast<std::int16_t>(static_cast<int>(random() % 5) - 1);
-        return true;
-    case Damage::Half:
-        row[i].half = static_cast<std::uint8_t>(random() % 4);
-        return true;
+    case Damage::Slice: row[i].slice = static_cast<std::int16_t>(static_cast<int>(random() % 5) - 1); return true;
+    case Damage::Half: row[i].half = static_cast<std::uint8_t>(random() % 4); return true;
     case Damage::Count:
         row[i].count = static_cast<std::uint16_t>(random() % 8 == 0 ? 65'535 : random() % 4);
         return true;
@@ -84,22 +78,20 @@ inline bool damage(Schedule& s, Damage what, std::mt19937& random)
         if (random() % 4 != 0) std::sort(s.paired[r].begin(), s.paired[r].end());
         return true;
     case Damage::Insert: {
-        static constexpr std::array<OpKind, 5> kinds{OpKind::Optimizer, OpKind::ReduceGrad, OpKind::Recompute, OpKind::Unshard, OpKind::Offload};
+        static constexpr std::array<OpKind, 5> kinds{OpKind::Optimizer, OpKind::ReduceGrad, OpKind::Recompute,
+                                                     OpKind::Unshard, OpKind::Offload};
         const OpKind kind = kinds[random() % kinds.size()];
         Op op = makeOp(kind, static_cast<int>(random() % static_cast<unsigned>(s.stages)));
-        if (ruleOf(kind).takesMicrobatch) op.microbatch = static_cast<int>(random() % static_cast<unsigned>(s.microbatches));
+        if (ruleOf(kind).takesMicrobatch)
+            op.microbatch = static_cast<int>(random() % static_cast<unsigned>(s.microbatches));
         row.insert(row.begin() + static_cast<std::ptrdiff_t>(random() % (row.size() + 1)), op);
         return true;
     }
     case Damage::Lengths:
         s.sliceLengths.assign(random() % 4, 1 + static_cast<std::uint32_t>(random() % 5));
         return true;
-    case Damage::Weights:
-        s.weights = static_cast<WeightRule>(random() % 4);
-        return true;
-    case Damage::Row:
-        std::shuffle(row.begin(), row.end(), random);
-        return true;
+    case Damage::Weights: s.weights = static_cast<WeightRule>(random() % 4); return true;
+    case Damage::Row: std::shuffle(row.begin(), row.end(), random); return true;
     }
     return false;
 }

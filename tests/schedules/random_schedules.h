@@ -20,25 +20,15 @@ inline int pick(std::mt19937& random, int least, int most)
 inline Placement randomPlacement(std::mt19937& random, int ranks, int& stages, int microbatches)
 {
     switch (pick(random, 0, 4)) {
-    case 0:
-        stages = 2 * ranks;
-        return Placement::vShape(ranks);
-    case 1:
-        stages = ranks * pick(random, 1, 3);
-        return Placement::loop(ranks, stages);
-    case 2:
-        stages = ranks * 2;
-        return Placement::zigzag(ranks, stages);
-    case 3:
-        stages = ranks;
-        return Placement::bidirectional(ranks, microbatches);
-    default:
-        break;
+    case 0: stages = 2 * ranks; return Placement::vShape(ranks);
+    case 1: stages = ranks * pick(random, 1, 3); return Placement::loop(ranks, stages);
+    case 2: stages = ranks * 2; return Placement::zigzag(ranks, stages);
+    case 3: stages = ranks; return Placement::bidirectional(ranks, microbatches);
+    default: break;
     }
     stages = pick(random, 1, 2 * ranks + 1);
     std::vector<int> rankByStage;
-    for (int s = 0; s < stages; ++s)
-        rankByStage.push_back(pick(random, 0, ranks - 1));
+    for (int s = 0; s < stages; ++s) rankByStage.push_back(pick(random, 0, ranks - 1));
     return Placement::of(rankByStage);
 }
 
@@ -54,8 +44,7 @@ inline Schedule randomSchedule(unsigned seed, bool fillers = true, bool pairs = 
 
     // Ops that may run next; each one done makes others ready.
     std::vector<Op> ready;
-    for (int j = 0; j < out.microbatches; ++j)
-        ready.push_back(makeOp(OpKind::Forward, 0, j));
+    for (int j = 0; j < out.microbatches; ++j) ready.push_back(makeOp(OpKind::Forward, 0, j));
     while (!ready.empty()) {
         const std::size_t at = random() % ready.size();
         const Op op = ready[at];
@@ -95,14 +84,16 @@ enum class Variation {
     Stepped,
 };
 
-// The same work, with some ops recomputed (an R before the backward), backwards in halves, weight gradients over several
-// microbatches, everything in sequence slices, or an Optimizer op for each stage at the end. Pairs are dropped.
+// The same work, with some ops recomputed (an R before the backward), backwards in halves, weight gradients over
+// several microbatches, everything in sequence slices, or an Optimizer op for each stage at the end. Pairs are dropped.
 inline Schedule varied(Schedule schedule, Variation variation, unsigned seed)
 {
     std::mt19937 random(seed);
     const int slices = pick(random, 2, 3);
     schedule.paired.assign(schedule.order.size(), {});
-    const auto chosen = [seed](const Op& op) { return (op.stage * 7u + static_cast<unsigned>(op.microbatch) * 3u + seed) % 3 != 0; };
+    const auto chosen = [seed](const Op& op) {
+        return (op.stage * 7u + static_cast<unsigned>(op.microbatch) * 3u + seed) % 3 != 0;
+    };
     for (auto& row : schedule.order) {
         std::vector<Op> out;
         for (const Op& op : row) {
@@ -142,8 +133,7 @@ inline Schedule varied(Schedule schedule, Variation variation, unsigned seed)
         row = std::move(out);
     }
     if (variation == Variation::Sliced)
-        for (int i = 0; i < slices; ++i)
-            schedule.sliceLengths.push_back(static_cast<std::uint32_t>(slices - i));
+        for (int i = 0; i < slices; ++i) schedule.sliceLengths.push_back(static_cast<std::uint32_t>(slices - i));
     if (variation == Variation::Stepped)
         for (int r = 0; r < schedule.ranks; ++r)
             for (int stage : schedule.placement.stagesOf(r))

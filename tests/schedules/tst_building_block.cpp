@@ -1,4 +1,5 @@
-// Building blocks of the V family: exact offsets and lifespans, text, and the schedules made of them against the reference tables.
+// Building blocks of the V family: exact offsets and lifespans, text, and the schedules made of them against the
+// reference tables.
 #include <QtTest>
 
 #include <algorithm>
@@ -25,8 +26,7 @@ Outcome timed(const Schedule& schedule)
     if (!validate(schedule).valid()) qFatal("%s is not valid", schedule.name.c_str());
     const auto result = simulate(schedule, CostModel::uniform(schedule));
     Outcome out{static_cast<double>(result->makespan) / rankShare, static_cast<double>(result->span) / rankShare, {}};
-    for (Bytes peak : result->peakActivation)
-        out.peaks.push_back(static_cast<double>(peak) / activationShare);
+    for (Bytes peak : result->peakActivation) out.peaks.push_back(static_cast<double>(peak) / activationShare);
     return out;
 }
 
@@ -52,7 +52,8 @@ private slots:
     void blocksAreValid()
     {
         for (int p = 1; p <= 64; ++p)
-            for (const Block& block : {vMinBlock(p), vHalfBlock(p), vHalfBlock(p, SpareSlot::FirstTurn), vZbBlock(p), oneForwardOneBackwardBlock(p)}) {
+            for (const Block& block : {vMinBlock(p), vHalfBlock(p), vHalfBlock(p, SpareSlot::FirstTurn), vZbBlock(p),
+                                       oneForwardOneBackwardBlock(p)}) {
                 const auto checked = checkBlock(withWeightGrads(block));
                 QVERIFY2(checked.has_value(), checked ? "" : checked.error().message.c_str());
                 const auto read = parseBlock(toText(block));
@@ -65,11 +66,9 @@ private slots:
         for (int p = 2; p <= 40; ++p) {
             const int e = p % 3 == 0 ? 2 : 0;
             const int half = p % 2 == 0 ? 3 : 0;
-            for (int distance : figuresOf(vMinBlock(p)).distance)
-                QCOMPARE(distance, 4 * p + 2 * e);
+            for (int distance : figuresOf(vMinBlock(p)).distance) QCOMPARE(distance, 4 * p + 2 * e);
             for (SpareSlot spare : {SpareSlot::LastTurn, SpareSlot::FirstTurn})
-                for (int distance : figuresOf(vHalfBlock(p, spare)).distance)
-                    QCOMPARE(distance, 6 * p + 2 * half - 1);
+                for (int distance : figuresOf(vHalfBlock(p, spare)).distance) QCOMPARE(distance, 6 * p + 2 * half - 1);
             const BlockFigures zb = figuresOf(vZbBlock(p));
             for (int i = 0; i < p; ++i) {
                 QCOMPARE(zb.lifespan[static_cast<std::size_t>(i)][0], 12 * (p - 1) + 6 - 6 * i);
@@ -105,12 +104,14 @@ private slots:
         };
         for (const Row& row : rows) {
             const Outcome got = outcome(row.name, row.p, row.m);
-            const QByteArray label = QString("%1 p=%2 m=%3: %4").arg(row.name).arg(row.p).arg(row.m).arg(got.makespan).toUtf8();
+            const QByteArray label =
+                QString("%1 p=%2 m=%3: %4").arg(row.name).arg(row.p).arg(row.m).arg(got.makespan).toUtf8();
             QVERIFY2(got.makespan == row.makespan, label.constData());
             QVERIFY2(got.peaks == row.peaks, label.constData());
         }
     }
-    // Reordered, against the authors' greedy generator (first figure) with what is reached here (second), at no more memory.
+    // Reordered, against the authors' greedy generator (first figure) with what is reached here (second), at no more
+    // memory.
     void referenceRows()
     {
         struct Beaten {
@@ -119,25 +120,16 @@ private slots:
             double reference, own, peak;
         };
         const Beaten rows[] = {
-            {"v-half", 2, 2, 7.5, 6.5, 2},
-            {"v-half", 2, 4, 12.5, 12.5, 2},
-            {"v-half", 2, 8, 24.5, 24.5, 2},
-            {"v-half", 4, 4, 17, 14.5, 3},
-            {"v-half", 4, 8, 26.5, 26.5, 3},
-            {"v-half", 4, 16, 50.5, 50.5, 3},
-            {"v-min", 2, 2, 7.5, 6.5, 2},
-            {"v-min", 2, 4, 13.5, 12.5, 2},
-            {"v-min", 2, 8, 25.5, 24.5, 2},
-            {"v-min", 4, 4, 17.5, 17.5, 2},
-            {"v-min", 4, 8, 29.5, 29.5, 2},
-            {"v-min", 4, 16, 53.5, 53.5, 2},
-            {"v-zb", 4, 4, 13.5, 13.5, 4},
-            {"v-zb", 4, 8, 25.5, 25.5, 4},
-            {"v-zb", 4, 16, 49.5, 49.5, 4},
+            {"v-half", 2, 2, 7.5, 6.5, 2},  {"v-half", 2, 4, 12.5, 12.5, 2}, {"v-half", 2, 8, 24.5, 24.5, 2},
+            {"v-half", 4, 4, 17, 14.5, 3},  {"v-half", 4, 8, 26.5, 26.5, 3}, {"v-half", 4, 16, 50.5, 50.5, 3},
+            {"v-min", 2, 2, 7.5, 6.5, 2},   {"v-min", 2, 4, 13.5, 12.5, 2},  {"v-min", 2, 8, 25.5, 24.5, 2},
+            {"v-min", 4, 4, 17.5, 17.5, 2}, {"v-min", 4, 8, 29.5, 29.5, 2},  {"v-min", 4, 16, 53.5, 53.5, 2},
+            {"v-zb", 4, 4, 13.5, 13.5, 4},  {"v-zb", 4, 8, 25.5, 25.5, 4},   {"v-zb", 4, 16, 49.5, 49.5, 4},
         };
         for (const Beaten& row : rows) {
             const Outcome got = outcome(row.name, row.p, row.m);
-            const QByteArray label = QString("%1 p=%2 m=%3: %4").arg(row.name).arg(row.p).arg(row.m).arg(got.makespan).toUtf8();
+            const QByteArray label =
+                QString("%1 p=%2 m=%3: %4").arg(row.name).arg(row.p).arg(row.m).arg(got.makespan).toUtf8();
             QVERIFY2(got.makespan <= row.reference, label.constData());
             QVERIFY2(got.makespan == row.own, label.constData());
             QVERIFY2(got.largestPeak() <= row.peak, label.constData());
@@ -159,10 +151,8 @@ private slots:
     {
         const int four[] = {11, 8, 5, 3, 0};
         const int eight[] = {23, 20, 17, 14, 11, 8, 5, 3, 0};
-        for (int i = 0; i < 5; ++i)
-            QCOMPARE(searchedBubble(4, 4 + i), four[i]);
-        for (int i = 0; i < 9; ++i)
-            QCOMPARE(searchedBubble(8, 8 + i), eight[i]);
+        for (int i = 0; i < 5; ++i) QCOMPARE(searchedBubble(4, 4 + i), four[i]);
+        for (int i = 0; i < 9; ++i) QCOMPARE(searchedBubble(8, 8 + i), eight[i]);
         for (int p : {3, 4, 5, 8, 16}) // V-Half is on that curve at every depth, V-Min at p = 3n + 1
             QCOMPARE(outcome("v-half", p, 2 * p).makespan, 6.0 * p + searchedBubble(p, 2 * ((p + 2) / 2)) / 2.0);
         for (int p : {4, 7, 10, 16})
@@ -173,7 +163,8 @@ private slots:
         for (const char* name : {"v-min", "v-half", "v-zb"})
             for (int p : {1, 2, 3, 5, 6, 9})
                 for (int m : {1, 2, 3, 7, 13})
-                    QVERIFY(outcome(name, p, m).makespan <= outcome((std::string(name) + ":reorder=no").c_str(), p, m).makespan);
+                    QVERIFY(outcome(name, p, m).makespan <=
+                            outcome((std::string(name) + ":reorder=no").c_str(), p, m).makespan);
     }
     void faults()
     {
@@ -181,12 +172,14 @@ private slots:
         block.devices[1].inputGrad[1] = block.devices[1].forward[1] + 6; // same residue as F1
         auto checked = checkBlock(block);
         QVERIFY(!checked);
-        QCOMPARE(QString::fromStdString(checked.error().message), QString("block v-half, device 1: F1 at 9 and I1 at 15 meet every 6 slots"));
+        QCOMPARE(QString::fromStdString(checked.error().message),
+                 QString("block v-half, device 1: F1 at 9 and I1 at 15 meet every 6 slots"));
         block = vMinBlock(4);
         block.devices[2].forward[0] = 0;
         checked = checkBlock(block);
         QVERIFY(!checked);
-        QCOMPARE(QString::fromStdString(checked.error().message), QString("block v-min, device 2: F0 at 0 needs F0 of device 1, which is at 1"));
+        QCOMPARE(QString::fromStdString(checked.error().message),
+                 QString("block v-min, device 2: F0 at 0 needs F0 of device 1, which is at 1"));
         QVERIFY(!scheduleOf(block, 4));
         block = vMinBlock(4);
         block.interval = 5;
@@ -197,11 +190,18 @@ private slots:
     }
     void text()
     {
-        const char* good = "# edited\nblock mine devices=2 interval=6\n0: F0=0 F1=3 I1=4 I0=7\n1: F0=1 F1=2 I1=5 I0=6\n";
+        const char* good =
+            "# edited\nblock mine devices=2 interval=6\n0: F0=0 F1=3 I1=4 I0=7\n1: F0=1 F1=2 I1=5 I0=6\n";
         const auto block = parseBlock(good);
         QVERIFY2(block.has_value(), block ? "" : block.error().message.c_str());
         QCOMPARE(
-            *block == [] { Block b = vMinBlock(2); b.name = "mine"; return b; }(), true);
+            *block ==
+                [] {
+                    Block b = vMinBlock(2);
+                    b.name = "mine";
+                    return b;
+                }(),
+            true);
         QVERIFY(timed(*scheduleOf(*block, 4)).makespan > 0);
         for (const auto& [bad, message] : std::initializer_list<std::pair<const char*, const char*>>{
                  {"", "block: the text is empty"},
@@ -209,7 +209,8 @@ private slots:
                  {"block x devices=2\n0: F0=0 F1=3 I1=4 I0=7\n", "block x: 2 devices announced, 1 given"},
                  {"block x\n1: F0=0\n", "block, line 2: '1:' is not '0:', the next device"},
                  {"block x\n0: F0=0 F0=1\n", "block, line 2: F0 appears twice, at 0 and 1"},
-                 {"block x\n0: B0=1\n", "block, line 2: 'B0=1' is not F0, F1, I1, I0, W1 or W0 with a slot, such as F0=4"},
+                 {"block x\n0: B0=1\n",
+                  "block, line 2: 'B0=1' is not F0, F1, I1, I0, W1 or W0 with a slot, such as F0=4"},
              }) {
             const auto read = parseBlock(bad);
             QVERIFY(!read);
@@ -220,8 +221,7 @@ private slots:
     void edited()
     {
         Block block = withWeightGrads(vZbBlock(3));
-        for (BlockDevice& device : block.devices)
-            device.weightGrad[0] += 6;
+        for (BlockDevice& device : block.devices) device.weightGrad[0] += 6;
         QVERIFY(checkBlock(block).has_value());
         QCOMPARE(figuresOf(block).lifespan[0][0], figuresOf(vZbBlock(3)).lifespan[0][0] + 6);
         QVERIFY(timed(*scheduleOf(block, 6)).makespan >= 19);

@@ -1,4 +1,5 @@
-// Times of lowered schedules under buffered and rendezvous sends, limited channels, and what the timeline shows of messages.
+// Times of lowered schedules under buffered and rendezvous sends, limited channels, and what the timeline shows of
+// messages.
 #include <QtTest>
 
 #include "random_schedules.h"
@@ -70,7 +71,8 @@ private slots:
         for (unsigned seed = 0; seed < 150; ++seed) {
             const Schedule s = test::randomSchedule(seed);
             CostModel model = costs(s, seed % 3 * 0.37);
-            if (seed % 2 == 1) model = withBandwidth(model, static_cast<Bytes>(seed % 5) * unit / 3, unit / 7); // links are shared alike
+            // links are shared alike
+            if (seed % 2 == 1) model = withBandwidth(model, static_cast<Bytes>(seed % 5) * unit / 3, unit / 7);
             const auto plain = simulate(s, model);
             QVERIFY(plain);
             for (const char* rule : {"just-in-time", "pytorch", "eager-post", "rank-parity", "grouped"}) {
@@ -83,7 +85,8 @@ private slots:
                 std::vector<Nanos> starts;
                 for (std::size_t r = 0; r < lowered.order.size(); ++r)
                     for (std::size_t i = 0; i < lowered.order[r].size(); ++i)
-                        if (!isMessage(lowered.order[r][i].kind)) starts.push_back(timed->start[timed->indexOf(int(r), i)]);
+                        if (!isMessage(lowered.order[r][i].kind))
+                            starts.push_back(timed->start[timed->indexOf(int(r), i)]);
                 QCOMPARE(starts, plain->start);
                 const auto timeline = timelineOf(lowered, *timed, model);
                 QVERIFY2(timeline.has_value(), timeline ? "" : timeline.error().message.c_str());
@@ -144,7 +147,8 @@ private slots:
         QCOMPARE(simulate(s, costs(s, 3), two)->makespan, free->makespan);
         QVERIFY(timed->makespan > free->makespan);
     }
-    // Eight messages of 411 MB over 1 GB/s take 3.29 s, whatever produces them (pipedream's pull request 29): F 90 and 60 ms, B 180 and 120.
+    // Eight messages of 411 MB over 1 GB/s take 3.29 s, whatever produces them (pipedream's pull request 29): F 90 and
+    // 60 ms, B 180 and 120.
     void messagesShareTheirLink()
     {
         const Schedule s = *makeSchedule("gpipe", Shape(2, 8));
@@ -164,12 +168,14 @@ private slots:
             const Track* sends = timeline->trackOf(0, Lane::Send);
             QVERIFY(sends != nullptr);
             QCOMPARE(sends->end - sends->begin, 8U);
-            for (SpanId id = sends->begin + 1; id < sends->end; ++id) QCOMPARE(timeline->spans()[id].start - timeline->spans()[id - 1].start, Nanos{411'000'000});
+            for (SpanId id = sends->begin + 1; id < sends->end; ++id)
+                QCOMPARE(timeline->spans()[id].start - timeline->spans()[id - 1].start, Nanos{411'000'000});
             QCOMPARE(timeline->spans()[sends->end - 1].end, 90'000'000 + way);
         }
         Channels apart;
         apart.apart = true; // each as if the link were its own
-        QCOMPARE(simulate(s, model, apart)->makespan, Nanos{8} * (90'000'000 + 180'000'000) + Nanos{2} * 411'005'000 + 60'000'000 + 120'000'000);
+        QCOMPARE(simulate(s, model, apart)->makespan,
+                 Nanos{8} * (90'000'000 + 180'000'000) + Nanos{2} * 411'005'000 + 60'000'000 + 120'000'000);
         Channels two;
         two.perDirection = 2; // of which none lets a link carry more than it does
         QCOMPARE(simulate(lowered, model, two)->makespan, expected);
@@ -180,7 +186,8 @@ private slots:
     // Under rendezvous a group of two messages to one rank shares the link too.
     void groupsShareTheirLink()
     {
-        Schedule s = fromCsv("0F0,0F1,0SEND_F0,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n1RECV_F0,1RECV_F1,1F0,1F1,1B0,1SEND_B0,1B1,1SEND_B1\n");
+        Schedule s = fromCsv("0F0,0F1,0SEND_F0,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n1RECV_F0,1RECV_F1,1F0,1F1,1B0,1SEND_"
+                             "B0,1B1,1SEND_B1\n");
         s.paired.assign(2, {});
         s.paired[0] = {2};
         Channels posted = strict();
@@ -191,7 +198,8 @@ private slots:
         QCOMPARE(timed->start[timed->indexOf(1, 2)], 5 * unit); // F0, at 2 + 3
         QCOMPARE(timed->start[timed->indexOf(1, 3)], 8 * unit); // F1, behind it
     }
-    // One communication stream a rank: a posted receive holds up the sends behind it, compute goes on (pytorch's issues 188833 and 165664).
+    // One communication stream a rank: a posted receive holds up the sends behind it, compute goes on (pytorch's issues
+    // 188833 and 165664).
     void oneStreamARank_data()
     {
         QTest::addColumn<int>("ranks");
@@ -208,7 +216,8 @@ private slots:
         QFETCH(int, microbatches);
         QFETCH(double, units);
         QFETCH(double, apart);
-        const Schedule s = *lower(*makeSchedule("interleaved-1f1b", Shape(ranks, microbatches, 2)), *parseLowering("pytorch"));
+        const Schedule s =
+            *lower(*makeSchedule("interleaved-1f1b", Shape(ranks, microbatches, 2)), *parseLowering("pytorch"));
         QCOMPARE(static_cast<double>(simulate(s, costs(s, 0))->makespan), apart * static_cast<double>(unit));
         const auto timed = simulate(s, costs(s, 0), oneStream());
         QVERIFY2(timed.has_value(), timed ? "" : timed.error().message.c_str());
@@ -234,7 +243,8 @@ private slots:
                     Nanos before = 0;
                     for (std::size_t i = 0; i < lowered.order[r].size(); ++i)
                         for (const MessageTimes& message : timed->messages)
-                            if (const std::size_t id = timed->indexOf(static_cast<int>(r), i); message.send == id || message.receive == id) {
+                            if (const std::size_t id = timed->indexOf(static_cast<int>(r), i);
+                                message.send == id || message.receive == id) {
                                 QVERIFY(message.begin >= before);
                                 before = message.arrival;
                             }
@@ -278,15 +288,18 @@ private slots:
     // Copies of a stage reduce their gradients together; each rank waits for the other.
     void reductionOfCopies()
     {
-        const Schedule s = fromCsv("0F0,1F1,1B1,1REDUCE_GRAD,0B0,0REDUCE_GRAD\n0F1,1F0,1B0,1REDUCE_GRAD,0B1,0FILLER10080000,0REDUCE_GRAD\n");
+        const Schedule s = fromCsv(
+            "0F0,1F1,1B1,1REDUCE_GRAD,0B0,0REDUCE_GRAD\n0F1,1F0,1B0,1REDUCE_GRAD,0B1,0FILLER10080000,0REDUCE_GRAD\n");
         const auto timed = simulate(s, CostModel::uniform(s));
         QVERIFY2(timed.has_value(), timed ? "" : timed.error().message.c_str());
         QCOMPARE(timed->start[timed->indexOf(0, 5)], timed->start[timed->indexOf(1, 6)]);
         QCOMPARE(timed->makespan, timed->end[timed->indexOf(1, 5)]);
-        const Schedule crossed = fromCsv("0F0,1F1,1B1,0B0,0REDUCE_GRAD,1REDUCE_GRAD\n0F1,1F0,1B0,0B1,1REDUCE_GRAD,0REDUCE_GRAD\n");
-        QCOMPARE(QString::fromStdString(simulate(crossed, CostModel::uniform(crossed)).error().message),
-                 QString("deadlock of 2 ranks: rank 0 is at op 4 (0REDUCE_GRAD) and waits for 0REDUCE_GRAD, op 5 of rank 1; "
-                         "rank 1 is at op 4 (1REDUCE_GRAD) and waits for 1REDUCE_GRAD, op 5 of rank 0"));
+        const Schedule crossed =
+            fromCsv("0F0,1F1,1B1,0B0,0REDUCE_GRAD,1REDUCE_GRAD\n0F1,1F0,1B0,0B1,1REDUCE_GRAD,0REDUCE_GRAD\n");
+        QCOMPARE(
+            QString::fromStdString(simulate(crossed, CostModel::uniform(crossed)).error().message),
+            QString("deadlock of 2 ranks: rank 0 is at op 4 (0REDUCE_GRAD) and waits for 0REDUCE_GRAD, op 5 of rank 1; "
+                    "rank 1 is at op 4 (1REDUCE_GRAD) and waits for 1REDUCE_GRAD, op 5 of rank 0"));
     }
 };
 

@@ -1,4 +1,5 @@
-// A checked schedule is validated and indexed once, checked again only where it was edited, and lowered once by each rule.
+// A checked schedule is validated and indexed once, checked again only where it was edited, and lowered once by each
+// rule.
 #include <QTest>
 
 #include <latch>
@@ -31,7 +32,8 @@ private slots:
     void validatedAndIndexedOnce()
     {
         const Schedule schedule = makeSchedule("1f1b", Shape(2, 4)).value();
-        const int validations = workCounts.validations, indexes = workCounts.indexes, cells = workCounts.cells, strips = workCounts.strips;
+        const int validations = workCounts.validations, indexes = workCounts.indexes, cells = workCounts.cells,
+                  strips = workCounts.strips;
         const auto checked = checkedOf(schedule);
         QCOMPARE(workCounts.validations - validations, 1);
         QCOMPARE(workCounts.indexes - indexes, 1);
@@ -96,7 +98,13 @@ private slots:
     {
         const Schedule schedule = makeSchedule("zb-h1", Shape(4, 8)).value();
         const auto checked = checkedOf(schedule);
-        const std::vector<Lowering> rules{{}, {LoweringRule::PyTorch, 0, false}, {LoweringRule::PyTorch, 0, true}, {LoweringRule::EagerPost, 0, false}, {LoweringRule::EagerPost, 2, false}, {LoweringRule::RankParity, 0, false}, {LoweringRule::Grouped, 0, false}};
+        const std::vector<Lowering> rules{{},
+                                          {LoweringRule::PyTorch, 0, false},
+                                          {LoweringRule::PyTorch, 0, true},
+                                          {LoweringRule::EagerPost, 0, false},
+                                          {LoweringRule::EagerPost, 2, false},
+                                          {LoweringRule::RankParity, 0, false},
+                                          {LoweringRule::Grouped, 0, false}};
         std::vector<std::shared_ptr<const Schedule>> seen(4);
         for (const Lowering& rule : rules) {
             const Schedule expected = lower(schedule, rule).value();
@@ -121,7 +129,9 @@ private slots:
     // As a step of a recording on the virtual clock is placed.
     void placedWithoutItsCells()
     {
-        for (const Schedule& schedule : {makeSchedule("1f1b", Shape(4, 8)).value(), overReplicas(makeSchedule("gpipe", Shape(2, 4)).value(), 2).value(), makeSchedule("chimera", Shape(4, 8)).value()}) {
+        for (const Schedule& schedule : {makeSchedule("1f1b", Shape(4, 8)).value(),
+                                         overReplicas(makeSchedule("gpipe", Shape(2, 4)).value(), 2).value(),
+                                         makeSchedule("chimera", Shape(4, 8)).value()}) {
             const auto checked = checkedOf(schedule);
             std::vector<Nanos> durations(schedule.opCount());
             for (std::size_t i = 0; i < durations.size(); ++i) durations[i] = static_cast<Nanos>(100 + i % 7);

@@ -92,7 +92,8 @@ private slots:
             "line 1, cell 1 (# slices=3,,2): slices: whole numbers from 1, separated by commas, expected");
         add("# slices=3,0\n0F0,0B0\n",
             "line 1, cell 1 (# slices=3,0): slices: whole numbers from 1, separated by commas, expected");
-        add("# slices=3 colour=red\n0F0,0B0\n", "line 1, cell 1 (# slices=3 colour=red): 'colour=red' is not a setting");
+        add("# slices=3 colour=red\n0F0,0B0\n",
+            "line 1, cell 1 (# slices=3 colour=red): 'colour=red' is not a setting");
         add("0F0,0B0\n# weights=stashed\n",
             "line 2, cell 1 (# weights=stashed): op '# weights=stashed': stage expected at character 1 ('#')");
         add("(0SEND_F0;0F1)GROUPED\n", "line 1, cell 1 ((0SEND_F0;0F1)GROUPED): 0F1 in a group that ends with GROUPED");
@@ -130,8 +131,9 @@ private slots:
         QCOMPARE(QString::fromStdString(readScheduleCsv("0F0,0BW0\n", options).error().message),
                  QString("line 1, cell 2 (0BW0): BW is the old dialect's full backward; here it is written B"));
         options.dialect = CsvDialect::Old;
-        QCOMPARE(QString::fromStdString(readScheduleCsv("0F0,0I0\n", options).error().message),
-                 QString("line 1, cell 2 (0I0): I belongs to the new dialect; the old one writes B for the input gradient"));
+        QCOMPARE(
+            QString::fromStdString(readScheduleCsv("0F0,0I0\n", options).error().message),
+            QString("line 1, cell 2 (0I0): I belongs to the new dialect; the old one writes B for the input gradient"));
     }
     void pytorchRestriction_data()
     {
@@ -156,7 +158,8 @@ private slots:
     }
     void settings()
     {
-        const std::string text = "# weights=stashed slices=6,4,3,3\n0F0.0,0F0.1,0F0.2,0F0.3,0B0.3,0B0.2,0B0.1,0B0.0,0OPT\n";
+        const std::string text =
+            "# weights=stashed slices=6,4,3,3\n0F0.0,0F0.1,0F0.2,0F0.3,0B0.3,0B0.2,0B0.1,0B0.0,0OPT\n";
         const auto read = readScheduleCsv(text);
         QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
         QCOMPARE(read->weights, WeightRule::Stashed);
@@ -180,14 +183,16 @@ private slots:
     // A line of communication ops is read as it is; PyTorch's rules refuse idle slots in it.
     void loweredForm()
     {
-        const std::string text = "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\n1RECV_F0,1F0,1B0,1SEND_B0\n";
+        const std::string text =
+            "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\n1RECV_F0,1F0,1B0,1SEND_B0\n";
         CsvOptions torch;
         torch.pytorch = true;
         const auto read = readScheduleCsv(text, torch);
         QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
         QCOMPARE(*writeScheduleCsv(*read, torch), text);
-        QCOMPARE(QString::fromStdString(readScheduleCsv("0F0,,0SEND_F0\n1RECV_F0,1F0\n", torch).error().message),
-                 QString("line 1, cell 2 (): a blank cell, but line 1, cell 3 (0SEND_F0) makes the file a lowered one"));
+        QCOMPARE(
+            QString::fromStdString(readScheduleCsv("0F0,,0SEND_F0\n1RECV_F0,1F0\n", torch).error().message),
+            QString("line 1, cell 2 (): a blank cell, but line 1, cell 3 (0SEND_F0) makes the file a lowered one"));
         QVERIFY(readScheduleCsv("0F0,,0SEND_F0\n1RECV_F0,1F0\n"));
         const std::string groups = "0F0,(0SEND_F0;0RECV_B0)GROUPED,0B0\n";
         const auto grouped = readScheduleCsv(groups);
@@ -225,7 +230,8 @@ private slots:
         QCOMPARE(*writeScheduleCsv(s, editor), std::string(",\n0F0,0B0\n,\n"));
         QCOMPARE(*readScheduleCsv(*writeScheduleCsv(s, editor), editor), s);
     }
-    // What spreadsheets make of a schedule: lines of commas, which don't count, and cells and a first line in quotation marks.
+    // What spreadsheets make of a schedule: lines of commas, which don't count, and cells and a first line in quotation
+    // marks.
     void spreadsheets_data()
     {
         QTest::addColumn<QString>("text");
@@ -234,7 +240,8 @@ private slots:
         QTest::newRow("lines of commas at the end") << plain + ",,,,\n,,\n";
         QTest::newRow("a line of commas between") << "0F0,0F1,0B0,0B1,,\n,,,,,\n1F0,1B0,1F1,1B1,,";
         QTest::newRow("at the start") << "\n,,\n" + plain;
-        QTest::newRow("quotation marks") << "\"0F0\",\" 0F1\",\"0B0\", \"0B1\" ,\"\"\r\n\"1F0\",1B0,\"1F1\",1B1,\r\n\"\",\"\",,\r\n";
+        QTest::newRow("quotation marks")
+            << "\"0F0\",\" 0F1\",\"0B0\", \"0B1\" ,\"\"\r\n\"1F0\",1B0,\"1F1\",1B1,\r\n\"\",\"\",,\r\n";
         QTest::newRow("settings") << "\"# replicas=1\",,,\n" + plain;
     }
     void spreadsheets()
@@ -248,8 +255,10 @@ private slots:
     {
         const auto read = readScheduleCsv("\"(0F1;1B0)OVERLAP_F_B\",\"# no\"\n");
         QVERIFY(!read);
-        QCOMPARE(read.error().message, std::string("line 1, cell 2 (# no): op '# no': stage expected at character 1 ('#')"));
-        QCOMPARE(readScheduleCsv("\"# slices=6,4\",,\n0F0.0,0F0.1,0B0.1,0B0.0\n")->sliceLengths, (std::vector<std::uint32_t>{6, 4}));
+        QCOMPARE(read.error().message,
+                 std::string("line 1, cell 2 (# no): op '# no': stage expected at character 1 ('#')"));
+        QCOMPARE(readScheduleCsv("\"# slices=6,4\",,\n0F0.0,0F0.1,0B0.1,0B0.0\n")->sliceLengths,
+                 (std::vector<std::uint32_t>{6, 4}));
     }
     // Messages posted together are any number; PyTorch's word for them is BATCH_P2P.
     void groupsOfAnyNumber()
@@ -260,7 +269,8 @@ private slots:
         QCOMPARE(read->paired, (std::vector<std::vector<std::uint32_t>>{{1, 2, 3}}));
         QCOMPARE(*writeScheduleCsv(*read), four);
         QCOMPARE(QString::fromStdString(toText(*read)), QString("0F0 (0SEND_F0;2RECV_F0;2SEND_B0;0RECV_B0) 0B0\n"));
-        const auto one = readScheduleCsv("0F0,(0SEND_F0)GROUPED,(0RECV_B0;2SEND_B0;0SEND_F1)GROUPED,(0SEND_F2;0SEND_F3)GROUPED\n");
+        const auto one =
+            readScheduleCsv("0F0,(0SEND_F0)GROUPED,(0RECV_B0;2SEND_B0;0SEND_F1)GROUPED,(0SEND_F2;0SEND_F3)GROUPED\n");
         QCOMPARE(one->paired, (std::vector<std::vector<std::uint32_t>>{{2, 3, 5}}));
         const CsvOptions torch{.pytorch = true};
         const std::string batch = "0F0,(0SEND_F0;2RECV_F0;2SEND_B0;0RECV_B0)BATCH_P2P,0B0\n";
@@ -299,10 +309,9 @@ private slots:
     {
         const QStringList files = QDir(shared("")).entryList({"*.csv"});
         if (files.isEmpty()) QSKIP("PyTorch's CSV files are not there (set STAGEWRIGHT_SHARED)");
-        const QRegularExpression compared(
-            "^(GPipe|1F1B|Interleaved1F1B|LoopedBFS|InterleavedZeroBubble|ZBVZeroBubble)_p(2_m[248]|4_m(4|8|16))_v[12](_comms)?\\.csv$");
-        for (const QString& file : files)
-            QVERIFY2(compared.match(file).hasMatch(), qPrintable(file));
+        const QRegularExpression compared("^(GPipe|1F1B|Interleaved1F1B|LoopedBFS|InterleavedZeroBubble|ZBVZeroBubble)_"
+                                          "p(2_m[248]|4_m(4|8|16))_v[12](_comms)?\\.csv$");
+        for (const QString& file : files) QVERIFY2(compared.match(file).hasMatch(), qPrintable(file));
     }
     void torchFiles()
     {
@@ -405,8 +414,23 @@ private slots:
     void parts()
     {
         const std::string marks = "\xef\xbb\xbf";
-        std::vector<std::string> texts = {"", "\n\n", " \t\n", "0F0,0B0\n", marks + "0F0,0B0", "0F0,0B0\n\n1F0,1B0\n \n\n", "0F0,,\n,\n", "# weights=stashed slices=6,4\n0F0.0,0F0.1\n", "#",
-                                          "# x=1\n0F0", "0F0,0BW0\n1F0,1B0,1W0", "0F0,0BW0\n1F0,1I0", "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n", "0F0,(0F1;0B0\n", "0F0,x,0B0", "\n\n,0F0x\n", std::string(70000, '\n') + "0F0"};
+        std::vector<std::string> texts = {"",
+                                          "\n\n",
+                                          " \t\n",
+                                          "0F0,0B0\n",
+                                          marks + "0F0,0B0",
+                                          "0F0,0B0\n\n1F0,1B0\n \n\n",
+                                          "0F0,,\n,\n",
+                                          "# weights=stashed slices=6,4\n0F0.0,0F0.1\n",
+                                          "#",
+                                          "# x=1\n0F0",
+                                          "0F0,0BW0\n1F0,1B0,1W0",
+                                          "0F0,0BW0\n1F0,1I0",
+                                          "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n",
+                                          "0F0,(0F1;0B0\n",
+                                          "0F0,x,0B0",
+                                          "\n\n,0F0x\n",
+                                          std::string(70000, '\n') + "0F0"};
         for (int i = 0; i < 50; ++i) texts.push_back(*writeScheduleCsv(test::randomSchedule(static_cast<unsigned>(i))));
         for (const std::string& text : texts)
             for (const std::size_t most : {std::size_t{1}, std::size_t{3}, std::size_t{4096}}) {
@@ -428,7 +452,8 @@ private slots:
     void longCells()
     {
         const std::string large(std::size_t{3} << 20, 'x');
-        for (const std::string& text : {"0F0," + large + ",0B0\n", "0F0\n" + std::string(large.size(), ' ') + "\n", "# " + large + "\n0F0"}) {
+        for (const std::string& text :
+             {"0F0," + large + ",0B0\n", "0F0\n" + std::string(large.size(), ' ') + "\n", "# " + large + "\n0F0"}) {
             std::size_t at = 0;
             const auto read = readScheduleCsv([&](char* to, std::size_t size) {
                 const std::size_t got = std::min(size, text.size() - at);
@@ -438,7 +463,8 @@ private slots:
             });
             QVERIFY(!read.has_value());
             QVERIFY2(read.error().message.size() < 300, read.error().message.c_str());
-            QVERIFY2(read.error().message.find("more than 1048576 bytes") != std::string::npos, read.error().message.c_str());
+            QVERIFY2(read.error().message.find("more than 1048576 bytes") != std::string::npos,
+                     read.error().message.c_str());
         }
     }
     void pairsOfComputeAndMessage()
@@ -450,7 +476,9 @@ private slots:
         const auto written = writeScheduleCsv(s);
         QVERIFY(!written);
         const std::string second = toText(s.order[1][1]);
-        QVERIFY2(written.error().message.find("line 2, cell 2 (" + second + "): issued together with 1RECV_F0") != std::string::npos, written.error().message.c_str());
+        QVERIFY2(written.error().message.find("line 2, cell 2 (" + second + "): issued together with 1RECV_F0") !=
+                     std::string::npos,
+                 written.error().message.c_str());
     }
 };
 

@@ -1,4 +1,5 @@
-// Deadlocks explained: the cycle, its victims, the smallest set of ops, a fix that holds; and stalls from what ranks recorded.
+// Deadlocks explained: the cycle, its victims, the smallest set of ops, a fix that holds; and stalls from what ranks
+// recorded.
 #include <QtTest>
 
 #include "random_schedules.h"
@@ -32,8 +33,7 @@ Schedule lowered(const char* name, int p, int m, const char* rule = "just-in-tim
 QStringList opsOf(const std::vector<CycleOp>& cycle)
 {
     QStringList out;
-    for (const CycleOp& op : cycle)
-        out << QString::fromStdString(toText(op.op));
+    for (const CycleOp& op : cycle) out << QString::fromStdString(toText(op.op));
     return out;
 }
 
@@ -94,17 +94,19 @@ private slots:
         QCOMPARE(apply(s, found->fix), *found->fixed);
         QCOMPARE(withoutCommunication(*found->fixed), withoutCommunication(s)); // messages moved, no compute op
         const std::string text = describeDeadlock(*found);
-        QVERIFY2(text.starts_with("rank 2 waits to send the activations of 2F1 to rank 3; rank 3 waits to send the gradient of 3B0 to "
-                                  "rank 2; so rank 2 waits for itself\nranks 0, 1 wait for the cycle\n"),
-                 text.c_str());
+        QVERIFY2(
+            text.starts_with(
+                "rank 2 waits to send the activations of 2F1 to rank 3; rank 3 waits to send the gradient of 3B0 to "
+                "rank 2; so rank 2 waits for itself\nranks 0, 1 wait for the cycle\n"),
+            text.c_str());
         const QString picture = QString::fromStdString(drawDeadlock(s, *found, 100));
         QVERIFY2(picture.contains("[2SEND_F1]") && picture.contains("<2RECV_B0>"), qPrintable(picture));
         QVERIFY(picture.contains("rank 2 ─► rank 3 ─► rank 2"));
         QVERIFY(picture.contains("rank 1  (victim)"));
-        for (const QString& line : picture.split('\n'))
-            QVERIFY2(line.size() <= 100, qPrintable(line));
+        for (const QString& line : picture.split('\n')) QVERIFY2(line.size() <= 100, qPrintable(line));
     }
-    // Receives posted in front on one communication stream: the send behind one never has its turn, though its rank is past it.
+    // Receives posted in front on one communication stream: the send behind one never has its turn, though its rank is
+    // past it.
     void oneStream()
     {
         const Schedule s = *readScheduleCsv("0F0,0RECV_B0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");
@@ -115,9 +117,11 @@ private slots:
         QVERIFY(found && found->hung());
         QCOMPARE(found->cycle, (std::vector<int>{0, 1}));
         QCOMPARE(opsOf(found->cycleOps), (QStringList{"0RECV_B0", "1SEND_B0", "1RECV_F0", "0SEND_F0"}));
-        QVERIFY(found->worksWithStreams && !found->worksIfBuffered && !found->worksIfPosted); // its sends are buffered and its receives posted
+        // its sends are buffered and its receives posted
+        QVERIFY(found->worksWithStreams && !found->worksIfBuffered && !found->worksIfPosted);
         QVERIFY(found->fixed && validate(*found->fixed, stream).valid());
-        QVERIFY(describeDeadlock(*found).find("it works if the messages of a rank don't share one stream\n") != std::string::npos);
+        QVERIFY(describeDeadlock(*found).find("it works if the messages of a rank don't share one stream\n") !=
+                std::string::npos);
         QVERIFY(!validate(s, stream).valid() && !simulate(s, CostModel::uniform(s), stream));
     }
     // Several ways out are named, not one order alone (pytorch's pull request 178815).
@@ -128,7 +132,9 @@ private slots:
         QStringList ways;
         for (const std::string& way : found->otherWays) ways += QString::fromStdString(way).section(' ', 0, 5);
         for (const char* rule : {"grouped", "pytorch", "batched"})
-            QVERIFY2(ways.contains(QString("its messages where --lower %1 puts").arg(rule)) || QString::fromStdString(found->fixRule).contains(rule), rule);
+            QVERIFY2(ways.contains(QString("its messages where --lower %1 puts").arg(rule)) ||
+                         QString::fromStdString(found->fixRule).contains(rule),
+                     rule);
         QVERIFY(found->worksIfBuffered);
     }
     void nothingHangs()
@@ -144,7 +150,8 @@ private slots:
         int fixedOnes = 0;
         for (unsigned seed = 0; seed < 150; ++seed) {
             const Schedule s = test::randomSchedule(seed);
-            for (const char* rule : {"just-in-time", "pytorch", "eager-post", "eager-post:2", "rank-parity", "grouped"}) {
+            for (const char* rule :
+                 {"just-in-time", "pytorch", "eager-post", "eager-post:2", "rank-parity", "grouped"}) {
                 const Lowering lowering = *parseLowering(rule);
                 const Schedule low = *lower(s, lowering);
                 QVERIFY(!explainDeadlock(low)->hung()); // with buffers all end
@@ -201,14 +208,17 @@ private slots:
     // A rank without a record, and one that waits for nobody.
     void stallOfOthers()
     {
-        const std::vector<RankRecord> records{{0, true, {entry("0SEND_F1", 1, 1, false)}, 7}, {1, false, {}, 0}, {2, true, {entry("2RECV_F0", 1, 0, false)}, 0}};
+        const std::vector<RankRecord> records{{0, true, {entry("0SEND_F1", 1, 1, false)}, 7},
+                                              {1, false, {}, 0},
+                                              {2, true, {entry("2RECV_F0", 1, 0, false)}, 0}};
         const Deadlock missing = explainStall(records);
         QCOMPARE(missing.missing, (std::vector<int>{1}));
         QVERIFY(missing.cycle.empty());
         QCOMPARE(missing.victims, (std::vector<int>{0, 2}));
         QVERIFY(describeDeadlock(missing).find("nothing is known about rank 1") != std::string::npos);
 
-        const std::vector<RankRecord> hanging{{0, true, {entry("0RECV_B0", 1, 0, false)}, 0}, {1, true, {entry("1F0", -1, 0, false)}, 0}};
+        const std::vector<RankRecord> hanging{{0, true, {entry("0RECV_B0", 1, 0, false)}, 0},
+                                              {1, true, {entry("1F0", -1, 0, false)}, 0}};
         const Deadlock own = explainStall(hanging);
         QVERIFY(own.cycle.empty());
         QCOMPARE(own.blocked[1].sentence, std::string("rank 1 is in 1F0 and waits for no message"));
@@ -219,8 +229,10 @@ private slots:
     }
     void stallOfDifferingSides()
     {
-        std::vector<RankRecord> records{{0, true, {entry("0SEND_F1", 1, 4, false)}, 0}, {1, true, {entry("1RECV_F2", 0, 4, false)}, 0}};
-        QVERIFY(explainStall(records).blocked[0].sentence.ends_with("which has 1RECV_F2 there: the orders of the two ranks differ"));
+        std::vector<RankRecord> records{{0, true, {entry("0SEND_F1", 1, 4, false)}, 0},
+                                        {1, true, {entry("1RECV_F2", 0, 4, false)}, 0}};
+        QVERIFY(explainStall(records).blocked[0].sentence.ends_with(
+            "which has 1RECV_F2 there: the orders of the two ranks differ"));
         records[1].entries[0] = entry("1RECV_F1", 0, 4, false, 64);
         QVERIFY(explainStall(records).blocked[0].sentence.ends_with("which has 64 bytes there: the sizes differ"));
         QVERIFY(!explainStall({}).hung());
@@ -228,8 +240,7 @@ private slots:
     void ring()
     {
         FlightRing ring(3);
-        for (unsigned i = 0; i < 5; ++i)
-            ring.finish(ring.add(entry("0SEND_F0", 1, i, false)));
+        for (unsigned i = 0; i < 5; ++i) ring.finish(ring.add(entry("0SEND_F0", 1, i, false)));
         const std::uint64_t open = ring.add(entry("0SEND_F0", 1, 5, false));
         ring.finish(0); // long gone
         const RankRecord record = ring.record(2);

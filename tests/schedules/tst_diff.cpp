@@ -33,8 +33,9 @@ private slots:
         QCOMPARE(diff.onlyA.size(), std::size_t{1});
         QCOMPARE(diff.onlyB.size(), std::size_t{2});
         QCOMPARE(diff.distance(), std::size_t{2});
-        QCOMPARE(describeFirst(diffSchedules(*readScheduleCsv("0F0,0B0,0OPT\n"), *readScheduleCsv("0F0,0B0\n")).first[0]),
-                 std::string("rank 0, op 2: 0OPT here, the list ends there"));
+        QCOMPARE(
+            describeFirst(diffSchedules(*readScheduleCsv("0F0,0B0,0OPT\n"), *readScheduleCsv("0F0,0B0\n")).first[0]),
+            std::string("rank 0, op 2: 0OPT here, the list ends there"));
     }
     void shapes()
     {

@@ -17,10 +17,7 @@ std::shared_ptr<const Timeline> timelineFor(const char* name, const Shape& shape
     return *simulatedTimeline(s, CostModel::uniform(s));
 }
 
-QStringList linesOf(const std::string& text)
-{
-    return QString::fromStdString(text).split('\n', Qt::SkipEmptyParts);
-}
+QStringList linesOf(const std::string& text) { return QString::fromStdString(text).split('\n', Qt::SkipEmptyParts); }
 
 } // namespace
 
@@ -77,8 +74,7 @@ private slots:
         const QStringList bare = linesOf(drawTimeline(*timelineFor("zb-h1", {2, 4, 0}), 0, 80, false));
         QStringList coloured = linesOf(picture);
         coloured.replaceInStrings(QRegularExpression("\x1b\\[[0-9;]*m"), "");
-        for (int r = 1; r <= 2; ++r)
-            QCOMPARE(coloured[r].size(), bare[r].size());
+        for (int r = 1; r <= 2; ++r) QCOMPARE(coloured[r].size(), bare[r].size());
     }
     void nothingRan()
     {

@@ -11,15 +11,9 @@ using namespace stagewright;
 
 namespace {
 
-QString row(const Schedule& schedule, int rank)
-{
-    return QString::fromStdString(toText(schedule)).split('\n')[rank];
-}
+QString row(const Schedule& schedule, int rank) { return QString::fromStdString(toText(schedule)).split('\n')[rank]; }
 
-EditResult checked(const Result<Edited>& edited)
-{
-    return {edited->schedule, validate(edited->schedule)};
-}
+EditResult checked(const Result<Edited>& edited) { return {edited->schedule, validate(edited->schedule)}; }
 
 EditResult moved(const Schedule& schedule, int rank, std::size_t from, std::size_t to)
 {
@@ -81,7 +75,8 @@ private slots:
     void outside()
     {
         const Schedule s = *makeSchedule("gpipe", {2, 1, 0});
-        QCOMPARE(QString::fromStdString(insertDelay(s, 2, 0, 5).error().message), QString("rank 2, but ranks are 0 to 1"));
+        QCOMPARE(QString::fromStdString(insertDelay(s, 2, 0, 5).error().message),
+                 QString("rank 2, but ranks are 0 to 1"));
         QCOMPARE(QString::fromStdString(removeDelay(s, 0, 2).error().message),
                  QString("rank 0: position 2, but the row has 2 ops"));
         QVERIFY(!insertDelay(s, -1, 0, 5));

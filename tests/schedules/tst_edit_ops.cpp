@@ -13,7 +13,10 @@ using namespace stagewright;
 
 namespace {
 
-Schedule make(const char* name, int ranks = 4, int microbatches = 8) { return *makeSchedule(name, Shape{ranks, microbatches, 0}); }
+Schedule make(const char* name, int ranks = 4, int microbatches = 8)
+{
+    return *makeSchedule(name, Shape{ranks, microbatches, 0});
+}
 
 SimResult timesOf(const Schedule& schedule, const CostModel& costs) { return *simulate(schedule, costs); }
 
@@ -36,8 +39,7 @@ std::vector<OpPosition> ofMicrobatch(const Schedule& schedule, int microbatch)
 std::vector<Op> sorted(const Schedule& schedule)
 {
     std::vector<Op> out;
-    for (const auto& row : schedule.order)
-        out.insert(out.end(), row.begin(), row.end());
+    for (const auto& row : schedule.order) out.insert(out.end(), row.begin(), row.end());
     std::sort(out.begin(), out.end());
     return out;
 }
@@ -119,8 +121,7 @@ private slots:
             QVERIFY2(fault.kind != FaultKind::WrongRank && fault.kind != FaultKind::Count, fault.message.c_str());
         // A rank without a copy: refused, with the ranks that have one.
         int none = 0;
-        while (none == copies[0].rank || none == copies[1].rank)
-            ++none;
+        while (none == copies[0].rank || none == copies[1].rank) ++none;
         const auto refused = moveToRank(schedule, from, none, 0);
         QVERIFY(!refused.has_value());
         QVERIFY(refused.error().message.find("weights of stage 1") != std::string::npos);
@@ -179,7 +180,8 @@ private slots:
             now.offsets = {0};
             for (int r = 0; r < 4; ++r) {
                 for (const Op& op : built.order[static_cast<std::size_t>(r)]) {
-                    const Nanos block = op.kind == OpKind::Forward ? r * rankShare : 4 * rankShare + 2 * (3 - r) * rankShare;
+                    const Nanos block =
+                        op.kind == OpKind::Forward ? r * rankShare : 4 * rankShare + 2 * (3 - r) * rankShare;
                     now.start.push_back(block + op.microbatch * 3 * rankShare);
                     now.end.push_back(now.start.back() + rankShare);
                 }
@@ -285,7 +287,9 @@ private slots:
                     const RowGap gap = gapBefore(times, r, static_cast<int>(i));
                     if (!gap.valid()) continue;
                     for (std::size_t k = i; k < earliest.order[static_cast<std::size_t>(r)].size(); ++k)
-                        QVERIFY2(arrivals[times.indexOf(r, k)] >= gap.end || earliest.isPaired(r, k) || (k > 0 && earliest.isPaired(r, k - 1)), name);
+                        QVERIFY2(arrivals[times.indexOf(r, k)] >= gap.end || earliest.isPaired(r, k) ||
+                                     (k > 0 && earliest.isPaired(r, k - 1)),
+                                 name);
                 }
         }
         // One op dragged late goes back to where it belongs.
@@ -316,7 +320,8 @@ private slots:
             }
         QVERIFY(refused > 100);
         const MoveRefusal why = explainMove(schedule, find(schedule, "0B1"), 0);
-        QVERIFY2(why.sentence(*parseOp("0B1")).rfind("0B1 can't go there: it needs 1B1 of rank 1", 0) == 0, why.sentence(*parseOp("0B1")).c_str());
+        QVERIFY2(why.sentence(*parseOp("0B1")).rfind("0B1 can't go there: it needs 1B1 of rank 1", 0) == 0,
+                 why.sentence(*parseOp("0B1")).c_str());
     }
 
     void dependantsAreCarried()
@@ -329,7 +334,14 @@ private slots:
                     QVERIFY(moved.has_value());
                     QCOMPARE(sorted(moved->schedule), sorted(schedule));
                     const Validation after = validate(moved->schedule);
-                    QVERIFY2(after.valid(), qPrintable(QStringLiteral("%1, %2 to %3: %4").arg(QLatin1String(name)).arg(from.position).arg(to).arg(after.valid() ? QString() : QString::fromStdString(after.faults.front().message))));
+                    QVERIFY2(
+                        after.valid(),
+                        qPrintable(QStringLiteral("%1, %2 to %3: %4")
+                                       .arg(QLatin1String(name))
+                                       .arg(from.position)
+                                       .arg(to)
+                                       .arg(after.valid() ? QString()
+                                                          : QString::fromStdString(after.faults.front().message))));
                 }
         }
     }
@@ -338,7 +350,8 @@ private slots:
     {
         const Schedule a = make("dualpipe", 4, 8);
         const Schedule b = make("zb-h1", 6, 5);
-        for (const auto& [x, y] : {std::pair(a, b), std::pair(b, a), std::pair(a, a), std::pair(a, serialised(a)), std::pair(emptySchedule(2, 2, 2), b)}) {
+        for (const auto& [x, y] : {std::pair(a, b), std::pair(b, a), std::pair(a, a), std::pair(a, serialised(a)),
+                                   std::pair(emptySchedule(2, 2, 2), b)}) {
             const ScheduleDelta delta(x, y);
             Schedule there = x;
             delta.redo(there);
@@ -356,7 +369,8 @@ private slots:
     {
         const Schedule s = *readScheduleCsv("0F0,(0F1;0B0)OVERLAP_F_B,0B1,0F2,0B2\n");
         const Schedule split = splitEveryBackward(s);
-        QCOMPARE(QString::fromStdString(toText(split)).split('\n')[0], QString("0F0 (0F1;0I0) 0W0 0I1 0W1 0F2 0I2 0W2"));
+        QCOMPARE(QString::fromStdString(toText(split)).split('\n')[0],
+                 QString("0F0 (0F1;0I0) 0W0 0I1 0W1 0F2 0I2 0W2"));
         QVERIFY(validate(split).valid());
         QCOMPARE(splitEveryBackward(split), split);
     }

@@ -1,4 +1,5 @@
-// Lists as PyTorch, TorchTitan, Megatron-LM and spreadsheets write them (tests/data/schedule_csv), each with its right figures.
+// Lists as PyTorch, TorchTitan, Megatron-LM and spreadsheets write them (tests/data/schedule_csv), each with its right
+// figures.
 #include <QtTest>
 
 #include "schedules/check/checked_schedule.h"
@@ -44,7 +45,8 @@ double makespanOf(const Schedule& schedule, const Channels& channels = {})
 QStringList faultsOf(const Schedule& schedule)
 {
     QStringList out;
-    for (const Fault& fault : validate(schedule).faults) out << QString::fromStdString(fault.message + " | " + fault.remedy);
+    for (const Fault& fault : validate(schedule).faults)
+        out << QString::fromStdString(fault.message + " | " + fault.remedy);
     return out;
 }
 
@@ -83,7 +85,8 @@ private slots:
         QCOMPARE(QString::fromStdString(recognise(lists)), name);
         QCOMPARE(*readScheduleCsv(*writeScheduleCsv(lists)), lists);
     }
-    // The checked form that trainings take keeps the gathers of lists whose ranks share state, and drops those that nobody shares.
+    // The checked form that trainings take keeps the gathers of lists whose ranks share state, and drops those that
+    // nobody shares.
     void gathersStayWhereStateIsShared()
     {
         const Schedule lists = listsOf("gathers_lowered");
@@ -128,12 +131,14 @@ private slots:
         const QString text = QString::fromStdString(describeDeadlock(*hang));
         QVERIFY2(text.contains("a way out, checked: "), qPrintable(text));
         QVERIFY2(text.count("another way out, checked: ") >= 2, qPrintable(text)); // not one order alone
-        QVERIFY2(text.contains("another way out, checked: its messages where --lower batched puts them, in "), qPrintable(text));
+        QVERIFY2(text.contains("another way out, checked: its messages where --lower batched puts them, in "),
+                 qPrintable(text));
         for (const std::string& way : hang->otherWays) {
             const std::size_t at = way.find("--lower ");
             if (at == std::string::npos) continue;
             const std::string rule = QString::fromStdString(way.substr(at + 8)).section(' ', 0, 0).toStdString();
-            QVERIFY2(makespanOf(*lower(withoutMessages(lists), *parseLowering(rule)), withoutBuffers()) > 0, way.c_str());
+            QVERIFY2(makespanOf(*lower(withoutMessages(lists), *parseLowering(rule)), withoutBuffers()) > 0,
+                     way.c_str());
         }
     }
     void batchesEndWithoutBuffers()
@@ -141,7 +146,8 @@ private slots:
         const Schedule lists = listsOf("batches");
         QVERIFY(makespanOf(lists, withoutBuffers()) > 0 || explainDeadlock(lists, withoutBuffers())->worksIfBuffered);
         // Megatron-LM's batches: both sides of a message in the same batch, up to four messages in one.
-        for (const char* name : {"1f1b", "eager-1f1b", "interleaved-1f1b", "interleaved-1f1b:group=8", "dualpipev", "zbv", "chimera", "hanayo"}) {
+        for (const char* name : {"1f1b", "eager-1f1b", "interleaved-1f1b", "interleaved-1f1b:group=8", "dualpipev",
+                                 "zbv", "chimera", "hanayo"}) {
             const Schedule schedule = *makeSchedule(name, {4, 8, 0});
             const Schedule batched = *lower(schedule, *parseLowering("batched"));
             QVERIFY2(validate(batched, withoutBuffers()).valid(), name);
@@ -149,14 +155,16 @@ private slots:
             std::size_t largest = 0;
             for (int r = 0; r < batched.ranks; ++r)
                 for (std::size_t i = 0; i < batched.order[static_cast<std::size_t>(r)].size(); ++i)
-                    if (isMessage(batched.order[static_cast<std::size_t>(r)][i].kind)) largest = std::max(largest, groupSize(batched, r, i));
+                    if (isMessage(batched.order[static_cast<std::size_t>(r)][i].kind))
+                        largest = std::max(largest, groupSize(batched, r, i));
             QVERIFY2(largest >= 2, name);
             QCOMPARE(*readScheduleCsv(*writeScheduleCsv(batched)), batched);
         }
         const auto outcomes = outcomesWithoutBuffers(*makeSchedule("interleaved-1f1b", {4, 8, 0}));
         QVERIFY(outcomes);
         QCOMPARE(QString::fromStdString(describeOutcomes(*outcomes)),
-                 QString("needs buffers under just-in-time, rank-parity, grouped; completes without under pytorch, eager-post, batched"));
+                 QString("needs buffers under just-in-time, rank-parity, grouped; completes without under pytorch, "
+                         "eager-post, batched"));
     }
     // Four messages between two neighbours, posted together: in pairs they would wait for each other.
     void fourAtOnce()
@@ -182,10 +190,14 @@ private slots:
         QCOMPARE(*makeSchedule("interleaved-1f1b:group=5", {4, 10, 2}), *makeSchedule("interleaved-1f1b", {4, 10, 2}));
         const auto small = makeSchedule("interleaved-1f1b:group=2", {4, 8, 2});
         QVERIFY(!small);
-        QVERIFY2(small.error().message.starts_with("interleaved-1f1b: groups of 2 of 8 microbatches on 4 ranks: deadlock of "), small.error().message.c_str());
+        QVERIFY2(small.error().message.starts_with(
+                     "interleaved-1f1b: groups of 2 of 8 microbatches on 4 ranks: deadlock of "),
+                 small.error().message.c_str());
         QVERIFY(small.error().message.find(" waits for ") != std::string::npos);
         QCOMPARE(small.error().remedy, std::string("the nearest that works is group=4"));
-        QCOMPARE(makeSchedule("interleaved-1f1b:group=12", {4, 11, 2}).error().message, std::string("interleaved-1f1b: groups of 12 of 11 microbatches on 4 ranks: a group is larger than the batch"));
+        QCOMPARE(makeSchedule("interleaved-1f1b:group=12", {4, 11, 2}).error().message,
+                 std::string(
+                     "interleaved-1f1b: groups of 12 of 11 microbatches on 4 ranks: a group is larger than the batch"));
     }
     // Every group that is made ends, by its closed form where it has one; every other is refused with a cycle.
     void everyGroup()
@@ -209,9 +221,12 @@ private slots:
                         QVERIFY(result && form);
                         if (form->makespan < 0) continue;
                         ++formed;
-                        QCOMPARE(static_cast<double>(result->makespan) / static_cast<double>(rankShare), form->makespan);
+                        QCOMPARE(static_cast<double>(result->makespan) / static_cast<double>(rankShare),
+                                 form->makespan);
                         for (int r = 0; r < p; ++r)
-                            QCOMPARE(static_cast<double>(result->peakActivation[static_cast<std::size_t>(r)]) / static_cast<double>(activationShare), form->peakActivation[static_cast<std::size_t>(r)]);
+                            QCOMPARE(static_cast<double>(result->peakActivation[static_cast<std::size_t>(r)]) /
+                                         static_cast<double>(activationShare),
+                                     form->peakActivation[static_cast<std::size_t>(r)]);
                     }
         QVERIFY(refused > 50 && formed > 200);
     }
@@ -220,8 +235,10 @@ private slots:
     {
         const Schedule one = *makeSchedule("1f1b", {2, 2, 0});
         int lacking = 0;
-        for (const ShardLevel level : {ShardLevel::None, ShardLevel::Optimizer, ShardLevel::Gradients, ShardLevel::Weights})
-            for (const ReduceRule reduce : {ReduceRule::Late, ReduceRule::Overlapped, ReduceRule::Microbatch, ReduceRule::Stepped}) {
+        for (const ShardLevel level :
+             {ShardLevel::None, ShardLevel::Optimizer, ShardLevel::Gradients, ShardLevel::Weights})
+            for (const ReduceRule reduce :
+                 {ReduceRule::Late, ReduceRule::Overlapped, ReduceRule::Microbatch, ReduceRule::Stepped}) {
                 if (reduce == ReduceRule::Microbatch && level < ShardLevel::Gradients) continue;
                 ShardRules rules;
                 rules.reduce = reduce;
@@ -242,11 +259,15 @@ private slots:
                     }
             }
         QVERIFY(lacking > 60);
-        const auto faults = faultsOf(*readScheduleCsv("0UNSHARD,0F0,0B0,0RESHARD,0REDUCE_GRAD\n1F0,1B0,1REDUCE_GRAD\n"));
-        QCOMPARE(faults, QStringList{"rank 1, op 0 (1F0): the weights of stage 1 are never gathered on rank 1, but those of stage 0 are | add 1UNSHARD before it"});
+        const auto faults =
+            faultsOf(*readScheduleCsv("0UNSHARD,0F0,0B0,0RESHARD,0REDUCE_GRAD\n1F0,1B0,1REDUCE_GRAD\n"));
+        QCOMPARE(faults, QStringList{"rank 1, op 0 (1F0): the weights of stage 1 are never gathered on rank 1, but "
+                                     "those of stage 0 are | add 1UNSHARD before it"});
         QCOMPARE(faultsOf(*readScheduleCsv("0F0,0B0,0REDUCE_GRAD,0OPT,0UNSHARD\n1F0,1B0,1OPT\n")),
-                 (QStringList{"rank 1, op 1 (1B0): the gradients of stage 1 are never reduced on rank 1, but those of stage 0 are | add 1REDUCE_GRAD after it",
-                              "rank 1, op 2 (1OPT): the weights of stage 1 are never gathered on rank 1, but those of stage 0 are | add 1UNSHARD behind it"}));
+                 (QStringList{"rank 1, op 1 (1B0): the gradients of stage 1 are never reduced on rank 1, but those of "
+                              "stage 0 are | add 1REDUCE_GRAD after it",
+                              "rank 1, op 2 (1OPT): the weights of stage 1 are never gathered on rank 1, but those of "
+                              "stage 0 are | add 1UNSHARD behind it"}));
     }
     // Sharded 1F1B is 1F1B, not a schedule of another mathematics that happens to have the same ops.
     void sharedStateIsRecognised()
@@ -276,7 +297,8 @@ private slots:
     {
         const QStringList faults = faultsOf(listsOf("skip"));
         QCOMPARE(faults.size(), 4);
-        for (const QString& fault : faults) QVERIFY2(fault.contains("stages form a chain") && !fault.contains("remove"), qPrintable(fault));
+        for (const QString& fault : faults)
+            QVERIFY2(fault.contains("stages form a chain") && !fault.contains("remove"), qPrintable(fault));
     }
 };
 

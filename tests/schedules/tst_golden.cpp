@@ -1,5 +1,6 @@
-// Numbers that others published or that follow from closed forms. Every table names its source; those without one are from
-// ../shared/specs/schedules.md, section 7, where the generator of each row is named. Ours: stagewright simulate -s NAME -p P -m M --comm C
+// Numbers that others published or that follow from closed forms. Every table names its source; those without one are
+// from ../shared/specs/schedules.md, section 7, where the generator of each row is named. Ours: stagewright simulate -s
+// NAME -p P -m M --comm C
 #include <QtTest>
 
 #include <array>
@@ -29,8 +30,7 @@ Outcome outcome(const char* name, const Shape& shape, const CostModel::UnitCosts
     out.makespan = static_cast<double>(result->makespan) / rankShare;
     out.span = static_cast<double>(result->span) / rankShare;
     out.figures = figuresOf(*schedule, *result);
-    for (Bytes peak : result->peakActivation)
-        out.peaks.push_back(static_cast<double>(peak) / activationShare);
+    for (Bytes peak : result->peakActivation) out.peaks.push_back(static_cast<double>(peak) / activationShare);
     return out;
 }
 
@@ -46,18 +46,18 @@ CostModel::UnitCosts withLatency(double latency)
 class TestGolden : public QObject {
     Q_OBJECT
 private slots:
-    // The orders spelled out for p = 2, m = 4. u: the copy of a stage on the other rank (the up direction), where the file lists
-    // microbatches by direction; (a;b) is an overlapped pair.
+    // The orders spelled out for p = 2, m = 4. u: the copy of a stage on the other rank (the up direction), where the
+    // file lists microbatches by direction; (a;b) is an overlapped pair.
     void literalOrders_data()
     {
         QTest::addColumn<QString>("rank0");
         QTest::addColumn<QString>("rank1");
-        const auto add = [](const char* name, const char* rank0, const char* rank1) { QTest::newRow(name) << rank0 << rank1; };
+        const auto add = [](const char* name, const char* rank0, const char* rank1) {
+            QTest::newRow(name) << rank0 << rank1;
+        };
         add("gpipe", "0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3", "1F0 1F1 1F2 1F3 1B0 1B1 1B2 1B3");
-        add("1f1b", "0F0 0F1 0B0 0F2 0B1 0F3 0B2 0B3",
-            "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3");
-        add("eager-1f1b", "0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3",
-            "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3");
+        add("1f1b", "0F0 0F1 0B0 0F2 0B1 0F3 0B2 0B3", "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3");
+        add("eager-1f1b", "0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3", "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3");
         add("interleaved-1f1b", "0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3",
             "1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3");
         add("zb-h1", "0F0 0F1 0I0 0W0 0F2 0I1 0W1 0F3 0I2 0W2 0I3 0W3",
@@ -66,10 +66,8 @@ private slots:
             "1F0 1I0 1F1 1I1 1F2 1I2 1W0 1F3 1I3 1W1 1W2 1W3");
         add("zbv", "0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0F3 0I0 0W0 3F2 3I2 3W2 0I1 0W1 3F3 3I3 3W3 0I2 0W2 0I3 0W3",
             "1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1F3 1I1 1W1 2F3 2I2 2W2 1I2 2I3 1I3 1W2 2W3 1W3");
-        add("chimera", "0F0 1F0u 1B0u 0B0 0F1 1F1u 1B1u 0B1",
-            "0F0u 1F0 1B0 0B0u 0F1u 1F1 1B1 0B1u");
-        add("dualpipe", "0F0 1F0u 0F1 1B0u (1F1u;0B0) 1B1u 0I1 0W1",
-            "0F0u 1F0 0F1u 1B0 (1F1;0B0u) 1B1 0I1u 0W1u");
+        add("chimera", "0F0 1F0u 1B0u 0B0 0F1 1F1u 1B1u 0B1", "0F0u 1F0 1B0 0B0u 0F1u 1F1 1B1 0B1u");
+        add("dualpipe", "0F0 1F0u 0F1 1B0u (1F1u;0B0) 1B1u 0I1 0W1", "0F0u 1F0 0F1u 1B0 (1F1;0B0u) 1B1 0I1u 0W1u");
         add("dualpipev", "0F0 0F1 0F2 3F0 3I0 3W0 3F1 (0F3;3B1) (3F2;0B0) 3B2 (3F3;0B1) 3B3 0I2 0W2 0I3 0W3",
             "1F0 2F0 1F1 2F1 1F2 2B0 (2F2;1B0) (1F3;2B1) (2F3;1B1) 2B2 1B2 2I3 1I3 2W3 1W3");
     }
@@ -133,7 +131,8 @@ private slots:
         for (int p : {2, 3, 4, 8})
             for (int m : {2 * p, 3 * p + 1, 5 * p})
                 for (double c : {0.25, 0.5, 1.0, 1.5})
-                    QCOMPARE(outcome("eager-1f1b", {p, m, 1}, withLatency(c)).makespan, 3.0 * (m + p - 1) + 2.0 * (p - 1) * c);
+                    QCOMPARE(outcome("eager-1f1b", {p, m, 1}, withLatency(c)).makespan,
+                             3.0 * (m + p - 1) + 2.0 * (p - 1) * c);
     }
     // Reference simulator, p = 4, m = 8, F = I = W = 1: makespan (and span where it differs) at c per cross-rank edge.
     void latencyTable()
@@ -173,14 +172,12 @@ private slots:
         units.freedAtInput = 1;
         for (int p : {2, 4, 8}) {
             const auto peaks = outcome("zb-h1", {p, 3 * p, 1}, units).peaks;
-            for (int r = 0; r < p; ++r)
-                QCOMPARE(peaks[static_cast<std::size_t>(r)], double(p - r));
+            for (int r = 0; r < p; ++r) QCOMPARE(peaks[static_cast<std::size_t>(r)], double(p - r));
         }
         // Half of it: what the open microbatches hold in full, plus half of each W that waits. From counting F, I, W.
         units.freedAtInput = 0.5;
         const auto half = outcome("zb-h1", {4, 8, 1}, units).peaks;
-        for (int r = 0; r < 4; ++r)
-            QCOMPARE(half[static_cast<std::size_t>(r)], (4 - r) + 0.5 * r);
+        for (int r = 0; r < 4; ++r) QCOMPARE(half[static_cast<std::size_t>(r)], (4 - r) + 0.5 * r);
     }
 };
 

@@ -1,6 +1,6 @@
-// Makespan, span, bubble and peaks that others published or that their generators gave when they were run: every row of the
-// tables, at F = I = W = 1 (B = 2) and without communication. A row whose figure is not met keeps both, with the reason.
-// Sources: ../shared/specs/schedules.md, sections 7 and 8, which name the generator of each row. Ours of a row:
+// Makespan, span, bubble and peaks that others published or that their generators gave when they were run: every row of
+// the tables, at F = I = W = 1 (B = 2) and without communication. A row whose figure is not met keeps both, with the
+// reason. Sources: ../shared/specs/schedules.md, sections 7 and 8, which name the generator of each row. Ours of a row:
 // stagewright simulate -s NAME -p P -m M --chunks V --json
 #include <QtTest>
 
@@ -31,8 +31,8 @@ struct Row {
 constexpr Pairs whole = Pairs::whole;
 constexpr Pairs serial = Pairs::serial;
 
-// Section 7: a simulator of its own, in Python. The orders of the schedules named after PyTorch, PiPPy, the zero-bubble authors, Chimera's and DualPipe's
-// were compared with theirs.
+// Section 7: a simulator of its own, in Python. The orders of the schedules named after PyTorch, PiPPy, the zero-bubble
+// authors, Chimera's and DualPipe's were compared with theirs.
 const Row referenceRows[] = {
     {"gpipe", whole, 1, 2, 2, 9, 9, .3333, {2}},
     {"gpipe", whole, 1, 2, 4, 15, 15, .2000, {4}},
@@ -171,8 +171,9 @@ const Row groupRows[] = {
     {"interleaved-zb:group=4:w=now", whole, 3, 4, 8, 26, 26, .0769, {4, 3.667, 3.333, 3}},
 };
 
-// Section 8: their 1F1B-V (v1f1b.py), a V of whole backwards (B in one), run. No library schedule keeps backwards whole in a V: V-Half, which splits
-// them, is in its place and shorter at no more memory. The second figure is V-Half's makespan.
+// Section 8: their 1F1B-V (v1f1b.py), a V of whole backwards (B in one), run. No library schedule keeps backwards whole
+// in a V: V-Half, which splits them, is in its place and shorter at no more memory. The second figure is V-Half's
+// makespan.
 const std::pair<Row, double> fusedVRows[] = {
     {{"v-half", whole, 2, 2, 2, 8, 8, .2500, {1.5, 2}}, 6.5},
     {{"v-half", whole, 2, 2, 4, 14, 14, .1429, {2}}, 12.5},
@@ -184,7 +185,12 @@ const std::pair<Row, double> fusedVRows[] = {
 
 QByteArray labelOf(const Row& row)
 {
-    return QString("%1%2 v=%3 p=%4 m=%5").arg(row.name, row.pairs == serial ? " serial" : "").arg(row.v).arg(row.p).arg(row.m).toUtf8();
+    return QString("%1%2 v=%3 p=%4 m=%5")
+        .arg(row.name, row.pairs == serial ? " serial" : "")
+        .arg(row.v)
+        .arg(row.p)
+        .arg(row.m)
+        .toUtf8();
 }
 
 void compareWith(const Row& row)
@@ -198,14 +204,16 @@ void compareWith(const Row& row)
     const auto near = [](double got, double wanted, double tolerance) { return std::abs(got - wanted) <= tolerance; };
     const double makespan = static_cast<double>(result->makespan) / rankShare;
     const double span = static_cast<double>(result->span) / rankShare;
-    QVERIFY2(near(makespan, row.makespan, 5e-4), qPrintable(QString("makespan %1, not %2").arg(makespan).arg(row.makespan)));
+    QVERIFY2(near(makespan, row.makespan, 5e-4),
+             qPrintable(QString("makespan %1, not %2").arg(makespan).arg(row.makespan)));
     QVERIFY2(near(span, row.span, 5e-4), qPrintable(QString("span %1, not %2").arg(span).arg(row.span)));
     const double bubble = figuresOf(schedule, *result).bubbleFraction;
     QVERIFY2(near(bubble, row.bubble, 0.5001e-4), qPrintable(QString("bubble %1, not %2").arg(bubble).arg(row.bubble)));
     for (std::size_t r = 0; r < result->peakActivation.size(); ++r) {
         const double peak = static_cast<double>(result->peakActivation[r]) / activationShare;
         const double wanted = row.peaks.size() == 1 ? row.peaks[0] : row.peaks[r];
-        QVERIFY2(near(peak, wanted, 5e-4), qPrintable(QString("rank %1: peak %2, not %3").arg(r).arg(peak).arg(wanted)));
+        QVERIFY2(near(peak, wanted, 5e-4),
+                 qPrintable(QString("rank %1: peak %2, not %3").arg(r).arg(peak).arg(wanted)));
     }
 }
 
@@ -218,8 +226,7 @@ private slots:
     {
         QTest::addColumn<int>("index");
         int index = 0;
-        for (const Row& row : referenceRows)
-            QTest::newRow(labelOf(row)) << index++;
+        for (const Row& row : referenceRows) QTest::newRow(labelOf(row)) << index++;
     }
     void reference()
     {
@@ -230,8 +237,7 @@ private slots:
     {
         QTest::addColumn<int>("index");
         int index = 0;
-        for (const Row& row : groupRows)
-            QTest::newRow(labelOf(row)) << index++;
+        for (const Row& row : groupRows) QTest::newRow(labelOf(row)) << index++;
     }
     void smallGroups()
     {
@@ -244,9 +250,11 @@ private slots:
             const Schedule schedule = *makeSchedule(row.name, {row.p, row.m, row.v});
             const auto result = simulate(schedule, CostModel::uniform(schedule));
             const double makespan = static_cast<double>(result->makespan) / rankShare;
-            QVERIFY2(makespan == own && makespan < row.makespan, qPrintable(QString("%1: %2").arg(labelOf(row)).arg(makespan)));
+            QVERIFY2(makespan == own && makespan < row.makespan,
+                     qPrintable(QString("%1: %2").arg(labelOf(row)).arg(makespan)));
             const Bytes most = *std::max_element(result->peakActivation.begin(), result->peakActivation.end());
-            QVERIFY(static_cast<double>(most) / activationShare <= *std::max_element(row.peaks.begin(), row.peaks.end()));
+            QVERIFY(static_cast<double>(most) / activationShare <=
+                    *std::max_element(row.peaks.begin(), row.peaks.end()));
         }
     }
 };

@@ -38,7 +38,8 @@ std::vector<LayerCosts> modelOf(int blocks, std::uint32_t seed)
 }
 
 // What a run with these blocks by stage measures, 50 ns per op in addition to its parts; split backwards or full ones.
-CostModel measuredOn(const Schedule& schedule, const std::vector<LayerCosts>& parts, const std::vector<int>& blocks, bool split)
+CostModel measuredOn(const Schedule& schedule, const std::vector<LayerCosts>& parts, const std::vector<int>& blocks,
+                     bool split)
 {
     CostModel costs(schedule.stages, CostSource::Fitted);
     costs.origin = "fitted";
@@ -94,7 +95,8 @@ private slots:
             setLayers(costs, parts, blocks);
             QCOMPARE(costs.layers.size(), parts.size() + 1);
             QCOMPARE(costs.layers[0].duration[forward], Nanos{50});
-            QVERIFY(costsByLayer(costs, measured, blocks)->duration(OpKind::Forward, 1, 0) == costs.duration(OpKind::Forward, 1, 0));
+            QVERIFY(costsByLayer(costs, measured, blocks)->duration(OpKind::Forward, 1, 0) ==
+                    costs.duration(OpKind::Forward, 1, 0));
 
             const Schedule other = makeSchedule(name.toStdString(), {ranks, 8}).value();
             const std::vector<int> there = balancedBlocks(parts, other.stages);
@@ -102,13 +104,18 @@ private slots:
             const CostModel predicted = costsByLayer(costs, other).value();
             const CostModel expected = measuredOn(other, parts, there, split);
             for (int stage = 0; stage < other.stages; ++stage) {
-                for (const OpKind kind : {OpKind::Forward, OpKind::Optimizer}) QCOMPARE(predicted.duration(kind, stage, 0), expected.duration(kind, stage, 0));
+                for (const OpKind kind : {OpKind::Forward, OpKind::Optimizer})
+                    QCOMPARE(predicted.duration(kind, stage, 0), expected.duration(kind, stage, 0));
                 if (split)
-                    QCOMPARE(predicted.duration(OpKind::InputGrad, stage, 0), expected.duration(OpKind::InputGrad, stage, 0));
+                    QCOMPARE(predicted.duration(OpKind::InputGrad, stage, 0),
+                             expected.duration(OpKind::InputGrad, stage, 0));
                 else
-                    QCOMPARE(predicted.duration(OpKind::Backward, stage, 0), expected.duration(OpKind::Backward, stage, 0));
-                QCOMPARE(predicted.memory[static_cast<std::size_t>(stage)].activation, expected.memory[static_cast<std::size_t>(stage)].activation);
-                QCOMPARE(predicted.memory[static_cast<std::size_t>(stage)].freedAtInput, expected.memory[static_cast<std::size_t>(stage)].freedAtInput);
+                    QCOMPARE(predicted.duration(OpKind::Backward, stage, 0),
+                             expected.duration(OpKind::Backward, stage, 0));
+                QCOMPARE(predicted.memory[static_cast<std::size_t>(stage)].activation,
+                         expected.memory[static_cast<std::size_t>(stage)].activation);
+                QCOMPARE(predicted.memory[static_cast<std::size_t>(stage)].freedAtInput,
+                         expected.memory[static_cast<std::size_t>(stage)].freedAtInput);
             }
             QCOMPARE(predicted.launch, std::vector<Nanos>(static_cast<std::size_t>(ranks), 7));
             QCOMPARE(predicted.jitter, 0.1);
@@ -125,12 +132,15 @@ private slots:
                 const Schedule schedule = makeSchedule("1f1b", {3, 3}).value();
                 const CostModel costs = measuredOn(schedule, parts, blocks, false);
                 Nanos most = 0;
-                for (int stage = 0; stage < 3; ++stage) most = std::max(most, costs.duration(OpKind::Forward, stage, 0) + costs.duration(OpKind::Backward, stage, 0));
+                for (int stage = 0; stage < 3; ++stage)
+                    most = std::max(most, costs.duration(OpKind::Forward, stage, 0) +
+                                              costs.duration(OpKind::Backward, stage, 0));
                 return most;
             };
             Nanos best = std::numeric_limits<Nanos>::max();
             for (int first = 0; first <= 6; ++first)
-                for (int middle = 1; first + middle <= 7; ++middle) best = std::min(best, longest({first, middle, 7 - first - middle}));
+                for (int middle = 1; first + middle <= 7; ++middle)
+                    best = std::min(best, longest({first, middle, 7 - first - middle}));
             QCOMPARE(longest(balancedBlocks(parts, 3)), best);
         }
         QVERIFY(balancedBlocks(modelOf(3, 1), 6).empty());

@@ -36,8 +36,7 @@ Schedule eager(int p, int m)
         auto& row = s.order[static_cast<std::size_t>(r)];
         row.clear();
         const int ahead = std::min(m, 2 * (p - r) - 1);
-        for (int j = 0; j < ahead; ++j)
-            row.push_back(makeOp(OpKind::Forward, r, j));
+        for (int j = 0; j < ahead; ++j) row.push_back(makeOp(OpKind::Forward, r, j));
         for (int j = 0; j < m; ++j) {
             row.push_back(makeOp(OpKind::Backward, r, j));
             if (ahead + j < m) row.push_back(makeOp(OpKind::Forward, r, ahead + j));
@@ -46,7 +45,7 @@ Schedule eager(int p, int m)
     return s;
 }
 
-const std::array<const char*, 7> everyRule{"just-in-time", "pytorch", "eager-post", "eager-post:1",
+const std::array<const char*, 7> everyRule{"just-in-time", "pytorch",     "eager-post", "eager-post:1",
                                            "eager-post:3", "rank-parity", "grouped"};
 
 } // namespace
@@ -61,8 +60,7 @@ private slots:
         const QString zero = "0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1\n";
         QTest::newRow("just-in-time") << "just-in-time"
                                       << zero + "1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1\n";
-        QTest::newRow("rank-parity") << "rank-parity"
-                                     << zero + "1RECV_F0 1F0 1B0 1RECV_F1 1SEND_B0 1F1 1B1 1SEND_B1\n";
+        QTest::newRow("rank-parity") << "rank-parity" << zero + "1RECV_F0 1F0 1B0 1RECV_F1 1SEND_B0 1F1 1B1 1SEND_B1\n";
         QTest::newRow("grouped") << "grouped"
                                  << QString("0F0 0SEND_F0 0F1 (0SEND_F1;0RECV_B0) 0B0 0RECV_B1 0B1\n"
                                             "1RECV_F0 1F0 1B0 (1SEND_B0;1RECV_F1) 1F1 1B1 1SEND_B1\n");
@@ -75,9 +73,10 @@ private slots:
         QTest::newRow("one ahead") << "eager-post:1"
                                    << QString("0F0 0SEND_F0 0RECV_B0 0F1 0SEND_F1 0RECV_B1 0B0 0B1\n"
                                               "1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1\n");
-        QTest::newRow("collectives") << "pytorch:collectives"
-                                     << QString("0UNSHARD 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1 0REDUCE_GRAD 0RESHARD\n"
-                                                "1UNSHARD 1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1 1REDUCE_GRAD 1RESHARD\n");
+        QTest::newRow("collectives")
+            << "pytorch:collectives"
+            << QString("0UNSHARD 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1 0REDUCE_GRAD 0RESHARD\n"
+                       "1UNSHARD 1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1 1REDUCE_GRAD 1RESHARD\n");
     }
     void rules()
     {
@@ -96,7 +95,8 @@ private slots:
     }
     void unknownRules()
     {
-        QCOMPARE(QString::fromStdString(parseLowering("late").error().message), QString("unknown lowering rule 'late'"));
+        QCOMPARE(QString::fromStdString(parseLowering("late").error().message),
+                 QString("unknown lowering rule 'late'"));
         for (const char* text : {"grouped:2", "eager-post:0", "eager-post:x", "pytorch:3", ":"})
             QVERIFY2(!parseLowering(text), text);
     }
@@ -117,8 +117,7 @@ private slots:
                 const MessageIndex pairs(*lowered, index);
                 const OpIndex plain(s, *cellsOf(s));
                 QCOMPARE(pairs.messages().size(), messagesOf(s, plain).size());
-                for (const MessagePair& pair : pairs.messages())
-                    QVERIFY(pair.send != noOp && pair.receive != noOp);
+                for (const MessagePair& pair : pairs.messages()) QVERIFY(pair.send != noOp && pair.receive != noOp);
                 QCOMPARE(lowered->opCount(), s.opCount() + 2 * pairs.messages().size());
             }
         }
@@ -185,7 +184,8 @@ private slots:
             QCOMPARE(simulate(*lowered, CostModel::uniform(*lowered), strict).has_value(), ends);
         }
     }
-    // Gathers, releases and reductions lie between a send and a receive that must meet their neighbour's: they are not in the way.
+    // Gathers, releases and reductions lie between a send and a receive that must meet their neighbour's: they are not
+    // in the way.
     void collectivesBetweenMessages()
     {
         Channels strict;
@@ -194,7 +194,8 @@ private slots:
             for (const ReduceRule reduce : {ReduceRule::Overlapped, ReduceRule::Microbatch})
                 for (const int prefetch : {0, 1, 3}) {
                     const Schedule whole = overReplicas(*makeSchedule("1f1b", {4, 8, 0}), 2).value();
-                    const Schedule sharded = addShardOps(whole, ShardLevel::Weights, {GatherRule::Microbatch, prefetch, reduce}).value();
+                    const Schedule sharded =
+                        addShardOps(whole, ShardLevel::Weights, {GatherRule::Microbatch, prefetch, reduce}).value();
                     Lowering lowering;
                     lowering.rule = rule;
                     const Schedule lowered = lower(sharded, lowering).value();
@@ -229,18 +230,23 @@ private slots:
             // Written as it was read: the same bytes but for line ends.
             const auto written = writeScheduleCsv(*expected, torch);
             QVERIFY2(written.has_value(), qPrintable(file));
-            QCOMPARE(QString::fromStdString(*written).trimmed(), QString::fromStdString(contentsOf(folder.filePath(file))).remove('\r').trimmed());
+            QCOMPARE(QString::fromStdString(*written).trimmed(),
+                     QString::fromStdString(contentsOf(folder.filePath(file))).remove('\r').trimmed());
             const QString computeFile = QString(file).replace("_comms.csv", ".csv");
             const auto compute = readScheduleCsv(contentsOf(folder.filePath(computeFile)), torch);
             QVERIFY2(compute.has_value(), qPrintable(computeFile));
             const auto lowered = lower(*compute, rule);
             QVERIFY2(lowered.has_value(), qPrintable(file));
-            QVERIFY2(toText(*lowered) == toText(*expected), qPrintable(file + "\n" + QString::fromStdString(toText(*lowered)) + QString::fromStdString(toText(*expected))));
+            QVERIFY2(toText(*lowered) == toText(*expected),
+                     qPrintable(file + "\n" + QString::fromStdString(toText(*lowered)) +
+                                QString::fromStdString(toText(*expected))));
             QCOMPARE(withoutCommunication(*expected), *compute);
         }
         // PyTorch's own test of its pass: there an I directly before its W had been merged into B first.
-        const auto expected = readScheduleCsv(contentsOf(sharedText("upstream/pytorch_zb1p_2rank_2stagep_comms.csv")), torch);
-        const auto compute = readScheduleCsv(contentsOf(sharedText("upstream/pytorch_zb1p_2rank_2stagep_compute.csv")), torch);
+        const auto expected =
+            readScheduleCsv(contentsOf(sharedText("upstream/pytorch_zb1p_2rank_2stagep_comms.csv")), torch);
+        const auto compute =
+            readScheduleCsv(contentsOf(sharedText("upstream/pytorch_zb1p_2rank_2stagep_compute.csv")), torch);
         QVERIFY(expected && compute);
         Schedule merged = *compute;
         for (auto& row : merged.order)

@@ -1,5 +1,6 @@
-// A mixed cluster: replicas of other speeds and memory. Cephalo (arXiv 2411.01075) divides compute by speed and state by what memory is
-// left; one division for both is slow where it is even, and over the fast card's memory where it is by speed.
+// A mixed cluster: replicas of other speeds and memory. Cephalo (arXiv 2411.01075) divides compute by speed and state
+// by what memory is left; one division for both is slow where it is even, and over the fast card's memory where it is
+// by speed.
 #include <QtTest>
 
 #include <map>
@@ -86,14 +87,17 @@ Outcome simulated(const Split& split)
 Nanos expectedTime(const Split& split)
 {
     Nanos compute = 0;
-    for (std::size_t i = 0; i < replicas; ++i) compute = std::max(compute, split.microbatches[i] * 3 * chunks * forward / speeds[i]);
+    for (std::size_t i = 0; i < replicas; ++i)
+        compute = std::max(compute, split.microbatches[i] * 3 * chunks * forward / speeds[i]);
     const Bytes largest = weight * *std::max_element(split.shares.begin(), split.shares.end()) / batch;
-    const Nanos collective = (replicas - 1) * (latency + static_cast<Nanos>(static_cast<double>(largest) * 1e9 / bytesPerSecond));
+    const Nanos collective =
+        (replicas - 1) * (latency + static_cast<Nanos>(static_cast<double>(largest) * 1e9 / bytesPerSecond));
     return compute + (3 * chunks - 1) * collective;
 }
 
-// Its part of the state, one chunk's gathered weights, the whole gradients of the chunks gone back through so far (they are reduced at the
-// end) and the activations of all its microbatches in the others: at the first backward or at a later chunk's.
+// Its part of the state, one chunk's gathered weights, the whole gradients of the chunks gone back through so far (they
+// are reduced at the end) and the activations of all its microbatches in the others: at the first backward or at a
+// later chunk's.
 Bytes expectedPeak(const Split& split, std::size_t rank)
 {
     Bytes most = 0;

@@ -23,8 +23,7 @@ namespace {
 std::vector<int> ranksOf(const Placement& placement)
 {
     std::vector<int> out;
-    for (int s = 0; s < placement.stages(); ++s)
-        out.push_back(placement.rankOf(s, 0));
+    for (int s = 0; s < placement.stages(); ++s) out.push_back(placement.rankOf(s, 0));
     return out;
 }
 
@@ -42,8 +41,7 @@ private slots:
         QVERIFY(both.hasCopies());
         QCOMPARE(both.stages(), 4);
         for (int s = 0; s < 4; ++s)
-            for (int j = 0; j < 8; ++j)
-                QCOMPARE(both.rankOf(s, j), j < 4 ? s : 3 - s);
+            for (int j = 0; j < 8; ++j) QCOMPARE(both.rankOf(s, j), j < 4 ? s : 3 - s);
         QCOMPARE(both.rankOf(1, -1), 1);
         QCOMPARE(both.stagesOf(0), (std::vector<int>{0, 3}));
         QCOMPARE(both.chunkOf(3, 0), 1);
@@ -164,7 +162,8 @@ private slots:
     {
         const auto deep = readCostsJson("{\"stage_bytes\":" + std::string(17, '['));
         QVERIFY(!deep.has_value());
-        QVERIFY2(deep.error().message.find("nest 18 deep, at most 16") != std::string::npos, deep.error().message.c_str());
+        QVERIFY2(deep.error().message.find("nest 18 deep, at most 16") != std::string::npos,
+                 deep.error().message.c_str());
         const std::string brackets = "{\"[[[\\\"{{{\":[[1],{\"a\":[]}]}"; // those of the key are none
         QCOMPARE(nestingOf(brackets), std::size_t{4});
     }
@@ -262,15 +261,22 @@ private slots:
                                     << "version null is unknown";
         add("new in version 2", R"(, "jitter": 0.1)", "jitter: version 2 of the format has it, this is 1");
         const char* second = R"({"format": "stagewright-costs", "version": 2, )";
-        const auto addSecond = [second](const char* name, const char* rest, const char* says) { QTest::newRow(name) << QString(second) + rest + "}" << says; };
+        const auto addSecond = [second](const char* name, const char* rest, const char* says) {
+            QTest::newRow(name) << QString(second) + rest + "}" << says;
+        };
         addSecond("jitter", R"("jitter": -0.1)", "jitter: a number from 0 to 10");
         addSecond("seed", R"("jitter_seed": -1)", "jitter_seed: an integer of 0 or more");
-        addSecond("pair", R"("pairs": [{"kinds": ["F"], "stages": [0, 1], "duration_ns": 1}])", "pairs[0].kinds: two kinds");
-        addSecond("pair's stage", R"("pairs": [{"kinds": ["F", "B"], "stages": [0, -1], "duration_ns": 1}])", "pairs[0].stages[1]: -1 is outside");
-        addSecond("microbatch", R"("microbatches": [{"kind": "F", "stage": 0, "duration_ns": [1, "a"]}])", "microbatches[0].duration_ns[1]: an integer");
-        addSecond("microbatches", R"("microbatches": [{"kind": "F", "stage": 0}])", "microbatches[0]: duration_ns is missing");
+        addSecond("pair", R"("pairs": [{"kinds": ["F"], "stages": [0, 1], "duration_ns": 1}])",
+                  "pairs[0].kinds: two kinds");
+        addSecond("pair's stage", R"("pairs": [{"kinds": ["F", "B"], "stages": [0, -1], "duration_ns": 1}])",
+                  "pairs[0].stages[1]: -1 is outside");
+        addSecond("microbatch", R"("microbatches": [{"kind": "F", "stage": 0, "duration_ns": [1, "a"]}])",
+                  "microbatches[0].duration_ns[1]: an integer");
+        addSecond("microbatches", R"("microbatches": [{"kind": "F", "stage": 0}])",
+                  "microbatches[0]: duration_ns is missing");
         addSecond("part", R"("layers": [{"part": "tail"}])", "layers[0].part: op, embedding, block or head");
-        addSecond("layer", R"("layers": [{"part": "head", "duration_ns": {"Q": 1}}])", "layers[0].duration_ns.Q: a kind");
+        addSecond("layer", R"("layers": [{"part": "head", "duration_ns": {"Q": 1}}])",
+                  "layers[0].duration_ns.Q: a kind");
         add("unknown key", R"(, "durations": 1)", "unknown key 'durations'");
         add("negative", R"(, "duration_ns": {"F": [1, -1]})", "duration_ns.F[1]: -1 is outside");
         add("fraction", R"(, "duration_ns": {"F": [1.5]})", "duration_ns.F[0]: an integer is expected");

@@ -1,5 +1,5 @@
-// Damaged schedules: validation says what is wrong, where and what to do; nothing crashes or hangs on them, and every part of the
-// program agrees on whether they can run.
+// Damaged schedules: validation says what is wrong, where and what to do; nothing crashes or hangs on them, and every
+// part of the program agrees on whether they can run.
 #include <QtTest>
 
 #include "mutated_schedules.h"
@@ -20,7 +20,8 @@ using namespace stagewright;
 
 namespace {
 
-constexpr std::array<const char*, 6> everyRule{"just-in-time", "pytorch", "eager-post", "eager-post:2", "rank-parity", "grouped"};
+constexpr std::array<const char*, 6> everyRule{"just-in-time", "pytorch",     "eager-post",
+                                               "eager-post:2", "rank-parity", "grouped"};
 
 // What the tests are run on: the library with its variants, random schedules in all forms, and their lowered lists.
 const std::vector<Schedule>& originals()
@@ -35,7 +36,8 @@ const std::vector<Schedule>& originals()
         }
         const std::size_t plain = out.size();
         for (std::size_t i = 0; i < plain; ++i)
-            if (auto lowered = lower(out[i], *parseLowering(everyRule[i % everyRule.size()]))) out.push_back(std::move(*lowered));
+            if (auto lowered = lower(out[i], *parseLowering(everyRule[i % everyRule.size()])))
+                out.push_back(std::move(*lowered));
         return out;
     }();
     return all;
@@ -64,9 +66,11 @@ class TestMutations : public QObject {
         };
         const Validation validation = validate(s, channels);
         for (const Fault& fault : validation.faults) {
-            check(!fault.message.empty() && !fault.remedy.empty(), "a fault without a message or a remedy: " + fault.message);
+            check(!fault.message.empty() && !fault.remedy.empty(),
+                  "a fault without a message or a remedy: " + fault.message);
             if (fault.kind != FaultKind::Shape) // the place
-                check(fault.message.find("rank") != std::string::npos || fault.message.find("stage") != std::string::npos ||
+                check(fault.message.find("rank") != std::string::npos ||
+                          fault.message.find("stage") != std::string::npos ||
                           fault.message.find("slices") != std::string::npos,
                       "no place: " + fault.message);
             if (fault.position < 0) continue;
@@ -80,24 +84,30 @@ class TestMutations : public QObject {
         }
         const auto costs = CostModel::uniform(s);
         const auto result = simulate(s, costs, channels);
-        if (validation.valid()) check(result.has_value(), "valid, but simulate says: " + (result ? "" : result.error().message));
+        if (validation.valid())
+            check(result.has_value(), "valid, but simulate says: " + (result ? "" : result.error().message));
         if (!result) check(!result.error().message.empty(), "simulate gives no reason");
         // Of two ops that make the same, simulate takes the one that runs first, the others the first in the list.
         const bool doubled = std::any_of(validation.faults.begin(), validation.faults.end(),
                                          [](const Fault& fault) { return fault.kind == FaultKind::Duplicate; });
-        if (result && !doubled) check(validation.cycle.empty(), "a deadlock that ends: " + (validation.valid() ? "" : validation.faults.back().message));
+        if (result && !doubled)
+            check(validation.cycle.empty(),
+                  "a deadlock that ends: " + (validation.valid() ? "" : validation.faults.back().message));
 
         const auto deadlock = explainDeadlock(s, channels);
         if (deadlock) {
             if (!doubled) check(deadlock->hung() == !result.has_value(), "explainDeadlock and simulate differ");
-            // With other faults present, validation takes the ops concerned as present, so it may find another cycle or none.
+            // With other faults present, validation takes the ops concerned as present, so it may find another cycle or
+            // none.
             if (validation.faults.size() == 1 && validation.faults[0].kind == FaultKind::Deadlock)
                 check(!deadlock->cycle.empty(), "validate finds a cycle, explainDeadlock none");
             if (!deadlock->cycle.empty())
                 check(!validation.valid(), "explainDeadlock finds a cycle in a valid schedule");
             if (deadlock->hung()) {
-                check(!describeDeadlock(*deadlock).empty() && !drawDeadlock(s, *deadlock, 80).empty(), "no text of a deadlock");
-                for (const BlockedRank& blocked : deadlock->blocked) check(!blocked.sentence.empty(), "a rank without a sentence");
+                check(!describeDeadlock(*deadlock).empty() && !drawDeadlock(s, *deadlock, 80).empty(),
+                      "no text of a deadlock");
+                for (const BlockedRank& blocked : deadlock->blocked)
+                    check(!blocked.sentence.empty(), "a rank without a sentence");
             }
             if (deadlock->fixed) check(validate(*deadlock->fixed, channels).valid(), "a fix that does not hold");
         } else {
@@ -126,12 +136,14 @@ private slots:
                 Schedule broken = s;
                 std::mt19937 random(++seed);
                 if (!test::damage(broken, test::Damage(what), random)) continue;
-                if (!explained(broken, channelsOf(seed), QByteArray::number(seed) + " " + s.name.c_str())) ++invalid[std::size_t(what)];
+                if (!explained(broken, channelsOf(seed), QByteArray::number(seed) + " " + s.name.c_str()))
+                    ++invalid[std::size_t(what)];
                 if (QTest::currentTestFailed()) return;
             }
         QVERIFY(seed > 3000);
         for (int what = 0; what < test::damageKinds; ++what)
-            QVERIFY2(invalid[std::size_t(what)] > 20, qPrintable(QString("damage %1: %2").arg(what).arg(invalid[std::size_t(what)])));
+            QVERIFY2(invalid[std::size_t(what)] > 20,
+                     qPrintable(QString("damage %1: %2").arg(what).arg(invalid[std::size_t(what)])));
     }
     // Several at once.
     void severalDamages()
@@ -139,7 +151,8 @@ private slots:
         int invalid = 0;
         for (unsigned seed = 0; seed < 4000; ++seed) {
             const Schedule& s = originals()[seed % originals().size()];
-            if (!explained(test::damaged(s, seed), channelsOf(seed), QByteArray::number(seed) + " " + s.name.c_str())) ++invalid;
+            if (!explained(test::damaged(s, seed), channelsOf(seed), QByteArray::number(seed) + " " + s.name.c_str()))
+                ++invalid;
             if (QTest::currentTestFailed()) return;
         }
         QVERIFY(invalid > 3000);
@@ -163,7 +176,8 @@ private slots:
                 QVERIFY(!lacks.valid());
                 QVERIFY2(std::any_of(lacks.faults.begin(), lacks.faults.end(),
                                      [&](const Fault& fault) {
-                                         return fault.kind == FaultKind::Count && fault.op.stage == op.stage && fault.op.microbatch == op.microbatch;
+                                         return fault.kind == FaultKind::Count && fault.op.stage == op.stage &&
+                                                fault.op.microbatch == op.microbatch;
                                      }),
                          toText(op).c_str());
                 Schedule twice = s;
@@ -172,8 +186,10 @@ private slots:
                 const Validation has = validate(twice);
                 QVERIFY2(std::any_of(has.faults.begin(), has.faults.end(),
                                      [&](const Fault& fault) {
-                                         return fault.kind == FaultKind::Duplicate && fault.op == op && fault.rank == int(r) &&
-                                                fault.position == int(twice.order[r].size()) - 1 && fault.otherPosition == int(i);
+                                         return fault.kind == FaultKind::Duplicate && fault.op == op &&
+                                                fault.rank == int(r) &&
+                                                fault.position == int(twice.order[r].size()) - 1 &&
+                                                fault.otherPosition == int(i);
                                      }),
                          toText(op).c_str());
             }
@@ -194,7 +210,9 @@ private slots:
                         const Validation validation = validate(broken);
                         QVERIFY2(!validation.valid(), toText(broken).c_str());
                         QVERIFY2(std::any_of(validation.faults.begin(), validation.faults.end(),
-                                             [&](const Fault& fault) { return fault.rank == int(r) && fault.position == int(i); }),
+                                             [&](const Fault& fault) {
+                                                 return fault.rank == int(r) && fault.position == int(i);
+                                             }),
                                  toText(s.order[r][i]).c_str());
                         ++seen;
                     }

@@ -1,5 +1,6 @@
-// What the papers print about their schedules: bubble rates, closed forms, tables. Orders and makespans of reference generators
-// are in tst_golden and tst_golden_rows, the searched schedules in tst_plan_zero_bubble and tst_building_block.
+// What the papers print about their schedules: bubble rates, closed forms, tables. Orders and makespans of reference
+// generators are in tst_golden and tst_golden_rows, the searched schedules in tst_plan_zero_bubble and
+// tst_building_block.
 #include <QtTest>
 
 #include <algorithm>
@@ -15,10 +16,7 @@ using namespace stagewright;
 
 namespace {
 
-Nanos nanos(double milliseconds)
-{
-    return static_cast<Nanos>(std::llround(milliseconds * 1e6));
-}
+Nanos nanos(double milliseconds) { return static_cast<Nanos>(std::llround(milliseconds * 1e6)); }
 
 // Times by kind in milliseconds, the same on every stage; B is I and W.
 CostModel costsOf(const Schedule& s, double forward, double inputGrad, double weightGrad, double latency)
@@ -40,7 +38,8 @@ struct Outcome {
     std::vector<double> peaks;
 };
 
-Outcome outcome(const Schedule& s, double forward = 1, double inputGrad = 1, double weightGrad = 1, double freedAtInput = 0)
+Outcome outcome(const Schedule& s, double forward = 1, double inputGrad = 1, double weightGrad = 1,
+                double freedAtInput = 0)
 {
     CostModel::UnitCosts units;
     units.forward = forward;
@@ -50,31 +49,22 @@ Outcome outcome(const Schedule& s, double forward = 1, double inputGrad = 1, dou
     const auto result = simulate(s, CostModel::uniform(s, units));
     if (!result) qFatal("%s", result.error().message.c_str());
     Outcome out{static_cast<double>(result->makespan) / rankShare, static_cast<double>(result->span) / rankShare, {}};
-    for (const Bytes peak : result->peakActivation)
-        out.peaks.push_back(static_cast<double>(peak) / activationShare);
+    for (const Bytes peak : result->peakActivation) out.peaks.push_back(static_cast<double>(peak) / activationShare);
     return out;
 }
-Outcome outcome(const std::string& name, const Shape& shape)
-{
-    return outcome(*makeSchedule(name, shape));
-}
+Outcome outcome(const std::string& name, const Shape& shape) { return outcome(*makeSchedule(name, shape)); }
 
-std::string numbered(const char* text, int number)
-{
-    return text + std::to_string(number);
-}
+std::string numbered(const char* text, int number) { return text + std::to_string(number); }
 
-bool fourDigits(double got, double printed)
-{
-    return std::abs(got - printed) <= 0.5001e-4;
-}
+bool fourDigits(double got, double printed) { return std::abs(got - printed) <= 0.5001e-4; }
 
 } // namespace
 
 class TestPapers : public QObject {
     Q_OBJECT
 private slots:
-    // Zero Bubble, arXiv 2401.10241v1: profiled times of Table 9 (ms), bubble rates of Table 5. Rate: 1 − m·T / longest span.
+    // Zero Bubble, arXiv 2401.10241v1: profiled times of Table 9 (ms), bubble rates of Table 5. Rate: 1 − m·T / longest
+    // span.
     void zeroBubbleRates()
     {
         struct Row {
@@ -113,7 +103,8 @@ private slots:
             QVERIFY(fourDigits(1 - row.m * t / (simulated - p * row.c), row.interleaved));
         }
     }
-    // Same paper, Table 2: bubbles of 1F1B, H1 and H2 in the span, and activations where I frees all but what W needs (M_W of M_B).
+    // Same paper, Table 2: bubbles of 1F1B, H1 and H2 in the span, and activations where I frees all but what W needs
+    // (M_W of M_B).
     void zeroBubbleTable2()
     {
         for (int p : {2, 4, 8})
@@ -137,14 +128,15 @@ private slots:
     void zbvPeaks()
     {
         for (int p : {2, 4, 8})
-            for (const double peak : outcome(*makeSchedule("zbv", {p, 3 * p}), 1, 1, 1, 1).peaks)
-                QVERIFY(peak <= p);
+            for (const double peak : outcome(*makeSchedule("zbv", {p, 3 * p}), 1, 1, 1, 1).peaks) QVERIFY(peak <= p);
     }
-    // Chimera, arXiv 2107.06925, Table 3: 2f directions, N = D: D/f − 2 idle slots at F = B; activations from D − D/(2f) + 1 to D;
-    // 2f copies of each stage. Figure 8: the down pipelines are rotated by D/f ranks, the ups their mirrors.
+    // Chimera, arXiv 2107.06925, Table 3: 2f directions, N = D: D/f − 2 idle slots at F = B; activations from D −
+    // D/(2f) + 1 to D; 2f copies of each stage. Figure 8: the down pipelines are rotated by D/f ranks, the ups their
+    // mirrors.
     void chimeraPairs()
     {
-        for (const auto& [d, f] : {std::pair{4, 1}, {4, 2}, {8, 1}, {8, 2}, {8, 4}, {16, 1}, {16, 2}, {16, 4}, {16, 8}, {12, 3}}) {
+        for (const auto& [d, f] :
+             {std::pair{4, 1}, {4, 2}, {8, 1}, {8, 2}, {8, 4}, {16, 1}, {16, 2}, {16, 4}, {16, 8}, {12, 3}}) {
             const Schedule s = *makeSchedule(numbered("chimera:f=", f), {d, d});
             const Outcome got = outcome(s, 2, 1, 1); // B = F
             QCOMPARE(got.makespan / 2 - 2 * d, double(d / f - 2));
@@ -159,7 +151,8 @@ private slots:
                 }
         }
     }
-    // The three ways to join units at B = 2F, f = 1: makespans and peaks to meet, from list scheduling of both directions.
+    // The three ways to join units at B = 2F, f = 1: makespans and peaks to meet, from list scheduling of both
+    // directions.
     void chimeraJoins()
     {
         struct Row {
@@ -186,8 +179,7 @@ private slots:
             QCOMPARE(halving.peaks, outcome("chimera", {row.d, row.n}).peaks);
         }
         // One unit: D forwards and 2D − 2 backwards on the critical path (section 3.4), B = 2F.
-        for (int d : {2, 4, 8, 16})
-            QCOMPARE(outcome("chimera", {d, d}).makespan, d + 2.0 * (2 * d - 2));
+        for (int d : {2, 4, 8, 16}) QCOMPARE(outcome("chimera", {d, d}).makespan, d + 2.0 * (2 * d - 2));
         // Any number of microbatches that divides: valid, and no memory beyond.
         for (int d : {2, 4, 6, 8, 12})
             for (int f = 1; f <= d / 2; ++f)
@@ -197,7 +189,8 @@ private slots:
                         const Schedule s = *makeSchedule(numbered("chimera:f=", f) + ":join=" + join, {d, 4 * f * n});
                         QVERIFY(validate(s).valid());
                         const auto peaks = outcome(s).peaks;
-                        QVERIFY(*std::max_element(peaks.begin(), peaks.end()) <= (join == std::string("doubling") ? 2 : 1) * d);
+                        QVERIFY(*std::max_element(peaks.begin(), peaks.end()) <=
+                                (join == std::string("doubling") ? 2 : 1) * d);
                     }
     }
     // sync: a REDUCE_GRAD for each copy of a stage after its last backward; eager-opt only where idle slots follow.
@@ -206,7 +199,8 @@ private slots:
         const auto reductions = [](const Schedule& s) {
             int count = 0;
             for (const auto& ops : s.order)
-                count += static_cast<int>(std::count_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::ReduceGrad; }));
+                count += static_cast<int>(
+                    std::count_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::ReduceGrad; }));
             return count;
         };
         for (const char* join : {"direct", "doubling", "halving"}) {
@@ -232,36 +226,39 @@ private slots:
             QCOMPARE(outcome("2bp-1f1b:w=last", {p, p}).makespan, 5.0 * p - 2);
             QCOMPARE(outcome("2bp-1f1b:w=last", {p, 2 * p}).makespan, 8.0 * p - 2);
         }
-        // Every step of the cool-down, p − r of them, is followed by one p2 of the oldest; one concatenated p2 does the rest.
+        // Every step of the cool-down, p − r of them, is followed by one p2 of the oldest; one concatenated p2 does the
+        // rest.
         const Schedule s = *makeSchedule("2bp-1f1b", {4, 8});
         for (int r = 0; r < 4; ++r) {
             const auto& ops = s.order[static_cast<std::size_t>(r)];
             std::vector<Op> weights;
-            std::copy_if(ops.begin(), ops.end(), std::back_inserter(weights), [](const Op& op) { return op.kind == OpKind::WeightGrad; });
+            std::copy_if(ops.begin(), ops.end(), std::back_inserter(weights),
+                         [](const Op& op) { return op.kind == OpKind::WeightGrad; });
             QCOMPARE(weights.size(), static_cast<std::size_t>(4 - r + 1));
             for (int i = 0; i < 4 - r; ++i)
                 QCOMPARE(weights[static_cast<std::size_t>(i)], makeOp(OpKind::WeightGrad, r, i));
             QCOMPARE(static_cast<int>(weights.back().count), 8 - (4 - r));
         }
     }
-    // Hanayo, arXiv 2308.15762: bubble at most (2P−2)/(3PW+P−1), m = P, B = 2F, no communication. For four waves the order made here
-    // is up to 0.002 above it; a list of our own greedy runs next to it, met exactly.
+    // Hanayo, arXiv 2308.15762: bubble at most (2P−2)/(3PW+P−1), m = P, B = 2F, no communication. For four waves the
+    // order made here is up to 0.002 above it; a list of our own greedy runs next to it, met exactly.
     void hanayoWaves()
     {
         for (int p : {2, 3, 4, 5, 6, 8, 12, 16})
             for (int w : {1, 2, 3, 4}) {
                 const double bubble = 1 - 3 * p / outcome(numbered("hanayo:waves=", w), {p, p}).makespan;
-                QVERIFY2(bubble <= (2.0 * p - 2) / (3 * p * w + p - 1) + (w == 4 ? 0.002 : 0), qPrintable(QString("p=%1 W=%2: %3").arg(p).arg(w).arg(bubble)));
+                QVERIFY2(bubble <= (2.0 * p - 2) / (3 * p * w + p - 1) + (w == 4 ? 0.002 : 0),
+                         qPrintable(QString("p=%1 W=%2: %3").arg(p).arg(w).arg(bubble)));
             }
-        for (const auto& [p, w, bubble] : {std::tuple{4, 1, .333}, {4, 2, .213}, {4, 4, .119}, {8, 1, .368}, {8, 2, .238}, {8, 4, .135}})
+        for (const auto& [p, w, bubble] :
+             {std::tuple{4, 1, .333}, {4, 2, .213}, {4, 4, .119}, {8, 1, .368}, {8, 2, .238}, {8, 4, .135}})
             QVERIFY(std::abs(1 - 3 * p / outcome(numbered("hanayo:waves=", w), {p, p}).makespan - bubble) < 0.5e-3);
         for (int p : {2, 4, 8})
             for (int m : {p, 2 * p, 4 * p})
-                for (const double peak : outcome("hanayo", {p, m}).peaks)
-                    QVERIFY(peak <= p);
+                for (const double peak : outcome("hanayo", {p, m}).peaks) QVERIFY(peak <= p);
     }
-    // DualPipe, arXiv 2412.19437, and its code: the published figures (p = 8, m = 20 and, in a V, p = 4, m = 10) have 66 columns with
-    // 6 idle ones per rank. Peak p + 1 microbatches, p + ½ in a V.
+    // DualPipe, arXiv 2412.19437, and its code: the published figures (p = 8, m = 20 and, in a V, p = 4, m = 10) have
+    // 66 columns with 6 idle ones per rank. Peak p + 1 microbatches, p + ½ in a V.
     void dualPipe()
     {
         QCOMPARE(outcome("dualpipe", {8, 20}).makespan, 66.0);
@@ -270,10 +267,8 @@ private slots:
             for (int m : {2 * p, 2 * p + 2, 4 * p}) {
                 const Outcome got = outcome("dualpipe", {p, m});
                 QCOMPARE(got.makespan, 3.0 * m + 2 * (p / 2 - 1));
-                for (const double peak : got.peaks)
-                    QCOMPARE(peak, p + 1.0);
-                for (const double peak : outcome("dualpipev", {p, m}).peaks)
-                    QCOMPARE(peak, p + 0.5);
+                for (const double peak : got.peaks) QCOMPARE(peak, p + 1.0);
+                for (const double peak : outcome("dualpipev", {p, m}).peaks) QCOMPARE(peak, p + 0.5);
             }
         // Serial pairs halve the bubble at unit costs.
         QCOMPARE(outcome(serialised(*makeSchedule("dualpipe", {4, 8}))).makespan, 25.0);
@@ -292,7 +287,8 @@ private slots:
                          "1F0 1F1 1F2 1B0 1F3 1R1 1B1 1F4 1R2 1B2 1F5 1R3 1B3 1B4 1B5\n"
                          "2F0 2F1 2F2 2B0 2B1 2F3 2R2 2B2 2F4 2R3 2B3 2F5 2R4 2B4 2R5 2B5\n"
                          "3F0 3B0 3F1 3B1 3F2 3B2 3F3 3B3 3F4 3B4 3F5 3B5\n"));
-        // Shorter than 1F1B with every activation recomputed when its gradient arrives; the full variant is the shortest.
+        // Shorter than 1F1B with every activation recomputed when its gradient arrives; the full variant is the
+        // shortest.
         for (int p : {3, 4, 6, 8})
             for (int m : {p, 2 * p, 4 * p}) {
                 const Schedule base = *makeSchedule("1f1b", {p, m});
@@ -302,14 +298,17 @@ private slots:
                         costs.setDuration(OpKind::Recompute, stage, rankShare);
                     return static_cast<double>(simulate(s, costs)->makespan) / rankShare;
                 };
-                const double recomputed = timed(withRecompute(base, std::vector<bool>(static_cast<std::size_t>(p), true)));
+                const double recomputed =
+                    timed(withRecompute(base, std::vector<bool>(static_cast<std::size_t>(p), true)));
                 const double pre = timed(*makeSchedule("merak:variant=pre", {p, m}));
                 const double full = timed(*makeSchedule("merak", {p, m}));
-                QVERIFY2(pre < recomputed && full <= pre, qPrintable(QString("p=%1 m=%2: %3 %4 %5").arg(p).arg(m).arg(recomputed).arg(pre).arg(full)));
+                QVERIFY2(pre < recomputed && full <= pre,
+                         qPrintable(QString("p=%1 m=%2: %3 %4 %5").arg(p).arg(m).arg(recomputed).arg(pre).arg(full)));
             }
     }
-    // Asynchronous schedules. PipeDream (arXiv 1806.03377) and PipeOptim (2312.00839): an update after each backward, of which
-    // p − 1 − r fall between a forward on rank r and its backward. 2BW (2006.09503): one per step, after everything.
+    // Asynchronous schedules. PipeDream (arXiv 1806.03377) and PipeOptim (2312.00839): an update after each backward,
+    // of which p − 1 − r fall between a forward on rank r and its backward. 2BW (2006.09503): one per step, after
+    // everything.
     void updatesBetween()
     {
         for (int p : {1, 2, 4, 7})
@@ -322,13 +321,17 @@ private slots:
                             const auto forward = std::find(ops.begin(), ops.end(), makeOp(OpKind::Forward, r, j));
                             const auto backward = std::find(forward, ops.end(), makeOp(OpKind::Backward, r, j));
                             QVERIFY(backward != ops.end() && (backward + 1)->kind == OpKind::Optimizer);
-                            QCOMPARE(std::count_if(forward, backward, [](const Op& op) { return op.kind == OpKind::Optimizer; }), p - 1 - r);
+                            QCOMPARE(std::count_if(forward, backward,
+                                                   [](const Op& op) { return op.kind == OpKind::Optimizer; }),
+                                     p - 1 - r);
                         }
                     }
                 }
                 const Schedule s = *makeSchedule("pipedream-2bw", {p, m});
                 for (const auto& ops : s.order) {
-                    QCOMPARE(std::count_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Optimizer; }), 1);
+                    QCOMPARE(std::count_if(ops.begin(), ops.end(),
+                                           [](const Op& op) { return op.kind == OpKind::Optimizer; }),
+                             1);
                     QVERIFY(ops.back().kind == OpKind::Optimizer);
                 }
             }

@@ -42,7 +42,8 @@ Schedule staircase(const char* name, int ranks, int microbatches, int replicas)
 {
     std::vector<int> first;
     for (int k = 0; k < replicas; ++k) first.push_back(replicas - 1 - k);
-    return withoutBackwardBelow(overReplicas(plainSchedule(name, ranks, microbatches), replicas).value(), first).value();
+    return withoutBackwardBelow(overReplicas(plainSchedule(name, ranks, microbatches), replicas).value(), first)
+        .value();
 }
 
 } // namespace
@@ -64,7 +65,8 @@ private slots:
     {
         const std::vector<int> layers{2, 2, 0, 3};
         const std::vector<int> expected{0, 0, 1, 1, 3, 3, 3, 3};
-        for (int cut = 0; cut < static_cast<int>(expected.size()); ++cut) QCOMPARE(firstStageOf(cut, layers), expected[static_cast<std::size_t>(cut)]);
+        for (int cut = 0; cut < static_cast<int>(expected.size()); ++cut)
+            QCOMPARE(firstStageOf(cut, layers), expected[static_cast<std::size_t>(cut)]);
     }
 
     // The lists are valid as they are, lowered too; a backward missing elsewhere is found.
@@ -80,18 +82,24 @@ private slots:
                 QCOMPARE(contributorsOf(cut, 0).size(), holdersOf(cut.placement, 0).size() / 3);
                 const Schedule shared = addShardOps(cut, ShardLevel::None, {GatherRule::Batch, 0, reduce}).value();
                 const Validation validation = validate(shared);
-                QVERIFY2(validation.valid(), validation.valid() ? "" : (std::string(name) + ": " + validation.faults.front().message).c_str());
-                QCOMPARE(countOf(shared, OpKind::Optimizer), countOf(shared, OpKind::ReduceGrad)); // every holder takes part in every sum
+                QVERIFY2(validation.valid(),
+                         validation.valid() ? ""
+                                            : (std::string(name) + ": " + validation.faults.front().message).c_str());
+                // every holder takes part in every sum
+                QCOMPARE(countOf(shared, OpKind::Optimizer), countOf(shared, OpKind::ReduceGrad));
                 CostModel costs = CostModel::uniform(shared);
                 costs.links.collectives = CollectiveLane::Beside;
-                for (int stage = 0; stage < shared.stages; ++stage) costs.setDuration(OpKind::ReduceGrad, stage, rankShare);
+                for (int stage = 0; stage < shared.stages; ++stage)
+                    costs.setDuration(OpKind::ReduceGrad, stage, rankShare);
                 const auto simulated = simulate(shared, costs);
                 QVERIFY2(simulated, simulated ? "" : (std::string(name) + ": " + simulated.error().message).c_str());
                 const Schedule lowered = lower(cut, {}).value();
                 QVERIFY2(validate(lowered).valid(), name);
                 Schedule missing = cut;
                 auto& last = missing.order.back(); // of the replica that goes back to the last stage only
-                const auto at = std::find_if(last.begin(), last.end(), [](const Op& op) { return op.kind == OpKind::Backward || op.kind == OpKind::InputGrad; });
+                const auto at = std::find_if(last.begin(), last.end(), [](const Op& op) {
+                    return op.kind == OpKind::Backward || op.kind == OpKind::InputGrad;
+                });
                 if (at == last.end()) continue;
                 last.erase(at);
                 QVERIFY(!validate(missing).valid());
@@ -105,7 +113,9 @@ private slots:
         QVERIFY(!validate(withoutBackwardBelow(whole, std::vector<int>{1, 2}).value()).valid());
         QVERIFY(!validate(withoutBackwardBelow(whole, std::vector<int>{0, 3}).value()).valid());
         QVERIFY(!validate(withoutBackwardBelow(plainSchedule("1f1b", 3, 4), std::vector<int>{1}).value()).valid());
-        const auto refused = [](const Result<Schedule>& made) { return !made && made.error().code == ErrorCode::Usage && !made.error().remedy.empty(); };
+        const auto refused = [](const Result<Schedule>& made) {
+            return !made && made.error().code == ErrorCode::Usage && !made.error().remedy.empty();
+        };
         const std::vector<int> first{0, 1};
         QVERIFY(refused(withoutBackwardBelow(overReplicas(plainSchedule("pipedream", 3, 4), 2).value(), first)));
         QVERIFY(refused(withoutBackwardBelow(addShardOps(whole, ShardLevel::None, {}).value(), first)));
@@ -114,7 +124,8 @@ private slots:
         QVERIFY(refused(addShardOps(cut, ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Microbatch})));
     }
 
-    // N replicas of N stages, the k-th going back through k of them: (N + 1) / (2N) of the backward work, executed op by op.
+    // N replicas of N stages, the k-th going back through k of them: (N + 1) / (2N) of the backward work, executed op
+    // by op.
     void meanBackward()
     {
         for (const int n : {2, 4, 8}) {
@@ -122,7 +133,8 @@ private slots:
             QCOMPARE(countOf(cut, OpKind::Backward) * 2 * n, (n + 1) * countOf(cut, OpKind::Forward));
             for (int stage = 0; stage < n; ++stage) {
                 QCOMPARE(countOf(cut, OpKind::Backward, stage), (stage + 1) * 2 * n);
-                QCOMPARE(contributorsOf(cut, stage).size(), static_cast<std::size_t>(stage + 1)); // |{k: cut_k ≤ stage}|
+                // |{k: cut_k ≤ stage}|
+                QCOMPARE(contributorsOf(cut, stage).size(), static_cast<std::size_t>(stage + 1));
             }
             // Simulated: the busy time, and a replica that goes back through one stage ends with it.
             const CostModel costs = CostModel::uniform(cut, {.forward = 1, .inputGrad = 1, .weightGrad = 1});

@@ -1,4 +1,5 @@
-// Disturbances, layers by stage and recomputation of simulated schedules; 1F1B on 4 ranks, 8 microbatches, F = I = W = 1.
+// Disturbances, layers by stage and recomputation of simulated schedules; 1F1B on 4 ranks, 8 microbatches, F = I = W =
+// 1.
 #include <QtTest/QtTest>
 
 #include <cmath>
@@ -18,10 +19,7 @@ using namespace stagewright;
 
 namespace {
 
-Schedule oneFOneB()
-{
-    return makeSchedule("1f1b", {4, 8}).value();
-}
+Schedule oneFOneB() { return makeSchedule("1f1b", {4, 8}).value(); }
 
 CostModel costsWith(const Schedule& schedule, double latency)
 {
@@ -47,7 +45,8 @@ class TestPerturb : public QObject {
     Q_OBJECT
 
 private slots:
-    // A secret is one disturbance, the same for the same seed and ranks; every kind and place is drawn. It disturbs like its text.
+    // A secret is one disturbance, the same for the same seed and ranks; every kind and place is drawn. It disturbs
+    // like its text.
     void secretsAreDrawnFromTheirSeed()
     {
         std::map<std::string, int> kinds;
@@ -61,7 +60,8 @@ private slots:
             ++kinds[toText(is).substr(0, 6)];
             const Schedule schedule = oneFOneB();
             const CostModel even = costsWith(schedule, 0.125);
-            CostModel said = perturbed(schedule, even, is, rankShare), unsaid = perturbed(schedule, even, hidden, rankShare);
+            CostModel said = perturbed(schedule, even, is, rankShare),
+                      unsaid = perturbed(schedule, even, hidden, rankShare);
             QVERIFY(said.origin.ends_with(toText(is)) && unsaid.origin.ends_with(toText(hidden)));
             unsaid.origin = said.origin; // nothing else differs
             QVERIFY(unsaid == said);
@@ -100,14 +100,19 @@ private slots:
         QCOMPARE(errorOf("rank=4:1.25"), QString("disturbance 'rank=4:1.25': needs a rank from 0 to 3"));
         QCOMPARE(errorOf("link=1-1:2"), QString("disturbance 'link=1-1:2': needs two ranks from 0 to 3"));
         QCOMPARE(errorOf("rank=1:0"), QString("disturbance 'rank=1:0': needs a factor above 0"));
-        QCOMPARE(errorOf("transient=4@1:2"), QString("disturbance 'transient=4@1:2': needs a rank from 0 to 3 and a step after @"));
-        QCOMPARE(errorOf("transient=1@0:2"), QString("disturbance 'transient=1@0:2': needs a step of 1 or more after the @"));
+        QCOMPARE(errorOf("transient=4@1:2"),
+                 QString("disturbance 'transient=4@1:2': needs a rank from 0 to 3 and a step after @"));
+        QCOMPARE(errorOf("transient=1@0:2"),
+                 QString("disturbance 'transient=1@0:2': needs a step of 1 or more after the @"));
         QCOMPARE(errorOf("transient=1@1:0"), QString("disturbance 'transient=1@1:0': needs a factor above 0"));
-        QCOMPARE(errorOf("jitter=-1"), QString("disturbance 'jitter=-1': needs a number above 0, at most 2, after the ="));
+        QCOMPARE(errorOf("jitter=-1"),
+                 QString("disturbance 'jitter=-1': needs a number above 0, at most 2, after the ="));
         QCOMPARE(errorOf("jitter=0.1,jitter=0.2"), QString("disturbance 'jitter=0.2': is the second jitter"));
         QVERIFY(checkOneStep(parsePerturbation("transient=1@1:2", 4).value()).has_value());
         QVERIFY(!checkOneStep(parsePerturbation("transient=1@2:2", 4).value()).has_value());
-        for (const char* text : {"jitter", "jitter=", "jitter=x", "jitter:0.1", "transient=1:2", "transient=1@:2", "transient=@1:2", "rank", "rank=1", "rank=1:x", "speed=1:2", "launch=-1:2", "rank=1:nan", "rank=1:-1", ",,"})
+        for (const char* text :
+             {"jitter", "jitter=", "jitter=x", "jitter:0.1", "transient=1:2", "transient=1@:2", "transient=@1:2",
+              "rank", "rank=1", "rank=1:x", "speed=1:2", "launch=-1:2", "rank=1:nan", "rank=1:-1", ",,"})
             QVERIFY2(!errorOf(text).isEmpty(), text);
     }
 
@@ -126,7 +131,8 @@ private slots:
         QFETCH(double, makespan);
         const Schedule schedule = oneFOneB();
         const auto perturbation = parsePerturbation(text.toStdString(), 4).value();
-        QCOMPARE(makespanOf(schedule, perturbed(schedule, costsWith(schedule, 0.125), perturbation, rankShare)), makespan);
+        QCOMPARE(makespanOf(schedule, perturbed(schedule, costsWith(schedule, 0.125), perturbation, rankShare)),
+                 makespan);
     }
 
     void jitterHasMeanOneAndItsSpread()
@@ -136,7 +142,8 @@ private slots:
         double squares = 0;
         constexpr int draws = 40000;
         for (int k = 0; k < draws; ++k) {
-            const double factor = jitterFactor(0.2, 7, k / 1000, makeOp(k % 2 == 0 ? OpKind::Forward : OpKind::Backward, k / 10 % 10, k % 1000));
+            const double factor = jitterFactor(
+                0.2, 7, k / 1000, makeOp(k % 2 == 0 ? OpKind::Forward : OpKind::Backward, k / 10 % 10, k % 1000));
             sum += factor;
             logs += std::log(factor);
             squares += std::log(factor) * std::log(factor);
@@ -156,7 +163,8 @@ private slots:
         QVERIFY(jitterFactor(0.1, 1, 0, *parseOp("2F3")) != jitterFactor(0.1, 1, 0, *parseOp("2B3")));
         QCOMPARE(jitterFactor(0, 1, 0, *parseOp("2F3")), 1.0);
         const Schedule schedule = oneFOneB();
-        const CostModel costs = perturbed(schedule, CostModel::uniform(schedule), parsePerturbation("jitter=0.1", 4).value(), rankShare, 9);
+        const CostModel costs =
+            perturbed(schedule, CostModel::uniform(schedule), parsePerturbation("jitter=0.1", 4).value(), rankShare, 9);
         const auto durations = durationsOf(schedule, costs);
         std::size_t id = 0;
         for (const auto& ops : schedule.order)
@@ -178,7 +186,8 @@ private slots:
         QCOMPARE(sum.end[sum.indexOf(1, 1)] - sum.start[sum.indexOf(1, 1)], 3 * rankShare);
         costs.setPairDuration(OpKind::Forward, 1, OpKind::Backward, 1, -1, 2 * rankShare + 1);
         const SimResult own = simulate(schedule, costs).value();
-        for (const std::size_t at : {own.indexOf(1, 1), own.indexOf(1, 2)}) QCOMPARE(own.end[at] - own.start[at], 2 * rankShare + 1);
+        for (const std::size_t at : {own.indexOf(1, 1), own.indexOf(1, 2)})
+            QCOMPARE(own.end[at] - own.start[at], 2 * rankShare + 1);
         QVERIFY(own.makespan < sum.makespan);
     }
 
@@ -191,8 +200,9 @@ private slots:
         std::size_t id = 0;
         for (const auto& ops : schedule.order)
             for (const Op& op : ops) {
-                const Nanos expected = op == *parseOp("3F5") ? 3 * rankShare : op.kind == OpKind::Forward ? rankShare
-                                                                                                          : 2 * rankShare;
+                const Nanos expected = op == *parseOp("3F5")        ? 3 * rankShare
+                                       : op.kind == OpKind::Forward ? rankShare
+                                                                    : 2 * rankShare;
                 QCOMPARE(result.end[id] - result.start[id], expected);
                 ++id;
             }
@@ -202,7 +212,8 @@ private slots:
     void aSlowRankSlowsAllItsChunks()
     {
         const Schedule schedule = makeSchedule("interleaved-1f1b", {2, 4, 2}).value();
-        const CostModel costs = perturbed(schedule, CostModel::uniform(schedule), parsePerturbation("rank=1:2", 2).value(), rankShare);
+        const CostModel costs =
+            perturbed(schedule, CostModel::uniform(schedule), parsePerturbation("rank=1:2", 2).value(), rankShare);
         QCOMPARE(costs.duration(OpKind::Forward, 1, 1), rankShare);
         QCOMPARE(costs.duration(OpKind::Backward, 3, 1), 2 * rankShare);
         QCOMPARE(costs.duration(OpKind::Forward, 0, 0), rankShare / 2);
@@ -211,7 +222,8 @@ private slots:
     void launchDelaysKeepDurations()
     {
         const Schedule schedule = oneFOneB();
-        const CostModel costs = perturbed(schedule, CostModel::uniform(schedule), parsePerturbation("launch=1:0.5", 4).value(), rankShare);
+        const CostModel costs =
+            perturbed(schedule, CostModel::uniform(schedule), parsePerturbation("launch=1:0.5", 4).value(), rankShare);
         const SimResult result = simulate(schedule, costs).value();
         QCOMPARE(result.start[result.indexOf(1, 0)], rankShare + rankShare / 2);
         for (std::size_t i = 0; i < result.start.size(); ++i) {
@@ -258,7 +270,8 @@ private slots:
         const SimResult result = simulate(schedule, costs).value();
         QCOMPARE(static_cast<double>(result.makespan) / rankShare, makespan);
         if (stages == "none") QVERIFY(schedule == plain);
-        if (stages == "all") QCOMPARE(result.peakActivation[0], activationShare + 3 * activationShare / 8); // 3 inputs and one whole
+        // 3 inputs and one whole
+        if (stages == "all") QCOMPARE(result.peakActivation[0], activationShare + 3 * activationShare / 8);
         const auto timeline = timelineOf(schedule, result, costs).value();
         QVERIFY(scheduleOf(*timeline, 0).value() == schedule);
     }
@@ -284,7 +297,8 @@ private slots:
             std::map<std::pair<int, int>, Nanos> gradient; // of a stage's output, by stage and microbatch
             for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
                 for (std::size_t i = 0; i < schedule.order[rank].size(); ++i)
-                    if (const Op& op = schedule.order[rank][i]; op.stage > 0 && (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad))
+                    if (const Op& op = schedule.order[rank][i];
+                        op.stage > 0 && (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad))
                         gradient[{op.stage - 1, op.microbatch}] = result.end[result.indexOf(static_cast<int>(rank), i)];
             int recomputations = 0;
             for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)

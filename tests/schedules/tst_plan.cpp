@@ -1,4 +1,5 @@
-// Plans against every library schedule, at all caps; known optima; determinism; cancelling. tst_plan_brute_force has the proofs.
+// Plans against every library schedule, at all caps; known optima; determinism; cancelling. tst_plan_brute_force has
+// the proofs.
 #include <QtTest>
 
 #include <algorithm>
@@ -61,8 +62,10 @@ Schedule anyOrder(const PlanRequest& request, unsigned seed)
         ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(at));
         if (op.kind == OpKind::InputGrad && random() % 2 == 0) op.kind = OpKind::Backward;
         out.order[static_cast<std::size_t>(out.placement.rankOf(op.stage, op.microbatch))].push_back(op);
-        if (op.kind == OpKind::Forward && op.stage + 1 < out.stages) ready.push_back(makeOp(OpKind::Forward, op.stage + 1, op.microbatch));
-        if (op.kind == OpKind::Forward && op.stage + 1 == out.stages) ready.push_back(makeOp(OpKind::InputGrad, op.stage, op.microbatch));
+        if (op.kind == OpKind::Forward && op.stage + 1 < out.stages)
+            ready.push_back(makeOp(OpKind::Forward, op.stage + 1, op.microbatch));
+        if (op.kind == OpKind::Forward && op.stage + 1 == out.stages)
+            ready.push_back(makeOp(OpKind::InputGrad, op.stage, op.microbatch));
         if (op.kind == OpKind::InputGrad) ready.push_back(makeOp(OpKind::WeightGrad, op.stage, op.microbatch));
         if (isReturn(op.kind) && op.stage > 0) ready.push_back(makeOp(OpKind::InputGrad, op.stage - 1, op.microbatch));
     }
@@ -90,8 +93,7 @@ void makeUneven(PlanRequest& request, unsigned seed)
     request.costs.timeUnit = 1;
     request.costs.memoryUnit = 1;
     request.caps.clear();
-    for (int r = 0; r < request.ranks; ++r)
-        request.caps.push_back(next(6, 12) * request.chunks);
+    for (int r = 0; r < request.ranks; ++r) request.caps.push_back(next(6, 12) * request.chunks);
 }
 
 void checkPlan(const PlanRequest& request, const Plan& found)
@@ -104,8 +106,7 @@ void checkPlan(const PlanRequest& request, const Plan& found)
     QCOMPARE(result->span, found.span);
     QCOMPARE(result->peakActivation, found.peaks);
     QCOMPARE(found.objective, request.objective == Objective::Span ? found.span : found.makespan);
-    for (std::size_t r = 0; r < request.caps.size(); ++r)
-        QVERIFY(found.peaks[r] <= request.caps[r]);
+    for (std::size_t r = 0; r < request.caps.size(); ++r) QVERIFY(found.peaks[r] <= request.caps[r]);
     QVERIFY(found.bound <= found.objective);
     QCOMPARE(found.optimal, found.bound == found.objective && found.leftOut.empty());
 }
@@ -115,8 +116,8 @@ void checkPlan(const PlanRequest& request, const Plan& found)
 class TestPlan : public QObject {
     Q_OBJECT
 private slots:
-    // Microbatches that differ in time and size, and launch delays: plans keep their caps with each one's own, no order that keeps them is below the bound,
-    // and what is called optimal is.
+    // Microbatches that differ in time and size, and launch delays: plans keep their caps with each one's own, no order
+    // that keeps them is below the bound, and what is called optimal is.
     void microbatchesThatDiffer()
     {
         int proven = 0;
@@ -130,7 +131,11 @@ private slots:
                 for (int j = 0; j < request.microbatches; ++j) {
                     const int factor = 1 + static_cast<int>(random() % 3);
                     for (const OpKind kind : {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Backward})
-                        if (factor > 1) request.costs.setMicrobatchDuration(kind, s, j, factor * request.costs.duration(kind, s, s < request.ranks ? s : 2 * request.ranks - 1 - s));
+                        if (factor > 1)
+                            request.costs.setMicrobatchDuration(
+                                kind, s, j,
+                                factor *
+                                    request.costs.duration(kind, s, s < request.ranks ? s : 2 * request.ranks - 1 - s));
                     request.costs.setMicrobatchDuration(OpKind::Backward, s, j, 3 + static_cast<int>(random() % 12));
                 }
             request.seconds = 0.2;
@@ -138,7 +143,8 @@ private slots:
             const QByteArray label = QByteArray::number(round);
             const auto found = plan(request);
             if (!found) {
-                QVERIFY2(found.error().code == ErrorCode::Invalid, found.error().message.c_str()); // a cap below one microbatch
+                // a cap below one microbatch
+                QVERIFY2(found.error().code == ErrorCode::Invalid, found.error().message.c_str());
                 continue;
             }
             checkPlan(request, *found);
@@ -149,7 +155,8 @@ private slots:
                 const auto result = simulate(order, request.costs);
                 QVERIFY2(result, label.constData());
                 bool kept = true;
-                for (std::size_t r = 0; r < request.caps.size(); ++r) kept = kept && result->peakActivation[r] <= request.caps[r];
+                for (std::size_t r = 0; r < request.caps.size(); ++r)
+                    kept = kept && result->peakActivation[r] <= request.caps[r];
                 QVERIFY2(!kept || result->makespan >= found->bound, label.constData());
             }
         }
@@ -181,7 +188,8 @@ private slots:
         for (int round = 0; round < 120; ++round) {
             PlanRequest request = requestOf(1 + round % 4, 1 + round % 7, 1 + round % 2, 0);
             makeUneven(request, static_cast<unsigned>(13 * round + 5));
-            const auto pipeline = planning::pipelineOf(request.ranks, request.chunks, request.microbatches, request.costs, request.caps, request.objective);
+            const auto pipeline = planning::pipelineOf(request.ranks, request.chunks, request.microbatches,
+                                                       request.costs, request.caps, request.objective);
             for (const planning::Guess& guess : planning::firstOrders(*pipeline)) {
                 if (!guess.found.feasible()) continue;
                 ++orders;
@@ -196,7 +204,8 @@ private slots:
         }
         QVERIFY(orders > 300);
     }
-    // One chunk, caps from p on: proven, and what the authors' integer program finds (3m + p − 1 at limit p, span 3m at 2p).
+    // One chunk, caps from p on: proven, and what the authors' integer program finds (3m + p − 1 at limit p, span 3m at
+    // 2p).
     void provenOptima()
     {
         for (int p = 1; p <= 4; ++p)
@@ -210,7 +219,8 @@ private slots:
                         checkPlan(request, *found);
                         QVERIFY2(found->optimal, qPrintable(QString("p %1, m %2, cap %3").arg(p).arg(m).arg(cap)));
                         if (m >= p && cap == p) QCOMPARE(units(found->objective), 3.0 * m + p - 1);
-                        if (m >= 2 * p - 1 && cap == 2 * p && objective == Objective::Span) QCOMPARE(units(found->objective), 3.0 * m);
+                        if (m >= 2 * p - 1 && cap == 2 * p && objective == Objective::Span)
+                            QCOMPARE(units(found->objective), 3.0 * m);
                     }
     }
     // Below p, and two chunks: the gap; "proven" where it is 0 on every machine.
@@ -222,28 +232,12 @@ private slots:
             bool proven;
         };
         const Row rows[] = {
-            {4, 8, 1, 1, 72, true},
-            {4, 8, 1, 3, 31, true},
-            {4, 4, 1, 2, 21, true},
-            {4, 4, 1, 3, 18, true},
-            {4, 8, 2, 1, 50.5, true},
-            {4, 8, 2, 2, 29.5, true},
-            {4, 8, 2, 2.5, 28, true},
-            {4, 8, 2, 3, 26.5, true},
-            {4, 8, 2, 4, 25.5, true},
-            {4, 4, 2, 2.5, 16, true},
-            {2, 8, 2, 1, 32.5, true},
-            {2, 8, 2, 1.5, 25.5, true},
-            {4, 8, 1, 2, 41, true},
-            {3, 8, 1, 2, 33, true},
-            {3, 6, 2, 1.5, 26, true},
-            {3, 8, 2, 1.5, 34, true},
-            {8, 8, 2, 2, 50, true},
-            {8, 12, 2, 3, 52.5, true},
-            {8, 12, 2, 6, 41.5, true},
-            {8, 16, 1, 2, 145, true},
-            {8, 16, 2, 4, 59.5, true},
-            {4, 8, 2, 1.5, 43, true},
+            {4, 8, 1, 1, 72, true},    {4, 8, 1, 3, 31, true},    {4, 4, 1, 2, 21, true},    {4, 4, 1, 3, 18, true},
+            {4, 8, 2, 1, 50.5, true},  {4, 8, 2, 2, 29.5, true},  {4, 8, 2, 2.5, 28, true},  {4, 8, 2, 3, 26.5, true},
+            {4, 8, 2, 4, 25.5, true},  {4, 4, 2, 2.5, 16, true},  {2, 8, 2, 1, 32.5, true},  {2, 8, 2, 1.5, 25.5, true},
+            {4, 8, 1, 2, 41, true},    {3, 8, 1, 2, 33, true},    {3, 6, 2, 1.5, 26, true},  {3, 8, 2, 1.5, 34, true},
+            {8, 8, 2, 2, 50, true},    {8, 12, 2, 3, 52.5, true}, {8, 12, 2, 6, 41.5, true}, {8, 16, 1, 2, 145, true},
+            {8, 16, 2, 4, 59.5, true}, {4, 8, 2, 1.5, 43, true},
         };
         for (const Row& row : rows) {
             PlanRequest request = requestOf(row.p, row.m, row.chunks, row.cap);
@@ -252,7 +246,14 @@ private slots:
             const auto found = plan(request);
             QVERIFY(found.has_value());
             checkPlan(request, *found);
-            const QByteArray label = QString("p %1, m %2, chunks %3, cap %4: %5 over %6").arg(row.p).arg(row.m).arg(row.chunks).arg(row.cap).arg(units(found->objective)).arg(units(found->bound)).toUtf8();
+            const QByteArray label = QString("p %1, m %2, chunks %3, cap %4: %5 over %6")
+                                         .arg(row.p)
+                                         .arg(row.m)
+                                         .arg(row.chunks)
+                                         .arg(row.cap)
+                                         .arg(units(found->objective))
+                                         .arg(units(found->bound))
+                                         .toUtf8();
             QVERIFY2(units(found->objective) <= row.time, label.constData());
             QVERIFY2(found->gap <= 0.05, label.constData());
             QVERIFY2(found->optimal || !row.proven, label.constData());
@@ -261,7 +262,8 @@ private slots:
     // The V search's reference rows (2p chunks of memory) and the zero-bubble heuristic's: never worse.
     void neverWorseThanHeuristics()
     {
-        const std::tuple<int, int, double> rows[] = {{2, 2, 6.5}, {2, 4, 12.5}, {2, 8, 24.5}, {4, 4, 13.5}, {4, 8, 25.5}, {4, 16, 49.5}, {8, 8, 27.5}};
+        const std::tuple<int, int, double> rows[] = {{2, 2, 6.5},  {2, 4, 12.5},  {2, 8, 24.5}, {4, 4, 13.5},
+                                                     {4, 8, 25.5}, {4, 16, 49.5}, {8, 8, 27.5}};
         for (const auto& [p, m, reference] : rows) {
             const auto found = plan(requestOf(p, m, 2, p));
             QVERIFY(found.has_value());
@@ -282,13 +284,18 @@ private slots:
                     const auto found = plan(request);
                     QVERIFY(found.has_value());
                     checkPlan(request, *found);
-                    const auto pipeline = planning::pipelineOf(p, 1, 12, request.costs, request.caps, request.objective);
+                    const auto pipeline =
+                        planning::pipelineOf(p, 1, 12, request.costs, request.caps, request.objective);
                     QVERIFY(found->objective <= planning::zeroBubble(*pipeline).objective);
                     for (const ScheduleInfo& info : allSchedules()) {
                         const auto made = makeSchedule(info.name, {p, 12, 1});
-                        if (!made || made->stages != p || made->weights != WeightRule::Synchronous || !(made->placement == Placement::loop(p, p))) continue;
+                        if (!made || made->stages != p || made->weights != WeightRule::Synchronous ||
+                            !(made->placement == Placement::loop(p, p)))
+                            continue;
                         const bool plain = std::all_of(made->order.begin(), made->order.end(), [](const auto& ops) {
-                            return std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.count == 1 && op.slice < 0 && isBusy(op.kind) && op.kind != OpKind::Recompute; });
+                            return std::all_of(ops.begin(), ops.end(), [](const Op& op) {
+                                return op.count == 1 && op.slice < 0 && isBusy(op.kind) && op.kind != OpKind::Recompute;
+                            });
                         });
                         const auto result = simulate(*made, request.costs);
                         if (!plain || !result) continue;
@@ -320,12 +327,12 @@ private slots:
             QVERIFY(blocks.size() >= 20);
             for (const Block& block : blocks) {
                 QVERIFY(checkBlock(block).has_value());
-                for (int peak : figuresOf(block).peakBound)
-                    QVERIFY(peak <= 2 * p);
+                for (int peak : figuresOf(block).peakBound) QVERIFY(peak <= 2 * p);
             }
         }
     }
-    // A full backward that is cheaper than I and W is used where it helps, along with I and W: neither all of one nor all of the other is best.
+    // A full backward that is cheaper than I and W is used where it helps, along with I and W: neither all of one nor
+    // all of the other is best.
     void mixesFullBackwards()
     {
         CostModel::UnitCosts costs;
@@ -350,8 +357,9 @@ private slots:
         QVERIFY(plan(request)->objective <= simulate(*one, request.costs)->makespan);
         QVERIFY(units(plan(request)->bound) <= 2.5 * 6 + 2.5);
     }
-    // Tighter caps are tried first and their orders kept: from one call to the next a looser cap is never worse, and each cap on the way
-    // costs no more tries than another. With one try requested, the search ends when all caps were tried.
+    // Tighter caps are tried first and their orders kept: from one call to the next a looser cap is never worse, and
+    // each cap on the way costs no more tries than another. With one try requested, the search ends when all caps were
+    // tried.
     void looserIsNeverWorse_data()
     {
         QTest::addColumn<int>("ranks");
@@ -385,9 +393,12 @@ private slots:
             const auto found = plan(request);
             QVERIFY(found.has_value());
             checkPlan(request, *found);
-            QVERIFY2(found->objective <= objective, qPrintable(QString("cap %1: %2 after %3").arg(cap).arg(found->objective).arg(objective)));
-            constexpr std::int64_t ofOneCap = 1400; // rules, orders and first guesses; two chunks have twice as many caps on the way
-            QVERIFY2(found->tries <= ofOneCap * cap * chunks, qPrintable(QString("cap %1: %2 tries").arg(cap).arg(found->tries)));
+            QVERIFY2(found->objective <= objective,
+                     qPrintable(QString("cap %1: %2 after %3").arg(cap).arg(found->objective).arg(objective)));
+            // rules, orders and first guesses; two chunks have twice as many caps on the way
+            constexpr std::int64_t ofOneCap = 1400;
+            QVERIFY2(found->tries <= ofOneCap * cap * chunks,
+                     qPrintable(QString("cap %1: %2 tries").arg(cap).arg(found->tries)));
             objective = found->objective;
         }
     }
@@ -423,7 +434,8 @@ private slots:
         QVERIFY(plan(request, progress).has_value());
         QCOMPARE(seconds, (std::set<std::int64_t>{0, 1, 2, 3}));
     }
-    // The budget is asked for all the time: by a clock that each question moves by a millisecond the search ends within fifty of them.
+    // The budget is asked for all the time: by a clock that each question moves by a millisecond the search ends within
+    // fifty of them.
     void keepsItsBudget_data()
     {
         QTest::addColumn<int>("budget"); // in ms
@@ -478,7 +490,8 @@ private slots:
         QFETCH(double, cap);
         QFETCH(double, optimum);
         const PlanRequest request = requestOf(ranks, microbatches, chunks, cap);
-        const auto pipeline = planning::pipelineOf(ranks, chunks, microbatches, request.costs, request.caps, request.objective);
+        const auto pipeline =
+            planning::pipelineOf(ranks, chunks, microbatches, request.costs, request.caps, request.objective);
         QVERIFY(pipeline.has_value());
         const planning::Found start = planning::firstOrders(*pipeline).front().found; // one microbatch after the other
         QVERIFY(start.feasible());
@@ -493,12 +506,13 @@ private slots:
         QCOMPARE(timing.objective, found.objective);
         QVERIFY(search.tries() > 0 && search.work() >= limits.work);
         QVERIFY2(10 * found.objective < 7 * start.objective, qPrintable(QString::number(units(found.objective))));
-        if (optimum > 0) QVERIFY2(units(found.objective) < 1.1 * optimum, qPrintable(QString::number(units(found.objective))));
+        if (optimum > 0)
+            QVERIFY2(units(found.objective) < 1.1 * optimum, qPrintable(QString::number(units(found.objective))));
         planning::IntervalSearch again(*pipeline, 1);
         QCOMPARE(again.improve(start, limits).words, found.words);
     }
-    // The stored large shapes at tight caps that are smaller, by a fixed amount of work: one way up the caps and the single relaxation. The
-    // mean gap is 8.3 %; without rules by rank, tighter caps and full backwards it was 10.5 %.
+    // The stored large shapes at tight caps that are smaller, by a fixed amount of work: one way up the caps and the
+    // single relaxation. The mean gap is 8.3 %; without rules by rank, tighter caps and full backwards it was 10.5 %.
     void largeShapes()
     {
         double sum = 0;
@@ -552,14 +566,16 @@ private slots:
         const auto tight = plan(requestOf(4, 8, 1, 0.5));
         QVERIFY(!tight);
         QCOMPARE(tight.error().code, ErrorCode::Invalid);
-        QCOMPARE(QString::fromStdString(tight.error().message), QString("plan, rank 0: a cap of 0.5 is below the 1 that one microbatch needs"));
+        QCOMPARE(QString::fromStdString(tight.error().message),
+                 QString("plan, rank 0: a cap of 0.5 is below the 1 that one microbatch needs"));
         QCOMPARE(QString::fromStdString(tight.error().remedy), QString("the smallest cap that works is 1"));
         PlanRequest request = requestOf(4, 8, 1, 4);
         request.caps.pop_back();
         QCOMPARE(plan(request).error().code, ErrorCode::Usage);
         request = requestOf(4, 8, 1, 0);
         request.chunks = 2;
-        QCOMPARE(QString::fromStdString(plan(request).error().message), QString("plan: the costs are of 4 stages, 4 ranks with 2 chunks have 8"));
+        QCOMPARE(QString::fromStdString(plan(request).error().message),
+                 QString("plan: the costs are of 4 stages, 4 ranks with 2 chunks have 8"));
         request.chunks = 3;
         QVERIFY(!plan(request));
         request = requestOf(4, 8, 1, 0);
@@ -579,7 +595,9 @@ private slots:
             PlanRequest capped = request;
             capped.caps.assign(4, point.cap);
             checkPlan(capped, point.plan);
-            if (i > 0) QVERIFY(found->curve[i - 1].cap < point.cap && point.plan.objective <= found->curve[i - 1].plan.objective);
+            if (i > 0)
+                QVERIFY(found->curve[i - 1].cap < point.cap &&
+                        point.plan.objective <= found->curve[i - 1].plan.objective);
         }
         QCOMPARE(units(found->curve.back().plan.objective), 27.0);
         // No library schedule of the same orders is below the curve; those in other placements need costs of their own.
@@ -589,17 +607,23 @@ private slots:
         QCOMPARE(found->library.size() + found->leftOut.size(), allSchedules().size());
         QVERIFY(!found->leftOut.empty());
         request.seconds = 0;
-        const auto all = pareto(request, 2, {}, [](const Schedule& schedule) -> Result<CostModel> { return CostModel::uniform(schedule); });
+        const auto all = pareto(
+            request, 2, {}, [](const Schedule& schedule) -> Result<CostModel> { return CostModel::uniform(schedule); });
         QVERIFY(all.has_value());
         QCOMPARE(all->library.size(), allSchedules().size());
-        auto pointOf = [&](std::string_view name) { return *std::find_if(all->library.begin(), all->library.end(), [&](const LibraryPoint& point) { return point.name == name; }); };
-        QVERIFY(pointOf("zb-h1").planned && pointOf("zb-h1").peak == 4 * activationShare && units(pointOf("zb-h1").objective) == 27.0);
+        auto pointOf = [&](std::string_view name) {
+            return *std::find_if(all->library.begin(), all->library.end(),
+                                 [&](const LibraryPoint& point) { return point.name == name; });
+        };
+        QVERIFY(pointOf("zb-h1").planned && pointOf("zb-h1").peak == 4 * activationShare &&
+                units(pointOf("zb-h1").objective) == 27.0);
         QVERIFY(!pointOf("interleaved-1f1b").planned && units(pointOf("interleaved-1f1b").objective) == 28.5);
         QVERIFY(pointOf("chimera").copies && pointOf("pipedream").asynchronous);
         QCOMPARE(units(pointOf("v-half").objective), 26.5);
         QVERIFY(!pareto(request, 1));
     }
-    // Caps are where the curve bends: the largest step between neighbours, in memory times time, is smaller than with as many even caps.
+    // Caps are where the curve bends: the largest step between neighbours, in memory times time, is smaller than with
+    // as many even caps.
     void curveBends()
     {
         PlanRequest request = requestOf(6, 24, 1, 0);
@@ -612,7 +636,8 @@ private slots:
         auto largest = [](const std::vector<std::pair<Bytes, Nanos>>& curve) {
             double most = 0;
             for (std::size_t i = 1; i < curve.size(); ++i)
-                most = std::max(most, static_cast<double>(curve[i].first - curve[i - 1].first) * static_cast<double>(curve[i - 1].second - curve[i].second));
+                most = std::max(most, static_cast<double>(curve[i].first - curve[i - 1].first) *
+                                          static_cast<double>(curve[i - 1].second - curve[i].second));
             return most;
         };
         std::vector<std::pair<Bytes, Nanos>> chosen;
@@ -628,7 +653,8 @@ private slots:
             even.emplace_back(capped.caps.front(), plan(capped)->objective);
         }
         QVERIFY(distances.size() > 1);
-        QVERIFY2(largest(chosen) < 0.7 * largest(even), qPrintable(QString("%1 against %2").arg(largest(chosen)).arg(largest(even))));
+        QVERIFY2(largest(chosen) < 0.7 * largest(even),
+                 qPrintable(QString("%1 against %2").arg(largest(chosen)).arg(largest(even))));
     }
 };
 

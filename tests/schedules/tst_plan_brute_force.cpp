@@ -1,6 +1,6 @@
-// Plans and bounds against the optimum over every order that mixes full backwards with I and W by stage and microbatch, found by a
-// program that shares no code with the planner (best_order.h): some 1,300 random costs, I freeing −0.5 … 1 of an activation, B cheaper or
-// dearer than I + W, caps tight.
+// Plans and bounds against the optimum over every order that mixes full backwards with I and W by stage and microbatch,
+// found by a program that shares no code with the planner (best_order.h): some 1,300 random costs, I freeing −0.5 … 1
+// of an activation, B cheaper or dearer than I + W, caps tight.
 #include <QtTest>
 
 #include <random>
@@ -33,9 +33,13 @@ PlanRequest requestOf(int ranks, int microbatches, int chunks)
     return request;
 }
 
-int rankOf(const PlanRequest& request, int stage) { return stage < request.ranks ? stage : 2 * request.ranks - 1 - stage; }
+int rankOf(const PlanRequest& request, int stage)
+{
+    return stage < request.ranks ? stage : 2 * request.ranks - 1 - stage;
+}
 
-void setCosts(PlanRequest& request, int stage, Nanos forward, Nanos inputGrad, Nanos weightGrad, Nanos backward, Bytes activation, Bytes freed)
+void setCosts(PlanRequest& request, int stage, Nanos forward, Nanos inputGrad, Nanos weightGrad, Nanos backward,
+              Bytes activation, Bytes freed)
 {
     request.costs.setDuration(OpKind::Forward, stage, forward);
     request.costs.setDuration(OpKind::InputGrad, stage, inputGrad);
@@ -50,7 +54,10 @@ void setCosts(PlanRequest& request, int stage, Nanos forward, Nanos inputGrad, N
 class Dice {
 public:
     explicit Dice(std::uint32_t seed) : m_engine(seed) {}
-    int between(int least, int most) { return least + static_cast<int>(m_engine() % static_cast<std::uint32_t>(most - least + 1)); }
+    int between(int least, int most)
+    {
+        return least + static_cast<int>(m_engine() % static_cast<std::uint32_t>(most - least + 1));
+    }
 
 private:
     std::mt19937 m_engine;
@@ -66,11 +73,13 @@ PlanRequest randomRequest(int ranks, int microbatches, int chunks, std::uint32_t
         const Nanos weight = dice.between(1, 4);
         const Nanos backward = std::max<Nanos>(1, input + weight + dice.between(-3, 3));
         const Bytes activation = 20 * dice.between(1, 3);
-        setCosts(request, s, dice.between(1, 4), input, weight, backward, activation, activation * dice.between(-10, 20) / 20);
+        setCosts(request, s, dice.between(1, 4), input, weight, backward, activation,
+                 activation * dice.between(-10, 20) / 20);
         if (even && s > 0) {
             const StageMemory& first = request.costs.memory[0];
-            setCosts(request, s, request.costs.duration(OpKind::Forward, 0, 0), request.costs.duration(OpKind::InputGrad, 0, 0),
-                     request.costs.duration(OpKind::WeightGrad, 0, 0), request.costs.duration(OpKind::Backward, 0, 0), first.activation, first.freedAtInput);
+            setCosts(request, s, request.costs.duration(OpKind::Forward, 0, 0),
+                     request.costs.duration(OpKind::InputGrad, 0, 0), request.costs.duration(OpKind::WeightGrad, 0, 0),
+                     request.costs.duration(OpKind::Backward, 0, 0), first.activation, first.freedAtInput);
         }
     }
     request.costs.links.all.latency = dice.between(0, 2);
@@ -106,7 +115,8 @@ BestOrderProblem problemOf(const PlanRequest& request)
         auto delay = [&](int to) {
             const auto found = request.costs.links.overrides.find({stage.rank, to});
             if (to == stage.rank) return Nanos{0};
-            return found == request.costs.links.overrides.end() ? request.costs.links.all.latency : found->second.latency;
+            return found == request.costs.links.overrides.end() ? request.costs.links.all.latency
+                                                                : found->second.latency;
         };
         if (s + 1 < stages) stage.activationDelay = delay(rankOf(request, s + 1));
         if (s > 0) stage.gradientDelay = delay(rankOf(request, s - 1));
@@ -116,7 +126,10 @@ BestOrderProblem problemOf(const PlanRequest& request)
 }
 
 // STAGEWRIGHT_FULL: that many times.
-int roundsFactor() { return qEnvironmentVariableIsSet("STAGEWRIGHT_FULL") ? qEnvironmentVariableIntValue("STAGEWRIGHT_FULL") : 3; }
+int roundsFactor()
+{
+    return qEnvironmentVariableIsSet("STAGEWRIGHT_FULL") ? qEnvironmentVariableIntValue("STAGEWRIGHT_FULL") : 3;
+}
 
 // The plan is what it claims to be, and no claim about all orders is wrong for any of them.
 void compare(const PlanRequest& request, const QByteArray& label, int& proven, int& compared)
@@ -136,13 +149,18 @@ void compare(const PlanRequest& request, const QByteArray& label, int& proven, i
     QCOMPARE(request.objective == Objective::Span ? result->span : result->makespan, found->objective);
     for (std::size_t r = 0; r < request.caps.size(); ++r)
         QVERIFY2(result->peakActivation[r] <= request.caps[r], label + ": over its cap");
-    QVERIFY2(best >= 0 && best <= found->objective, label + ": the plan beats every order, " + QByteArray::number(found->objective) + " against " + QByteArray::number(qint64(best)));
-    QVERIFY2(found->bound <= best, label + ": bound " + QByteArray::number(found->bound) + " above the optimum " + QByteArray::number(qint64(best)));
+    QVERIFY2(best >= 0 && best <= found->objective, label + ": the plan beats every order, " +
+                                                        QByteArray::number(found->objective) + " against " +
+                                                        QByteArray::number(qint64(best)));
+    QVERIFY2(found->bound <= best, label + ": bound " + QByteArray::number(found->bound) + " above the optimum " +
+                                       QByteArray::number(qint64(best)));
     QVERIFY2(!found->optimal || found->objective == best, label + ": not optimal");
-    QVERIFY2(found->objective == best, label + ": plan " + QByteArray::number(found->objective) + ", optimum " + QByteArray::number(qint64(best)));
+    QVERIFY2(found->objective == best, label + ": plan " + QByteArray::number(found->objective) + ", optimum " +
+                                           QByteArray::number(qint64(best)));
     proven += found->optimal ? 1 : 0;
     // The bounds one by one, too.
-    const auto pipeline = planning::pipelineOf(request.ranks, request.chunks, request.microbatches, request.costs, request.caps, request.objective);
+    const auto pipeline = planning::pipelineOf(request.ranks, request.chunks, request.microbatches, request.costs,
+                                               request.caps, request.objective);
     QVERIFY(pipeline.has_value());
     QVERIFY2(planning::windowBound(*pipeline).value <= best, label + ": window bound");
     planning::RankRelaxation relaxation(*pipeline);
@@ -163,7 +181,8 @@ void compare(const PlanRequest& request, const QByteArray& label, int& proven, i
     planning::WordRunner runner(*pipeline);
     const planning::Timing& timing = runner.time(reached.words);
     QVERIFY2(timing.feasible && timing.objective == best, label + ": what branching solved is late");
-    QVERIFY2(planning::branch(*pipeline, relaxation, best - 1, work).outcome == Outcome::Refuted, label + ": branching leaves less than the optimum");
+    QVERIFY2(planning::branch(*pipeline, relaxation, best - 1, work).outcome == Outcome::Refuted,
+             label + ": branching leaves less than the optimum");
     QVERIFY(planning::branch(*pipeline, relaxation, best, 0).outcome == Outcome::Open);
 }
 
@@ -172,13 +191,13 @@ void compare(const PlanRequest& request, const QByteArray& label, int& proven, i
 class TestPlanBruteForce : public QObject {
     Q_OBJECT
 private slots:
-    // I adds a stash of 300 B where a full backward adds nothing: 14 µs, and at 1,000 B forwards and backwards by turns.
+    // I adds a stash of 300 B where a full backward adds nothing: 14 µs, and at 1,000 B forwards and backwards by
+    // turns.
     void fullBackwardsWhereInputGradientsAddToTheMemory()
     {
         for (const auto& [cap, time] : {std::pair<Bytes, Nanos>{2000, 14'000}, {1000, 24'000}}) {
             PlanRequest request = requestOf(2, 4, 1);
-            for (int s = 0; s < 2; ++s)
-                setCosts(request, s, 1000, 1000, 1000, 2000, 1000, -300);
+            for (int s = 0; s < 2; ++s) setCosts(request, s, 1000, 1000, 1000, 2000, 1000, -300);
             request.caps = {cap, cap};
             QCOMPARE(BestOrder(problemOf(request)).solve(), time);
             const auto found = plan(request);
@@ -212,7 +231,9 @@ private slots:
         int proven = 0;
         int compared = 0;
         for (int round = 0; round < rounds * roundsFactor() && !QTest::currentTestFailed(); ++round) {
-            const PlanRequest request = randomRequest(ranks, microbatches, chunks, static_cast<std::uint32_t>(1000 * ranks + 100 * microbatches + 10'000 * chunks + round));
+            const PlanRequest request =
+                randomRequest(ranks, microbatches, chunks,
+                              static_cast<std::uint32_t>(1000 * ranks + 100 * microbatches + 10'000 * chunks + round));
             compare(request, QByteArray("round ") + QByteArray::number(round), proven, compared);
         }
         qInfo("%d of %d proven", proven, compared);

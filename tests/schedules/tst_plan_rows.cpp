@@ -1,6 +1,7 @@
-// Plans against the tables of what the authors' generators reach: at the row's own peaks, rank by rank, no plan is longer. Where
-// a plan is shorter, both figures are in the row. Unit costs F = I = W = 1, no latency.
-// Sources: ../shared/specs/schedules.md, sections 7 and 8. Ours of a row: stagewright plan -p P -m M --chunks V --memory-limit PEAKS
+// Plans against the tables of what the authors' generators reach: at the row's own peaks, rank by rank, no plan is
+// longer. Where a plan is shorter, both figures are in the row. Unit costs F = I = W = 1, no latency.
+// Sources: ../shared/specs/schedules.md, sections 7 and 8. Ours of a row: stagewright plan -p P -m M --chunks V
+// --memory-limit PEAKS
 #include <QtTest>
 
 #include <cmath>
@@ -35,7 +36,8 @@ double planned(const Row& row, Objective objective, bool& optimal)
     request.tries = 200'000; // ends by itself, so that every machine finds the same
     request.seconds = 120;
     for (int r = 0; r < row.p; ++r)
-        request.caps.push_back(std::llround((row.peaks.size() == 1 ? row.peaks[0] : row.peaks[static_cast<std::size_t>(r)]) * activationShare));
+        request.caps.push_back(std::llround(
+            (row.peaks.size() == 1 ? row.peaks[0] : row.peaks[static_cast<std::size_t>(r)]) * activationShare));
     const auto found = plan(request);
     if (!found) qFatal("%s: %s", row.name, found.error().message.c_str());
     if (!validate(found->schedule).valid()) qFatal("%s: the plan is not valid", row.name);
@@ -178,7 +180,8 @@ private slots:
     {
         QTest::addColumn<int>("index");
         for (std::size_t i = 0; i < std::size(referenceRows); ++i)
-            QTest::addRow("%s, p=%d, m=%d", referenceRows[i].name, referenceRows[i].p, referenceRows[i].m) << static_cast<int>(i);
+            QTest::addRow("%s, p=%d, m=%d", referenceRows[i].name, referenceRows[i].p, referenceRows[i].m)
+                << static_cast<int>(i);
     }
     void neverLonger()
     {

@@ -1,4 +1,5 @@
-// The zero-bubble heuristic against what its authors' generator and integer program reach, and against the published bubble rates.
+// The zero-bubble heuristic against what its authors' generator and integer program reach, and against the published
+// bubble rates.
 #include <QtTest>
 
 #include <cmath>
@@ -33,8 +34,7 @@ Outcome outcome(const std::string& name, int ranks, int microbatches, const Gene
     units.freedAtInput = costs.freedAtInput;
     const auto result = simulate(*schedule, CostModel::uniform(*schedule, units));
     Bytes peak = 0;
-    for (Bytes p : result->peakActivation)
-        peak = std::max(peak, p);
+    for (Bytes p : result->peakActivation) peak = std::max(peak, p);
     return {static_cast<double>(result->makespan) / rankShare, static_cast<double>(result->span) / rankShare,
             static_cast<double>(peak) / activationShare};
 }
@@ -65,38 +65,29 @@ private slots:
             double makespan, span;
         };
         const Row rows[] = {
-            {"1", 2, 2, 7, 7},
-            {"1", 2, 4, 13, 13},
-            {"1", 2, 8, 25, 25},
-            {"1", 4, 4, 15, 15},
-            {"1", 4, 8, 27, 27},
-            {"1", 4, 16, 51, 51},
-            {"1.5", 2, 2, 7, 7},
-            {"1.5", 2, 4, 13, 12},
-            {"1.5", 2, 8, 25, 24},
-            {"1.5", 4, 4, 15, 15},
-            {"1.5", 4, 8, 27, 25},
-            {"1.5", 4, 16, 51, 49},
-            {"2", 2, 2, 7, 7},
-            {"2", 2, 4, 13, 12},
-            {"2", 2, 8, 25, 24},
-            {"2", 4, 4, 15, 15},
-            {"2", 4, 8, 27, 24},
-            {"2", 4, 16, 51, 48},
-            {"1", 3, 6, 20, 20},
-            {"2", 3, 6, 20, 18},
-            {"1.5", 8, 16, 55, 51},
-            {"1.5", 8, 32, 103, 99},
+            {"1", 2, 2, 7, 7},      {"1", 2, 4, 13, 13},     {"1", 2, 8, 25, 25},   {"1", 4, 4, 15, 15},
+            {"1", 4, 8, 27, 27},    {"1", 4, 16, 51, 51},    {"1.5", 2, 2, 7, 7},   {"1.5", 2, 4, 13, 12},
+            {"1.5", 2, 8, 25, 24},  {"1.5", 4, 4, 15, 15},   {"1.5", 4, 8, 27, 25}, {"1.5", 4, 16, 51, 49},
+            {"2", 2, 2, 7, 7},      {"2", 2, 4, 13, 12},     {"2", 2, 8, 25, 24},   {"2", 4, 4, 15, 15},
+            {"2", 4, 8, 27, 24},    {"2", 4, 16, 51, 48},    {"1", 3, 6, 20, 20},   {"2", 3, 6, 20, 18},
+            {"1.5", 8, 16, 55, 51}, {"1.5", 8, 32, 103, 99},
         };
         for (const Row& row : rows) {
             const Outcome got = outcome(std::string("zb-auto:limit=") + row.limit, row.p, row.m);
-            const QByteArray label = QString("limit %1p, p=%2, m=%3: %4 / %5").arg(row.limit).arg(row.p).arg(row.m).arg(got.makespan).arg(got.span).toUtf8();
+            const QByteArray label = QString("limit %1p, p=%2, m=%3: %4 / %5")
+                                         .arg(row.limit)
+                                         .arg(row.p)
+                                         .arg(row.m)
+                                         .arg(got.makespan)
+                                         .arg(got.span)
+                                         .toUtf8();
             QVERIFY2(got.makespan <= row.makespan, label.constData());
             QVERIFY2(got.span <= row.span, label.constData());
             QVERIFY2(got.peak <= std::stod(row.limit) * row.p, label.constData());
         }
     }
-    // Uneven costs: spans and makespans of the authors' heuristic, run (../shared/specs/schedules.md, 3.9). The first two free half of an activation at I.
+    // Uneven costs: spans and makespans of the authors' heuristic, run (../shared/specs/schedules.md, 3.9). The first
+    // two free half of an activation at I.
     void unevenCosts()
     {
         const Outcome a = outcome("zb-auto", 4, 12, costsOf(5, 6, 4, 0, 0.5, 5));
@@ -108,8 +99,9 @@ private slots:
         const Outcome d = outcome("zb-auto:limit=2", 8, 32, costsOf(1, 1, 0.5));
         QVERIFY(d.span <= 86.5 && d.makespan <= 87 && d.peak <= 16);
     }
-    // arXiv 2401.10241v1, profiled times of Table 9, bubble rates of Table 5. Limit p: never worse than ZB-1p; limit 2p: within 0.005 of
-    // ZB-2p. At 2p the authors' memory model counts: I frees more than half of a transformer layer's activation; half is used here.
+    // arXiv 2401.10241v1, profiled times of Table 9, bubble rates of Table 5. Limit p: never worse than ZB-1p; limit
+    // 2p: within 0.005 of ZB-2p. At 2p the authors' memory model counts: I frees more than half of a transformer
+    // layer's activation; half is used here.
     void paperRates()
     {
         struct Row {
@@ -117,12 +109,9 @@ private slots:
             double f, i, w, c, zb1p, zb2p;
         };
         const Row rows[] = {
-            {24, 18.522, 18.086, 9.337, 0.601, .1585, .0433},
-            {32, 18.513, 18.086, 9.331, 0.626, .1242, .0039},
-            {64, 18.546, 18.097, 9.321, 0.762, .0674, .0026},
-            {24, 29.718, 29.444, 19.927, 0.527, .1323, .0029},
-            {32, 29.802, 29.428, 19.530, 0.577, .1045, .0022},
-            {64, 29.935, 29.621, 19.388, 0.535, .0554, .0010},
+            {24, 18.522, 18.086, 9.337, 0.601, .1585, .0433},  {32, 18.513, 18.086, 9.331, 0.626, .1242, .0039},
+            {64, 18.546, 18.097, 9.321, 0.762, .0674, .0026},  {24, 29.718, 29.444, 19.927, 0.527, .1323, .0029},
+            {32, 29.802, 29.428, 19.530, 0.577, .1045, .0022}, {64, 29.935, 29.621, 19.388, 0.535, .0554, .0010},
         };
         for (const Row& row : rows) {
             const double ideal = row.m * (row.f + row.i + row.w);
@@ -132,7 +121,8 @@ private slots:
                 QVERIFY2(own <= row.zb1p + 0.5e-4, qPrintable(QString::number(own)));
                 QVERIFY(outcome("zb-auto", 8, row.m, costs).span <= outcome("zb-h1", 8, row.m, costs).span + 1e-9);
             }
-            const double wide = 1 - ideal / outcome("zb-auto:limit=2", 8, row.m, costsOf(row.f, row.i, row.w, row.c, 0.5)).span;
+            const double wide =
+                1 - ideal / outcome("zb-auto:limit=2", 8, row.m, costsOf(row.f, row.i, row.w, row.c, 0.5)).span;
             QVERIFY2(wide <= row.zb2p + 0.005, qPrintable(QString::number(wide)));
             QVERIFY2(wide <= row.zb2p + 1e-4, qPrintable(QString::number(wide))); // in fact no worse in any row
         }
@@ -141,7 +131,8 @@ private slots:
     {
         for (int p : {1, 2, 3, 5, 8})
             for (int m : {1, 2, 3, 7, 16})
-                for (const auto& [f, i, w] : {std::tuple{1.0, 1.0, 1.0}, {2.0, 3.0, 1.0}, {3.0, 2.0, 2.0}, {1.0, 1.0, 0.1}, {1.0, 4.0, 4.0}})
+                for (const auto& [f, i, w] :
+                     {std::tuple{1.0, 1.0, 1.0}, {2.0, 3.0, 1.0}, {3.0, 2.0, 2.0}, {1.0, 1.0, 0.1}, {1.0, 4.0, 4.0}})
                     for (double latency : {0.0, 0.4}) {
                         const GeneratorCosts costs = costsOf(f, i, w, latency);
                         const Outcome got = outcome("zb-auto", p, m, costs);
@@ -149,7 +140,8 @@ private slots:
                         QVERIFY(got.span <= outcome("zb-h1", p, m, costs).span + 1e-6);
                     }
     }
-    // Deep pipelines below p: with room for k microbatches, 256/k round trips of 129 are the least; no microbatch waits for turns besides.
+    // Deep pipelines below p: with room for k microbatches, 256/k round trips of 129 are the least; no microbatch waits
+    // for turns besides.
     void deepBelowRanks()
     {
         for (const auto& [limit, span] : {std::pair{"0.25", 2137.0}, {"0.5", 1161.0}, {"0.75", 893.0}}) {

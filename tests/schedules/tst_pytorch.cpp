@@ -1,4 +1,5 @@
-// What PyTorch can run: both CSV forms of its own files and of the library, reasons if it can't, the nearest that it can run.
+// What PyTorch can run: both CSV forms of its own files and of the library, reasons if it can't, the nearest that it
+// can run.
 #include <QtTest/QtTest>
 
 #include "schedules/check/validate.h"
@@ -47,14 +48,16 @@ private slots:
             QVERIFY2(again.has_value(), qPrintable(file));
             QVERIFY2(*readScheduleCsv(*again, strict()) == *schedule, qPrintable(file));
             const auto forms = pytorchForms(*schedule);
-            QVERIFY2(forms.has_value(), qPrintable(file + ": " + QString::fromStdString(forms ? "" : forms.error().message)));
+            QVERIFY2(forms.has_value(),
+                     qPrintable(file + ": " + QString::fromStdString(forms ? "" : forms.error().message)));
             const Schedule compute = withoutCommunication(*schedule);
             QVERIFY2(*readScheduleCsv(forms->computeOnly, strict()) == compute, qPrintable(file));
             const auto lowered = readScheduleCsv(forms->withMessages, strict());
             QVERIFY2(lowered.has_value() && withoutCommunication(*lowered) == compute, qPrintable(file));
             QVERIFY2(validate(*lowered).valid(), qPrintable(file));
             // The output equals that of PyTorch's own lowering, except for the file written by another version of it.
-            if (file.contains("_comms") && !file.contains("upstream")) QVERIFY2(*lowered == *schedule, qPrintable(file));
+            if (file.contains("_comms") && !file.contains("upstream"))
+                QVERIFY2(*lowered == *schedule, qPrintable(file));
             ++(file.contains("_comms") ? withMessages : computeOnly);
         }
         QVERIFY(computeOnly > 20);
@@ -71,14 +74,16 @@ private slots:
             if (!schedule) continue;
             const auto forms = pytorchForms(*schedule);
             if (forms) {
-                QVERIFY2(*readScheduleCsv(forms->computeOnly, strict()) == withoutCommunication(*schedule), info.name.data());
+                QVERIFY2(*readScheduleCsv(forms->computeOnly, strict()) == withoutCommunication(*schedule),
+                         info.name.data());
                 QVERIFY2(!isLowered(*readScheduleCsv(forms->computeOnly)), info.name.data());
                 ++written;
                 continue;
             }
             ++refused;
             QCOMPARE(forms.error().code, ErrorCode::Invalid);
-            QVERIFY2(forms.error().remedy.find("the nearest it can run") != std::string::npos, forms.error().remedy.c_str());
+            QVERIFY2(forms.error().remedy.find("the nearest it can run") != std::string::npos,
+                     forms.error().remedy.c_str());
             const auto nearest = nearestForPyTorch(*schedule);
             QVERIFY2(nearest.has_value(), info.name.data());
             QVERIFY2(pytorchForms(nearest->schedule).has_value(), info.name.data());
@@ -125,7 +130,9 @@ private slots:
         const auto recomputed = readScheduleCsv("0F0,0R0,0B0\n1F0,1R0,1B0\n");
         const auto nearest = nearestForPyTorch(*recomputed);
         QVERIFY(nearest.has_value());
-        QVERIFY2(nearest->sentence.find("without recompute ops; PyTorch recomputes through activation checkpointing") != std::string::npos, nearest->sentence.c_str());
+        QVERIFY2(nearest->sentence.find("without recompute ops; PyTorch recomputes through activation checkpointing") !=
+                     std::string::npos,
+                 nearest->sentence.c_str());
         QCOMPARE(nearest->schedule, *readScheduleCsv("0F0,0B0\n1F0,1B0\n"));
         QVERIFY(!pytorchObstacle(*plain).has_value());
     }
@@ -139,7 +146,9 @@ private slots:
 
     void torchTitanBuildsLoopAndV()
     {
-        const auto of = [](const char* name, int chunks = 0) { return torchTitanSchedule(*makeSchedule(name, Shape{4, 8, chunks})); };
+        const auto of = [](const char* name, int chunks = 0) {
+            return torchTitanSchedule(*makeSchedule(name, Shape{4, 8, chunks}));
+        };
         QCOMPARE(*of("1f1b"), std::string("PipelineScheduleSingle"));
         QCOMPARE(*of("interleaved-1f1b", 2), std::string("PipelineScheduleMulti"));
         QCOMPARE(*of("zbv"), std::string("ZBVZeroBubble"));
@@ -147,7 +156,11 @@ private slots:
         QVERIFY(!zigzag.has_value());
         QVERIFY2(zigzag.error().message.find("TorchTitan builds") != std::string::npos, zigzag.error().message.c_str());
         const auto turned = torchTitanSchedule(*readScheduleCsv("1F0,1B0\n0F0,0B0\n"));
-        QVERIFY2(!turned && turned.error().message == "stage 0 is on rank 1; TorchTitan builds stage s on rank s mod 2, or two stages per rank as a V", "");
+        QVERIFY2(
+            !turned &&
+                turned.error().message ==
+                    "stage 0 is on rank 1; TorchTitan builds stage s on rank s mod 2, or two stages per rank as a V",
+            "");
         QVERIFY(!torchTitanSchedule(*readScheduleCsv("0F0,0B0\n1F0,2F0,2B0,1B0\n")).has_value());
     }
 };

@@ -19,7 +19,8 @@ using namespace stagewright;
 
 namespace {
 
-constexpr std::array<ShardLevel, 4> everyLevel{ShardLevel::None, ShardLevel::Optimizer, ShardLevel::Gradients, ShardLevel::Weights};
+constexpr std::array<ShardLevel, 4> everyLevel{ShardLevel::None, ShardLevel::Optimizer, ShardLevel::Gradients,
+                                               ShardLevel::Weights};
 
 Schedule made(const char* name, int ranks, int microbatches, int chunks = 0)
 {
@@ -42,7 +43,8 @@ int countOf(const Schedule& schedule, int rank, OpKind kind)
 }
 
 // Times and bytes that differ by stage, and a sharded state.
-CostModel costsFor(const Schedule& schedule, const StateSharding& sharding, int replicas, const CollectiveCosts& collectives, CollectiveLane lane = CollectiveLane::Beside)
+CostModel costsFor(const Schedule& schedule, const StateSharding& sharding, int replicas,
+                   const CollectiveCosts& collectives, CollectiveLane lane = CollectiveLane::Beside)
 {
     CostModel costs = CostModel::uniform(schedule);
     for (int s = 0; s < schedule.stages; ++s) {
@@ -75,22 +77,31 @@ private slots:
     void stepsOnArrivalInLists()
     {
         const Schedule plain = overReplicas(made("gpipe", 1, 1), 2).value();
-        QVERIFY(!stepsOnArrival(addShardOps(plain, ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped}).value())); // one stage: nothing is left to do
+        // one stage: nothing is left to do
+        QVERIFY(
+            !stepsOnArrival(addShardOps(plain, ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped}).value()));
         const Schedule bfs = overReplicas(made("bfs", 1, 1, 3), 2).value();
-        const Schedule whole = addShardOps(bfs, ShardLevel::Optimizer, {GatherRule::Batch, 0, ReduceRule::Stepped}).value();
+        const Schedule whole =
+            addShardOps(bfs, ShardLevel::Optimizer, {GatherRule::Batch, 0, ReduceRule::Stepped}).value();
         QCOMPARE(QString::fromStdString(toText(whole)).section('\n', 0, 0),
-                 QString("0F0 1F0 2F0 2B0 2REDUCE_GRAD 1B0 1REDUCE_GRAD 2OPT 0B0 0REDUCE_GRAD 1OPT 0OPT 2UNSHARD 1UNSHARD 0UNSHARD"));
+                 QString("0F0 1F0 2F0 2B0 2REDUCE_GRAD 1B0 1REDUCE_GRAD 2OPT 0B0 0REDUCE_GRAD 1OPT 0OPT 2UNSHARD "
+                         "1UNSHARD 0UNSHARD"));
         QVERIFY(stepsOnArrival(whole));
-        QVERIFY(!stepsOnArrival(addShardOps(bfs, ShardLevel::Optimizer, {GatherRule::Batch, 0, ReduceRule::Overlapped}).value()));
+        QVERIFY(!stepsOnArrival(
+            addShardOps(bfs, ShardLevel::Optimizer, {GatherRule::Batch, 0, ReduceRule::Overlapped}).value()));
         for (const char* name : {"interleaved", "zbv", "bfs", "chimera", "v-half"})
             for (const ShardLevel level : everyLevel) {
-                const Schedule lists = addShardOps(overReplicas(made(name, 2, 4), 2).value(), level, {GatherRule::Batch, 0, ReduceRule::Stepped}).value();
+                const Schedule lists = addShardOps(overReplicas(made(name, 2, 4), 2).value(), level,
+                                                   {GatherRule::Batch, 0, ReduceRule::Stepped})
+                                           .value();
                 QVERIFY2(validate(lists).valid(), name);
                 QVERIFY2(simulate(lists, costsFor(lists, {level, ShardBy::Even, {}, 0}, 1, {})), name);
             }
         // The optimizer runs while the rank goes back on: the step ends earlier where its reductions are hidden.
         const auto endOf = [](ReduceRule rule) {
-            const Schedule lists = addShardOps(overReplicas(made("bfs", 2, 8, 3), 2).value(), ShardLevel::None, {GatherRule::Batch, 0, rule}).value();
+            const Schedule lists = addShardOps(overReplicas(made("bfs", 2, 8, 3), 2).value(), ShardLevel::None,
+                                               {GatherRule::Batch, 0, rule})
+                                       .value();
             CostModel costs = CostModel::uniform(lists);
             costs.links.collectives = CollectiveLane::Beside;
             for (int stage = 0; stage < lists.stages; ++stage) {
@@ -101,12 +112,15 @@ private slots:
             return *std::max_element(result.end.begin(), result.end.end());
         };
         QVERIFY(endOf(ReduceRule::Stepped) <= endOf(ReduceRule::Overlapped));
-        // In n buckets an OPT starts when the first has arrived, but so late that it needn't wait for the last: by hand, of a reduction of 8 that starts at
-        // 0 and an optimizer of 4 behind it, in 4 buckets: max(2, 8 − 3) = 5; of 12, max(2, 8 − 9) = 2.
+        // In n buckets an OPT starts when the first has arrived, but so late that it needn't wait for the last: by
+        // hand, of a reduction of 8 that starts at 0 and an optimizer of 4 behind it, in 4 buckets: max(2, 8 − 3) = 5;
+        // of 12, max(2, 8 − 9) = 2.
         for (const int buckets : {1, 4})
             for (const Nanos step : {4, 12}) {
-                const Schedule one = overReplicas(made("bfs", 1, 1, 3), 2).value(); // 2REDUCE_GRAD 1B0 1REDUCE_GRAD 2OPT 0B0 …
-                Schedule early = addShardOps(one, ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped}).value();
+                // 2REDUCE_GRAD 1B0 1REDUCE_GRAD 2OPT 0B0 …
+                const Schedule one = overReplicas(made("bfs", 1, 1, 3), 2).value();
+                Schedule early =
+                    addShardOps(one, ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped}).value();
                 CostModel costs = CostModel::uniform(early);
                 costs.links.collectives = CollectiveLane::Beside;
                 for (int stage = 0; stage < 3; ++stage) {
@@ -118,19 +132,22 @@ private slots:
                 costs.sharding.bucket = 1000 / buckets;
                 const SimResult result = simulate(early, costs).value();
                 const auto& ops = early.order[0];
-                const auto at = static_cast<std::size_t>(std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, 2)) - ops.begin());
-                QCOMPARE(result.start[result.indexOf(0, at)], buckets == 1 ? 8 : step == 4 ? 5
-                                                                                           : 2);
+                const auto at = static_cast<std::size_t>(
+                    std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, 2)) - ops.begin());
+                QCOMPARE(result.start[result.indexOf(0, at)], buckets == 1 ? 8 : step == 4 ? 5 : 2);
                 QCOMPARE(result.end[result.indexOf(0, at)] - result.start[result.indexOf(0, at)], step);
             }
         // Stages that are finished in other orders would wait for each other.
         const Schedule unlike[] = {made("bfs", 1, 2, 2), overReplicas(made("bfs", 1, 2, 2), 1).value()};
         Schedule turned = unlike[1];
-        const auto last = std::find_if(turned.order[0].begin(), turned.order[0].end(), [](const Op& op) { return op.kind == OpKind::Backward; });
+        const auto last = std::find_if(turned.order[0].begin(), turned.order[0].end(),
+                                       [](const Op& op) { return op.kind == OpKind::Backward; });
         turned.order[0].erase(last, turned.order[0].end());
-        for (const char* text : {"1I0", "0I0", "0W0", "1I1", "0I1", "0W1", "1W0", "1W1"}) turned.order[0].push_back(*parseOp(text));
+        for (const char* text : {"1I0", "0I0", "0W0", "1I1", "0I1", "0W1", "1W0", "1W1"})
+            turned.order[0].push_back(*parseOp(text));
         const Schedule parts[] = {unlike[0], turned};
-        const auto refused = addShardOps(overReplicas(parts).value(), ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped});
+        const auto refused =
+            addShardOps(overReplicas(parts).value(), ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped});
         QVERIFY(!refused && refused.error().code == ErrorCode::Usage);
     }
 
@@ -144,7 +161,8 @@ private slots:
         const std::vector<Bytes> before = activationPeaks(lists, costs);
         costs.sizes = {1, 2.5};
         const std::vector<Bytes> peaks = activationPeaks(lists, costs);
-        for (std::size_t rank = 0; rank < 4; ++rank) QCOMPARE(peaks[rank], rank < 2 ? before[rank] : before[rank] * 5 / 2);
+        for (std::size_t rank = 0; rank < 4; ++rank)
+            QCOMPARE(peaks[rank], rank < 2 ? before[rank] : before[rank] * 5 / 2);
         const SimResult result = simulate(lists, costs).value();
         QCOMPARE(result.start[result.indexOf(1, 0)] - result.end[result.indexOf(0, 0)], 1000);
         QCOMPARE(result.start[result.indexOf(3, 0)] - result.end[result.indexOf(2, 0)], 2500);
@@ -154,7 +172,8 @@ private slots:
 
     void opTexts()
     {
-        for (const char* text : {"2UNSHARD3", "2UNSHARD", "1RESHARD0", "1RESHARD", "0REDUCE_GRAD", "0REDUCE_GRAD7", "0REDUCE_GRAD0-3"}) {
+        for (const char* text :
+             {"2UNSHARD3", "2UNSHARD", "1RESHARD0", "1RESHARD", "0REDUCE_GRAD", "0REDUCE_GRAD7", "0REDUCE_GRAD0-3"}) {
             const auto op = parseOp(text);
             QVERIFY2(op, text);
             QCOMPARE(QString::fromStdString(toText(*op)), QString(text));
@@ -176,8 +195,10 @@ private slots:
         const Case cases[] = {
             {ShardLevel::Weights, "batch", ReduceRule::Late, "0UNSHARD 0F0 0F1 0B0 0B1 0RESHARD 0REDUCE_GRAD 0OPT\n"},
             {ShardLevel::Weights, "microbatch", ReduceRule::Overlapped,
-             "0UNSHARD0 0F0 0RESHARD0 0UNSHARD1 0F1 0RESHARD1 0UNSHARD0 0B0 0RESHARD0 0UNSHARD1 0B1 0REDUCE_GRAD 0RESHARD1 0OPT\n"},
-            {ShardLevel::Gradients, "batch", ReduceRule::Microbatch, "0F0 0F1 0B0 0REDUCE_GRAD0 0B1 0REDUCE_GRAD1 0OPT 0UNSHARD\n"},
+             "0UNSHARD0 0F0 0RESHARD0 0UNSHARD1 0F1 0RESHARD1 0UNSHARD0 0B0 0RESHARD0 0UNSHARD1 0B1 0REDUCE_GRAD "
+             "0RESHARD1 0OPT\n"},
+            {ShardLevel::Gradients, "batch", ReduceRule::Microbatch,
+             "0F0 0F1 0B0 0REDUCE_GRAD0 0B1 0REDUCE_GRAD1 0OPT 0UNSHARD\n"},
             {ShardLevel::Optimizer, "batch", ReduceRule::Late, "0F0 0F1 0B0 0B1 0REDUCE_GRAD 0OPT 0UNSHARD\n"},
             {ShardLevel::None, "batch", ReduceRule::Overlapped, "0F0 0F1 0B0 0B1 0REDUCE_GRAD 0OPT\n"},
         };
@@ -191,7 +212,8 @@ private slots:
         }
     }
 
-    // Gathers a step of breadth-first, v chunks a rank and b = prefetch + 1 gathered at once: 2v − b; of 1F1B by microbatch 2m.
+    // Gathers a step of breadth-first, v chunks a rank and b = prefetch + 1 gathered at once: 2v − b; of 1F1B by
+    // microbatch 2m.
     void countsGathers()
     {
         for (int v = 1; v <= 5; ++v)
@@ -224,7 +246,8 @@ private slots:
             const auto whole = overReplicas(parts);
             QVERIFY2(whole, whole ? "" : whole.error().message.c_str());
             QCOMPARE(whole->ranks, 3 * parts[0].ranks);
-            QVERIFY2(validate(*whole).valid(), validate(*whole).valid() ? "" : validate(*whole).faults[0].message.c_str());
+            QVERIFY2(validate(*whole).valid(),
+                     validate(*whole).valid() ? "" : validate(*whole).faults[0].message.c_str());
             for (int i = 0; i < 3; ++i) QVERIFY(replicaSchedule(*whole, i) == parts[static_cast<std::size_t>(i)]);
             QVERIFY(replicasAlike(*whole));
         }
@@ -235,14 +258,17 @@ private slots:
         QVERIFY(replicaSchedule(job, 1) == uneven[1]);
         QVERIFY(validate(job).valid());
         const Schedule other[] = {made("1f1b", 2, 3), made("1f1b", 4, 3)};
-        QCOMPARE(QString::fromStdString(overReplicas(other).error().message), QString("replica 1: it has 4 ranks, the first 2"));
+        QCOMPARE(QString::fromStdString(overReplicas(other).error().message),
+                 QString("replica 1: it has 4 ranks, the first 2"));
     }
 
     void readsTexts()
     {
-        for (const char* text : {"none", "optimizer", "gradients:by=layer", "weights:shares=3/5,2/5", "weights:shares=1/3,1/3,1/3,0"})
+        for (const char* text :
+             {"none", "optimizer", "gradients:by=layer", "weights:shares=3/5,2/5", "weights:shares=1/3,1/3,1/3,0"})
             QCOMPARE(QString::fromStdString(toText(parseSharding(text).value())), QString(text));
-        for (const char* text : {"", "weight", "weights:shares=1/2", "weights:shares=1/2,1/2,1/2", "weights:by=rank", "none:by=layer", "weights:shares=2,-1", "weights:shares=a/b"}) {
+        for (const char* text : {"", "weight", "weights:shares=1/2", "weights:shares=1/2,1/2,1/2", "weights:by=rank",
+                                 "none:by=layer", "weights:shares=2,-1", "weights:shares=a/b"}) {
             const auto read = parseSharding(text);
             QVERIFY2(!read && !read.error().remedy.empty(), text);
         }
@@ -330,12 +356,14 @@ private slots:
         QCOMPARE(costs.gather(8000, 8), Nanos(7 * (100 + 10000)));
     }
 
-    // Every library and random schedule with every sharding and rule is valid, simulates, and its timeline realises its lists.
+    // Every library and random schedule with every sharding and rule is valid, simulates, and its timeline realises its
+    // lists.
     void everySchedule()
     {
         std::vector<Schedule> all;
         for (const ScheduleInfo& info : allSchedules())
-            if (auto one = makeSchedule(info.name, Shape(4, 8)); one && one->weights == WeightRule::Synchronous) all.push_back(std::move(*one));
+            if (auto one = makeSchedule(info.name, Shape(4, 8)); one && one->weights == WeightRule::Synchronous)
+                all.push_back(std::move(*one));
         for (unsigned seed = 0; seed < 60; ++seed) {
             all.push_back(test::randomSchedule(seed));
             all.push_back(test::varied(test::randomSchedule(seed), test::Variation(seed % 5), seed));
@@ -348,10 +376,13 @@ private slots:
                 QVERIFY2(sharded, plain.name.c_str());
                 const auto fault = [&](const Schedule& schedule) {
                     const Validation checked = validate(schedule);
-                    return checked.valid() ? std::string() : plain.name + " " + std::string(toText(level)) + " " + gatherText(rules) + ": " + checked.faults[0].message;
+                    return checked.valid() ? std::string()
+                                           : plain.name + " " + std::string(toText(level)) + " " + gatherText(rules) +
+                                                 ": " + checked.faults[0].message;
                 };
                 QCOMPARE(QString::fromStdString(fault(*sharded)), QString());
-                QVERIFY(withoutCollectives(*sharded).order == withoutCollectives(addShardOps(*sharded, level, rules).value()).order);
+                QVERIFY(withoutCollectives(*sharded).order ==
+                        withoutCollectives(addShardOps(*sharded, level, rules).value()).order);
                 const Schedule job = overReplicas(*sharded, 2).value();
                 QCOMPARE(QString::fromStdString(fault(job)), QString());
                 const CollectiveCosts link = linkOf(50, 1e8);
@@ -370,8 +401,10 @@ private slots:
                     QCOMPARE(together->makespan, alone->makespan);
                     for (int replica = 0; replica < 2; ++replica) {
                         const std::size_t offset = together->offsets[static_cast<std::size_t>(replica * plain.ranks)];
-                        QVERIFY(std::equal(alone->start.begin(), alone->start.end(), together->start.begin() + static_cast<std::ptrdiff_t>(offset)));
-                        QVERIFY(std::equal(alone->end.begin(), alone->end.end(), together->end.begin() + static_cast<std::ptrdiff_t>(offset)));
+                        QVERIFY(std::equal(alone->start.begin(), alone->start.end(),
+                                           together->start.begin() + static_cast<std::ptrdiff_t>(offset)));
+                        QVERIFY(std::equal(alone->end.begin(), alone->end.end(),
+                                           together->end.begin() + static_cast<std::ptrdiff_t>(offset)));
                     }
                 }
                 const auto timeline = timelineOf(job, *together, jobCosts);
@@ -398,9 +431,11 @@ private slots:
         std::mt19937 random(3);
         int faults = 0;
         for (unsigned n = 0; n < 600; ++n) {
-            const Schedule plain = n % 4 == 0 ? test::randomSchedule(n) : made(n % 4 == 1 ? "1f1b" : n % 4 == 2 ? "bfs"
-                                                                                                                : "zb-h1",
-                                                                               3, 4);
+            const Schedule plain = n % 4 == 0 ? test::randomSchedule(n)
+                                              : made(n % 4 == 1   ? "1f1b"
+                                                     : n % 4 == 2 ? "bfs"
+                                                                  : "zb-h1",
+                                                     3, 4);
             Schedule broken = addShardOps(plain, everyLevel[n % 4], rulesOf(n)).value();
             auto& row = broken.order[random() % broken.order.size()];
             broken.paired.clear();
@@ -420,7 +455,8 @@ private slots:
             }
             const Validation checked = validate(broken);
             if (what == 1) QVERIFY2(!checked.valid(), toText(broken).c_str());
-            if (what == 0 && needed && op.kind == OpKind::Reshard && countOf(broken, 0, OpKind::Unshard) > 1) QVERIFY2(!checked.valid() || broken.ranks > 1, toText(broken).c_str());
+            if (what == 0 && needed && op.kind == OpKind::Reshard && countOf(broken, 0, OpKind::Unshard) > 1)
+                QVERIFY2(!checked.valid() || broken.ranks > 1, toText(broken).c_str());
             for (const Fault& fault : checked.faults) {
                 QVERIFY(!fault.message.empty());
                 QVERIFY2(!fault.remedy.empty(), fault.message.c_str());
@@ -434,21 +470,28 @@ private slots:
     {
         const auto firstFault = [](const char* csv) {
             const Validation checked = validate(readScheduleCsv(csv).value());
-            return checked.valid() ? QString() : QString::fromStdString(checked.faults[0].message + " | " + checked.faults[0].remedy);
+            return checked.valid()
+                       ? QString()
+                       : QString::fromStdString(checked.faults[0].message + " | " + checked.faults[0].remedy);
         };
         QCOMPARE(firstFault("0UNSHARD,0F0,0B0,0RESHARD"), QString());
-        QCOMPARE(firstFault("0F0,0UNSHARD,0B0,0RESHARD"), QString("rank 0, op 0 (0F0): forward with sharded weights | add 0UNSHARD before it"));
+        QCOMPARE(firstFault("0F0,0UNSHARD,0B0,0RESHARD"),
+                 QString("rank 0, op 0 (0F0): forward with sharded weights | add 0UNSHARD before it"));
         QCOMPARE(firstFault("0UNSHARD,0F0,0RESHARD,0B0"),
-                 QString("rank 0, op 3 (0B0): full backward with sharded weights; 0RESHARD is at op 2 | move 0RESHARD after it, or add 0UNSHARD before it"));
+                 QString("rank 0, op 3 (0B0): full backward with sharded weights; 0RESHARD is at op 2 | move 0RESHARD "
+                         "after it, or add 0UNSHARD before it"));
         QCOMPARE(firstFault("0UNSHARD,0F0,0UNSHARD,0B0,0RESHARD"),
-                 QString("rank 0, op 2 (0UNSHARD): the weights are gathered already, at op 0 | remove it, or release the weights before it with 0RESHARD"));
+                 QString("rank 0, op 2 (0UNSHARD): the weights are gathered already, at op 0 | remove it, or release "
+                         "the weights before it with 0RESHARD"));
         QCOMPARE(firstFault("0F0,0B0,0REDUCE_GRAD0,0F1,0B1,0REDUCE_GRAD0"),
-                 QString("rank 0, op 4 (0B1): its gradient is not reduced, but those of other microbatches are; 0REDUCE_GRAD0 is at op 2 | add 0REDUCE_GRAD1 after it"));
+                 QString("rank 0, op 4 (0B1): its gradient is not reduced, but those of other microbatches are; "
+                         "0REDUCE_GRAD0 is at op 2 | add 0REDUCE_GRAD1 after it"));
         QVERIFY(firstFault("0F0,0B0,0REDUCE_GRAD0,0REDUCE_GRAD").contains("gradients reduced twice"));
         QVERIFY(firstFault("0F0,0REDUCE_GRAD0,0B0").contains("gradient reduction before the gradient; 0B0 is at op 2"));
         // 0OPT leaves the weights stepped in part; what follows needs the gather behind it.
         QVERIFY(firstFault("0F0,0B0,0OPT,0UNSHARD") == QString());
-        Schedule unlike[] = {readScheduleCsv("0UNSHARD,0F0,0B0,0RESHARD").value(), readScheduleCsv("0UNSHARD0,0F0,0RESHARD0,0UNSHARD0,0B0,0RESHARD0").value()};
+        Schedule unlike[] = {readScheduleCsv("0UNSHARD,0F0,0B0,0RESHARD").value(),
+                             readScheduleCsv("0UNSHARD0,0F0,0RESHARD0,0UNSHARD0,0B0,0RESHARD0").value()};
         const Validation members = validate(overReplicas(unlike).value());
         QCOMPARE(QString::fromStdString(members.faults.at(0).message),
                  QString("stage 0: 1 UNSHARD ops on rank 0, but 2 on rank 1; all ranks of a stage take part in each"));
@@ -468,13 +511,15 @@ private slots:
         for (const double ratio : {0.5, 1.0, 1.5, 2.0}) {
             const Nanos gather = static_cast<Nanos>(ratio * static_cast<double>(m * chunk));
             for (int s = 0; s < v; ++s) costs.setDuration(OpKind::Unshard, s, gather);
-            // Exposed: the first gather, and what the others take beyond the m forwards before them (backwards take twice as long).
+            // Exposed: the first gather, and what the others take beyond the m forwards before them (backwards take
+            // twice as long).
             const Nanos beyond = std::max<Nanos>(0, gather - m * chunk);
             const Nanos lastTurn = std::max<Nanos>(0, gather - 2 * m * chunk);
             QCOMPARE(simulate(sharded, costs)->makespan, work + gather + (v - 1) * beyond + lastTurn * (v - 2));
         }
         costs.links.collectives = CollectiveLane::Compute; // nothing is hidden
-        QCOMPARE(simulate(sharded, costs)->makespan, work + countOf(sharded, 0, OpKind::Unshard) * costs.duration(OpKind::Unshard, 0, 0));
+        QCOMPARE(simulate(sharded, costs)->makespan,
+                 work + countOf(sharded, 0, OpKind::Unshard) * costs.duration(OpKind::Unshard, 0, 0));
     }
 
     // A rank of a slower replica holds up the reduction of all; OPT waits for it, other compute does not.
@@ -486,7 +531,8 @@ private slots:
         const Schedule job = overReplicas(one, 2).value();
         CostModel costs = costsFor(job, {ShardLevel::Optimizer, ShardBy::Even, {}, 0}, 1, linkOf(0, 1e9));
         const SimResult even = simulate(job, costs).value();
-        for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.setDuration(kind, 1, 3, 2 * costs.duration(kind, 1, 3));
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
+            costs.setDuration(kind, 1, 3, 2 * costs.duration(kind, 1, 3));
         const SimResult slow = simulate(job, costs).value();
         QVERIFY(slow.makespan > even.makespan);
         const auto endOf = [&](const SimResult& result, int rank, OpKind kind, int stage) {
@@ -523,7 +569,8 @@ private slots:
     void keepsCosts()
     {
         const Schedule sharded = addShardOps(made("1f1b", 2, 2), ShardLevel::Weights, {}).value();
-        const CostModel costs = costsFor(sharded, {ShardLevel::Weights, ShardBy::Layer, {}, 4096}, 3, linkOf(10, 1e9), CollectiveLane::Shared);
+        const CostModel costs = costsFor(sharded, {ShardLevel::Weights, ShardBy::Layer, {}, 4096}, 3, linkOf(10, 1e9),
+                                         CollectiveLane::Shared);
         const auto read = readCostsJson(writeCostsJson(costs));
         QVERIFY2(read, read ? "" : read.error().message.c_str());
         QVERIFY(*read == costs);
@@ -532,7 +579,8 @@ private slots:
     void manyReplicas()
     {
         const Schedule plain = made("1f1b", 64, 512);
-        const Schedule sharded = addShardOps(plain, ShardLevel::Weights, {GatherRule::Microbatch, 0, ReduceRule::Overlapped}).value();
+        const Schedule sharded =
+            addShardOps(plain, ShardLevel::Weights, {GatherRule::Microbatch, 0, ReduceRule::Overlapped}).value();
         const CostModel costs = costsFor(sharded, {ShardLevel::Weights, ShardBy::Even, {}, 0}, 16, linkOf(1000, 1e10));
         QElapsedTimer timer;
         timer.start();

@@ -79,8 +79,7 @@ Reference sweep(const Schedule& s, const CostModel& costs)
         }
     }
     out.finished = true;
-    for (std::size_t r = 0; r < head.size(); ++r)
-        out.finished = out.finished && head[r] == s.order[r].size();
+    for (std::size_t r = 0; r < head.size(); ++r) out.finished = out.finished && head[r] == s.order[r].size();
     return out;
 }
 
@@ -319,8 +318,8 @@ private slots:
             QCOMPARE(relaxed.makespan, exact.makespan);
         }
     }
-    // By hand: two ranks, one microbatch, the forward of stage 1 behind its backward. After 0F0 both ranks wait: rank 0 is the
-    // lower, 0B0 starts without 1B0; then 1B0 at 0 without 1F0, and 1F0 behind it.
+    // By hand: two ranks, one microbatch, the forward of stage 1 behind its backward. After 0F0 both ranks wait: rank 0
+    // is the lower, 0B0 starts without 1B0; then 1B0 at 0 without 1F0, and 1F0 behind it.
     void relaxedStartsWhatWaitsForEver()
     {
         Schedule s = *makeSchedule("gpipe", {2, 1, 0});
@@ -347,7 +346,8 @@ private slots:
             for (std::size_t r = 0; r < s.order.size(); ++r) {
                 Nanos clock = 0;
                 for (std::size_t i = relaxed.offsets[r]; i < relaxed.offsets[r + 1]; ++i) {
-                    QVERIFY(relaxed.start[i] >= clock || (i > relaxed.offsets[r] && s.isPaired(static_cast<int>(r), i - 1 - relaxed.offsets[r])));
+                    QVERIFY(relaxed.start[i] >= clock ||
+                            (i > relaxed.offsets[r] && s.isPaired(static_cast<int>(r), i - 1 - relaxed.offsets[r])));
                     QVERIFY(relaxed.end[i] >= relaxed.start[i]);
                     clock = relaxed.end[i];
                 }

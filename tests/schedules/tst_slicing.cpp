@@ -56,7 +56,8 @@ double exhaustive(int tokens, int stages, const std::function<double(int, int)>&
 class TestSlicing : public QObject {
     Q_OBJECT
 private slots:
-    // ../shared/specs/schedules.md, 3.13: a dynamic program of its own, in Python, at granularity 1; the best split into equal slices next to it.
+    // ../shared/specs/schedules.md, 3.13: a dynamic program of its own, in Python, at granularity 1; the best split
+    // into equal slices next to it.
     void golden()
     {
         struct Row {
@@ -85,7 +86,8 @@ private slots:
             int slices = 0;
             for (int n = 1; n <= row.tokens; ++n) {
                 if (row.tokens % n != 0) continue;
-                const double t = timeOf(std::vector<int>(static_cast<std::size_t>(n), row.tokens / n), row.stages, sliceTime);
+                const double t =
+                    timeOf(std::vector<int>(static_cast<std::size_t>(n), row.tokens / n), row.stages, sliceTime);
                 if (t < equal) {
                     equal = t;
                     slices = n;
@@ -120,8 +122,7 @@ private slots:
             double best = std::numeric_limits<double>::max();
             for (int cuts = 0; cuts < 1 << 9; ++cuts) {
                 std::vector<int> lengths{1};
-                for (int i = 0; i < 9; ++i)
-                    cuts >> i & 1 ? lengths.push_back(1) : void(++lengths.back());
+                for (int i = 0; i < 9; ++i) cuts >> i & 1 ? lengths.push_back(1) : void(++lengths.back());
                 const double once = timeOf(lengths, 1, sliceTime);
                 best = std::min(best, sequences * once + timeOf(lengths, 4, sliceTime) - once);
             }
@@ -136,10 +137,10 @@ private slots:
         task.granularity = 8;
         const auto found = sliceSequence(task, sliceTime);
         QVERIFY(found);
-        for (const int length : found->lengths)
-            QCOMPARE(length % 8, 0);
+        for (const int length : found->lengths) QCOMPARE(length % 8, 0);
         double best = std::numeric_limits<double>::max();
-        for (const std::vector<int>& lengths : {std::vector<int>{32}, {8, 24}, {24, 8}, {16, 16}, {8, 8, 16}, {8, 16, 8}, {16, 8, 8}, {8, 8, 8, 8}})
+        for (const std::vector<int>& lengths :
+             {std::vector<int>{32}, {8, 24}, {24, 8}, {16, 16}, {8, 8, 16}, {8, 16, 8}, {16, 8, 8}, {8, 8, 8, 8}})
             best = std::min(best, timeOf(lengths, 4, sliceTime));
         QVERIFY(std::abs(found->time - best) < 1e-9);
         task.granularity = 5;
@@ -157,13 +158,16 @@ private slots:
         SliceTask task;
         task.tokens = 128;
         task.stages = 48;
-        const auto time = [](int length, int before) { return 4 + 0.25 * length + length * (before + length / 2.0) / 512; };
+        const auto time = [](int length, int before) {
+            return 4 + 0.25 * length + length * (before + length / 2.0) / 512;
+        };
         std::vector<double> equal;
         for (int n = 1; n <= 128; n *= 2)
             equal.push_back(timeOf(std::vector<int>(static_cast<std::size_t>(n), 128 / n), 48, time));
         const auto least = std::min_element(equal.begin(), equal.end());
         QVERIFY(least != equal.begin() && least != equal.end() - 1);
-        QVERIFY(std::is_sorted(std::make_reverse_iterator(least + 1), equal.rend()) && std::is_sorted(least, equal.end()));
+        QVERIFY(std::is_sorted(std::make_reverse_iterator(least + 1), equal.rend()) &&
+                std::is_sorted(least, equal.end()));
         const auto found = sliceSequence(task, time);
         QVERIFY(found->time < *least);
         QVERIFY(std::is_sorted(found->lengths.rbegin(), found->lengths.rend()));
@@ -179,7 +183,8 @@ private slots:
         const Schedule f1b = *makeSchedule("terapipe:base=1f1b:slices=4", {4, 8, 0});
         for (int r = 0; r < 4; ++r) {
             const auto& ops = f1b.order[static_cast<std::size_t>(r)];
-            const auto backward = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Backward; });
+            const auto backward =
+                std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Backward; });
             QCOMPARE(backward - ops.begin(), std::ptrdiff_t{4 - r - 2 + 4 + 1});
             QCOMPARE(backward->slice, std::int16_t{3}); // from the last slice to the first
         }

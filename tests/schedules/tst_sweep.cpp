@@ -16,7 +16,8 @@ std::vector<SweepPoint> everySchedule(int ranks, int microbatches, const CostMod
 {
     std::vector<SweepPoint> points;
     for (const ScheduleInfo& info : allSchedules())
-        for (const std::string& name : variantsOf(info)) points.push_back(unitPoint(name, Shape(ranks, microbatches), units));
+        for (const std::string& name : variantsOf(info))
+            points.push_back(unitPoint(name, Shape(ranks, microbatches), units));
     return points;
 }
 
@@ -39,7 +40,9 @@ private slots:
         };
         const SweepRow row = simulatePoint(point, sources);
         QVERIFY(row.good() && row.peaks.empty());
-        QVERIFY2(QRegularExpression(",,[0-9]+,\n$").match(QString::fromStdString(sweepCsv({row}))).hasMatch(), sweepCsv({row}).c_str()); // no peak, no error
+        // no peak, no error
+        QVERIFY2(QRegularExpression(",,[0-9]+,\n$").match(QString::fromStdString(sweepCsv({row}))).hasMatch(),
+                 sweepCsv({row}).c_str());
     }
 
     void everyPointIsWhatSimulateSays()
@@ -86,9 +89,12 @@ private slots:
         }
         for (const SweepRow& row : rows) {
             if (!row.good() || !row.synchronous) continue;
-            QVERIFY(std::any_of(frontier.begin(), frontier.end(), [&](std::size_t i) { return rows[i].peak() <= row.peak() && rows[i].makespan <= row.makespan; }));
+            QVERIFY(std::any_of(frontier.begin(), frontier.end(), [&](std::size_t i) {
+                return rows[i].peak() <= row.peak() && rows[i].makespan <= row.makespan;
+            }));
             for (const std::size_t i : frontier)
-                QVERIFY(!(row.peak() <= rows[i].peak() && row.makespan < rows[i].makespan) && !(row.peak() < rows[i].peak() && row.makespan <= rows[i].makespan));
+                QVERIFY(!(row.peak() <= rows[i].peak() && row.makespan < rows[i].makespan) &&
+                        !(row.peak() < rows[i].peak() && row.makespan <= rows[i].makespan));
         }
         QVERIFY(frontierOf({}).empty());
     }
@@ -119,7 +125,8 @@ private slots:
 
     void aTableOfRows()
     {
-        const auto rows = sweep({unitPoint("1f1b", Shape(4, 8), {}), unitPoint("interleaved-1f1b", Shape(4, 6, 2), {})});
+        const auto rows =
+            sweep({unitPoint("1f1b", Shape(4, 8), {}), unitPoint("interleaved-1f1b", Shape(4, 6, 2), {})});
         const auto lines = QString::fromStdString(sweepCsv(rows)).split(QLatin1Char('\n'));
         QCOMPARE(lines[1], QString("1f1b,4,8,auto,4,\"F=1,I=1,W=1\",0,rank_share,33,33,0.272727,0.272727,4,33,"));
         QVERIFY(lines[2].startsWith("interleaved-1f1b,4,6,2,"));

@@ -47,7 +47,8 @@ private slots:
     void numbersAreTheWholeText()
     {
         QVERIFY(wholeOf<int>("-12") == -12);
-        for (const char* wrong : {"", " 1", "1 ", "+1", "1x", "1.0", "99999999999"}) QVERIFY2(!wholeOf<int>(wrong), wrong);
+        for (const char* wrong : {"", " 1", "1 ", "+1", "1x", "1.0", "99999999999"})
+            QVERIFY2(!wholeOf<int>(wrong), wrong);
         QVERIFY(wholeOf<std::int64_t>("99999999999") == 99999999999);
         QVERIFY(!wholeOf<std::uint64_t>("-1"));
         QVERIFY(numberOf("1e-3") == 1e-3);
@@ -88,8 +89,9 @@ private slots:
                  std::string("\\x9b31m \\xff \\xe2\\x82")); // C1 as a byte; no UTF-8
         QCOMPARE(shownText("\xe2\x80\xae"
                            "cba"),
-                 std::string("\\u202ecba"));                                                     // right to left
-        QCOMPARE(shownText("\xc0\x9b \xed\xa0\x80"), std::string("\\xc0\\x9b \\xed\\xa0\\x80")); // longer than need be; half a pair
+                 std::string("\\u202ecba")); // right to left
+        // longer than need be; half a pair
+        QCOMPARE(shownText("\xc0\x9b \xed\xa0\x80"), std::string("\\xc0\\x9b \\xed\\xa0\\x80"));
         const std::string good = "Größe µs → 4× 模型 \xf0\x9f\x90\x8c";
         QCOMPARE(shownText(good), good);
         const std::string coloured = colourCode("31") + "red\x1b[32m" + colourCode("0") + "\x1b[1m";
@@ -101,7 +103,8 @@ private slots:
             for (char& c : bytes) c = static_cast<char>(random() % 3 == 0 ? 0xC0 + random() % 0x40 : random());
             const std::string shown = forTerminal(bytes, true);
             QVERIFY(QString::fromStdString(shown).toStdString() == shown); // UTF-8
-            for (const char32_t c : QString::fromStdString(shown).toUcs4()) QVERIFY(c == '\n' || c == '\t' || (c >= 0x20 && c < 0x7f) || c >= 0xa0);
+            for (const char32_t c : QString::fromStdString(shown).toUcs4())
+                QVERIFY(c == '\n' || c == '\t' || (c >= 0x20 && c < 0x7f) || c >= 0xa0);
         }
     }
 

@@ -69,12 +69,10 @@ private slots:
         QCOMPARE(timeline->begin(), 0);
         QCOMPARE(timeline->end(), 40);
         QStringList tracks;
-        for (const Track& track : timeline->tracks())
-            tracks << QString::fromStdString(track.name);
+        for (const Track& track : timeline->tracks()) tracks << QString::fromStdString(track.name);
         QCOMPARE(tracks, (QStringList{"rank 0", "rank 0 send", "rank 1"}));
         QStringList ops;
-        for (const Span& span : timeline->spans())
-            ops << QString::fromStdString(timeline->nameOf(span));
+        for (const Span& span : timeline->spans()) ops << QString::fromStdString(timeline->nameOf(span));
         QCOMPARE(ops, (QStringList{"0F0", "0SEND_F0", "1F0", "1B0"}));
         QVERIFY(timeline->hasCpuTime());
         QCOMPARE(timeline->cpuTime(0), 8);
@@ -102,8 +100,7 @@ private slots:
         const Schedule s = *makeSchedule("zb-h1", {4, 8, 0});
         const auto expected = *simulatedTimeline(s, CostModel::uniform(s));
         std::vector<SpanId> ids(expected->spans().size());
-        for (SpanId id = 0; id < ids.size(); ++id)
-            ids[id] = id;
+        for (SpanId id = 0; id < ids.size(); ++id) ids[id] = id;
         std::mt19937 random(3);
         std::shuffle(ids.begin(), ids.end(), random);
         TimelineBuilder builder(Provenance::Simulated, "model", 4);
@@ -116,8 +113,7 @@ private slots:
         for (const Edge& edge : expected->edges())
             builder.addEdge(provisional[edge.from], provisional[edge.to], edge.kind, edge.arrival);
         const auto shuffled = *builder.build();
-        for (SpanId id = 0; id < ids.size(); ++id)
-            QCOMPARE(shuffled->spans()[id].op, expected->spans()[id].op);
+        for (SpanId id = 0; id < ids.size(); ++id) QCOMPARE(shuffled->spans()[id].op, expected->spans()[id].op);
         QVERIFY(std::ranges::equal(shuffled->edges(), expected->edges()));
     }
     void stepsAndTheirRanges()
@@ -330,8 +326,7 @@ private slots:
                     if (event.category == MemoryCategory::Activations) byTime[event.time] += event.delta;
                 Bytes held = 0;
                 Bytes peak = 0;
-                for (const auto& [time, delta] : byTime)
-                    peak = std::max(peak, held += delta);
+                for (const auto& [time, delta] : byTime) peak = std::max(peak, held += delta);
                 QCOMPARE(held, 0);
                 QCOMPARE(peak, result.peakActivation[static_cast<std::size_t>(r)]);
             }

@@ -66,16 +66,21 @@ private slots:
             "stage 0: input gradient without a weight gradient for microbatch 1");
         add("W and B", "0F0,0B0,0W0,0F1,0I1,0W1\n", FaultKind::Count, 1,
             "stage 0: weight gradient in addition to a full backward, which includes it, for microbatch 0");
-        add("reload alone", "0F0,0RELOAD0,0B0\n", FaultKind::Count, 1, "rank 0, op 1 (0RELOAD0): a reload without its offload");
+        add("reload alone", "0F0,0RELOAD0,0B0\n", FaultKind::Count, 1,
+            "rank 0, op 1 (0RELOAD0): a reload without its offload");
         add("whole stage", "0F0,0B0\n2F0,2B0\n", FaultKind::Count, 1,
             "stage 1 is in no row: the row of its rank is missing");
         add("forwards only", "0F0,0F1\n1F0,1F1\n", FaultKind::Count, 1, "forwards only: no stage has a backward");
-        add("frozen, no backward", "0F0,0F1\n1F0,1B0,1F1,1B1\n", FaultKind::Count, 1, "stage 0: a frozen stage, with forwards but without any backward");
+        add("frozen, no backward", "0F0,0F1\n1F0,1B0,1F1,1B1\n", FaultKind::Count, 1,
+            "stage 0: a frozen stage, with forwards but without any backward");
         add("frozen, no W", "0F0,0F1,0I0,0I1\n1F0,1I0,1W0,1F1,1I1,1W1\n", FaultKind::Count, 1,
             "stage 0: a frozen stage, with input gradients but without any weight gradient");
-        add("skip", "0F0,0SEND_F0,0SEND_F0,0RECV_B0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_F0,1RECV_B0,1B0,1SEND_B0\n2RECV_F0,2RECV_F0,2F0,2B0,2SEND_B0,2SEND_B0\n",
+        add("skip",
+            "0F0,0SEND_F0,0SEND_F0,0RECV_B0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_F0,1RECV_B0,1B0,1SEND_B0\n2RECV_F0,2RECV_"
+            "F0,2F0,2B0,2SEND_B0,2SEND_B0\n",
             FaultKind::Duplicate, 4,
-            "rank 0, op 2 (0SEND_F0): a skip connection: the first is at op 1 of rank 0, and stages form a chain, in which each exchanges one message of a "
+            "rank 0, op 2 (0SEND_F0): a skip connection: the first is at op 1 of rank 0, and stages form a chain, in "
+            "which each exchanges one message of a "
             "microbatch with the next");
         add("wrong rank", "0F0,0B0,1B0\n1F0\n", FaultKind::WrongRank, 1,
             "rank 0, op 2 (1B0): stage 1 is on rank 1 for microbatch 0");
@@ -147,10 +152,11 @@ private slots:
     void opsOfAStage_data()
     {
         QTest::addColumn<QString>("csv");
-        for (const char* csv : {"0F0,0R0,0B0,0REDUCE_GRAD,0OPT\n1F0,1B0,1REDUCE_GRAD,1OPT\n", "0F0,0R0,0I0,0W0\n",
-                                "# weights=stashed\n0F0,0F1,0B0,0OPT,0B1,0OPT\n", "# weights=predicted\n0OPT,0F0,0B0\n",
-                                "# slices=3,1\n0F0.0,0F0.1,0B0.1,0B0.0\n", "0UNSHARD,0F0,0B0,0RESHARD\n",
-                                "0UNSHARD,0F0,0B0\n", "0UNSHARD,1UNSHARD,0F0,1F0,1B0,1RESHARD,0B0\n", "0UNSHARD,0F0,0B0,0REDUCE_GRAD,0OPT\n"})
+        for (const char* csv :
+             {"0F0,0R0,0B0,0REDUCE_GRAD,0OPT\n1F0,1B0,1REDUCE_GRAD,1OPT\n", "0F0,0R0,0I0,0W0\n",
+              "# weights=stashed\n0F0,0F1,0B0,0OPT,0B1,0OPT\n", "# weights=predicted\n0OPT,0F0,0B0\n",
+              "# slices=3,1\n0F0.0,0F0.1,0B0.1,0B0.0\n", "0UNSHARD,0F0,0B0,0RESHARD\n", "0UNSHARD,0F0,0B0\n",
+              "0UNSHARD,1UNSHARD,0F0,1F0,1B0,1RESHARD,0B0\n", "0UNSHARD,0F0,0B0,0REDUCE_GRAD,0OPT\n"})
             QTest::newRow(csv) << csv;
     }
     void opsOfAStage()

@@ -41,15 +41,37 @@ class TestWhatIf : public QObject {
 private slots:
     void textRoundTrip()
     {
-        for (const char* text : {"F*0.5", "B@stage2*0.8", "W@rank1*2", "stage0*0", "rank3*1.25", "link*0", "link1-2*2", "launch*0", "jitter*0", "m=16", "m+8", "lower=pytorch",
-                                 "sends=rendezvous", "sends=buffered", "receives=posted", "receives=blocking", "channels=1", "channels=0", "channels=one", "channels=shared",
-                                 "UNSHARD*2", "REDUCE_GRAD@stage1*0.5", "OPT*0"}) {
+        for (const char* text : {"F*0.5",
+                                 "B@stage2*0.8",
+                                 "W@rank1*2",
+                                 "stage0*0",
+                                 "rank3*1.25",
+                                 "link*0",
+                                 "link1-2*2",
+                                 "launch*0",
+                                 "jitter*0",
+                                 "m=16",
+                                 "m+8",
+                                 "lower=pytorch",
+                                 "sends=rendezvous",
+                                 "sends=buffered",
+                                 "receives=posted",
+                                 "receives=blocking",
+                                 "channels=1",
+                                 "channels=0",
+                                 "channels=one",
+                                 "channels=shared",
+                                 "UNSHARD*2",
+                                 "REDUCE_GRAD@stage1*0.5",
+                                 "OPT*0"}) {
             const auto read = parseWhatIf(text).value();
             QCOMPARE(read.size(), std::size_t{1});
             QCOMPARE(toText(read.front()), std::string(text));
         }
         QCOMPARE(parseWhatIf("F*0.5,link*0,m=16").value().size(), std::size_t{3});
-        for (const char* text : {"", "F", "F*", "F*x", "F*-1", "G*2", "stage*2", "link1*2", "link1-*2", "m=0", "m+", "F@2*3", "F*1,,", "F*nan", "lower=x", "sends=x", "receives=x", "channels=-1", "channels=two"})
+        for (const char* text :
+             {"", "F", "F*", "F*x", "F*-1", "G*2", "stage*2", "link1*2", "link1-*2", "m=0", "m+", "F@2*3", "F*1,,",
+              "F*nan", "lower=x", "sends=x", "receives=x", "channels=-1", "channels=two"})
             QVERIFY2(!parseWhatIf(text), text);
     }
 
@@ -65,10 +87,12 @@ private slots:
         QCOMPARE(after(schedule, costs, "link*0"), 33.0);
         QCOMPARE(after(schedule, costs, "link*0,m=16"), 57.0);
         QCOMPARE(after(schedule, costs, "link*0,m+8"), 57.0);
-        const CostModel late = perturbed(schedule, unit(schedule, 1, 1, 1), parsePerturbation("launch=3:0.5", 4).value(), rankShare);
+        const CostModel late =
+            perturbed(schedule, unit(schedule, 1, 1, 1), parsePerturbation("launch=3:0.5", 4).value(), rankShare);
         QVERIFY(makespan(schedule, late) > 33);
         QCOMPARE(after(schedule, late, "launch*0"), 33.0);
-        const CostModel shaken = perturbed(schedule, unit(schedule, 1, 1, 1), parsePerturbation("jitter=0.2", 4).value(), rankShare);
+        const CostModel shaken =
+            perturbed(schedule, unit(schedule, 1, 1, 1), parsePerturbation("jitter=0.2", 4).value(), rankShare);
         QVERIFY(makespan(schedule, shaken) != 33);
         QCOMPARE(after(schedule, shaken, "jitter*0"), 33.0);
     }
@@ -94,13 +118,15 @@ private slots:
         QCOMPARE(hung.error().code, ErrorCode::Invalid);
     }
 
-    // A run's own messages are what a change is compared with: receives as they were, other microbatches lowered by its rule.
+    // A run's own messages are what a change is compared with: receives as they were, other microbatches lowered by its
+    // rule.
     void keepsHowMessagesTravelled()
     {
         const Lowering pytorch = *parseLowering("pytorch");
         const Schedule schedule = makeSchedule("interleaved-1f1b", {2, 4, 2}).value();
         const Channels strict{SendMode::Rendezvous, 0, ReceiveMode::Blocking};
-        const auto base = WhatIf::create(lower(schedule, pytorch).value(), unit(schedule, 1, 1, 1), strict, pytorch).value();
+        const auto base =
+            WhatIf::create(lower(schedule, pytorch).value(), unit(schedule, 1, 1, 1), strict, pytorch).value();
         const auto time = [&](const char* text) {
             const auto answer = base.answer(parseWhatIf(text).value()).value();
             if (answer.makespanBefore != 20 * rankShare) throw std::runtime_error("its own figure is another");
@@ -110,9 +136,12 @@ private slots:
         QCOMPARE(time("receives=posted"), 13.5);
         QCOMPARE(time("F*1"), 20.0);
         const Schedule longer = lower(makeSchedule("interleaved-1f1b", {2, 8, 2}).value(), pytorch).value();
-        QCOMPARE(time("m=8"), static_cast<double>(simulate(longer, unit(longer, 1, 1, 1), strict).value().makespan) / rankShare);
+        QCOMPARE(time("m=8"),
+                 static_cast<double>(simulate(longer, unit(longer, 1, 1, 1), strict).value().makespan) / rankShare);
         // Compute-only, with the rule: the same.
-        QCOMPARE(WhatIf::create(schedule, unit(schedule, 1, 1, 1), strict, pytorch).value().answer({}).value().makespanAfter, 20 * rankShare);
+        QCOMPARE(
+            WhatIf::create(schedule, unit(schedule, 1, 1, 1), strict, pytorch).value().answer({}).value().makespanAfter,
+            20 * rankShare);
         // One communication stream a rank.
         const Schedule eight = makeSchedule("interleaved-1f1b", {8, 8, 2}).value();
         QCOMPARE(after(eight, unit(eight, 1, 1, 1), "lower=pytorch,channels=one"), 60.0);
@@ -135,15 +164,20 @@ private slots:
         CostModel free = unit(schedule, 1, 1, 1);
         free.links.collectives = CollectiveLane::Beside;
         QCOMPARE(after(schedule, costs, "link*0"), makespan(schedule, free));
-        QCOMPARE(after(schedule, costs, "link*0"), after(schedule, costs, "UNSHARD*0,REDUCE_GRAD*0,link0-1*0,link1-2*0,link2-3*0"));
-        const auto none = WhatIf::create(makeSchedule("1f1b", {4, 8}).value(), CostModel::uniform(makeSchedule("1f1b", {4, 8}).value())).value().answer(parseWhatIf("UNSHARD*2").value());
+        QCOMPARE(after(schedule, costs, "link*0"),
+                 after(schedule, costs, "UNSHARD*0,REDUCE_GRAD*0,link0-1*0,link1-2*0,link2-3*0"));
+        const auto none = WhatIf::create(makeSchedule("1f1b", {4, 8}).value(),
+                                         CostModel::uniform(makeSchedule("1f1b", {4, 8}).value()))
+                              .value()
+                              .answer(parseWhatIf("UNSHARD*2").value());
         QVERIFY(!none && none.error().message.find("no op of the schedule matches") != std::string::npos);
     }
 
     void slowRankAndStageTogether()
     {
         const Schedule schedule = makeSchedule("1f1b", {4, 8}).value();
-        const CostModel slow = perturbed(schedule, unit(schedule, 1, 1, 1), parsePerturbation("rank=2:2", 4).value(), rankShare);
+        const CostModel slow =
+            perturbed(schedule, unit(schedule, 1, 1, 1), parsePerturbation("rank=2:2", 4).value(), rankShare);
         QCOMPARE(after(schedule, slow, "rank2*0.5"), 33.0);
         QCOMPARE(after(schedule, slow, "stage2*0.5"), 33.0);
     }
@@ -152,7 +186,8 @@ private slots:
     {
         const Schedule schedule = makeSchedule("1f1b", {4, 8}).value();
         const auto base = WhatIf::create(schedule, CostModel::uniform(schedule)).value();
-        for (const char* text : {"stage4*2", "rank4*2", "link3-4*2"}) QVERIFY2(!base.answer(parseWhatIf(text).value()), text);
+        for (const char* text : {"stage4*2", "rank4*2", "link3-4*2"})
+            QVERIFY2(!base.answer(parseWhatIf(text).value()), text);
         Schedule own = schedule;
         own.name = "mine.csv";
         std::swap(own.order[0][4], own.order[0][5]);
@@ -172,7 +207,8 @@ private slots:
             double forward;
             double backward; // input and weight gradient
         };
-        for (const Published& row : {Published{"gpt-1.5b@a100:attention=full", 18.522, 27.423}, Published{"gpt-6.2b@a100:attention=full", 29.718, 49.371}}) {
+        for (const Published& row : {Published{"gpt-1.5b@a100:attention=full", 18.522, 27.423},
+                                     Published{"gpt-6.2b@a100:attention=full", 29.718, 49.371}}) {
             const CostModel costs = analyticCosts(schedule, parseAnalyticCosts(row.text).value()).value();
             const double forward = static_cast<double>(costs.duration(OpKind::Forward, 3, 3)) / 1e6;
             const double backward = static_cast<double>(costs.duration(OpKind::Backward, 3, 3)) / 1e6;
@@ -191,11 +227,14 @@ private slots:
         const double flops = 3 * s * b * h * (24 * h + 4 * s);
         QCOMPARE(costs.duration(OpKind::Forward, 3, 3), static_cast<Nanos>(std::llround(flops / 156e12 * 1e9)));
         QCOMPARE(costs.memory[3].activation, static_cast<Bytes>(3 * 34 * s * b * h));
-        QCOMPARE(costs.memory[3].activation - costs.memory[3].freedAtInput, static_cast<Bytes>(3 * 32 * s * b * h)); // until W
+        // until W
+        QCOMPARE(costs.memory[3].activation - costs.memory[3].freedAtInput, static_cast<Bytes>(3 * 32 * s * b * h));
         QCOMPARE(costs.memory[3].boundary, static_cast<Bytes>(2 * s * b * h));
         QCOMPARE(costs.memory[3].weight, static_cast<Bytes>(2 * 3 * (12 * h * h + 13 * h)));
-        QCOMPARE(costs.duration(OpKind::InputGrad, 3, 3) + costs.duration(OpKind::WeightGrad, 3, 3), costs.duration(OpKind::Backward, 3, 3));
-        QVERIFY(costs.duration(OpKind::Forward, 7, 7) > costs.duration(OpKind::Forward, 0, 0)); // two layers and the head
+        QCOMPARE(costs.duration(OpKind::InputGrad, 3, 3) + costs.duration(OpKind::WeightGrad, 3, 3),
+                 costs.duration(OpKind::Backward, 3, 3));
+        // two layers and the head
+        QVERIFY(costs.duration(OpKind::Forward, 7, 7) > costs.duration(OpKind::Forward, 0, 0));
         // parameters without the embedding, as the papers' names count them with it
         for (const ModelPreset& model : modelPresets())
             if (model.name == "gpt-6.2b") QVERIFY(std::abs(model.parameters() / 6.25e9 - 1) < 0.01);
@@ -204,8 +243,8 @@ private slots:
 
     void analyticNamesAreChecked()
     {
-        for (const char* text : {"", "gpt-1.5b", "gpt-1.5b@", "nobody@a100", "gpt-1.5b@nothing", "gpt-1.5b@a100:b=0", "gpt-1.5b@a100:efficiency=2",
-                                 "gpt-1.5b@a100:x=1", "gpt-1.5b@a100:attention=half"})
+        for (const char* text : {"", "gpt-1.5b", "gpt-1.5b@", "nobody@a100", "gpt-1.5b@nothing", "gpt-1.5b@a100:b=0",
+                                 "gpt-1.5b@a100:efficiency=2", "gpt-1.5b@a100:x=1", "gpt-1.5b@a100:attention=half"})
             QVERIFY2(!parseAnalyticCosts(text), text);
         const auto unknown = parseAnalyticCosts("nobody@a100");
         QVERIFY(unknown.error().message.find("gpt-6.2b") != std::string::npos);

@@ -15,13 +15,11 @@ using cuda::Quad;
 namespace {
 
 constexpr int lanes = 32;
-constexpr int several = -2;                   // readers
-constexpr std::uint32_t slotBytes = 48 << 10; // in addition to the dynamic shared memory; the most that a launch has without asking
+constexpr int several = -2; // readers
+// in addition to the dynamic shared memory; the most that a launch has without asking
+constexpr std::uint32_t slotBytes = 48 << 10;
 
-std::string text(auto number)
-{
-    return std::to_string(number);
-}
+std::string text(auto number) { return std::to_string(number); }
 float widened(std::uint32_t pair, int which)
 {
     const auto half = static_cast<std::uint16_t>(pair >> (16 * which));
@@ -38,7 +36,8 @@ enum class Meeting {
 };
 const char* nameOf(Meeting meeting)
 {
-    constexpr const char* names[] = {"nothing", "a barrier", "a shuffle", "a matrix load", "a transposed matrix load", "a matrix product"};
+    constexpr const char* names[] = {
+        "nothing", "a barrier", "a shuffle", "a matrix load", "a transposed matrix load", "a matrix product"};
     return names[static_cast<int>(meeting)];
 }
 
@@ -181,7 +180,8 @@ struct EmulatedKernel::State {
         Warp& warp = warps[static_cast<std::size_t>(thread / lanes)];
         Request& mine = warp.requests[static_cast<std::size_t>(thread % lanes)];
         if (warp.arrived > 0 && warp.meeting != meeting)
-            fail(thread, std::string("is at ") + nameOf(meeting) + ", other lanes of its warp at " + nameOf(warp.meeting));
+            fail(thread,
+                 std::string("is at ") + nameOf(meeting) + ", other lanes of its warp at " + nameOf(warp.meeting));
         warp.meeting = meeting;
         mine = request;
         if (++warp.arrived < lanes) {
@@ -202,10 +202,8 @@ struct EmulatedKernel::State {
     static void shuffle(Warp& warp)
     {
         std::array<std::uint64_t, lanes> bits;
-        for (std::size_t i = 0; i < lanes; ++i)
-            bits[i] = warp.requests[(i ^ warp.requests[i].at) % lanes].bits;
-        for (std::size_t i = 0; i < lanes; ++i)
-            warp.requests[i].bits = bits[i];
+        for (std::size_t i = 0; i < lanes; ++i) bits[i] = warp.requests[(i ^ warp.requests[i].at) % lanes].bits;
+        for (std::size_t i = 0; i < lanes; ++i) warp.requests[i].bits = bits[i];
     }
     void load(Warp& warp, int first, bool transposed)
     {
@@ -215,7 +213,9 @@ struct EmulatedKernel::State {
             for (int r = 0; r < 8; ++r) {
                 const int lane = 8 * m + r;
                 const std::uint32_t at = warp.requests[static_cast<std::size_t>(lane)].at;
-                if (at % 16 != 0) fail(first + lane, "a matrix's row starts at byte " + text(at) + " of shared memory, no multiple of 16");
+                if (at % 16 != 0)
+                    fail(first + lane,
+                         "a matrix's row starts at byte " + text(at) + " of shared memory, no multiple of 16");
                 look(first + lane, several, at, 16, false);
                 std::memcpy(matrix[r], shared.data() + at, 16);
                 banks |= 1U << at / 16 % 8;
@@ -230,8 +230,8 @@ struct EmulatedKernel::State {
             }
         }
     }
-    // A: registers 0 … 3 hold rows lane/4, +8, +0, +8 and columns lane%4·2, +0, +8, +8; B: rows lane%4·2, +8 of column lane/4; the sums
-    // rows lane/4, +8 and columns lane%4·2.
+    // A: registers 0 … 3 hold rows lane/4, +8, +0, +8 and columns lane%4·2, +0, +8, +8; B: rows lane%4·2, +8 of column
+    // lane/4; the sums rows lane/4, +8 and columns lane%4·2.
     void multiplyAdd(Warp& warp) const
     {
         float a[16][16];
@@ -267,18 +267,21 @@ struct EmulatedKernel::State {
     {
         const auto clash = [&](const char* what, int other, const char* did) {
             fail(thread, std::string(what) + " byte " + text(at) + " of shared memory, which " +
-                             (other == several ? std::string("other threads") : "thread " + text(other)) + " " + did + " with no barrier between");
+                             (other == several ? std::string("other threads") : "thread " + text(other)) + " " + did +
+                             " with no barrier between");
         };
         for (std::uint32_t w = at / 4; w < (at + bytes + 3) / 4; ++w) {
             Word& word = words[w];
-            if (word.copying) fail(thread, "byte " + text(at) + " of shared memory: a copy to it has not been waited for");
+            if (word.copying)
+                fail(thread, "byte " + text(at) + " of shared memory: a copy to it has not been waited for");
             if (writes) {
                 if (word.writeEpoch == epoch && word.writer != thread) clash("writes", word.writer, "wrote");
                 if (word.readEpoch == epoch && word.reader != thread) clash("writes", word.reader, "read");
                 word.writeEpoch = epoch;
                 word.writer = thread;
             } else {
-                if (word.writeEpoch == 0) fail(thread, "reads byte " + text(at) + " of shared memory, which nothing was written to");
+                if (word.writeEpoch == 0)
+                    fail(thread, "reads byte " + text(at) + " of shared memory, which nothing was written to");
                 if (word.writeEpoch == epoch && word.writer != reader) clash("reads", word.writer, "wrote");
                 if (word.readEpoch != epoch)
                     word.reader = reader;
@@ -291,10 +294,10 @@ struct EmulatedKernel::State {
     void startCopy(int thread, std::uint32_t to, const void* from, std::uint32_t bytes)
     {
         if (to % bytes != 0 || reinterpret_cast<std::uintptr_t>(from) % bytes != 0)
-            fail(thread, "a copy of " + text(bytes) + " bytes to byte " + text(to) + " of shared memory: both ends must be multiples of it");
+            fail(thread, "a copy of " + text(bytes) + " bytes to byte " + text(to) +
+                             " of shared memory: both ends must be multiples of it");
         look(thread, thread, to, bytes, true);
-        for (std::uint32_t w = to / 4; w < (to + bytes) / 4; ++w)
-            words[w].copying = true;
+        for (std::uint32_t w = to / 4; w < (to + bytes) / 4; ++w) words[w].copying = true;
         threads[static_cast<std::size_t>(thread)].copies.push_back({to, bytes, from});
     }
     void endCopies(int thread)
@@ -320,20 +323,25 @@ struct EmulatedKernel::State {
     void lookAtDevice(int thread, const void* at, std::size_t bytes, bool writes)
     {
         const auto* from = static_cast<const std::byte*>(at);
-        if (reinterpret_cast<std::uintptr_t>(at) % bytes != 0) fail(thread, "an access of " + text(bytes) + " bytes that starts at no multiple of it");
+        if (reinterpret_cast<std::uintptr_t>(at) % bytes != 0)
+            fail(thread, "an access of " + text(bytes) + " bytes that starts at no multiple of it");
         const auto range = std::find_if(ranges.begin(), ranges.end(), [&](const Range& r) {
             return !std::less<>()(from, r.from) && static_cast<std::size_t>(from - r.from) <= r.bytes &&
                    r.bytes - static_cast<std::size_t>(from - r.from) >= bytes;
         });
-        if (range == ranges.end()) fail(thread, std::string(writes ? "writes" : "reads") + " memory that the kernel was not given");
+        if (range == ranges.end())
+            fail(thread, std::string(writes ? "writes" : "reads") + " memory that the kernel was not given");
         if (writes && !range->writes) fail(thread, "writes memory that is only to be read");
         if (!range->writes) return;
-        const std::uint32_t me = static_cast<std::uint32_t>((blocks - 1) * static_cast<int>(threads.size()) + thread) + 1;
-        for (std::size_t i = static_cast<std::size_t>(from - range->from) / 2; i < (static_cast<std::size_t>(from - range->from) + bytes) / 2; ++i) {
+        const std::uint32_t me =
+            static_cast<std::uint32_t>((blocks - 1) * static_cast<int>(threads.size()) + thread) + 1;
+        for (std::size_t i = static_cast<std::size_t>(from - range->from) / 2;
+             i < (static_cast<std::size_t>(from - range->from) + bytes) / 2; ++i) {
             std::uint32_t& writer = range->writers[i];
             if (writer != 0 && writer != me) {
                 const int size = static_cast<int>(threads.size());
-                fail(thread, std::string(writes ? "writes" : "reads") + " what thread " + text(static_cast<int>(writer - 1) % size) + " of block " +
+                fail(thread, std::string(writes ? "writes" : "reads") + " what thread " +
+                                 text(static_cast<int>(writer - 1) % size) + " of block " +
                                  text(static_cast<int>(writer - 1) / size) + " writes in the same launch");
             }
             if (writes) writer = me;
@@ -345,7 +353,8 @@ struct EmulatedKernel::State {
         auto& s = *static_cast<State*>(context);
         try {
             (*s.body)(EmulatedThread(s, thread));
-            if (!s.threads[static_cast<std::size_t>(thread)].copies.empty()) s.fail(thread, "ends before its copies, which nobody waited for");
+            if (!s.threads[static_cast<std::size_t>(thread)].copies.empty())
+                s.fail(thread, "ends before its copies, which nobody waited for");
         } catch (const std::exception& e) {
             s.fault = e.what();
         }
@@ -359,7 +368,8 @@ struct EmulatedKernel::State {
 EmulatedKernel::EmulatedKernel(std::vector<KernelRange> ranges) : m_state(std::make_unique<State>(*this))
 {
     std::erase_if(ranges, [](const KernelRange& r) { return !r.from || r.bytes == 0; });
-    std::sort(ranges.begin(), ranges.end(), [](const KernelRange& a, const KernelRange& b) { return std::less<>()(a.from, b.from); });
+    std::sort(ranges.begin(), ranges.end(),
+              [](const KernelRange& a, const KernelRange& b) { return std::less<>()(a.from, b.from); });
     for (const KernelRange& r : ranges) {
         const auto* from = static_cast<const std::byte*>(r.from);
         Range* last = m_state->ranges.empty() ? nullptr : &m_state->ranges.back();
@@ -390,8 +400,7 @@ void EmulatedKernel::run(int threads, std::uint32_t sharedBytes, const std::func
     s.atBarrier = s.ended = 0;
     s.fault.clear();
     s.body = &body;
-    for (int i = 0; i < threads; ++i)
-        s.ready.push_back(i);
+    for (int i = 0; i < threads; ++i) s.ready.push_back(i);
     s.fibers = std::move(theFibers[threads]);
     if (!s.fibers) s.fibers = std::make_unique<Fibers>(threads);
     s.fibers->run(s.next(), &State::runThread, &s);
@@ -402,25 +411,13 @@ void EmulatedKernel::run(int threads, std::uint32_t sharedBytes, const std::func
     theFibers[threads] = std::move(s.fibers);
 }
 
-int EmulatedKernel::barriersOfLastBlock() const
-{
-    return m_state->threads.front().barriers;
-}
+int EmulatedKernel::barriersOfLastBlock() const { return m_state->threads.front().barriers; }
 
-int EmulatedKernel::waitsOfLastBlock() const
-{
-    return m_state->threads.front().waitsForCopies;
-}
+int EmulatedKernel::waitsOfLastBlock() const { return m_state->threads.front().waitsForCopies; }
 
-int EmulatedKernel::bankConflicts() const
-{
-    return m_state->bankConflicts;
-}
+int EmulatedKernel::bankConflicts() const { return m_state->bankConflicts; }
 
-void EmulatedThread::barrier() const
-{
-    m_state->barrier(m_thread);
-}
+void EmulatedThread::barrier() const { m_state->barrier(m_thread); }
 
 std::uint64_t EmulatedThread::shuffle(std::uint64_t bits, int mask) const
 {
@@ -459,10 +456,7 @@ void EmulatedThread::commitCopies() const
     mine.committed = mine.copies.size();
 }
 
-void EmulatedThread::waitCopies() const
-{
-    m_state->endCopies(m_thread);
-}
+void EmulatedThread::waitCopies() const { m_state->endCopies(m_thread); }
 
 float EmulatedThread::sharedFloat(std::uint32_t at) const
 {
@@ -480,10 +474,12 @@ void EmulatedThread::storeShared(std::uint32_t at, const void* from, std::uint32
 
 void EmulatedThread::slotAccess(int slot, int slots, void* value, std::size_t bytes, bool writes) const
 {
-    if (slot < 0 || slot >= slots || static_cast<std::size_t>(slots) * bytes > slotBytes) m_state->fail(m_thread, "slot " + text(slot) + " of " + text(slots));
+    if (slot < 0 || slot >= slots || static_cast<std::size_t>(slots) * bytes > slotBytes)
+        m_state->fail(m_thread, "slot " + text(slot) + " of " + text(slots));
     const std::uint32_t at = m_state->dynamicBytes + static_cast<std::uint32_t>(static_cast<std::size_t>(slot) * bytes);
     m_state->lookAtWords(m_thread, m_thread, at, static_cast<std::uint32_t>(bytes), writes);
-    writes ? std::memcpy(m_state->shared.data() + at, value, bytes) : std::memcpy(value, m_state->shared.data() + at, bytes);
+    writes ? std::memcpy(m_state->shared.data() + at, value, bytes)
+           : std::memcpy(value, m_state->shared.data() + at, bytes);
 }
 
 void EmulatedThread::look(const void* at, std::size_t bytes, bool writes) const
@@ -491,9 +487,6 @@ void EmulatedThread::look(const void* at, std::size_t bytes, bool writes) const
     m_state->lookAtDevice(m_thread, at, bytes, writes);
 }
 
-std::uint32_t EmulatedThread::pack(float first, float second) const
-{
-    return Bf16::pair(first, second);
-}
+std::uint32_t EmulatedThread::pack(float first, float second) const { return Bf16::pair(first, second); }
 
 } // namespace stagewright::fake

@@ -1,11 +1,12 @@
-// Blocks of a GPU on the host, for kernels whose bodies are written over `Threads` (engine/cuda/matrix_tiles.h): every thread of a block
-// is a fiber that runs the very body; a warp's shuffles, matrix loads and products are computed when its last lane requests them, with the
-// register layouts of the PTX ISA (warp-level matrix instructions: ldmatrix, mma.m16n8k16). Threads may run in any order; a block's
-// result must not depend on it. What a GPU would leave to chance fails with KernelFault:
-//   shared memory that another thread wrote, or read, with no barrier between; that nothing was written to; whose copy was not waited
-//   for; outside of what the launch requested; at an address that the instruction can't take. Warps order nothing, only barriers do.
-//   device memory outside of the launch's ranges, or in one for reading that is written; what two threads of a launch write, or one
-//   writes and another reads
+// Blocks of a GPU on the host, for kernels whose bodies are written over `Threads` (engine/cuda/matrix_tiles.h): every
+// thread of a block is a fiber that runs the very body; a warp's shuffles, matrix loads and products are computed when
+// its last lane requests them, with the register layouts of the PTX ISA (warp-level matrix instructions: ldmatrix,
+// mma.m16n8k16). Threads may run in any order; a block's result must not depend on it. What a GPU would leave to chance
+// fails with KernelFault:
+//   shared memory that another thread wrote, or read, with no barrier between; that nothing was written to; whose copy
+//   was not waited for; outside of what the launch requested; at an address that the instruction can't take. Warps
+//   order nothing, only barriers do. device memory outside of the launch's ranges, or in one for reading that is
+//   written; what two threads of a launch write, or one writes and another reads
 //   threads that never meet: some end or wait elsewhere while others wait at a barrier or for their warp
 #pragma once
 
@@ -46,7 +47,8 @@ public:
     // Runs a block of `threads` (a multiple of 32) with this much dynamic shared memory; slots are separate.
     void run(int threads, std::uint32_t sharedBytes, const std::function<void(const EmulatedThread&)>& body);
 
-    // How the tests make a kernel wrong, run its threads in another order or round its sums differently. Barriers and waits are counted within a thread, from 0.
+    // How the tests make a kernel wrong, run its threads in another order or round its sums differently. Barriers and
+    // waits are counted within a thread, from 0.
     int ignoredBarrier = -1; // threads meet there, but it orders nothing
     int ignoredWait = -1;    // does not wait
     bool newestFirst = false;

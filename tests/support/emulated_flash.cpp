@@ -8,7 +8,8 @@ namespace {
 
 // `tile(thread, sample, head, number)` for every block of the grid.
 template <typename Tile>
-void launch(const StagewrightFlash& f, std::vector<KernelRange> ranges, int rows, std::uint32_t bytes, const FlashWatch& watch, Tile&& tile)
+void launch(const StagewrightFlash& f, std::vector<KernelRange> ranges, int rows, std::uint32_t bytes,
+            const FlashWatch& watch, Tile&& tile)
 {
     EmulatedKernel kernel(std::move(ranges));
     if (watch.before) watch.before(kernel);
@@ -42,14 +43,21 @@ void emulateFlash(const StagewrightFlash& f, const FlashWatch& watch, FlashBy by
     const Sizes s(f);
     withTileWidth(f, [&](auto width) {
         constexpr int w = decltype(width)::value;
-        const std::vector<KernelRange> ranges = {{f.query, s.strided, false}, {f.key, s.strided, false}, {f.value, s.strided, false}, {f.out, s.dense, true}, {f.sums, s.rows, true}};
+        const std::vector<KernelRange> ranges = {{f.query, s.strided, false},
+                                                 {f.key, s.strided, false},
+                                                 {f.value, s.strided, false},
+                                                 {f.out, s.dense, true},
+                                                 {f.sums, s.rows, true}};
         if (by == FlashBy::Groups)
-            launch(f, ranges, groupRows, GroupShape<w>::forwardBytes, watch, [&](const EmulatedThread& t, int sample, int head, int tile) {
-                flashForwardGroup<w>(GroupOfWarps(t), f, sample, head, tile);
-            });
+            launch(f, ranges, groupRows, GroupShape<w>::forwardBytes, watch,
+                   [&](const EmulatedThread& t, int sample, int head, int tile) {
+                       flashForwardGroup<w>(GroupOfWarps(t), f, sample, head, tile);
+                   });
         else
             launch(f, ranges, flashRows<w>, flashForwardBytes<w>, watch,
-                   [&](const EmulatedThread& t, int sample, int head, int tile) { flashForwardTile<w>(t, f, sample, head, tile); });
+                   [&](const EmulatedThread& t, int sample, int head, int tile) {
+                       flashForwardTile<w>(t, f, sample, head, tile);
+                   });
     });
 }
 
@@ -57,31 +65,38 @@ void emulateFlashBackward(const StagewrightFlash& f, const FlashWatch& watch, Fl
 {
     for (int sample = 0; sample < f.batch; ++sample)
         for (int head = 0; head < f.heads; ++head)
-            for (int r = 0; r < f.tokens; ++r)
-                flashInnerRow<Bf16>(OneLane{}, f, sample, head, r);
+            for (int r = 0; r < f.tokens; ++r) flashInnerRow<Bf16>(OneLane{}, f, sample, head, r);
     const Sizes s(f);
-    const std::vector<KernelRange> read = {{f.query, s.strided, false}, {f.key, s.strided, false}, {f.value, s.strided, false}, {f.outGrad, s.dense, false}, {f.sums, s.rows, false}, {f.inner, s.rows, false}};
+    const std::vector<KernelRange> read = {{f.query, s.strided, false}, {f.key, s.strided, false},
+                                           {f.value, s.strided, false}, {f.outGrad, s.dense, false},
+                                           {f.sums, s.rows, false},     {f.inner, s.rows, false}};
     withTileWidth(f, [&](auto width) {
         constexpr int w = decltype(width)::value;
         std::vector<KernelRange> ranges = read;
         ranges.push_back({f.queryGrad, s.strided, true});
         if (by == FlashBy::Groups)
-            launch(f, std::move(ranges), groupRows, GroupShape<w>::queryBytes, watch, [&](const EmulatedThread& t, int sample, int head, int tile) {
-                flashQueryGroup<w>(GroupOfWarps(t), f, sample, head, tile);
-            });
+            launch(f, std::move(ranges), groupRows, GroupShape<w>::queryBytes, watch,
+                   [&](const EmulatedThread& t, int sample, int head, int tile) {
+                       flashQueryGroup<w>(GroupOfWarps(t), f, sample, head, tile);
+                   });
         else
             launch(f, std::move(ranges), flashRows<w>, flashQueryBytes<w>, watch,
-                   [&](const EmulatedThread& t, int sample, int head, int tile) { flashQueryTile<w>(t, f, sample, head, tile); });
+                   [&](const EmulatedThread& t, int sample, int head, int tile) {
+                       flashQueryTile<w>(t, f, sample, head, tile);
+                   });
         ranges = read;
         ranges.push_back({f.keyGrad, s.strided, true});
         ranges.push_back({f.valueGrad, s.strided, true});
         if (by == FlashBy::Groups)
-            launch(f, std::move(ranges), groupRows, GroupShape<w>::keyBytes, watch, [&](const EmulatedThread& t, int sample, int head, int tile) {
-                flashKeyGroup<w>(GroupOfWarps(t), f, sample, head, tile);
-            });
+            launch(f, std::move(ranges), groupRows, GroupShape<w>::keyBytes, watch,
+                   [&](const EmulatedThread& t, int sample, int head, int tile) {
+                       flashKeyGroup<w>(GroupOfWarps(t), f, sample, head, tile);
+                   });
         else
             launch(f, std::move(ranges), flashRows<w>, flashKeyBytes<w>, watch,
-                   [&](const EmulatedThread& t, int sample, int head, int tile) { flashKeyTile<w>(t, f, sample, head, tile); });
+                   [&](const EmulatedThread& t, int sample, int head, int tile) {
+                       flashKeyTile<w>(t, f, sample, head, tile);
+                   });
     });
 }
 

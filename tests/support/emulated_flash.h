@@ -1,5 +1,5 @@
-// The attention kernels of the matrix units on the host: the grids of engine/cuda/module/flash.cu and flash_groups.cu over emulated
-// blocks. Elements are bf16.
+// The attention kernels of the matrix units on the host: the grids of engine/cuda/module/flash.cu and flash_groups.cu
+// over emulated blocks. Elements are bf16.
 #pragma once
 
 #include <functional>

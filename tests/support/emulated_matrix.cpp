@@ -25,8 +25,7 @@ float sumCutOff(const std::array<double, 17>& terms)
     }
     if (largest == INT_MIN) return 0;
     double sum = 0; // of multiples of 2^(largest − 23), at most 17 · 2^(largest + 1): exact
-    for (const double term : terms)
-        sum += std::ldexp(std::trunc(std::ldexp(term, 23 - largest)), largest - 23);
+    for (const double term : terms) sum += std::ldexp(std::trunc(std::ldexp(term, 23 - largest)), largest - 23);
     return cutOff(sum);
 }
 
@@ -37,8 +36,7 @@ void multiplyTile(const float (&a)[16][16], const float (&b)[16][8], float (&c)[
     if (sums == MatrixSums::Nearest) {
         for (int row = 0; row < 16; ++row)
             for (int k = 0; k < 16; ++k)
-                for (int column = 0; column < 8; ++column)
-                    c[row][column] += a[row][k] * b[k][column];
+                for (int column = 0; column < 8; ++column) c[row][column] += a[row][k] * b[k][column];
         return;
     }
     for (int row = 0; row < 16; ++row) {

@@ -88,8 +88,7 @@ public:
 
     void weightGradOver(std::span<const Part> parts) override
     {
-        for (const Part& part : parts)
-            weightGrad(part);
+        for (const Part& part : parts) weightGrad(part);
     }
     void setSlices(std::span<const int>) override {}
     void setRecomputedLayers(int, int) override {}
@@ -121,8 +120,7 @@ public:
     double gradientSquareSum() const override
     {
         double sum = 0;
-        for (const float g : m_gradients.span())
-            sum += static_cast<double>(g) * static_cast<double>(g);
+        for (const float g : m_gradients.span()) sum += static_cast<double>(g) * static_cast<double>(g);
         return sum;
     }
     void optimizerStep(const OptimizerConfig& config, int, float gradientScale) override
@@ -200,8 +198,7 @@ private:
         std::copy_n(kept.input.data(), m_width, output.data());
         for (std::size_t layer = 0; layer < layers(); ++layer) {
             std::copy_n(output.data(), m_width, kept.inputs.data() + layer * m_width);
-            for (std::size_t i = 0; i < m_width; ++i)
-                output.data()[i] *= used()[layer * m_width + i];
+            for (std::size_t i = 0; i < m_width; ++i) output.data()[i] *= used()[layer * m_width + i];
         }
         return output;
     }
@@ -249,7 +246,10 @@ public:
     {
         return std::make_unique<FakeStage>(model, slice, seed, m_options, allocator);
     }
-    Result<std::unique_ptr<Memory>> openMemory(int rank, int, int) override { return m_options.memory ? m_options.memory(rank) : nullptr; }
+    Result<std::unique_ptr<Memory>> openMemory(int rank, int, int) override
+    {
+        return m_options.memory ? m_options.memory(rank) : nullptr;
+    }
     std::vector<std::pair<std::string, std::string>> environment() const override { return {{"fake", "yes"}}; }
 
 private:
@@ -270,9 +270,6 @@ bool& skipNextWeightGrad()
     return skip;
 }
 
-std::unique_ptr<Backend> makeFakeBackend(const FakeOptions& options)
-{
-    return std::make_unique<FakeBackend>(options);
-}
+std::unique_ptr<Backend> makeFakeBackend(const FakeOptions& options) { return std::make_unique<FakeBackend>(options); }
 
 } // namespace stagewright::test

@@ -1,9 +1,9 @@
 // A backend for tests: real, tiny, deterministic arithmetic, with a hook on every op and exact activation sizes.
 //
 // The model is a vector of `hidden` numbers per microbatch, multiplied by one weight vector per layer; the loss is half
-// the mean square. Splitting it over stages changes no bit. Slices and halves are vectors of their own, each as wide as a
-// whole; recomputation drops all layers; plain descent only, and prediction follows its last gradients. A hook may sleep,
-// spin, throw or hang.
+// the mean square. Splitting it over stages changes no bit. Slices and halves are vectors of their own, each as wide as
+// a whole; recomputation drops all layers; plain descent only, and prediction follows its last gradients. A hook may
+// sleep, spin, throw or hang.
 #pragma once
 
 #include <condition_variable>
@@ -21,8 +21,9 @@ using OpHook = std::function<void(OpKind kind, int stage, int microbatch)>;
 
 struct FakeOptions {
     OpHook hook;
-    std::size_t keptAtForward = 100;                           // floats per layer kept from F on
-    std::size_t keptForWeights = 40;                           // floats per layer kept from I to W (may be more than the above)
+    std::size_t keptAtForward = 100; // floats per layer kept from F on
+    // floats per layer kept from I to W (may be more than the above)
+    std::size_t keptForWeights = 40;
     std::size_t workspace = 64;                                // floats in F and I
     std::function<std::unique_ptr<Memory>(int rank)> memory{}; // of the ranks; none: the host's
 };

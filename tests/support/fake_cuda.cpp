@@ -1,11 +1,12 @@
-// A CUDA module without CUDA: the same table as libstagewright_cuda.so over the host's memory, with the kernels' own bodies.
-// Requests are not done until somebody must see them, and then only what they wait for: as late as the marks allow. Every
-// range that work reads or writes is compared with what other lanes did to it: work that no mark puts in order fails at once,
-// naming both. Times are synthetic: a microsecond per piece of work and a nanosecond for every 16 bytes, in order of lanes and marks, and
-// not before it was requested.
+// A CUDA module without CUDA: the same table as libstagewright_cuda.so over the host's memory, with the kernels' own
+// bodies. Requests are not done until somebody must see them, and then only what they wait for: as late as the marks
+// allow. Every range that work reads or writes is compared with what other lanes did to it: work that no mark puts in
+// order fails at once, naming both. Times are synthetic: a microsecond per piece of work and a nanosecond for every 16
+// bytes, in order of lanes and marks, and not before it was requested.
 //   STAGEWRIGHT_FAKE_DEVICES   how many devices [1]     STAGEWRIGHT_FAKE_MEMORY   bytes of each [1 GiB]
 //   STAGEWRIGHT_FAKE_NCCL      absent: there is none; broken: the connection fails after ten messages
-// Ends of a team in several processes meet in shared memory: a message has gone only when both ends have been posted (fake_team.cpp).
+// Ends of a team in several processes meet in shared memory: a message has gone only when both ends have been posted
+// (fake_team.cpp).
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,18 +26,15 @@ int withElements(const StagewrightQueue* queue, Work&& work)
 {
     return queue->wish.narrow != 0 ? work(Bf16{}) : work(Fp32{});
 }
-std::size_t width(const StagewrightQueue* queue)
-{
-    return queue->wish.narrow != 0 ? 2 : 4;
-}
+std::size_t width(const StagewrightQueue* queue) { return queue->wish.narrow != 0 ? 2 : 4; }
 // A launch of x · y · z blocks, as CUDA allows it (compute capability 8.0 and later): else it fails.
 constexpr std::size_t mostBlocksX = 0x7fffffff, mostBlocksYZ = 65535;
 std::string gridFault(const char* what, std::size_t x, std::size_t y = 1, std::size_t z = 1)
 {
     if (x >= 1 && y >= 1 && z >= 1 && x <= mostBlocksX && y <= mostBlocksYZ && z <= mostBlocksYZ) return {};
-    return std::string(what) + ": a launch of " + std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z) +
-           " blocks, at least one and at most " + std::to_string(mostBlocksX) + " x " + std::to_string(mostBlocksYZ) + " x " +
-           std::to_string(mostBlocksYZ) + " are possible";
+    return std::string(what) + ": a launch of " + std::to_string(x) + " x " + std::to_string(y) + " x " +
+           std::to_string(z) + " blocks, at least one and at most " + std::to_string(mostBlocksX) + " x " +
+           std::to_string(mostBlocksYZ) + " x " + std::to_string(mostBlocksYZ) + " are possible";
 }
 template <typename... Sizes>
 std::size_t times(Sizes... sizes)
@@ -60,8 +58,10 @@ void multiplyNow(const StagewrightProduct& p, bool fused)
             for (int c = 0; c < p.columns; ++c) {
                 float sum = 0;
                 for (int k = 0; k < p.depth; ++k) {
-                    const float x = p.kind == STAGEWRIGHT_AT_B ? E::load(a, times(k, p.aStride) + r) : E::load(a, times(r, p.aStride) + k);
-                    const float y = p.kind == STAGEWRIGHT_A_BT ? E::load(b, times(c, p.bStride) + k) : E::load(b, times(k, p.bStride) + c);
+                    const float x = p.kind == STAGEWRIGHT_AT_B ? E::load(a, times(k, p.aStride) + r)
+                                                               : E::load(a, times(r, p.aStride) + k);
+                    const float y = p.kind == STAGEWRIGHT_A_BT ? E::load(b, times(c, p.bStride) + k)
+                                                               : E::load(b, times(k, p.bStride) + c);
                     sum += x * y;
                 }
                 sum *= p.alpha;
@@ -90,7 +90,8 @@ void multiplyNow(const StagewrightProduct& p, bool fused)
 }
 int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
 {
-    if (std::string fault = productFault(*product, queue->wish.narrow != 0); !fault.empty()) return failed(std::move(fault));
+    if (std::string fault = productFault(*product, queue->wish.narrow != 0); !fault.empty())
+        return failed(std::move(fault));
     const StagewrightProduct p = *product;
     const auto bytes = [&](std::int64_t batch, int rows, std::int64_t stride, int columns, std::size_t element) {
         return (times(p.batches - 1, batch) + times(rows - 1, stride) + static_cast<std::size_t>(columns)) * element;
@@ -119,7 +120,13 @@ int norm(StagewrightQueue* queue, const StagewrightNorm* norm)
     const std::size_t one = times(n.width, width(queue));
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "layer norm",
-                   {{n.x, all, n.bias != nullptr}, {n.bias, one, false}, {n.gamma, one, false}, {n.beta, one, false}, {n.normal, all, true}, {n.deviation, times(n.rows, 4), true}, {n.out, all, true}},
+                   {{n.x, all, n.bias != nullptr},
+                    {n.bias, one, false},
+                    {n.gamma, one, false},
+                    {n.beta, one, false},
+                    {n.normal, all, true},
+                    {n.deviation, times(n.rows, 4), true},
+                    {n.out, all, true}},
                    [n] {
                        using E = decltype(element);
                        byHeld<E>(normInPieces<E>(n), n.width, 1, [&](auto held) {
@@ -131,27 +138,41 @@ int norm(StagewrightQueue* queue, const StagewrightNorm* norm)
 }
 int scaleShift(StagewrightQueue* queue, const StagewrightNorm* norm)
 {
-    if (std::string fault = gridFault("scale and shift", times(norm->rows)); !fault.empty()) return failed(std::move(fault));
+    if (std::string fault = gridFault("scale and shift", times(norm->rows)); !fault.empty())
+        return failed(std::move(fault));
     const StagewrightNorm n = *norm;
     const std::size_t all = times(n.rows, n.width, width(queue));
     const std::size_t one = times(n.width, width(queue));
     return withElements(queue, [&](auto element) {
-        return ask(queue, 0, "scale and shift", {{n.normal, all, false}, {n.gamma, one, false}, {n.beta, one, false}, {n.out, all, true}}, [n] {
-            using E = decltype(element);
-            for (std::size_t r = 0; r < times(n.rows); ++r)
-                scaleShiftsInPieces<E>(n) ? scaleShiftRow<E, E::wide>(OneLane{}, n, r) : scaleShiftRow<E, 1>(OneLane{}, n, r);
-        });
+        return ask(queue, 0, "scale and shift",
+                   {{n.normal, all, false}, {n.gamma, one, false}, {n.beta, one, false}, {n.out, all, true}}, [n] {
+                       using E = decltype(element);
+                       for (std::size_t r = 0; r < times(n.rows); ++r)
+                           scaleShiftsInPieces<E>(n) ? scaleShiftRow<E, E::wide>(OneLane{}, n, r)
+                                                     : scaleShiftRow<E, 1>(OneLane{}, n, r);
+                   });
     });
 }
 int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm)
 {
-    if (std::string fault = gridFault("layer norm backward", times(norm->rows)); !fault.empty()) return failed(std::move(fault));
+    if (std::string fault = gridFault("layer norm backward", times(norm->rows)); !fault.empty())
+        return failed(std::move(fault));
     const StagewrightNorm n = *norm;
     const std::size_t all = times(n.rows, n.width, width(queue));
     const std::size_t floats = times(n.width, 4);
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "layer norm backward",
-                   {{n.outGrad, all, false}, {n.normal, all, false}, {n.deviation, times(n.rows, 4), false}, {n.gamma, times(n.width, width(queue)), false}, {n.residual, all, false}, {n.inputGrad, all, true}, {n.gammaSum, floats, true}, {n.betaSum, floats, true}, {n.residualSum, floats, true}, {n.inputSum, floats, true}, {n.partial, 4 * partFloats<NormRows<decltype(element)>>(n.rows, n.width), true}},
+                   {{n.outGrad, all, false},
+                    {n.normal, all, false},
+                    {n.deviation, times(n.rows, 4), false},
+                    {n.gamma, times(n.width, width(queue)), false},
+                    {n.residual, all, false},
+                    {n.inputGrad, all, true},
+                    {n.gammaSum, floats, true},
+                    {n.betaSum, floats, true},
+                    {n.residualSum, floats, true},
+                    {n.inputSum, floats, true},
+                    {n.partial, 4 * partFloats<NormRows<decltype(element)>>(n.rows, n.width), true}},
                    [n] {
                        using E = decltype(element);
                        byHeld<E>(normBackwardInPieces<E>(n), n.width, 1, [&](auto held) {
@@ -162,33 +183,42 @@ int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm)
                    });
     });
 }
-int geluGrad(StagewrightQueue* queue, int32_t rows, int32_t columns, void* hidden, void* gradient, float* sums, float* partial)
+int geluGrad(StagewrightQueue* queue, int32_t rows, int32_t columns, void* hidden, void* gradient, float* sums,
+             float* partial)
 {
     const std::size_t bytes = times(rows, columns, width(queue));
     return withElements(queue, [&](auto element) {
         using Rows = GeluRows<decltype(element)>;
-        if (std::string fault = columnsFault<Rows>("gradient of GELU", rows, columns); !fault.empty()) return failed(std::move(fault));
+        if (std::string fault = columnsFault<Rows>("gradient of GELU", rows, columns); !fault.empty())
+            return failed(std::move(fault));
         return ask(queue, 0, "gradient of GELU",
-                   {{hidden, bytes, true}, {gradient, bytes, true}, {sums, times(columns, 4), true}, {partial, 4 * partFloats<Rows>(rows, columns), true}},
-                   [=] { sumColumns(Rows{hidden, gradient, columns, sums}, rows); });
+                   {{hidden, bytes, true},
+                    {gradient, bytes, true},
+                    {sums, times(columns, 4), true},
+                    {partial, 4 * partFloats<Rows>(rows, columns), true}},
+                   [=] {
+                       sumColumns(Rows{hidden, gradient, columns, sums}, rows);
+                   });
     });
 }
 template <bool Backward>
 int anySoftmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax)
 {
-    if (std::string fault = gridFault("softmax", times(softmax->rows), times(softmax->blocks)); !fault.empty()) return failed(std::move(fault));
+    if (std::string fault = gridFault("softmax", times(softmax->rows), times(softmax->blocks)); !fault.empty())
+        return failed(std::move(fault));
     const StagewrightSoftmax s = *softmax;
     const std::size_t bytes = times(s.blocks, s.blockStride, width(queue));
     return withElements(queue, [&](auto element) {
-        return ask(queue, 0, Backward ? "softmax backward" : "softmax", {{s.scores, bytes, !Backward}, {s.gradient, bytes, Backward}}, [s] {
-            using E = decltype(element);
-            for (int block = 0; block < s.blocks; ++block)
-                for (int r = 0; r < s.rows; ++r)
-                    if constexpr (Backward)
-                        softmaxBackwardRow<E>(OneLane{}, s, block, r);
-                    else
-                        softmaxRow<E>(OneLane{}, s, block, r);
-        });
+        return ask(queue, 0, Backward ? "softmax backward" : "softmax",
+                   {{s.scores, bytes, !Backward}, {s.gradient, bytes, Backward}}, [s] {
+                       using E = decltype(element);
+                       for (int block = 0; block < s.blocks; ++block)
+                           for (int r = 0; r < s.rows; ++r)
+                               if constexpr (Backward)
+                                   softmaxBackwardRow<E>(OneLane{}, s, block, r);
+                               else
+                                   softmaxRow<E>(OneLane{}, s, block, r);
+                   });
     });
 }
 template <typename Row>
@@ -196,8 +226,7 @@ void eachHeadRow(const StagewrightFlash& f, Row&& row)
 {
     for (int sample = 0; sample < f.batch; ++sample)
         for (int head = 0; head < f.heads; ++head)
-            for (int r = 0; r < f.tokens; ++r)
-                row(sample, head, r);
+            for (int r = 0; r < f.tokens; ++r) row(sample, head, r);
 }
 // What the module gives to the matrix units runs through the same bodies. Work has no caller to report a fault to.
 template <typename Run>
@@ -213,7 +242,9 @@ void emulated(Run&& run)
 template <bool Backward>
 int anyFlash(StagewrightQueue* queue, const StagewrightFlash* flash)
 {
-    if (std::string fault = gridFault("attention", times(flash->tokens), times(flash->heads), times(flash->batch)); !fault.empty()) return failed(std::move(fault));
+    if (std::string fault = gridFault("attention", times(flash->tokens), times(flash->heads), times(flash->batch));
+        !fault.empty())
+        return failed(std::move(fault));
     const StagewrightFlash f = *flash;
     const std::size_t e = width(queue);
     const std::size_t in = (times(f.batch * f.tokens - 1, f.stride) + times(f.heads, f.width)) * e;
@@ -224,7 +255,16 @@ int anyFlash(StagewrightQueue* queue, const StagewrightFlash* flash)
         const bool tiles = std::is_same_v<E, Bf16> && fitsTiles(f);
         if constexpr (Backward) {
             return ask(queue, 0, "attention backward",
-                       {{f.query, in, false}, {f.key, in, false}, {f.value, in, false}, {f.out, out, false}, {f.sums, sums, false}, {f.outGrad, out, false}, {f.inner, sums, true}, {f.queryGrad, in, true}, {f.keyGrad, in, true}, {f.valueGrad, in, true}},
+                       {{f.query, in, false},
+                        {f.key, in, false},
+                        {f.value, in, false},
+                        {f.out, out, false},
+                        {f.sums, sums, false},
+                        {f.outGrad, out, false},
+                        {f.inner, sums, true},
+                        {f.queryGrad, in, true},
+                        {f.keyGrad, in, true},
+                        {f.valueGrad, in, true}},
                        [f, tiles] {
                            if (tiles) return emulated([&] { emulateFlashBackward(f); });
                            eachHeadRow(f, [&](int b, int h, int r) { flashInnerRow<E>(OneLane{}, f, b, h, r); });
@@ -232,7 +272,12 @@ int anyFlash(StagewrightQueue* queue, const StagewrightFlash* flash)
                            eachHeadRow(f, [&](int b, int h, int r) { flashKeyRow<E>(OneLane{}, f, b, h, r); });
                        });
         } else {
-            return ask(queue, 0, "attention", {{f.query, in, false}, {f.key, in, false}, {f.value, in, false}, {f.out, out, true}, {f.sums, sums, true}},
+            return ask(queue, 0, "attention",
+                       {{f.query, in, false},
+                        {f.key, in, false},
+                        {f.value, in, false},
+                        {f.out, out, true},
+                        {f.sums, sums, true}},
                        [f, tiles] {
                            if (tiles) return emulated([&] { emulateFlash(f); });
                            eachHeadRow(f, [&](int b, int h, int r) { flashRow<E>(OneLane{}, f, b, h, r); });
@@ -242,15 +287,18 @@ int anyFlash(StagewrightQueue* queue, const StagewrightFlash* flash)
 }
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding)
 {
-    if (std::string fault = gridFault("embedding", times(embedding->batch, embedding->tokens)); !fault.empty()) return failed(std::move(fault));
+    if (std::string fault = gridFault("embedding", times(embedding->batch, embedding->tokens)); !fault.empty())
+        return failed(std::move(fault));
     const StagewrightEmbedding e = *embedding;
     const std::size_t rows = times(e.batch, e.tokens);
     return withElements(queue, [&](auto element) {
-        return ask(queue, 0, "embedding", {{e.bytes, rows, false}, {e.out, times(rows, e.width, width(queue)), true}}, [e, rows] {
-            using E = decltype(element);
-            for (int r = 0; r < static_cast<int>(rows); ++r)
-                embedsInPieces<E>(e) ? embedRow<E, E::wide>(OneLane{}, e, r) : embedRow<E, 1>(OneLane{}, e, r);
-        });
+        return ask(queue, 0, "embedding", {{e.bytes, rows, false}, {e.out, times(rows, e.width, width(queue)), true}},
+                   [e, rows] {
+                       using E = decltype(element);
+                       for (int r = 0; r < static_cast<int>(rows); ++r)
+                           embedsInPieces<E>(e) ? embedRow<E, E::wide>(OneLane{}, e, r)
+                                                : embedRow<E, 1>(OneLane{}, e, r);
+                   });
     });
 }
 int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding)
@@ -259,7 +307,10 @@ int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding)
     const std::size_t rows = times(e.batch, e.tokens);
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "embedding's gradient",
-                   {{e.bytes, rows, false}, {e.outGrad, times(rows, e.width, width(queue)), false}, {e.tokenGrad, times(e.vocabulary, e.width, 4), true}, {e.positionGrad, times(e.past + e.tokens, e.width, 4), true}},
+                   {{e.bytes, rows, false},
+                    {e.outGrad, times(rows, e.width, width(queue)), false},
+                    {e.tokenGrad, times(e.vocabulary, e.width, 4), true},
+                    {e.positionGrad, times(e.past + e.tokens, e.width, 4), true}},
                    [e] {
                        using E = decltype(element);
                        for (int token = 0; token < e.vocabulary; ++token)
@@ -270,16 +321,20 @@ int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding)
                    });
     });
 }
-int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const std::uint8_t* targets, float* rowLoss,
-                 double* loss)
+int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const std::uint8_t* targets,
+                 float* rowLoss, double* loss)
 {
     if (std::string fault = gridFault("cross entropy", times(rows)); !fault.empty()) return failed(std::move(fault));
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "cross entropy",
-                   {{logits, times(rows, vocabulary, width(queue)), true}, {targets, times(rows), false}, {rowLoss, times(rows, 4), true}, {loss, 8, true}},
+                   {{logits, times(rows, vocabulary, width(queue)), true},
+                    {targets, times(rows), false},
+                    {rowLoss, times(rows, 4), true},
+                    {loss, 8, true}},
                    [=] {
                        for (int r = 0; r < rows; ++r)
-                           crossEntropyRow<decltype(element)>(OneLane{}, vocabulary, logits, targets[r], rowLoss, static_cast<std::size_t>(r));
+                           crossEntropyRow<decltype(element)>(OneLane{}, vocabulary, logits, targets[r], rowLoss,
+                                                              static_cast<std::size_t>(r));
                        meanLoss(OneLane{}, rows, rowLoss, loss);
                    });
     });
@@ -288,10 +343,15 @@ int columnSums(StagewrightQueue* queue, int32_t rows, int32_t columns, const voi
 {
     return withElements(queue, [&](auto element) {
         using Rows = PlainRows<decltype(element)>;
-        if (std::string fault = columnsFault<Rows>("column sums", rows, columns); !fault.empty()) return failed(std::move(fault));
+        if (std::string fault = columnsFault<Rows>("column sums", rows, columns); !fault.empty())
+            return failed(std::move(fault));
         return ask(queue, 0, "column sums",
-                   {{x, times(rows, columns, width(queue)), false}, {sums, times(columns, 4), true}, {partial, 4 * partFloats<Rows>(rows, columns), true}},
-                   [=] { sumColumns(Rows{x, columns, sums}, rows); });
+                   {{x, times(rows, columns, width(queue)), false},
+                    {sums, times(columns, 4), true},
+                    {partial, 4 * partFloats<Rows>(rows, columns), true}},
+                   [=] {
+                       sumColumns(Rows{x, columns, sums}, rows);
+                   });
     });
 }
 // What a launch over these tensors touches, and the tensors themselves, which the caller may change after it.
@@ -300,10 +360,14 @@ struct Tensors {
     std::vector<Touched> touched;
     std::size_t blocks = 0;
 
-    Tensors(const StagewrightTensor* tensors, int count, bool writes, std::size_t elementBytes) : all(tensors, tensors + count)
+    Tensors(const StagewrightTensor* tensors, int count, bool writes, std::size_t elementBytes)
+        : all(tensors, tensors + count)
     {
         for (const StagewrightTensor& t : all) {
-            for (const auto& [at, written] : {std::pair<const void*, bool>{t.value, writes}, {t.gradient, false}, {t.moment1, writes}, {t.moment2, writes}})
+            for (const auto& [at, written] : {std::pair<const void*, bool>{t.value, writes},
+                                              {t.gradient, false},
+                                              {t.moment1, writes},
+                                              {t.moment2, writes}})
                 touched.push_back({at, t.count * 4, written});
             touched.push_back({t.used, t.count * elementBytes, true});
             blocks += flatBlocks((t.count + numbersOfThread - 1) / numbersOfThread);
@@ -317,8 +381,7 @@ int add(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count)
     if (std::string fault = gridFault("sum", tensors.blocks); !fault.empty()) return failed(std::move(fault));
     return ask(queue, 0, "sum", tensors.touched, [all = tensors.all] {
         for (const StagewrightTensor& t : all)
-            for (std::size_t i = 0; i < t.count; i += numbersOfThread)
-                addFour(t, i);
+            for (std::size_t i = 0; i < t.count; i += numbersOfThread) addFour(t, i);
     });
 }
 int squareSum(StagewrightQueue* queue, const StagewrightTensor* given, int32_t count, double* partial, double* sum)
@@ -328,11 +391,11 @@ int squareSum(StagewrightQueue* queue, const StagewrightTensor* given, int32_t c
     tensors.touched.push_back({sum, 8, true});
     return ask(queue, 0, "square sum", tensors.touched, [all = tensors.all, sum] {
         *sum = 0;
-        for (const StagewrightTensor& t : all)
-            *sum += ownSquares(OneLane{}, t.count, t.gradient);
+        for (const StagewrightTensor& t : all) *sum += ownSquares(OneLane{}, t.count, t.gradient);
     });
 }
-int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* given, const StagewrightTensor* list, int32_t count)
+int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* given, const StagewrightTensor* list,
+         int32_t count)
 {
     if (count == 0) return 0;
     const Tensors tensors(list, count, kind != STAGEWRIGHT_PREDICT, width(queue));
@@ -341,8 +404,7 @@ int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* given, co
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "optimizer", tensors.touched, [s, kind, all = tensors.all] {
             for (const StagewrightTensor& t : all)
-                for (std::size_t i = 0; i < t.count; i += numbersOfThread)
-                    stepFour<decltype(element)>(kind, s, t, i);
+                for (std::size_t i = 0; i < t.count; i += numbersOfThread) stepFour<decltype(element)>(kind, s, t, i);
         });
     });
 }
@@ -352,18 +414,63 @@ int narrow(StagewrightQueue* queue, std::uint64_t count, const float* x, void* e
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "narrowing", {{x, count * 4, false}, {elements, count * width(queue), true}}, [=] {
             using E = decltype(element);
-            for (std::uint64_t i = 0; i < count; ++i)
-                E::store(row<E>(elements, 0), i, x[i]);
+            for (std::uint64_t i = 0; i < count; ++i) E::store(row<E>(elements, 0), i, x[i]);
         });
     });
 }
 
-const StagewrightCudaTable table = {
-    STAGEWRIGHT_CUDA_ABI, sizeof(StagewrightCudaTable), sizeof(StagewrightCudaFacts), sizeof(StagewrightCudaDevice), lastError, facts, deviceCount,
-    describe, take, give, openQueue, closeQueue, enter, finish, finished, mark, dropMark, await, nanosBetween, copyRows, clear, upload, download, multiply, norm,
-    scaleShift, normBackward, anySoftmax<false>, anySoftmax<true>, anyFlash<false>, anyFlash<true>, embed, embedGrad, crossEntropy,
-    columnSums, add, squareSum, step, narrow, geluGrad, openTeam, closeTeam,
-    teamAwait, teamMark, transfer, collect, newTeamId, joinTeam, settleTeam, post, pollTeam, abortTeam};
+const StagewrightCudaTable table = {STAGEWRIGHT_CUDA_ABI,
+                                    sizeof(StagewrightCudaTable),
+                                    sizeof(StagewrightCudaFacts),
+                                    sizeof(StagewrightCudaDevice),
+                                    lastError,
+                                    facts,
+                                    deviceCount,
+                                    describe,
+                                    take,
+                                    give,
+                                    openQueue,
+                                    closeQueue,
+                                    enter,
+                                    finish,
+                                    finished,
+                                    mark,
+                                    dropMark,
+                                    await,
+                                    nanosBetween,
+                                    copyRows,
+                                    clear,
+                                    upload,
+                                    download,
+                                    multiply,
+                                    norm,
+                                    scaleShift,
+                                    normBackward,
+                                    anySoftmax<false>,
+                                    anySoftmax<true>,
+                                    anyFlash<false>,
+                                    anyFlash<true>,
+                                    embed,
+                                    embedGrad,
+                                    crossEntropy,
+                                    columnSums,
+                                    add,
+                                    squareSum,
+                                    step,
+                                    narrow,
+                                    geluGrad,
+                                    openTeam,
+                                    closeTeam,
+                                    teamAwait,
+                                    teamMark,
+                                    transfer,
+                                    collect,
+                                    newTeamId,
+                                    joinTeam,
+                                    settleTeam,
+                                    post,
+                                    pollTeam,
+                                    abortTeam};
 
 } // namespace
 

@@ -64,7 +64,8 @@ std::uint32_t nameOf(std::string what) // as functions are named
 
 } // namespace
 
-Launch launched(const char* what, std::size_t bytes, int device, std::uint32_t queue, int lane, std::int64_t begun, std::int64_t asked)
+Launch launched(const char* what, std::size_t bytes, int device, std::uint32_t queue, int lane, std::int64_t begun,
+                std::int64_t asked)
 {
     const std::lock_guard lock(theMutex);
     Launch launch;
@@ -91,11 +92,8 @@ Launch launched(const char* what, std::size_t bytes, int device, std::uint32_t q
     GpuRecord& work = launch.record;
     const std::string_view name = what;
     const bool copy = name == "copy" || name == "upload" || name == "download";
-    work.kind = copy ? GpuRecordKind::Copy : name == "clear" ? GpuRecordKind::Memset
-                                                             : GpuRecordKind::Kernel;
-    work.detail = name == "upload" ? 1 : name == "download" ? 2
-                                     : copy                 ? 8
-                                                            : 0;
+    work.kind = copy ? GpuRecordKind::Copy : name == "clear" ? GpuRecordKind::Memset : GpuRecordKind::Kernel;
+    work.detail = name == "upload" ? 1 : name == "download" ? 2 : copy ? 8 : 0;
     work.value = work.kind == GpuRecordKind::Kernel ? 0 : bytes;
     work.name = work.kind == GpuRecordKind::Kernel ? nameOf(what) : 0;
     work.correlation = call.correlation;
@@ -161,8 +159,7 @@ int take(StagewrightCuptiBatch* out)
     theRecords.clear();
     std::reverse(theBatch.begin(), theBatch.end()); // buffers come in any order
     theBatchNames.clear();
-    for (const std::string& name : theNames)
-        theBatchNames.append(name).push_back('\0');
+    for (const std::string& name : theNames) theBatchNames.append(name).push_back('\0');
     std::memset(out, 0, sizeof *out);
     out->records = theBatch.data();
     out->count = theBatch.size();
@@ -209,8 +206,21 @@ void rangePush(const char* name)
 }
 void rangePop() {}
 
-const StagewrightCuptiTable table = {STAGEWRIGHT_CUPTI_ABI, sizeof(StagewrightCuptiTable), sizeof(GpuRecord), sizeof(StagewrightCuptiBatch),
-                                     version, lastError, start, push, pop, take, stop, dump, decodeDump, rangePush, rangePop};
+const StagewrightCuptiTable table = {STAGEWRIGHT_CUPTI_ABI,
+                                     sizeof(StagewrightCuptiTable),
+                                     sizeof(GpuRecord),
+                                     sizeof(StagewrightCuptiBatch),
+                                     version,
+                                     lastError,
+                                     start,
+                                     push,
+                                     pop,
+                                     take,
+                                     stop,
+                                     dump,
+                                     decodeDump,
+                                     rangePush,
+                                     rangePop};
 
 } // namespace
 } // namespace stagewright::fake

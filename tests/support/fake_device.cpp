@@ -15,13 +15,13 @@ namespace {
 
 void join(Clock& to, const Clock& from)
 {
-    for (const auto& [lane, count] : from)
-        to[lane] = std::max(to[lane], count);
+    for (const auto& [lane, count] : from) to[lane] = std::max(to[lane], count);
 }
 
 std::int64_t now()
 {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 }
 
 struct Access {
@@ -52,7 +52,8 @@ long number(const char* name, long otherwise)
     return text && *text ? std::atol(text) : otherwise;
 }
 
-// Does the requests of a lane up to a mark (null: all), and before that what they wait for. False: another process is not there yet.
+// Does the requests of a lane up to a mark (null: all), and before that what they wait for. False: another process is
+// not there yet.
 bool run(LaneState& lane, const StagewrightMark* until)
 {
     while (!lane.items.empty() && !(until && until->passed)) {
@@ -125,12 +126,13 @@ int touch(LaneState& lane, const char* what, const Touched& touched)
         }
         Range& r = range->second;
         if (!before(r.write, lane))
-            return failed(std::string("race: ") + what + (touched.writes ? " writes" : " reads") + " what " + r.write.what +
-                          " writes on another queue, and no mark puts them in order");
+            return failed(std::string("race: ") + what + (touched.writes ? " writes" : " reads") + " what " +
+                          r.write.what + " writes on another queue, and no mark puts them in order");
         if (touched.writes) {
             for (const Access& read : r.reads)
                 if (!before(read, lane))
-                    return failed(std::string("race: ") + what + " writes what " + read.what + " reads on another queue, and no mark puts them in order");
+                    return failed(std::string("race: ") + what + " writes what " + read.what +
+                                  " reads on another queue, and no mark puts them in order");
             r.write = mine;
             r.reads.clear();
         } else {
@@ -159,7 +161,8 @@ int failed(std::string text)
     return 1;
 }
 
-int ask(StagewrightQueue* queue, int laneNumber, const char* what, const std::vector<Touched>& touched, std::function<void()> work)
+int ask(StagewrightQueue* queue, int laneNumber, const char* what, const std::vector<Touched>& touched,
+        std::function<void()> work)
 {
     return askOn(queue, queue->lanes[laneNumber], laneNumber, what, touched, std::move(work));
 }
@@ -178,7 +181,8 @@ void advance(LaneState& lane)
 
 namespace {
 
-int askItem(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched, Item item)
+int askItem(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what,
+            const std::vector<Touched>& touched, Item item)
 {
     const std::int64_t begun = now();
     const std::lock_guard lock(theMutex);
@@ -200,16 +204,16 @@ int askItem(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char
 
 } // namespace
 
-int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
-          std::function<void()> work)
+int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what,
+          const std::vector<Touched>& touched, std::function<void()> work)
 {
     Item item;
     item.work = std::move(work);
     return askItem(queue, lane, laneNumber, what, touched, std::move(item));
 }
 
-int askElsewhere(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
-                 std::function<bool()> done)
+int askElsewhere(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what,
+                 const std::vector<Touched>& touched, std::function<bool()> done)
 {
     Item item;
     item.elsewhere = std::move(done);
@@ -281,8 +285,7 @@ int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out)
     queue->wish = *wish;
     queue->number = static_cast<std::uint32_t>(theQueues.size());
     *out = queue.get();
-    for (LaneState& lane : queue->lanes)
-        theLanes.push_back(&lane);
+    for (LaneState& lane : queue->lanes) theLanes.push_back(&lane);
     theQueues.push_back(std::move(queue));
     return 0;
 }
@@ -290,15 +293,13 @@ int enter(StagewrightQueue*) { return 0; }
 int finish(StagewrightQueue* queue)
 {
     std::unique_lock lock(theMutex);
-    for (LaneState& lane : queue->lanes)
-        settle(lane, lock);
+    for (LaneState& lane : queue->lanes) settle(lane, lock);
     return 0;
 }
 void closeQueue(StagewrightQueue* queue)
 {
     (void)finish(queue);
-    for (LaneState& lane : queue->lanes)
-        lane.closed = true;
+    for (LaneState& lane : queue->lanes) lane.closed = true;
 }
 int finished(StagewrightQueue* queue, int32_t* out) // a step at a time, as time passes
 {
@@ -362,16 +363,19 @@ int nanosBetween(StagewrightMark* from, StagewrightMark* to, int64_t* out)
     return 0;
 }
 
-int copyRows(StagewrightQueue* queue, int32_t lane, void* to, std::size_t toStride, const void* from, std::size_t fromStride,
-             std::size_t bytes, std::size_t rows)
+int copyRows(StagewrightQueue* queue, int32_t lane, void* to, std::size_t toStride, const void* from,
+             std::size_t fromStride, std::size_t bytes, std::size_t rows)
 {
     if (rows == 0) return 0;
     if (rows > 1 && (bytes > toStride || bytes > fromStride)) // as cudaMemcpy2DAsync
-        return failed("copy: rows of " + std::to_string(bytes) + " bytes begin " + std::to_string(std::min(toStride, fromStride)) + " apart");
-    return ask(queue, lane, "copy", {{from, (rows - 1) * fromStride + bytes, false}, {to, (rows - 1) * toStride + bytes, true}}, [=] {
-        for (std::size_t r = 0; r < rows; ++r)
-            std::memcpy(static_cast<char*>(to) + r * toStride, static_cast<const char*>(from) + r * fromStride, bytes);
-    });
+        return failed("copy: rows of " + std::to_string(bytes) + " bytes begin " +
+                      std::to_string(std::min(toStride, fromStride)) + " apart");
+    return ask(queue, lane, "copy",
+               {{from, (rows - 1) * fromStride + bytes, false}, {to, (rows - 1) * toStride + bytes, true}}, [=] {
+                   for (std::size_t r = 0; r < rows; ++r)
+                       std::memcpy(static_cast<char*>(to) + r * toStride,
+                                   static_cast<const char*>(from) + r * fromStride, bytes);
+               });
 }
 int clear(StagewrightQueue* queue, void* to, std::size_t bytes)
 {
@@ -380,11 +384,13 @@ int clear(StagewrightQueue* queue, void* to, std::size_t bytes)
 int upload(StagewrightQueue* queue, void* to, const void* host, std::size_t bytes)
 {
     const auto* first = static_cast<const char*>(host);
-    return ask(queue, 0, "upload", {{to, bytes, true}}, [to, kept = std::vector<char>(first, first + bytes)] { std::memcpy(to, kept.data(), kept.size()); });
+    return ask(queue, 0, "upload", {{to, bytes, true}},
+               [to, kept = std::vector<char>(first, first + bytes)] { std::memcpy(to, kept.data(), kept.size()); });
 }
 int download(StagewrightQueue* queue, void* host, const void* from, std::size_t bytes)
 {
-    if (int bad = ask(queue, 0, "download", {{from, bytes, false}}, [=] { std::memcpy(host, from, bytes); })) return bad;
+    if (int bad = ask(queue, 0, "download", {{from, bytes, false}}, [=] { std::memcpy(host, from, bytes); }))
+        return bad;
     std::unique_lock lock(theMutex);
     settle(queue->lanes[0], lock);
     return 0;

@@ -1,4 +1,5 @@
-// The device of fake_cuda.cpp: lanes on which everything is done as late as the marks allow, and the watch over what they touch.
+// The device of fake_cuda.cpp: lanes on which everything is done as late as the marks allow, and the watch over what
+// they touch.
 #pragma once
 
 #include <cstddef>
@@ -44,16 +45,17 @@ struct Touched {
 };
 
 // Requests work from a lane, with the ranges it touches.
-int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
-          std::function<void()> work);
+int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what,
+          const std::vector<Touched>& touched, std::function<void()> work);
 // The same of work that another process has a part in: `done` is asked until it is.
-int askElsewhere(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
-                 std::function<bool()> done);
+int askElsewhere(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what,
+                 const std::vector<Touched>& touched, std::function<bool()> done);
 void advance(LaneState& lane); // as far as it can go now
 int markOn(LaneState& lane, StagewrightMark** out);
 int awaitOn(LaneState& lane, StagewrightMark* mark);
 void addLane(LaneState& lane); // lives as long as the process
-int ask(StagewrightQueue* queue, int lane, const char* what, const std::vector<Touched>& touched, std::function<void()> work);
+int ask(StagewrightQueue* queue, int lane, const char* what, const std::vector<Touched>& touched,
+        std::function<void()> work);
 int failed(std::string text);
 
 const char* lastError();
@@ -70,8 +72,8 @@ int mark(StagewrightQueue* queue, int32_t lane, StagewrightMark** out);
 void dropMark(StagewrightMark* mark);
 int await(StagewrightQueue* queue, int32_t lane, StagewrightMark* mark);
 int nanosBetween(StagewrightMark* from, StagewrightMark* to, int64_t* out);
-int copyRows(StagewrightQueue* queue, int32_t lane, void* to, std::size_t toStride, const void* from, std::size_t fromStride,
-             std::size_t bytes, std::size_t rows);
+int copyRows(StagewrightQueue* queue, int32_t lane, void* to, std::size_t toStride, const void* from,
+             std::size_t fromStride, std::size_t bytes, std::size_t rows);
 int clear(StagewrightQueue* queue, void* to, std::size_t bytes);
 int upload(StagewrightQueue* queue, void* to, const void* host, std::size_t bytes);
 int download(StagewrightQueue* queue, void* host, const void* from, std::size_t bytes);
@@ -84,7 +86,8 @@ int teamMark(StagewrightTeam* team, int32_t end, StagewrightMark** out);
 int transfer(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, std::size_t count);
 int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, std::size_t count);
 int newTeamId(StagewrightTeamId* out);
-int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count, StagewrightTeam** out);
+int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count,
+             StagewrightTeam** out);
 int settleTeam(StagewrightTeam* team);
 int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count);
 int pollTeam(StagewrightTeam* team);

@@ -1,5 +1,6 @@
-// NCCL between the fake devices: every end has its own lane; a message is done where its sender's lane has come to it. Of ends in several
-// processes a thread moves each on, as a device would: a message passes through shared memory once both lanes have come to it, and neither goes on before.
+// NCCL between the fake devices: every end has its own lane; a message is done where its sender's lane has come to it.
+// Of ends in several processes a thread moves each on, as a device would: a message passes through shared memory once
+// both lanes have come to it, and neither goes on before.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -83,10 +84,7 @@ int usable(const StagewrightTeam& team)
     return team.aborted ? failed("the connection between devices was aborted") : 0;
 }
 
-int laneNumber(const StagewrightTeam& team)
-{
-    return 2 + team.number % 60;
-}
+int laneNumber(const StagewrightTeam& team) { return 2 + team.number % 60; }
 
 } // namespace
 
@@ -142,7 +140,8 @@ int newTeamId(StagewrightTeamId* out)
     if (wish() == "absent") return failed("NCCL can't be loaded: there is none");
     const std::string name = "/stagewright-fake-nccl-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
     const int file = ::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
-    if (file < 0 || ::ftruncate(file, sizeof(Meeting)) != 0) return failed("opening a connection between devices: no shared memory");
+    if (file < 0 || ::ftruncate(file, sizeof(Meeting)) != 0)
+        return failed("opening a connection between devices: no shared memory");
     ::close(file);
     std::memset(out, 0, sizeof *out);
     std::memcpy(out->bytes, name.c_str(), name.size());
@@ -183,7 +182,8 @@ int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t numbe
 
 int settleTeam(StagewrightTeam* team)
 {
-    while (team->meeting->joined < team->ends && !team->aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (team->meeting->joined < team->ends && !team->aborted)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return usable(*team);
 }
 
@@ -195,10 +195,12 @@ int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count)
     std::vector<Touched> touched;
     for (const StagewrightPost* one = posts; one != posts + count; ++one) {
         if (one->count > largestMessage) return failed("a message is larger than the fake NCCL's memory");
-        if (one->peer < 0 || one->peer >= team->ends || one->peer == team->own) return failed("a message for an end that is not there");
+        if (one->peer < 0 || one->peer >= team->ends || one->peer == team->own)
+            return failed("a message for an end that is not there");
         const auto peer = static_cast<std::size_t>(one->peer);
         Way& way = one->sends != 0 ? team->meeting->ways[team->own][peer] : team->meeting->ways[peer][team->own];
-        sides->push_back({&way, one->sends != 0, one->data, one->count, one->sends != 0 ? team->sends[peer]++ : team->receives[peer]++});
+        sides->push_back({&way, one->sends != 0, one->data, one->count,
+                          one->sends != 0 ? team->sends[peer]++ : team->receives[peer]++});
         touched.push_back({one->data, static_cast<std::size_t>(one->count), one->sends == 0});
     }
     return askElsewhere(team->queues[0], *team->lanes[0], laneNumber(*team), kernel, touched, [team, sides] {
@@ -219,7 +221,8 @@ int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** o
     for (int32_t i = 0; i < count; ++i)
         for (int32_t k = 0; k < i; ++k)
             if (queues[i]->wish.device == queues[k]->wish.device)
-                return failed("NCCL serves one rank per device, but device " + std::to_string(queues[i]->wish.device) + " has two");
+                return failed("NCCL serves one rank per device, but device " + std::to_string(queues[i]->wish.device) +
+                              " has two");
     auto team = std::make_unique<StagewrightTeam>();
     for (int32_t i = 0; i < count; ++i) {
         team->queues.push_back(queues[i]);
@@ -261,7 +264,9 @@ int transfer(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to,
     if (int bad = askOn(team->queues[sender], *team->lanes[sender], laneNumber(*team), kernel, {{bytes, count, false}},
                         [=] { std::memcpy(there, bytes, count); }))
         return bad;
-    if (int bad = askOn(team->queues[receiver], *team->lanes[receiver], laneNumber(*team), kernel, {{there, count, true}}, [] {})) return bad;
+    if (int bad = askOn(team->queues[receiver], *team->lanes[receiver], laneNumber(*team), kernel,
+                        {{there, count, true}}, [] {}))
+        return bad;
     return meet(*team, {from, to});
 }
 
@@ -270,8 +275,7 @@ int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float
     if (int bad = usable(*team)) return bad;
     const std::size_t ends = team->queues.size();
     std::vector<int> all;
-    for (std::size_t end = 0; end < ends; ++end)
-        all.push_back(static_cast<int>(end));
+    for (std::size_t end = 0; end < ends; ++end) all.push_back(static_cast<int>(end));
     const std::vector<const float*> given(from, from + ends);
     const std::vector<float*> made(to, to + ends);
     const std::size_t in = kind == STAGEWRIGHT_REDUCE_SCATTER ? count * ends : count;
@@ -284,7 +288,8 @@ int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float
                 for (std::size_t k = 0; k < in; ++k)
                     whole[kind == STAGEWRIGHT_ALL_GATHER ? i * in + k : k] += given[i][k];
             for (std::size_t i = 0; i < ends; ++i)
-                std::memcpy(made[i], whole.data() + (kind == STAGEWRIGHT_REDUCE_SCATTER ? i * count : 0), out * sizeof(float));
+                std::memcpy(made[i], whole.data() + (kind == STAGEWRIGHT_REDUCE_SCATTER ? i * count : 0),
+                            out * sizeof(float));
         };
         if (int bad = askOn(
                 team->queues[end], *team->lanes[end], laneNumber(*team), "ncclDevKernel_AllReduce",
@@ -305,9 +310,6 @@ int pollTeam(StagewrightTeam* team)
     return usable(*team);
 }
 
-void abortTeam(StagewrightTeam* team)
-{
-    team->aborted = true;
-}
+void abortTeam(StagewrightTeam* team) { team->aborted = true; }
 
 } // namespace stagewright::fake

@@ -21,11 +21,9 @@ namespace {
 
 constexpr std::size_t stackBytes = std::size_t{256} << 10;
 
-// In its own frame: whoever sees getcontext() must think that it may come back. makecontext() then says where it goes instead.
-[[gnu::noinline]] void fill(ucontext_t& context)
-{
-    getcontext(&context);
-}
+// In its own frame: whoever sees getcontext() must think that it may come back. makecontext() then says where it goes
+// instead.
+[[gnu::noinline]] void fill(ucontext_t& context) { getcontext(&context); }
 
 struct Place {
     ucontext_t context{};
@@ -73,8 +71,7 @@ struct Fibers::Impl {
     {
         auto* impl = reinterpret_cast<Impl*>(static_cast<std::uintptr_t>(high) << 32 | low);
         impl->arrived(impl->places[static_cast<std::size_t>(fiber)]);
-        for (;;)
-            impl->body(impl->context, fiber);
+        for (;;) impl->body(impl->context, fiber);
     }
 };
 
@@ -101,8 +98,7 @@ Fibers::Fibers(int count) : m_impl(std::make_unique<Impl>())
 Fibers::~Fibers()
 {
 #ifdef STAGEWRIGHT_THREAD_SANITIZER
-    for (std::size_t i = 0; i + 1 < m_impl->places.size(); ++i)
-        __tsan_destroy_fiber(m_impl->places[i].thread);
+    for (std::size_t i = 0; i + 1 < m_impl->places.size(); ++i) __tsan_destroy_fiber(m_impl->places[i].thread);
 #endif
 }
 
@@ -121,9 +117,6 @@ void Fibers::to(int from, int fiber)
     m_impl->go(m_impl->places[static_cast<std::size_t>(from)], m_impl->places[static_cast<std::size_t>(fiber)]);
 }
 
-void Fibers::leave(int from)
-{
-    m_impl->go(m_impl->places[static_cast<std::size_t>(from)], m_impl->caller());
-}
+void Fibers::leave(int from) { m_impl->go(m_impl->places[static_cast<std::size_t>(from)], m_impl->caller()); }
 
 } // namespace stagewright::fake

@@ -1,4 +1,5 @@
-// Threads of control on one thread of the host, each on its own stack, which the sanitizers know about. Who runs says who runs next.
+// Threads of control on one thread of the host, each on its own stack, which the sanitizers know about. Who runs says
+// who runs next.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,9 @@ public:
     Fibers(const Fibers&) = delete;
     Fibers& operator=(const Fibers&) = delete;
 
-    // Each fiber runs body(context, number) once it is first switched to. A body ends by switching away for good; a fiber that is
-    // switched to in a later run returns from that and runs the body of then. So what follows the last switch may touch nothing.
+    // Each fiber runs body(context, number) once it is first switched to. A body ends by switching away for good; a
+    // fiber that is switched to in a later run returns from that and runs the body of then. So what follows the last
+    // switch may touch nothing.
     void run(int first, void (*body)(void* context, int fiber), void* context); // from the caller; returns at leave()
     void to(int from, int fiber);                                               // from a fiber to another
     void leave(int from);                                                       // to the caller

@@ -1,5 +1,6 @@
-// Devices of several processes that are threads of a test: each goes through what its rank posted in order, and on only once a batch has gone over. A rank
-// may wait for that where it posts, which is more than it does for a device: so an order that could hang hangs. The memory is the host's.
+// Devices of several processes that are threads of a test: each goes through what its rank posted in order, and on only
+// once a batch has gone over. A rank may wait for that where it posts, which is more than it does for a device: so an
+// order that could hang hangs. The memory is the host's.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +53,8 @@ public:
     bool isHost() const override { return true; }
     void* take(std::size_t bytes) override { return hostMemory().take(bytes); }
     void give(void* block) noexcept override { hostMemory().give(block); }
-    void copyRows(void* to, std::size_t toStride, const void* from, std::size_t fromStride, std::size_t bytes, std::size_t rows) override
+    void copyRows(void* to, std::size_t toStride, const void* from, std::size_t fromStride, std::size_t bytes,
+                  std::size_t rows) override
     {
         hostMemory().copyRows(to, toStride, from, fromStride, bytes, rows);
     }
@@ -79,16 +81,21 @@ public:
     DeviceEnd* end() override { return this; }
 
 private:
-    std::string device() const override { return m_meeting->oneDevice ? "the one" : "device " + std::to_string(m_rank); }
+    std::string device() const override
+    {
+        return m_meeting->oneDevice ? "the one" : "device " + std::to_string(m_rank);
+    }
     std::vector<std::byte> newConnection() override
     {
         if (!m_meeting->missing.empty()) throw std::runtime_error(m_meeting->missing);
         return std::vector<std::byte>(static_cast<std::size_t>(++m_meeting->connections));
     }
-    void join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int>, std::span<const int>) override
+    void join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int>,
+              std::span<const int>) override
     {
         std::unique_lock lock(m_meeting->mutex);
-        if (connection.size() != static_cast<std::size_t>(m_meeting->connections) || rank != m_rank) throw std::runtime_error("another connection");
+        if (connection.size() != static_cast<std::size_t>(m_meeting->connections) || rank != m_rank)
+            throw std::runtime_error("another connection");
         const int all = (m_meeting->joined / ranks + 1) * ranks;
         ++m_meeting->joined;
         m_meeting->changed.notify_all();
@@ -112,7 +119,8 @@ private:
                 continue;
             }
             const auto* first = static_cast<const std::byte*>(message.data);
-            batch->sent.push_back(std::make_shared<EndsMeeting::Posted>(EndsMeeting::Posted{{first, first + message.bytes}}));
+            batch->sent.push_back(
+                std::make_shared<EndsMeeting::Posted>(EndsMeeting::Posted{{first, first + message.bytes}}));
             batch->to.push_back(message.peer);
         }
         const bool receives = !batch->open.empty();
@@ -146,7 +154,8 @@ private:
             m_meeting->changed.notify_all();
             return true;
         });
-        return batch.open.empty() && std::all_of(batch.sent.begin(), batch.sent.end(), [](const auto& one) { return one->gone; });
+        return batch.open.empty() &&
+               std::all_of(batch.sent.begin(), batch.sent.end(), [](const auto& one) { return one->gone; });
     }
     void work()
     {
@@ -155,7 +164,8 @@ private:
             m_meeting->changed.wait(lock, [this] { return m_interrupted || !m_batches.empty(); });
             if (m_interrupted) return;
             Batch& batch = *m_batches.front();
-            for (std::size_t i = 0; i < batch.sent.size(); ++i) m_meeting->sends[{m_rank, batch.to[i]}].push_back(batch.sent[i]);
+            for (std::size_t i = 0; i < batch.sent.size(); ++i)
+                m_meeting->sends[{m_rank, batch.to[i]}].push_back(batch.sent[i]);
             m_meeting->changed.notify_all();
             m_meeting->changed.wait(lock, [&] { return over(batch) || m_interrupted; });
             batch.done = !m_interrupted;

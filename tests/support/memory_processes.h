@@ -1,5 +1,5 @@
-// Processes that are threads of a test: messages by sender and tag over memory. A long one has gone out only when it was received, as
-// MPI's are; what is lost or late can be chosen.
+// Processes that are threads of a test: messages by sender and tag over memory. A long one has gone out only when it
+// was received, as MPI's are; what is lost or late can be chosen.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,10 @@ public:
         bool foundLate = false; // a message is found by the second who looks, as MPI's may be
         std::set<std::tuple<int, int, int>> looked;
     };
-    MemoryProcesses(std::shared_ptr<Net> net, int index, int count) : m_net(std::move(net)), m_index(index), m_count(count) {}
+    MemoryProcesses(std::shared_ptr<Net> net, int index, int count)
+        : m_net(std::move(net)), m_index(index), m_count(count)
+    {
+    }
 
     std::string_view name() const override { return "memory"; }
     int index() const override { return m_index; }

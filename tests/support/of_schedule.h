@@ -17,19 +17,22 @@ inline Result<std::unique_ptr<Training>> trainingOf(const Schedule& schedule, co
     return checked ? Training::create(*checked, options) : tl::unexpected(checked.error());
 }
 
-inline Result<std::unique_ptr<Training>> trainingOf(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend)
+inline Result<std::unique_ptr<Training>> trainingOf(const Schedule& schedule, const TrainingOptions& options,
+                                                    std::unique_ptr<Backend> backend)
 {
     const auto checked = CheckedSchedule::of(schedule);
     return checked ? createTraining(*checked, options, std::move(backend)) : tl::unexpected(checked.error());
 }
 
-inline Result<CheckResult> checkOf(const Schedule& schedule, const TrainingOptions& options, int steps, const std::stop_token& stop)
+inline Result<CheckResult> checkOf(const Schedule& schedule, const TrainingOptions& options, int steps,
+                                   const std::stop_token& stop)
 {
     const auto checked = CheckedSchedule::of(schedule);
     return checked ? checkSchedule(*checked, options, steps, stop) : tl::unexpected(checked.error());
 }
 
-inline Result<CheckResult> checkOf(const Schedule& schedule, const TrainingOptions& options, int steps, const std::stop_token& stop, const BackendMaker& makeBackend)
+inline Result<CheckResult> checkOf(const Schedule& schedule, const TrainingOptions& options, int steps,
+                                   const std::stop_token& stop, const BackendMaker& makeBackend)
 {
     const auto checked = CheckedSchedule::of(schedule);
     return checked ? checkSchedule(*checked, options, steps, stop, makeBackend) : tl::unexpected(checked.error());

@@ -48,7 +48,8 @@ int listTests(const char* program)
     for (const TestEntry& entry : entries()) names.push_back(nameOf(entry));
     std::sort(names.begin(), names.end());
     std::fprintf(stderr, "usage: %s TEST [QTest's arguments]; the tests are\n", program);
-    for (const std::string_view name : names) std::fprintf(stderr, "  %.*s\n", static_cast<int>(name.size()), name.data());
+    for (const std::string_view name : names)
+        std::fprintf(stderr, "  %.*s\n", static_cast<int>(name.size()), name.data());
     return 2;
 }
 
@@ -63,7 +64,9 @@ bool addTest(const TestEntry& entry)
 int runTest(int argc, char** argv)
 {
     const auto& all = entries();
-    const auto found = argc < 2 ? all.end() : std::find_if(all.begin(), all.end(), [&](const TestEntry& entry) { return nameOf(entry) == argv[1]; });
+    const auto found = argc < 2 ? all.end() : std::find_if(all.begin(), all.end(), [&](const TestEntry& entry) {
+        return nameOf(entry) == argv[1];
+    });
     if (found == all.end()) return listTests(argv[0]);
     found->beforeApplication();
     std::vector<char*> arguments{argv[0]};
@@ -77,7 +80,4 @@ int runTest(int argc, char** argv)
 
 } // namespace stagewright::tests
 
-int main(int argc, char** argv)
-{
-    return stagewright::tests::runTest(argc, argv);
-}
+int main(int argc, char** argv) { return stagewright::tests::runTest(argc, argv); }

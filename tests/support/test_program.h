@@ -1,5 +1,5 @@
-// Every test class of a room is in one program, "tests_<room> tst_name [QTest's arguments]". This header is included before each
-// test's source, and makes the QTEST_MAIN at its end an entry of that program.
+// Every test class of a room is in one program, "tests_<room> tst_name [QTest's arguments]". This header is included
+// before each test's source, and makes the QTEST_MAIN at its end an entry of that program.
 #pragma once
 
 #include <QtTest>
@@ -32,8 +32,9 @@ bool addTest(const char* file, bool withoutWindow)
 #undef QTEST_MAIN
 #undef QTEST_GUILESS_MAIN
 #undef QTEST_APPLESS_MAIN
-#define STAGEWRIGHT_TEST_ENTRY(Test, withoutWindow) \
-    [[maybe_unused]] static const bool isEntryOfTheProgram##Test = stagewright::tests::addTest<Test>(__FILE__, withoutWindow);
+#define STAGEWRIGHT_TEST_ENTRY(Test, withoutWindow)                                                                    \
+    [[maybe_unused]] static const bool isEntryOfTheProgram##Test =                                                     \
+        stagewright::tests::addTest<Test>(__FILE__, withoutWindow);
 #define QTEST_MAIN(Test) STAGEWRIGHT_TEST_ENTRY(Test, false)
 #define QTEST_GUILESS_MAIN(Test) STAGEWRIGHT_TEST_ENTRY(Test, true)
 #define QTEST_APPLESS_MAIN(Test) STAGEWRIGHT_TEST_ENTRY(Test, true)

@@ -13,7 +13,8 @@
 inline QMap<QString, QByteArray> contentOf(const QString& folder)
 {
     QMap<QString, QByteArray> content;
-    QDirIterator each(folder, QDir::AllEntries | QDir::Hidden | QDir::System | QDir::NoDotAndDotDot, QDirIterator::Subdirectories);
+    QDirIterator each(folder, QDir::AllEntries | QDir::Hidden | QDir::System | QDir::NoDotAndDotDot,
+                      QDirIterator::Subdirectories);
     while (each.hasNext()) {
         const QString path = each.next();
         const QString name = QDir(folder).relativeFilePath(path);
@@ -30,5 +31,6 @@ inline QMap<QString, QByteArray> contentOf(const QString& folder)
 inline std::ptrdiff_t threadsOfThisProcess()
 {
     std::error_code none;
-    return std::distance(std::filesystem::directory_iterator("/proc/self/task", none), std::filesystem::directory_iterator());
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task", none),
+                         std::filesystem::directory_iterator());
 }

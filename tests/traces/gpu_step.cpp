@@ -20,7 +20,8 @@ std::shared_ptr<const Timeline> gpuStep()
         span.op = what;
         return builder.addSpan(builder.addTrack(rank, Lane::Compute), span);
     };
-    const auto work = [&](SpanId owner, int rank, Lane lane, const char* name, Nanos begin, Nanos end, const char* track = "") {
+    const auto work = [&](SpanId owner, int rank, Lane lane, const char* name, Nanos begin, Nanos end,
+                          const char* track = "") {
         Span span;
         span.start = begin * us;
         span.end = end * us;
@@ -42,8 +43,8 @@ std::shared_ptr<const Timeline> gpuStep()
     work(noSpan, 0, Lane::Kernel, "somebody's", 110, 115);
     work(b1, 1, Lane::Kernel, "ncclDevKernel_SendRecv", 290, 300, "rank 1 kernel, collective");
     work(b0, 0, Lane::Kernel, "ncclDevKernel_SendRecv", 280, 300, "rank 0 kernel, collective");
-    const auto message = [&](SpanId from, int fromRank, SpanId to, int toRank, OpKind kind, Nanos sendPosted, Nanos posted, Nanos begin,
-                             Nanos end) {
+    const auto message = [&](SpanId from, int fromRank, SpanId to, int toRank, OpKind kind, Nanos sendPosted,
+                             Nanos posted, Nanos begin, Nanos end) {
         Span span;
         span.op = makeOp(kind, fromRank, 0);
         span.start = begin * us;
@@ -73,7 +74,8 @@ Run gpuRun()
     run.info.clock = run.timeline->clock();
     run.info.steps = run.timeline->steps();
     run.info.spanCount = static_cast<std::int64_t>(run.timeline->spans().size());
-    run.configuration = {{"model", "layers=3,hidden=64,heads=4,seq=32"}, {"stage_layers", "2,1"}, {"microbatch_size", "4"}};
+    run.configuration = {
+        {"model", "layers=3,hidden=64,heads=4,seq=32"}, {"stage_layers", "2,1"}, {"microbatch_size", "4"}};
     run.environment = {{"ceiling_matrix_flops", "1e12"}, {"ceiling_copy_bytes", "2e11"}};
     return run;
 }

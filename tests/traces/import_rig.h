@@ -1,4 +1,5 @@
-// Shared by the tests of importing other tools' traces. Recorded traces (STAGEWRIGHT_SHARED) are elsewhere: tests skip where they are absent.
+// Shared by the tests of importing other tools' traces. Recorded traces (STAGEWRIGHT_SHARED) are elsewhere: tests skip
+// where they are absent.
 #pragma once
 
 #include <algorithm>
@@ -73,12 +74,14 @@ inline std::size_t countLane(const Timeline& timeline, Lane lane)
 
 inline std::size_t countEdges(const Timeline& timeline, EdgeKind kind)
 {
-    return static_cast<std::size_t>(std::count_if(timeline.edges().begin(), timeline.edges().end(), [kind](const Edge& edge) { return edge.kind == kind; }));
+    return static_cast<std::size_t>(std::count_if(timeline.edges().begin(), timeline.edges().end(),
+                                                  [kind](const Edge& edge) { return edge.kind == kind; }));
 }
 
 inline bool notesSay(const ImportedRun& run, const char* what)
 {
-    return std::any_of(run.notes.begin(), run.notes.end(), [what](const std::string& note) { return note.find(what) != std::string::npos; });
+    return std::any_of(run.notes.begin(), run.notes.end(),
+                       [what](const std::string& note) { return note.find(what) != std::string::npos; });
 }
 
 } // namespace stagewright::import_rig

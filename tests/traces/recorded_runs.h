@@ -1,5 +1,5 @@
-// Run files of any size, written step by step as a recording writes them: one synchronous pipeline step after another, each
-// simulated once and moved, every 7th step 20 % slower. Memory of the writer: one step.
+// Run files of any size, written step by step as a recording writes them: one synchronous pipeline step after another,
+// each simulated once and moved, every 7th step 20 % slower. Memory of the writer: one step.
 #pragma once
 
 #include <csignal>
@@ -42,7 +42,8 @@ struct RecordedShape {
 class Recording {
 public:
     Recording(const std::string& path, const RecordedShape& shape)
-        : m_shape(shape), m_base(simulatedRun(shape.schedule, shape.ranks, shape.microbatches, shape.latency)), m_file(RunFile::open(path, OpenMode::Create).value())
+        : m_shape(shape), m_base(simulatedRun(shape.schedule, shape.ranks, shape.microbatches, shape.latency)),
+          m_file(RunFile::open(path, OpenMode::Create).value())
     {
         Run header = m_base;
         header.timeline = nullptr;
@@ -61,7 +62,9 @@ public:
     {
         const Timeline& base = *m_base.timeline;
         const double pace = m_step % 7 == 6 ? 1.2 : 1.0;
-        const auto at = [&](Nanos t) { return m_begin + static_cast<Nanos>(static_cast<double>(t - base.begin()) * pace); };
+        const auto at = [&](Nanos t) {
+            return m_begin + static_cast<Nanos>(static_cast<double>(t - base.begin()) * pace);
+        };
         TimelineBuilder builder(base.provenance(), base.clock(), base.ranks());
         builder.setUnits(base.timeUnit(), base.memoryUnit());
         builder.setSchedule(base.schedule());
@@ -80,7 +83,8 @@ public:
                 ids[id] = builder.addSpan(number, span);
             }
         }
-        for (const Edge& edge : base.edges()) builder.addEdge(ids[edge.from], ids[edge.to], edge.kind, at(edge.arrival));
+        for (const Edge& edge : base.edges())
+            builder.addEdge(ids[edge.from], ids[edge.to], edge.kind, at(edge.arrival));
         if (m_shape.memory)
             for (MemoryEvent event : base.memory()) {
                 event.time = at(event.time);
@@ -118,8 +122,10 @@ inline Result<std::int64_t> recordRun(const std::string& path, const RecordedSha
     return recording.spansPerStep() * shape.steps;
 }
 
-// A child records the steps and is killed where it is; after: called with the number of each step. False: it did not come so far.
-inline bool recordAndDie(const std::string& path, const RecordedShape& shape, const std::function<void(int)>& after = {})
+// A child records the steps and is killed where it is; after: called with the number of each step. False: it did not
+// come so far.
+inline bool recordAndDie(const std::string& path, const RecordedShape& shape,
+                         const std::function<void(int)>& after = {})
 {
     const pid_t child = ::fork();
     if (child == 0) {

@@ -9,10 +9,11 @@
 #include "sample_runs.h"
 #include "traces/store/run_file.h"
 
-#define VERIFY_RESULT(...)                                                                                                                \
-    do {                                                                                                                                  \
-        const auto& verified = (__VA_ARGS__); /* once: it may write */                                                                    \
-        QVERIFY2(verified.has_value(), verified.has_value() ? "" : (verified.error().message + " | " + verified.error().remedy).c_str()); \
+#define VERIFY_RESULT(...)                                                                                             \
+    do {                                                                                                               \
+        const auto& verified = (__VA_ARGS__); /* once: it may write */                                                 \
+        QVERIFY2(verified.has_value(),                                                                                 \
+                 verified.has_value() ? "" : (verified.error().message + " | " + verified.error().remedy).c_str());    \
     } while (false)
 
 namespace stagewright {

@@ -33,7 +33,8 @@ Op randomOp(Random& random)
 
 } // namespace
 
-std::shared_ptr<const Timeline> randomTimeline(std::uint32_t seed, int ranks, int steps, int spansPerTrack, int firstStep)
+std::shared_ptr<const Timeline> randomTimeline(std::uint32_t seed, int ranks, int steps, int spansPerTrack,
+                                               int firstStep)
 {
     Random random(seed);
     TimelineBuilder builder(static_cast<Provenance>(pick(random, 0, 3)), "clock " + std::to_string(seed), ranks);
@@ -55,7 +56,8 @@ std::shared_ptr<const Timeline> randomTimeline(std::uint32_t seed, int ranks, in
                 span.start = time + pick(random, 0, i % 50 == 0 ? 100'000'000 : 300);
                 const auto times = pick(random, 0, 5);
                 span.end = span.start + times * pick(random, 0, 100000);
-                span.label = labels[static_cast<std::size_t>(pick(random, 0, 20) < 15 ? 0 : pick(random, 0, 5))] & 0xffffffu;
+                span.label =
+                    labels[static_cast<std::size_t>(pick(random, 0, 20) < 15 ? 0 : pick(random, 0, 5))] & 0xffffffu;
                 span.flags = pick(random, 0, 9) == 0 ? static_cast<unsigned>(SpanDiscarded) : 0u;
                 builder.addSpan(track, span, withCpu ? pick(random, -1, 100000) : -1);
                 time = lane == Lane::Compute ? span.end : span.start;
@@ -147,7 +149,9 @@ std::string difference(const Timeline& a, const Timeline& b)
         const Span& x = a.spans()[i];
         const Span& y = b.spans()[i];
         if (std::tie(x.start, x.end, x.op, x.step) != std::tie(y.start, y.end, y.op, y.step)) return differs("span", i);
-        if (x.flags != y.flags || a.labelOf(x) != b.labelOf(y) || a.shapeOf(x) != b.shapeOf(y) || a.nameOf(x) != b.nameOf(y)) return differs("label", i);
+        if (x.flags != y.flags || a.labelOf(x) != b.labelOf(y) || a.shapeOf(x) != b.shapeOf(y) ||
+            a.nameOf(x) != b.nameOf(y))
+            return differs("label", i);
         const auto id = static_cast<SpanId>(i);
         if (a.hasCpuTime() && a.cpuTime(id) != b.cpuTime(id)) return differs("CPU time", i);
     }
@@ -172,15 +176,16 @@ std::string difference(const Timeline& a, const Timeline& b)
     };
     if (!std::ranges::equal(a.stepMarks(), b.stepMarks(), sameMark)) return differs("step marks");
     if ((a.schedule() == nullptr) != (b.schedule() == nullptr)) return differs("schedule");
-    if (a.schedule() && (*a.schedule() != *b.schedule() || a.schedule()->name != b.schedule()->name)) return differs("schedule");
+    if (a.schedule() && (*a.schedule() != *b.schedule() || a.schedule()->name != b.schedule()->name))
+        return differs("schedule");
     return {};
 }
 
 std::string difference(const Run& a, const Run& b)
 {
     const auto infoOf = [](const RunInfo& i) {
-        return std::tie(i.name, i.scheduleName, i.note, i.createdUnixMs, i.state, i.provenance, i.clock, i.ranks, i.stages,
-                        i.microbatches, i.steps, i.warmupSteps, i.spanCount, i.damagedBlocks);
+        return std::tie(i.name, i.scheduleName, i.note, i.createdUnixMs, i.state, i.provenance, i.clock, i.ranks,
+                        i.stages, i.microbatches, i.steps, i.warmupSteps, i.spanCount, i.damagedBlocks);
     };
     if (infoOf(a.info) != infoOf(b.info)) return "info";
     if (a.configuration != b.configuration) return "configuration";

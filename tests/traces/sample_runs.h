@@ -29,7 +29,8 @@ inline CostModel unitCosts(const Schedule& schedule, double latency = 0)
     return CostModel::uniform(schedule, costs);
 }
 
-inline std::shared_ptr<const Timeline> simulated(const std::string& name, int ranks, int microbatches, double latency = 0)
+inline std::shared_ptr<const Timeline> simulated(const std::string& name, int ranks, int microbatches,
+                                                 double latency = 0)
 {
     const Schedule s = schedule(name, ranks, microbatches);
     return simulatedTimeline(s, unitCosts(s, latency)).value();
@@ -55,7 +56,8 @@ inline Run simulatedRun(const std::string& name, int ranks, int microbatches, do
 }
 
 // Spans on several lanes and steps, labels, CPU times, edges of every kind, memory, counters. Times may be negative.
-std::shared_ptr<const Timeline> randomTimeline(std::uint32_t seed, int ranks, int steps, int spansPerTrack, int firstStep = 0);
+std::shared_ptr<const Timeline> randomTimeline(std::uint32_t seed, int ranks, int steps, int spansPerTrack,
+                                               int firstStep = 0);
 Run randomRun(std::uint32_t seed);
 
 // "" where both hold the same, else the first thing that differs.

@@ -1,4 +1,5 @@
-// Bubbles, memory, overlap, critical path: hand-counted examples, and the sums that must come out exact on any timeline.
+// Bubbles, memory, overlap, critical path: hand-counted examples, and the sums that must come out exact on any
+// timeline.
 #include <QtTest/QtTest>
 
 #include "sample_runs.h"
@@ -15,10 +16,7 @@ namespace {
 
 constexpr Nanos unit = rankShare;
 
-Nanos of(const IdleByCause& byCause, IdleCause cause)
-{
-    return byCause[static_cast<std::size_t>(cause)];
-}
+Nanos of(const IdleByCause& byCause, IdleCause cause) { return byCause[static_cast<std::size_t>(cause)]; }
 
 Nanos sum(const IdleByCause& byCause)
 {
@@ -27,10 +25,7 @@ Nanos sum(const IdleByCause& byCause)
     return total;
 }
 
-std::string name(const Timeline& timeline, SpanId id)
-{
-    return timeline.nameOf(timeline.spans()[id]);
-}
+std::string name(const Timeline& timeline, SpanId id) { return timeline.nameOf(timeline.spans()[id]); }
 
 // One rank, ops at given times, to test causes.
 class Bench {
@@ -46,8 +41,8 @@ public:
         return m_builder.addSpan(m_builder.addTrack(rank, Lane::Compute), span, cpu);
     }
     void edge(SpanId from, SpanId to, Nanos arrival) { m_builder.addEdge(from, to, EdgeKind::Data, arrival); }
-    void memory(int rank, Nanos time, Bytes delta, int stage, int microbatch, MemoryCategory category = MemoryCategory::Activations,
-                int step = 0)
+    void memory(int rank, Nanos time, Bytes delta, int stage, int microbatch,
+                MemoryCategory category = MemoryCategory::Activations, int step = 0)
     {
         MemoryEvent event;
         event.rank = static_cast<std::uint16_t>(rank);
@@ -65,10 +60,7 @@ private:
     TimelineBuilder m_builder;
 };
 
-Op op(const char* text)
-{
-    return parseOp(text).value();
-}
+Op op(const char* text) { return parseOp(text).value(); }
 
 } // namespace
 
@@ -101,16 +93,19 @@ private slots:
         QCOMPARE(report.ranks[1].byCause[static_cast<std::size_t>(IdleCause::Drain)], 2 * unit);
         QCOMPARE(report.ranks[0].busyByKind[static_cast<std::size_t>(OpKind::Backward)], 4 * unit);
         QStringList path;
-        for (const CriticalLink& link : criticalPath(*timeline, 0)) path << QString::fromStdString(name(*timeline, link.span));
+        for (const CriticalLink& link : criticalPath(*timeline, 0))
+            path << QString::fromStdString(name(*timeline, link.span));
         QCOMPARE(path.join(' '), QString("0F0 1F0 1B0 1F1 1B1 0B1"));
-        QCOMPARE(peakByRank(*timeline, MemoryCategory::Activations, 0), (std::vector<Bytes>{2 * activationShare, activationShare}));
+        QCOMPARE(peakByRank(*timeline, MemoryCategory::Activations, 0),
+                 (std::vector<Bytes>{2 * activationShare, activationShare}));
     }
 
     void transfersAreTold()
     {
         const auto timeline = samples::simulated("1f1b", 2, 2, 0.25);
         const auto report = analyseBubbles(*timeline, 0).value();
-        QCOMPARE(report.ranks[0].byCause[static_cast<std::size_t>(IdleCause::Transfer)], unit / 2); // before 0B0 and 0B1
+        // before 0B0 and 0B1
+        QCOMPARE(report.ranks[0].byCause[static_cast<std::size_t>(IdleCause::Transfer)], unit / 2);
         QCOMPARE(sum(report.byCause), report.idle);
         const auto overlap = analyseOverlap(*timeline, 0);
         QCOMPARE(overlap.messages, 4); // two outputs, two gradients
@@ -144,8 +139,8 @@ private slots:
 
     void orderBeginsWhenTheOtherOpIsReady()
     {
-        // rank 1: 1I0 ends at 3; the idle time before 1F1 (arrives 9, produced 8) goes from 3 to 10; 1W0 comes later and is ready at 3;
-        // 1I1 and 1W1 are not.  Without 1W0 the gap is dependency, transfer, launch.
+        // rank 1: 1I0 ends at 3; the idle time before 1F1 (arrives 9, produced 8) goes from 3 to 10; 1W0 comes later
+        // and is ready at 3; 1I1 and 1W1 are not.  Without 1W0 the gap is dependency, transfer, launch.
         const auto build = [](bool withWeightGradient) {
             Bench bench(2);
             const SpanId far = bench.add(0, op("0F1"), 5, 8);

@@ -42,7 +42,8 @@ std::string zstdOf(const std::string& bytes)
         return out;
     };
     constexpr std::size_t largest = std::size_t{128} << 10;
-    std::string out = number(0xfd2fb528, 4) + number(0xa0, 1) + number(bytes.size(), 4); // one segment, its size in four bytes
+    // one segment, its size in four bytes
+    std::string out = number(0xfd2fb528, 4) + number(0xa0, 1) + number(bytes.size(), 4);
     for (std::size_t at = 0; at < bytes.size(); at += largest) {
         const std::string block = bytes.substr(at, largest);
         out += number((at + largest >= bytes.size() ? 1 : 0) | block.size() << 3, 3) + block;
@@ -59,7 +60,10 @@ private:
     QTemporaryDir m_folder, m_temporary;
     std::string path(const char* name) const { return m_folder.filePath(QString::fromLatin1(name)).toStdString(); }
     static std::string rank(const char* name) { return import_rig::textOf(import_rig::dataFile(name)); }
-    QStringList leftovers() const { return QDir(m_temporary.path()).entryList(QDir::AllEntries | QDir::NoDotAndDotDot | QDir::Hidden); }
+    QStringList leftovers() const
+    {
+        return QDir(m_temporary.path()).entryList(QDir::AllEntries | QDir::NoDotAndDotDot | QDir::Hidden);
+    }
 
 private slots:
     void initTestCase()
@@ -68,7 +72,9 @@ private slots:
         writeFile(path("probe.tar"), tarOf({{"a.json", "{}"}}));
         const auto probe = Archive::open(path("probe.tar"));
         if (!probe) {
-            QVERIFY2(probe.error().message.find("no libarchive") != std::string::npos && probe.error().remedy.find("tar -xf") != std::string::npos, probe.error().message.c_str());
+            QVERIFY2(probe.error().message.find("no libarchive") != std::string::npos &&
+                         probe.error().remedy.find("tar -xf") != std::string::npos,
+                     probe.error().message.c_str());
             QSKIP("built without libarchive");
         }
     }
@@ -85,8 +91,14 @@ private slots:
         QFETCH(const QString, name);
         QFETCH(const bool, packed);
         const std::string archive = m_folder.filePath(name).toStdString();
-        writeFile(archive, tarOf({{"job/rank4.json", rank("gpu_rank4.json")}, {"job/rank6.json", rank("gpu_rank6.json")}, {"job/.hidden", "x"}, {"job/notes.txt", "no trace"}}), packed);
-        const auto plain = importTraces({import_rig::dataFile("gpu_rank4.json"), import_rig::dataFile("gpu_rank6.json")}, {});
+        writeFile(archive,
+                  tarOf({{"job/rank4.json", rank("gpu_rank4.json")},
+                         {"job/rank6.json", rank("gpu_rank6.json")},
+                         {"job/.hidden", "x"},
+                         {"job/notes.txt", "no trace"}}),
+                  packed);
+        const auto plain =
+            importTraces({import_rig::dataFile("gpu_rank4.json"), import_rig::dataFile("gpu_rank6.json")}, {});
         const auto read = importTraces({archive}, {});
         QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
         QCOMPARE(read->runs.size(), std::size_t(1));
@@ -95,17 +107,23 @@ private slots:
         QCOMPARE(QString::fromStdString(read->runs[0].run.info.name), QStringLiteral("job"));
         QCOMPARE(read->refused.size(), std::size_t(1)); // the notes; a hidden file is not looked at
         QCOMPARE(QString::fromStdString(read->refused[0].path), QString::fromStdString(archive + "/job/notes.txt"));
-        QVERIFY(read->refused[0].error.message.find(archive + "/job/notes.txt") != std::string::npos); // not the temporary name
+        // not the temporary name
+        QVERIFY(read->refused[0].error.message.find(archive + "/job/notes.txt") != std::string::npos);
         QCOMPARE(leftovers(), QStringList());
     }
 
     void namesThatLeadOutAreRefused()
     {
-        writeFile(path("out.tar"), tarOf({{"../rank0.json", rank("gpu_rank4.json")}, {"/tmp/rank1.json", rank("gpu_rank4.json")}, {"a/../../rank2.json", rank("gpu_rank4.json")}, {"good/rank6.json", rank("gpu_rank6.json")}}));
+        writeFile(path("out.tar"), tarOf({{"../rank0.json", rank("gpu_rank4.json")},
+                                          {"/tmp/rank1.json", rank("gpu_rank4.json")},
+                                          {"a/../../rank2.json", rank("gpu_rank4.json")},
+                                          {"good/rank6.json", rank("gpu_rank6.json")}}));
         const auto read = importTraces({path("out.tar")}, {});
         QVERIFY(read.has_value());
         QCOMPARE(read->refused.size(), std::size_t(3));
-        for (const RefusedFile& one : read->refused) QVERIFY2(one.error.message.find("leads out of the archive") != std::string::npos, one.error.message.c_str());
+        for (const RefusedFile& one : read->refused)
+            QVERIFY2(one.error.message.find("leads out of the archive") != std::string::npos,
+                     one.error.message.c_str());
         QCOMPARE(read->runs.size(), std::size_t(1));
         QCOMPARE(leftovers(), QStringList());
     }
@@ -149,7 +167,8 @@ private slots:
         }
         const QByteArray before = qgetenv("PATH");
         qputenv("PATH", programs.path().toUtf8() + ":" + before);
-        const std::string lrzip = std::string("LRZI\0\x06", 6) + std::string(100, '\0'), grzip = std::string("GRZipII\0\x02\x04:)", 12) + std::string(100, '\0');
+        const std::string lrzip = std::string("LRZI\0\x06", 6) + std::string(100, '\0'),
+                          grzip = std::string("GRZipII\0\x02\x04:)", 12) + std::string(100, '\0');
         for (const std::string& inner : {lrzip, grzip}) {
             writeFile(path("inner.json.zst"), zstdOf(inner));
             QVERIFY(!importTraces({path("inner.json.zst")}, {}));
@@ -170,7 +189,8 @@ private slots:
         polyglot.replace(0, 3, "\x1f\x9d\x90");
         polyglot.replace(257, 5, "ustar");
         writeFile(path("twice.tar.gz"), polyglot, true);
-        for (const char* name : {"twice.json.zst", "twice.tar.zst", "twice.tar.gz"}) QVERIFY2(!importTraces({path(name)}, {}), name);
+        for (const char* name : {"twice.json.zst", "twice.tar.zst", "twice.tar.gz"})
+            QVERIFY2(!importTraces({path(name)}, {}), name);
         QCOMPARE(leftovers(), QStringList());
     }
 
@@ -201,10 +221,13 @@ private slots:
         writeFile(path("sizes.tar"), tarOf({{"small.json", small}, {"large.json", large}}));
         ArchiveLimits limits;
         limits.inMemory = 2'500'000;
-        auto archive = Archive::open(path("sizes.tar"), limits), other = Archive::open(path("sizes.tar"), limits), third = Archive::open(path("sizes.tar"), limits);
+        auto archive = Archive::open(path("sizes.tar"), limits), other = Archive::open(path("sizes.tar"), limits),
+             third = Archive::open(path("sizes.tar"), limits);
         QVERIFY(archive && other && third);
-        const auto expect = [](const Result<std::optional<UnpackedMember>>& member, const std::string& content, bool inMemory) {
-            return member && *member && import_rig::textOf((*member)->path) == content && isInMemory((*member)->path) == inMemory;
+        const auto expect = [](const Result<std::optional<UnpackedMember>>& member, const std::string& content,
+                               bool inMemory) {
+            return member && *member && import_rig::textOf((*member)->path) == content &&
+                   isInMemory((*member)->path) == inMemory;
         };
         QVERIFY(expect((*archive)->next({}), small, true));
         QVERIFY(expect((*other)->next({}), small, true));
@@ -232,7 +255,8 @@ private slots:
             const auto member = (*archive)->next({});
             QVERIFY(member && *member && isInMemory((*member)->path));
             archive->reset();
-            const auto read = importTraces({path("nsight.sqlite.gz")}, {}), plain = importTraces({import_rig::dataFile("nsight.sqlite")}, {});
+            const auto read = importTraces({path("nsight.sqlite.gz")}, {}),
+                       plain = importTraces({import_rig::dataFile("nsight.sqlite")}, {});
             QVERIFY2(read && read->refused.empty(), read ? "" : read.error().message.c_str());
             QCOMPARE(read->runs[0].ops, plain->runs[0].ops);
             QCOMPARE(read->runs[0].kernels, plain->runs[0].kernels);
@@ -240,7 +264,9 @@ private slots:
         writeFile(path("damaged.sqlite.gz"), bytes.substr(0, 100) + std::string(5000, 'x'), true);
         const auto damaged = importTraces({path("damaged.sqlite.gz")}, {});
         QVERIFY(!damaged && damaged.error().message.find("damaged.sqlite.gz") != std::string::npos); // the user's name
-        QVERIFY2(damaged.error().message.find("/proc/") == std::string::npos && damaged.error().message.find("stagewright-unpack") == std::string::npos, damaged.error().message.c_str());
+        QVERIFY2(damaged.error().message.find("/proc/") == std::string::npos &&
+                     damaged.error().message.find("stagewright-unpack") == std::string::npos,
+                 damaged.error().message.c_str());
         QCOMPARE(leftovers(), QStringList());
     }
 
@@ -280,7 +306,8 @@ private slots:
         QCOMPARE(leftovers(), QStringList());
     }
 
-    // What a killed program left is removed by the next one; what another program unpacks at the time, and what has just been made, is not.
+    // What a killed program left is removed by the next one; what another program unpacks at the time, and what has
+    // just been made, is not.
     void whatAKilledProgramLeft()
     {
         writeFile(path("killed.tar"), tarOf({{"rank0.json", rank("gpu_rank4.json")}}));
@@ -306,18 +333,22 @@ private slots:
         QCOMPARE(leftovers().size(), 1);
         unpacking.reset();
         QCOMPARE(leftovers(), QStringList());
-        const QStringList others{QStringLiteral("stagewright-unpack-backup"), QStringLiteral("stagewright-unpack-abc123"), QStringLiteral("stagewright-unpack-abcdefgh1234567")};
+        const QStringList others{QStringLiteral("stagewright-unpack-backup"),
+                                 QStringLiteral("stagewright-unpack-abc123"),
+                                 QStringLiteral("stagewright-unpack-abcdefgh1234567")};
         for (const QString& name : others) {
             QVERIFY(QDir(m_temporary.path()).mkdir(name));
             QVERIFY(age(name));
         }
         (void)importTraces({path("killed.tar")}, {});
-        for (const QString& name : others) QVERIFY(QDir(m_temporary.path()).rmdir(name)); // called like ours, and not ours
+        // called like ours, and not ours
+        for (const QString& name : others) QVERIFY(QDir(m_temporary.path()).rmdir(name));
     }
 
     void damageIsSaid()
     {
-        const std::string whole = tarOf({{"rank4.json", rank("gpu_rank4.json")}, {"rank6.json", rank("gpu_rank6.json")}});
+        const std::string whole =
+            tarOf({{"rank4.json", rank("gpu_rank4.json")}, {"rank6.json", rank("gpu_rank6.json")}});
         for (const std::size_t size : {std::size_t{600}, whole.size() / 2, whole.size() - 1400}) {
             writeFile(path("cut.tar"), whole.substr(0, size));
             const auto read = importTraces({path("cut.tar")}, {});

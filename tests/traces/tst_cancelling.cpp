@@ -1,5 +1,5 @@
-// Long imports and exports are cancelled in the middle: reading, creating a run, storing it, exporting it. The stop comes from the
-// work's own report, at a chosen point, so that it is always in the middle. Nothing half-written stays.
+// Long imports and exports are cancelled in the middle: reading, creating a run, storing it, exporting it. The stop
+// comes from the work's own report, at a chosen point, so that it is always in the middle. Nothing half-written stays.
 #include <QtTest/QtTest>
 
 #include <filesystem>
@@ -53,15 +53,19 @@ Run simulatedOrder(const char* schedule, int ranks, int microbatches)
 // A rank with kernels on two streams under its ops, in the order in which they were launched.
 std::string traceOf(int rank, int ops, int kernels)
 {
-    std::string text = "{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":" + std::to_string(rank) + ",\"world_size\":2},\"traceEvents\":[\n";
+    std::string text = "{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":" + std::to_string(rank) +
+                       ",\"world_size\":2},\"traceEvents\":[\n";
     int correlation = 0;
     for (int op = 0; op < ops; ++op) {
         const std::string at = std::to_string(op * 2000);
-        text += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"PP:" + std::to_string(rank) + "F" + std::to_string(op) + "\",\"pid\":1,\"tid\":1,\"ts\":" + at + ",\"dur\":1500},\n";
+        text += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"PP:" + std::to_string(rank) + "F" +
+                std::to_string(op) + "\",\"pid\":1,\"tid\":1,\"ts\":" + at + ",\"dur\":1500},\n";
         for (int k = 0; k < kernels; ++k) {
             const std::string time = std::to_string(op * 2000 + k), number = std::to_string(++correlation);
-            text += "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":" + time + ",\"dur\":0.5,\"args\":{\"correlation\":" + number + "}},\n";
-            text += "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":" + std::to_string(7 + k % 2) + ",\"ts\":" + time + ",\"dur\":0.8,\"args\":{\"stream\":" + std::to_string(7 + k % 2) +
+            text += "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":" +
+                    time + ",\"dur\":0.5,\"args\":{\"correlation\":" + number + "}},\n";
+            text += "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":" + std::to_string(7 + k % 2) +
+                    ",\"ts\":" + time + ",\"dur\":0.8,\"args\":{\"stream\":" + std::to_string(7 + k % 2) +
                     ",\"correlation\":" + number + "}},\n";
         }
     }
@@ -123,8 +127,9 @@ private slots:
         QVERIFY(!result);
         QCOMPARE(result.error().code, ErrorCode::Cancelled);
         QVERIFY2(result.error().message.find("cancelled") != std::string::npos, result.error().message.c_str());
-        QVERIFY2(stops.reportsAfter <= 4, qPrintable(QString::number(stops.reportsAfter))); // two readers, each at its file's end
-        QCOMPARE(threadsOfThisProcess(), before);                                           // readers are joined
+        // two readers, each at its file's end
+        QVERIFY2(stops.reportsAfter <= 4, qPrintable(QString::number(stops.reportsAfter)));
+        QCOMPARE(threadsOfThisProcess(), before); // readers are joined
     }
 
     // The same traces are a run where nobody stops: kernels on both streams under their ops.
@@ -167,9 +172,11 @@ private slots:
         QFETCH(const bool, there);
         const QTemporaryDir folder;
         const std::string target = folder.filePath("runs.stagewright").toStdString();
-        const Run one = simulatedOrder("1f1b", 4, 64), other = simulatedOrder("zb-h1", 4, 64), old = simulatedOrder("gpipe", 2, 4);
+        const Run one = simulatedOrder("1f1b", 4, 64), other = simulatedOrder("zb-h1", 4, 64),
+                  old = simulatedOrder("gpipe", 2, 4);
         if (there) QVERIFY(addRuns(target, std::vector{&old}));
-        const auto content = [&folder] { // but for the marks of the last journal in the header of the file (docs/database.md)
+        // but for the marks of the last journal in the header of the file (docs/database.md)
+        const auto content = [&folder] {
             auto files = contentOf(folder.path());
             for (QByteArray& bytes : files)
                 if (bytes.size() > 88) bytes.replace(72, 16, QByteArray(16, '\0'));
@@ -218,7 +225,8 @@ private slots:
         QVERIFY(!fs::exists(inside)); // the check creates nothing
         const auto missing = mayAddRuns(folder.filePath("no/such/a.stagewright").toStdString());
         QVERIFY(!missing);
-        QVERIFY2(missing.error().message.find("can't be written to") != std::string::npos, missing.error().message.c_str());
+        QVERIFY2(missing.error().message.find("can't be written to") != std::string::npos,
+                 missing.error().message.c_str());
         const auto isFolder = mayAddRuns(folder.path().toStdString());
         QVERIFY(!isFolder && isFolder.error().message.find("is a folder") != std::string::npos);
         std::ofstream(inside) << "Dear reader, this is not a run file, however long it may be.\n";
@@ -257,7 +265,9 @@ private slots:
         QFETCH(const int, times);
         const Run run = simulatedOrder("1f1b", 4, 2048);
         const auto write = [&](const std::string& place, const Progress& progress) -> Result<std::int64_t> {
-            const auto spans = [](const auto& counts) { return counts ? Result<std::int64_t>(counts->spans) : tl::unexpected(counts.error()); };
+            const auto spans = [](const auto& counts) {
+                return counts ? Result<std::int64_t>(counts->spans) : tl::unexpected(counts.error());
+            };
             if (format == "perfetto") return spans(writePerfettoFile(run, place, progress));
             if (format == "chrome") return spans(writeChromeJsonFile(run, place, progress));
             return spans(writeKinetoFolder(run, place, progress));

@@ -1,5 +1,6 @@
-// One run that has everything a trace can have, and the same without one capability at a time: exactly the figures, tables and sentences that need it are
-// unknown, each with its reason, in the report, in comparisons and in what would help.
+// One run that has everything a trace can have, and the same without one capability at a time: exactly the figures,
+// tables and sentences that need it are unknown, each with its reason, in the report, in comparisons and in what would
+// help.
 #include <QTest>
 
 #include <algorithm>
@@ -39,7 +40,8 @@ enum class Without {
     Ranges,
 };
 
-// Two stages, two microbatches, GPipe by the wall clock: a message takes 3 µs and its receiver 1 µs more to start; every op runs a kernel.
+// Two stages, two microbatches, GPipe by the wall clock: a message takes 3 µs and its receiver 1 µs more to start;
+// every op runs a kernel.
 Run runWithout(Without what)
 {
     const auto has = [what](Without one) { return what != one; };
@@ -54,7 +56,8 @@ Run runWithout(Without what)
     std::map<std::string, Made> made;
     std::map<std::string, int> counters; // by track
     std::array<Nanos, 2> free{};
-    const auto kernel = [&](int rank, const char* stream, Nanos start, Nanos end, const char* name, SpanId by, Bytes bytes) {
+    const auto kernel = [&](int rank, const char* stream, Nanos start, Nanos end, const char* name, SpanId by,
+                            Bytes bytes) {
         if (!kernels) return;
         const bool copy = std::string_view(name) == "Memcpy HtoD";
         const std::string track = "rank " + std::to_string(rank) + " " + stream;
@@ -70,7 +73,9 @@ Run runWithout(Without what)
             builder.addEdge(id, id, EdgeKind::Launch, start - us / 2);
         if (bytes == 0 || !has(Without::Bytes)) return;
         const auto [counter, added] = counters.try_emplace(track, 0);
-        if (added) counter->second = builder.addCounter(rank, workBytesCounter(track, copy ? Lane::Copy : Lane::Kernel), std::string(workBytesUnit));
+        if (added)
+            counter->second = builder.addCounter(rank, workBytesCounter(track, copy ? Lane::Copy : Lane::Kernel),
+                                                 std::string(workBytesUnit));
         builder.addSample(counter->second, start, static_cast<double>(bytes));
     };
     const auto op = [&](int rank, const char* text, Nanos duration, const char* needs) {
@@ -84,15 +89,18 @@ Run runWithout(Without what)
         if (remote) kernel(rank, "stream 20", produced, arrival, "ncclDevKernel_SendRecv", noSpan, 4096);
         SpanId id = noSpan;
         if (ops) {
-            id = builder.addSpan(builder.addTrack(rank, Lane::Compute), span, has(Without::CpuTime) ? duration / 2 : -1);
-            if (needs != nullptr) builder.addEdge(made.at(needs).span, id, EdgeKind::Data, has(Without::Messages) ? arrival : produced);
+            id =
+                builder.addSpan(builder.addTrack(rank, Lane::Compute), span, has(Without::CpuTime) ? duration / 2 : -1);
+            if (needs != nullptr)
+                builder.addEdge(made.at(needs).span, id, EdgeKind::Data, has(Without::Messages) ? arrival : produced);
         }
         if (has(Without::Ranges)) {
             Span range = span;
             range.op = {};
             range.op.microbatch = -1;
             range.label = builder.intern("layer") & 0xffffffu;
-            const SpanId named = builder.addSpan(builder.addTrack(rank, Lane::Other, "rank " + std::to_string(rank) + " thread 1"), range);
+            const SpanId named = builder.addSpan(
+                builder.addTrack(rank, Lane::Other, "rank " + std::to_string(rank) + " thread 1"), range);
             if (!ops) id = named;
         }
         kernel(rank, "stream 7", span.start, span.end, "ampere_sgemm_128x64_nn", id, 0);
@@ -181,10 +189,12 @@ std::vector<std::string> gapSentences(const Run& run)
 
 bool anySays(const std::vector<std::string>& sentences, const char* words)
 {
-    return std::any_of(sentences.begin(), sentences.end(), [words](const std::string& sentence) { return sentence.find(words) != std::string::npos; });
+    return std::any_of(sentences.begin(), sentences.end(),
+                       [words](const std::string& sentence) { return sentence.find(words) != std::string::npos; });
 }
 
-const QString overlapFigures = QStringLiteral("overlap.comm_time overlap.exposed_time overlap.hidden_time overlap.messages");
+const QString overlapFigures =
+    QStringLiteral("overlap.comm_time overlap.exposed_time overlap.hidden_time overlap.messages");
 
 } // namespace
 
@@ -197,14 +207,21 @@ private slots:
         QTest::addColumn<QString>("figures"); // unknown beyond those of the whole run
         QTest::addColumn<QString>("tables");
         QTest::addColumn<QString>("reason"); // of each figure
-        const auto row = [](const char* name, Without without, const QString& figures, const char* tables, const char* reason) {
-            QTest::newRow(name) << static_cast<int>(without) << figures << QString::fromLatin1(tables) << QString::fromLatin1(reason);
+        const auto row = [](const char* name, Without without, const QString& figures, const char* tables,
+                            const char* reason) {
+            QTest::newRow(name) << static_cast<int>(without) << figures << QString::fromLatin1(tables)
+                                << QString::fromLatin1(reason);
         };
-        row("messages", Without::Messages, QStringLiteral("idle_by_cause.head_of_line idle_by_cause.peer_wait idle_by_cause.transfer ") + overlapFigures, "links overlap", "does not say when messages between ranks arrived");
-        row("memory", Without::Memory, QStringLiteral("peak_activation weight_bytes"), "memory", "the trace has no memory events: record with profile_memory=True");
+        row("messages", Without::Messages,
+            QStringLiteral("idle_by_cause.head_of_line idle_by_cause.peer_wait idle_by_cause.transfer ") +
+                overlapFigures,
+            "links overlap", "does not say when messages between ranks arrived");
+        row("memory", Without::Memory, QStringLiteral("peak_activation weight_bytes"), "memory",
+            "the trace has no memory events: record with profile_memory=True");
         row("processor time", Without::CpuTime, QStringLiteral("busy_by_cause.contention"), "", "on the processor");
         row("launch times", Without::Launches, QString(), "", "");
-        row("kernels", Without::Kernels, QString(), "copies device_idle device_steps device_time exposed_communication kernel_classes kernels launch_gaps", "");
+        row("kernels", Without::Kernels, QString(),
+            "copies device_idle device_steps device_time exposed_communication kernel_classes kernels launch_gaps", "");
         row("bytes", Without::Bytes, QString(), "", "");
         row("ranges", Without::Ranges, QString(), "", "");
     }
@@ -220,7 +237,8 @@ private slots:
         const auto whyNot = unknownFigures(whole);
         const auto report = reportOf(run).value();
         for (const ReportFigure& figure : report.figures())
-            if (!figure.unknown.empty() && !whyNot.contains(figure.key)) QVERIFY2(QString::fromStdString(figure.unknown).contains(reason), figure.unknown.c_str());
+            if (!figure.unknown.empty() && !whyNot.contains(figure.key))
+                QVERIFY2(QString::fromStdString(figure.unknown).contains(reason), figure.unknown.c_str());
     }
 
     // What is known of a run with everything is nothing that another lacks.
@@ -242,7 +260,8 @@ private slots:
     {
         const Run run = runWithout(Without::Ops);
         const auto report = reportOf(run, {.levers = true}).value();
-        for (const ReportFigure& figure : report.figures()) QVERIFY2(figure.kind == ColumnKind::Size || !figure.unknown.empty(), figure.key.c_str());
+        for (const ReportFigure& figure : report.figures())
+            QVERIFY2(figure.kind == ColumnKind::Size || !figure.unknown.empty(), figure.key.c_str());
         QVERIFY(report.sentences().empty() && !report.levers->simulated && gapSentences(run).empty());
         QVERIFY(!unknownTables(run).contains("device_time"));
     }
@@ -258,7 +277,8 @@ private slots:
         bool links = false;
         for (const Lever& lever : report.levers->levers) {
             links = links || lever.kind == LeverKind::Links;
-            if (lever.kind == LeverKind::Links || lever.kind == LeverKind::Launch) QVERIFY(!lever.makespan && !lever.reason.empty());
+            if (lever.kind == LeverKind::Links || lever.kind == LeverKind::Launch)
+                QVERIFY(!lever.makespan && !lever.reason.empty());
             QVERIFY(lever.kind != LeverKind::Link && lever.kind != LeverKind::LaunchRank);
         }
         QVERIFY(links);
@@ -287,7 +307,8 @@ private slots:
             span.end = span.start;
             if (seen) {
                 const SpanId send = builder.addSpan(builder.addTrack(0, Lane::Send), span);
-                builder.addEdge(send, builder.addSpan(builder.addTrack(1, Lane::Receive), span), EdgeKind::Transfer, us);
+                builder.addEdge(send, builder.addSpan(builder.addTrack(1, Lane::Receive), span), EdgeKind::Transfer,
+                                us);
             }
             QCOMPARE(whyNoArrivals(**builder.build()).empty(), seen);
         }
@@ -314,8 +335,10 @@ private slots:
     void withoutLaunchTimes()
     {
         for (const RankDeviceIdle& rank : analyseDeviceIdle(*runWithout(Without::Launches).timeline, 0))
-            QVERIFY(rank.of(DeviceState::Launch) == 0 && rank.of(DeviceState::Queued) == 0 && rank.of(DeviceState::Unknown) > 0);
-        for (const RankDeviceIdle& rank : analyseDeviceIdle(*runWithout(Without::Nothing).timeline, 0)) QCOMPARE(rank.of(DeviceState::Unknown), Nanos(0));
+            QVERIFY(rank.of(DeviceState::Launch) == 0 && rank.of(DeviceState::Queued) == 0 &&
+                    rank.of(DeviceState::Unknown) > 0);
+        for (const RankDeviceIdle& rank : analyseDeviceIdle(*runWithout(Without::Nothing).timeline, 0))
+            QCOMPARE(rank.of(DeviceState::Unknown), Nanos(0));
     }
 
     void withoutBytes()
@@ -325,7 +348,8 @@ private slots:
             const ReportTable table = reportTable(*findAnalysis(name), run, 0);
             QVERIFY(!table.rows.empty());
             for (std::size_t c = 0; c < table.columns.size(); ++c)
-                if (table.columns[c].key == "bytes" || table.columns[c].key == "size" || table.columns[c].key == "gigabytes_per_second")
+                if (table.columns[c].key == "bytes" || table.columns[c].key == "size" ||
+                    table.columns[c].key == "gigabytes_per_second")
                     for (const auto& row : table.rows) QVERIFY2(row[c] == AnalysisCell(), name);
         }
     }
@@ -340,11 +364,13 @@ private slots:
         };
         const auto compared = [](Without a, Without b) { return compareRuns(runWithout(a), runWithout(b)).value(); };
         QCOMPARE(keysOf(compared(Without::Nothing, Without::Nothing)), QString());
-        QCOMPARE(keysOf(compared(Without::Nothing, Without::Messages)), QStringLiteral("comm_ns idle_ns.launch idle_ns.transfer"));
+        QCOMPARE(keysOf(compared(Without::Nothing, Without::Messages)),
+                 QStringLiteral("comm_ns idle_ns.launch idle_ns.transfer"));
         QCOMPARE(keysOf(compared(Without::CpuTime, Without::Nothing)), QStringLiteral("contention_ns"));
         const Comparison memory = compared(Without::Memory, Without::Nothing);
         QCOMPARE(keysOf(memory), QStringLiteral("peak_activation_bytes"));
-        QCOMPARE(memory.unknownMetrics.front().why, std::string("run A: the trace has no memory events: record with profile_memory=True"));
+        QCOMPARE(memory.unknownMetrics.front().why,
+                 std::string("run A: the trace has no memory events: record with profile_memory=True"));
         for (const MetricDelta& metric : memory.metrics) QVERIFY2(!metric.key.starts_with("peak_"), metric.key.c_str());
     }
 };

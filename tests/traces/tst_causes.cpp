@@ -1,4 +1,5 @@
-// Every cause of idle time, provoked and found again; sums, chains, experiments and slack on simulated steps of all schedules.
+// Every cause of idle time, provoked and found again; sums, chains, experiments and slack on simulated steps of all
+// schedules.
 #include <QtTest/QtTest>
 
 #include <numeric>
@@ -29,10 +30,7 @@ namespace {
 
 constexpr Nanos oneUnit = rankShare;
 
-Nanos of(const BubbleReport& report, IdleCause cause)
-{
-    return report.byCause[static_cast<std::size_t>(cause)];
-}
+Nanos of(const BubbleReport& report, IdleCause cause) { return report.byCause[static_cast<std::size_t>(cause)]; }
 
 struct Timed {
     Schedule schedule;
@@ -51,7 +49,8 @@ Timed timed(const Schedule& schedule, const CostModel& costs, std::optional<Byte
 Timed disturbed(const char* name, const char* text, double latency = 0)
 {
     const Schedule schedule = samples::schedule(name, 4, 8);
-    return timed(schedule, perturbed(schedule, samples::unitCosts(schedule, latency), parsePerturbation(text, 4).value(), oneUnit));
+    return timed(schedule, perturbed(schedule, samples::unitCosts(schedule, latency),
+                                     parsePerturbation(text, 4).value(), oneUnit));
 }
 
 const Gap& largest(const BubbleReport& report, IdleCause cause)
@@ -63,10 +62,7 @@ const Gap& largest(const BubbleReport& report, IdleCause cause)
     return *found;
 }
 
-std::string nameOf(const Timeline& timeline, SpanId id)
-{
-    return timeline.nameOf(timeline.spans()[id]);
-}
+std::string nameOf(const Timeline& timeline, SpanId id) { return timeline.nameOf(timeline.spans()[id]); }
 
 // Sums, tiling, and that the step run again with nothing changed is the step.
 void checkStep(const Timeline& timeline, const BubbleReport& report, bool explain)
@@ -80,16 +76,19 @@ void checkStep(const Timeline& timeline, const BubbleReport& report, bool explai
     for (const RankBubbles& rank : report.ranks) QCOMPARE(rank.busy + rank.apart + rank.idle, report.makespan());
     for (std::size_t i = 0; i < report.gaps.size(); ++i) {
         QVERIFY(report.gaps[i].start < report.gaps[i].end);
-        if (i > 0 && report.gaps[i].rank == report.gaps[i - 1].rank) QVERIFY(report.gaps[i - 1].end <= report.gaps[i].start);
+        if (i > 0 && report.gaps[i].rank == report.gaps[i - 1].rank)
+            QVERIFY(report.gaps[i - 1].end <= report.gaps[i].start);
     }
     const StepOps ops(timeline, report.step);
     const StepGraph graph(timeline, ops);
     const auto replay = graph.run(graph.asItWas());
     QVERIFY(replay.has_value());
     QCOMPARE(replay->makespan, report.makespan());
-    for (SlotId id = 0; id < graph.size(); ++id) QCOMPARE(replay->start[id], timeline.spans()[graph.slot(id).first].start);
+    for (SlotId id = 0; id < graph.size(); ++id)
+        QCOMPARE(replay->start[id], timeline.spans()[graph.slot(id).first].start);
     for (const OpSlack& op : slackOf(timeline, report.step)) QVERIFY2(op.slack >= 0, nameOf(timeline, op.span).c_str());
-    for (const CriticalLink& link : criticalPath(timeline, report.step)) QCOMPARE(graph.slack()[graph.slotOf(link.span)], Nanos{0});
+    for (const CriticalLink& link : criticalPath(timeline, report.step))
+        QCOMPARE(graph.slack()[graph.slotOf(link.span)], Nanos{0});
     if (!explain) return;
     const GapExplainer explainer(timeline, report.step);
     for (const Gap& gap : report.gaps) {
@@ -97,7 +96,8 @@ void checkStep(const Timeline& timeline, const BubbleReport& report, bool explai
         QVERIFY(!explanation.sentence.empty());
         QVERIFY2(explanation.experiment || gap.next == noSpan, explanation.sentence.c_str()); // what would remove it
         if (explanation.experiment) QCOMPARE(explanation.experiment->before, report.makespan());
-        const bool late = gap.cause == IdleCause::Launch || (gap.cause == IdleCause::Warmup && ops.inputs(gap.next).empty());
+        const bool late =
+            gap.cause == IdleCause::Launch || (gap.cause == IdleCause::Warmup && ops.inputs(gap.next).empty());
         QVERIFY2(!explanation.chain.empty() || late, explanation.sentence.c_str());
         for (const GapLink& link : explanation.chain) QVERIFY(link.span != noSpan && !link.why.empty());
     }
@@ -108,8 +108,8 @@ CostModel randomCosts(const Schedule& schedule, std::mt19937& random)
     const auto pick = [&](int most) { return static_cast<Nanos>(random() % static_cast<unsigned>(most)); };
     CostModel costs = CostModel::uniform(schedule);
     for (int stage = 0; stage < schedule.stages; ++stage)
-        for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute,
-                                  OpKind::Optimizer, OpKind::ReduceGrad})
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad,
+                                  OpKind::Recompute, OpKind::Optimizer, OpKind::ReduceGrad})
             costs.setDuration(kind, stage, 1 + pick(1000));
     costs.links.all.latency = pick(300);
     if (random() % 2 == 0) {
@@ -121,13 +121,16 @@ CostModel randomCosts(const Schedule& schedule, std::mt19937& random)
     return costs;
 }
 
-// What is blamed for a wait by straggler or imbalance, searched again op by op from the awaited producer; `most` ops, 0: all.
-SpanId worstOnTheWay(const StepGraph& graph, const StepLevels& levels, SpanId producer, bool straggler, std::size_t most)
+// What is blamed for a wait by straggler or imbalance, searched again op by op from the awaited producer; `most` ops,
+// 0: all.
+SpanId worstOnTheWay(const StepGraph& graph, const StepLevels& levels, SpanId producer, bool straggler,
+                     std::size_t most)
 {
     SpanId worst = producer;
     Nanos largest = 0;
     std::size_t seen = 0;
-    for (SlotId at = graph.slotOf(producer); at != noSlot && (most == 0 || seen < most); at = graph.releasedBy(at), ++seen) {
+    for (SlotId at = graph.slotOf(producer); at != noSlot && (most == 0 || seen < most);
+         at = graph.releasedBy(at), ++seen) {
         const Nanos excess = straggler ? levels.alike[at] - levels.even[at] : levels.even[at] - levels.mean[at];
         if (graph.slot(at).busy && excess > largest) largest = excess, worst = graph.slot(at).first;
     }
@@ -139,7 +142,8 @@ struct BlameSeen {
     int further = 0; // whose blamed op lies more than `near` ops up the way
 };
 
-// Every n-th gap with such a cause names the worst op of its whole way; where that is not the worst of the nearest `near` ops, it exceeds that one's time.
+// Every n-th gap with such a cause names the worst op of its whole way; where that is not the worst of the nearest
+// `near` ops, it exceeds that one's time.
 BlameSeen checkBlame(const Timeline& timeline, int step, const BubbleReport& report, std::size_t near, int every = 1)
 {
     const StepOps ops(timeline, step);
@@ -154,24 +158,30 @@ BlameSeen checkBlame(const Timeline& timeline, int step, const BubbleReport& rep
         const auto position = static_cast<std::size_t>(std::find(busy.begin(), busy.end(), gap.next) - busy.begin());
         Input last{noSpan, 0, 0};
         for (const Input& input : graph.stepInputs().of(gap.rank, position))
-            if (timeline.spans()[input.from].op.kind != OpKind::Reload && (last.from == noSpan || input.ready > last.ready)) last = input;
+            if (timeline.spans()[input.from].op.kind != OpKind::Reload &&
+                (last.from == noSpan || input.ready > last.ready))
+                last = input;
         const SpanId worst = worstOnTheWay(graph, levels, last.from, straggler, 0);
         const SpanId worstNear = worstOnTheWay(graph, levels, last.from, straggler, near);
         ++seen.gaps;
-        if (gap.blamed != worst) qFatal("%s is blamed, not %s", nameOf(timeline, gap.blamed).c_str(), nameOf(timeline, worst).c_str());
+        if (gap.blamed != worst)
+            qFatal("%s is blamed, not %s", nameOf(timeline, gap.blamed).c_str(), nameOf(timeline, worst).c_str());
         if (worst == worstNear) continue;
         const auto excess = [&](SpanId span) {
             const SlotId at = graph.slotOf(span);
             return straggler ? levels.alike[at] - levels.even[at] : levels.even[at] - levels.mean[at];
         };
-        if (excess(worst) <= excess(worstNear)) qFatal("%s does not exceed more than %s", nameOf(timeline, worst).c_str(), nameOf(timeline, worstNear).c_str());
+        if (excess(worst) <= excess(worstNear))
+            qFatal("%s does not exceed more than %s", nameOf(timeline, worst).c_str(),
+                   nameOf(timeline, worstNear).c_str());
         ++seen.further;
     }
     return seen;
 }
 
 // Every op takes a little longer or shorter than its kind, one of them much longer.
-std::shared_ptr<const Timeline> unevenStep(const char* name, int ranks, int microbatches, int slowRank, std::uint32_t slowAt)
+std::shared_ptr<const Timeline> unevenStep(const char* name, int ranks, int microbatches, int slowRank,
+                                           std::uint32_t slowAt)
 {
     const Schedule schedule = samples::schedule(name, ranks, microbatches);
     const CostModel costs = samples::unitCosts(schedule, 0.05);
@@ -188,11 +198,12 @@ class TestCauses : public QObject {
     Q_OBJECT
 
 private slots:
-    // Weights that are gathered for each microbatch hold up every op; idle sums, each wait names its collective, and fitted costs
-    // give the same step again.
+    // Weights that are gathered for each microbatch hold up every op; idle sums, each wait names its collective, and
+    // fitted costs give the same step again.
     void collectives()
     {
-        const std::pair<const char*, ReduceRule> cases[] = {{"1f1b", ReduceRule::Late}, {"zb-h1", ReduceRule::Overlapped}, {"bfs", ReduceRule::Microbatch}};
+        const std::pair<const char*, ReduceRule> cases[] = {
+            {"1f1b", ReduceRule::Late}, {"zb-h1", ReduceRule::Overlapped}, {"bfs", ReduceRule::Microbatch}};
         for (const auto& [name, reduce] : cases) {
             ShardRules rules;
             rules.gather = GatherRule::Microbatch;
@@ -207,7 +218,8 @@ private slots:
                 costs.setDuration(OpKind::ReduceGrad, s, oneUnit / 4);
             }
             const Timed step = timed(sharded, costs);
-            QCOMPARE(std::accumulate(step.report.byCause.begin(), step.report.byCause.end(), Nanos(0)), step.report.idle);
+            QCOMPARE(std::accumulate(step.report.byCause.begin(), step.report.byCause.end(), Nanos(0)),
+                     step.report.idle);
             QCOMPARE(
                 step.report.busy + step.report.idle, 4 * step.report.makespan() - [&] {
                     Nanos apart = 0;
@@ -272,22 +284,35 @@ private slots:
         std::mt19937 random(11);
         int steps = 0;
         for (const std::string& name : everyVariant())
-            for (const auto& [ranks, microbatches] : {std::pair(1, 3), std::pair(2, 4), std::pair(3, 7), std::pair(4, 8)}) {
+            for (const auto& [ranks, microbatches] :
+                 {std::pair(1, 3), std::pair(2, 4), std::pair(3, 7), std::pair(4, 8)}) {
                 const auto schedule = makeOnNearShape(name, {ranks, microbatches});
                 if (!schedule) continue;
                 for (int round = 0; round < 4; ++round) {
                     Schedule tried = *schedule;
-                    if (round == 3) tried = withRecompute(tried, std::vector<bool>(static_cast<std::size_t>(tried.stages), true), random() % 2 == 0);
+                    if (round == 3)
+                        tried = withRecompute(tried, std::vector<bool>(static_cast<std::size_t>(tried.stages), true),
+                                              random() % 2 == 0);
                     CostModel costs = randomCosts(tried, random);
-                    if (round == 1) costs = perturbed(tried, costs, parsePerturbation("rank=0:1.5,launch=0:0.1", ranks).value(), 500);
+                    if (round == 1)
+                        costs =
+                            perturbed(tried, costs, parsePerturbation("rank=0:1.5,launch=0:0.1", ranks).value(), 500);
                     const auto timeline = simulatedTimeline(tried, costs);
                     if (!timeline) continue; // some recomputations do not fit some orders
-                    const auto report = analyseBubbles(**timeline, 0, {round == 2 ? std::optional<Bytes>(2 * activationShare) : std::nullopt});
+                    const auto report = analyseBubbles(
+                        **timeline, 0, {round == 2 ? std::optional<Bytes>(2 * activationShare) : std::nullopt});
                     checkStep(**timeline, report.value(), round != 3);
                     const double predicted = figuresOf(tried, simulate(tried, costs).value()).bubbleFraction;
-                    QVERIFY2(std::abs(predicted - report->bubbleFraction) < 1e-12, qPrintable(QString("%1 p=%2 round %3: %4 against %5").arg(name.c_str()).arg(ranks).arg(round).arg(predicted).arg(report->bubbleFraction)));
+                    QVERIFY2(std::abs(predicted - report->bubbleFraction) < 1e-12,
+                             qPrintable(QString("%1 p=%2 round %3: %4 against %5")
+                                            .arg(name.c_str())
+                                            .arg(ranks)
+                                            .arg(round)
+                                            .arg(predicted)
+                                            .arg(report->bubbleFraction)));
                     if (costs.launch.empty()) QCOMPARE(of(*report, IdleCause::Launch), Nanos{0});
-                    if (QTest::currentTestFailed()) QFAIL(qPrintable(QString("%1 at p=%2, round %3").arg(name.c_str()).arg(ranks).arg(round)));
+                    if (QTest::currentTestFailed())
+                        QFAIL(qPrintable(QString("%1 at p=%2, round %3").arg(name.c_str()).arg(ranks).arg(round)));
                     ++steps;
                 }
             }
@@ -326,7 +351,8 @@ private slots:
         const Gap& gap = largest(run.report, IdleCause::Imbalance);
         QCOMPARE(run.timeline->spans()[gap.blamed].op.stage, std::uint16_t{3});
         const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(gap);
-        QVERIFY2(QString::fromStdString(explanation.sentence).contains("stage 3 costs more than the average stage"), explanation.sentence.c_str());
+        QVERIFY2(QString::fromStdString(explanation.sentence).contains("stage 3 costs more than the average stage"),
+                 explanation.sentence.c_str());
         QVERIFY(explanation.experiment->after < explanation.experiment->before);
     }
 
@@ -357,7 +383,8 @@ private slots:
     {
         BlameSeen stored;
         for (const char* name : {"shards", "version1", "version2", "version3", "version4"}) {
-            auto file = RunFile::open(std::string(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/") + name + ".stagewright", OpenMode::Read);
+            auto file = RunFile::open(std::string(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/") + name + ".stagewright",
+                                      OpenMode::Read);
             QVERIFY2(file, file ? "" : file.error().message.c_str());
             const auto runs = (*file)->runs();
             QVERIFY(runs);
@@ -365,23 +392,30 @@ private slots:
                 const auto run = (*file)->read(info.id);
                 QVERIFY2(run, run ? "" : run.error().message.c_str());
                 for (int step = 0; step < run->timeline->steps(); ++step) {
-                    const BlameSeen seen = checkBlame(*run->timeline, step, analyseBubbles(*run->timeline, step).value(), 4096);
+                    const BlameSeen seen =
+                        checkBlame(*run->timeline, step, analyseBubbles(*run->timeline, step).value(), 4096);
                     stored.gaps += seen.gaps, stored.further += seen.further;
                 }
             }
         }
         QVERIFY(stored.gaps > 0 && stored.further == 0);
-        const auto check = [](const std::shared_ptr<const Timeline>& timeline, int every = 1) { return checkBlame(*timeline, 0, analyseBubbles(*timeline, 0).value(), 4096, every); };
+        const auto check = [](const std::shared_ptr<const Timeline>& timeline, int every = 1) {
+            return checkBlame(*timeline, 0, analyseBubbles(*timeline, 0).value(), 4096, every);
+        };
         for (const char* name : {"gpipe", "1f1b", "zb-h1"}) {
             const BlameSeen seen = check(unevenStep(name, 16, 32, 5, 3));
-            QVERIFY2(seen.gaps > 50 && seen.further == 0, qPrintable(QStringLiteral("%1 of %2 gaps of %3").arg(seen.further).arg(seen.gaps).arg(name)));
+            QVERIFY2(seen.gaps > 50 && seen.further == 0,
+                     qPrintable(QStringLiteral("%1 of %2 gaps of %3").arg(seen.further).arg(seen.gaps).arg(name)));
         }
         const BlameSeen wide = check(unevenStep("1f1b", 64, 128, 3, 1));
-        QVERIFY2(wide.gaps > 1000 && wide.further == 0, qPrintable(QStringLiteral("%1 of %2 gaps").arg(wide.further).arg(wide.gaps)));
+        QVERIFY2(wide.gaps > 1000 && wide.further == 0,
+                 qPrintable(QStringLiteral("%1 of %2 gaps").arg(wide.further).arg(wide.gaps)));
         const BlameSeen most = check(unevenStep("1f1b", 4096, 4, 3000, 0), 97);
-        QVERIFY2(most.gaps > 50 && most.further > 0, qPrintable(QStringLiteral("%1 of %2 gaps").arg(most.further).arg(most.gaps)));
+        QVERIFY2(most.gaps > 50 && most.further > 0,
+                 qPrintable(QStringLiteral("%1 of %2 gaps").arg(most.further).arg(most.gaps)));
         const BlameSeen tall = check(unevenStep("1f1b", 2, 3000, 1, 0), 7); // its ways have up to 6,000 ops
-        QVERIFY2(tall.gaps > 100 && tall.further > 10, qPrintable(QStringLiteral("%1 of %2 gaps").arg(tall.further).arg(tall.gaps)));
+        QVERIFY2(tall.gaps > 100 && tall.further > 10,
+                 qPrintable(QStringLiteral("%1 of %2 gaps").arg(tall.further).arg(tall.gaps)));
     }
 
     void aSlowLinkIsTransfer()
@@ -402,7 +436,8 @@ private slots:
         QVERIFY(of(run.report, IdleCause::Launch) > 0);
         for (const Gap& gap : run.report.gaps)
             if (gap.cause == IdleCause::Launch) QCOMPARE(gap.rank, 3);
-        const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(largest(run.report, IdleCause::Launch));
+        const GapExplanation explanation =
+            GapExplainer(*run.timeline, 0).explain(largest(run.report, IdleCause::Launch));
         QCOMPARE(explanation.experiment->after, 33 * oneUnit);
     }
 
@@ -449,12 +484,15 @@ private slots:
     {
         const Schedule schedule = lower(samples::schedule("gpipe", 4, 8), {LoweringRule::JustInTime, 0, false}).value();
         const CostModel costs = samples::unitCosts(schedule, 1.5);
-        const auto timeline = simulatedTimeline(schedule, costs, {SendMode::Rendezvous, 0, ReceiveMode::Blocking}).value();
+        const auto timeline =
+            simulatedTimeline(schedule, costs, {SendMode::Rendezvous, 0, ReceiveMode::Blocking}).value();
         const auto report = analyseBubbles(*timeline, 0).value();
         QVERIFY(of(report, IdleCause::PeerWait) > 0);
         const GapExplanation explanation = GapExplainer(*timeline, 0).explain(largest(report, IdleCause::PeerWait));
-        QVERIFY2(QString::fromStdString(explanation.sentence).contains("until the other side is ready"), explanation.sentence.c_str());
-        const auto buffered = simulatedTimeline(schedule, costs, {SendMode::Buffered, 0, ReceiveMode::Blocking}).value();
+        QVERIFY2(QString::fromStdString(explanation.sentence).contains("until the other side is ready"),
+                 explanation.sentence.c_str());
+        const auto buffered =
+            simulatedTimeline(schedule, costs, {SendMode::Buffered, 0, ReceiveMode::Blocking}).value();
         QCOMPARE(of(analyseBubbles(*buffered, 0).value(), IdleCause::PeerWait), Nanos{0});
         checkStep(*timeline, report, true);
     }
@@ -464,25 +502,29 @@ private slots:
     {
         const Schedule schedule = lower(samples::schedule("1f1b", 4, 8), {LoweringRule::RankParity, 0, false}).value();
         const CostModel costs = samples::unitCosts(schedule, 1.5);
-        const auto strict = simulatedTimeline(schedule, costs, {SendMode::Rendezvous, 0, ReceiveMode::Blocking}).value();
+        const auto strict =
+            simulatedTimeline(schedule, costs, {SendMode::Rendezvous, 0, ReceiveMode::Blocking}).value();
         const auto report = analyseBubbles(*strict, 0).value();
         QVERIFY(of(report, IdleCause::HeadOfLine) > 0);
         QVERIFY(of(report, IdleCause::PeerWait) > 0);
         const GapExplanation explanation = GapExplainer(*strict, 0).explain(largest(report, IdleCause::HeadOfLine));
-        QVERIFY2(QString::fromStdString(explanation.sentence).contains("behind other messages"), explanation.sentence.c_str());
+        QVERIFY2(QString::fromStdString(explanation.sentence).contains("behind other messages"),
+                 explanation.sentence.c_str());
         const auto buffered = simulatedTimeline(schedule, costs, {SendMode::Buffered, 0, ReceiveMode::Posted}).value();
         QCOMPARE(of(analyseBubbles(*buffered, 0).value(), IdleCause::HeadOfLine), Nanos{0});
         checkStep(*strict, report, true);
     }
 
-    // One channel: the second message arrives two units later than it would on a channel of its own, and so long its receiver waits.
+    // One channel: the second message arrives two units later than it would on a channel of its own, and so long its
+    // receiver waits.
     void queueForAChannel()
     {
         const Schedule schedule = lower(samples::schedule("gpipe", 3, 2), {LoweringRule::JustInTime, 0, false}).value();
         const CostModel costs = samples::unitCosts(schedule, 3);
         const auto one = simulatedTimeline(schedule, costs, {SendMode::Buffered, 1, ReceiveMode::Posted}).value();
         const auto report = analyseBubbles(*one, 0).value();
-        const auto gap = std::find_if(report.gaps.begin(), report.gaps.end(), [](const Gap& g) { return g.rank == 1 && g.cause == IdleCause::HeadOfLine; });
+        const auto gap = std::find_if(report.gaps.begin(), report.gaps.end(),
+                                      [](const Gap& g) { return g.rank == 1 && g.cause == IdleCause::HeadOfLine; });
         QVERIFY(gap != report.gaps.end());
         QCOMPARE(gap->start, 5 * rankShare);
         QCOMPARE(gap->end, 7 * rankShare);
@@ -501,7 +543,8 @@ private slots:
             for (const LoweringRule rule : {LoweringRule::JustInTime, LoweringRule::PyTorch, LoweringRule::Grouped}) {
                 const auto schedule = lower(*plain, {rule, 0, false});
                 if (!schedule) continue;
-                for (const Channels& channels : {Channels{SendMode::Buffered, 0, receivesOf(rule)}, Channels{SendMode::Buffered, 1, receivesOf(rule)},
+                for (const Channels& channels : {Channels{SendMode::Buffered, 0, receivesOf(rule)},
+                                                 Channels{SendMode::Buffered, 1, receivesOf(rule)},
                                                  Channels{SendMode::Rendezvous, 1, receivesOf(rule)}}) {
                     const auto timeline = simulatedTimeline(*schedule, randomCosts(*schedule, random), channels);
                     if (!timeline) continue; // a deadlock without buffers
@@ -527,7 +570,8 @@ private slots:
         QCOMPARE(of(run.report, IdleCause::Launch), Nanos{0});
         const Gap& gap = largest(run.report, IdleCause::PeerWait);
         const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(gap);
-        QVERIFY2(QString::fromStdString(explanation.sentence).contains("a reduction starts only when rank"), explanation.sentence.c_str());
+        QVERIFY2(QString::fromStdString(explanation.sentence).contains("a reduction starts only when rank"),
+                 explanation.sentence.c_str());
         QVERIFY(run.timeline->trackOf(gap.blamed).rank != gap.rank);
         QCOMPARE(explanation.chain.front().span, gap.blamed);
     }
@@ -542,7 +586,8 @@ private slots:
         const auto& row = schedule.order[static_cast<std::size_t>(gap.rank)];
         const auto to = std::find(row.begin(), row.end(), run.timeline->spans()[gap.next].op) - row.begin();
         const auto from = std::find(row.begin(), row.end(), gap.readyOp) - row.begin();
-        const Schedule moved = moveOps(schedule, {{gap.rank, static_cast<int>(from)}}, static_cast<int>(to - from)).value().schedule;
+        const Schedule moved =
+            moveOps(schedule, {{gap.rank, static_cast<int>(from)}}, static_cast<int>(to - from)).value().schedule;
         QCOMPARE(explanation.experiment->after, simulate(moved, run.costs).value().makespan);
         QVERIFY2(QString::fromStdString(explanation.sentence).contains("with 0F4 here"), explanation.sentence.c_str());
     }
@@ -554,7 +599,8 @@ private slots:
         std::array<int, idleCauseCount> tried{};
         for (const char* name : {"gpipe", "1f1b", "zb-h1", "interleaved-1f1b", "hanayo", "dualpipev", "chimera"}) {
             const Schedule schedule = samples::schedule(name, 4, 8);
-            const bool unpaired = std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& pairs) { return pairs.empty(); });
+            const bool unpaired = std::all_of(schedule.paired.begin(), schedule.paired.end(),
+                                              [](const auto& pairs) { return pairs.empty(); });
             for (int round = 0; round < 3; ++round) {
                 CostModel costs = randomCosts(schedule, random);
                 costs.launch.clear();
@@ -573,17 +619,21 @@ private slots:
                         promised = simulate(schedule, changed)->makespan;
                     } else if (gap.cause == IdleCause::Order && gap.hasReadyOp && unpaired) {
                         const auto& row = schedule.order[static_cast<std::size_t>(gap.rank)];
-                        const auto to = std::find(row.begin(), row.end(), run.timeline->spans()[gap.next].op) - row.begin();
+                        const auto to =
+                            std::find(row.begin(), row.end(), run.timeline->spans()[gap.next].op) - row.begin();
                         const auto from = std::find(row.begin(), row.end(), gap.readyOp) - row.begin();
-                        const auto moved = moveOps(schedule, {{gap.rank, static_cast<int>(from)}}, static_cast<int>(to - from));
-                        if (moved && validate(moved->schedule).valid()) promised = simulate(moved->schedule, costs)->makespan;
+                        const auto moved =
+                            moveOps(schedule, {{gap.rank, static_cast<int>(from)}}, static_cast<int>(to - from));
+                        if (moved && validate(moved->schedule).valid())
+                            promised = simulate(moved->schedule, costs)->makespan;
                     } else if (gap.cause == IdleCause::Dependency && costs.launch.empty()) {
                         std::vector<Nanos> durations = durationsOf(schedule, costs);
                         std::size_t at = 0;
                         const auto rank = static_cast<std::size_t>(run.timeline->trackOf(gap.blamed).rank);
                         for (std::size_t r = 0; r < rank; ++r) at += schedule.order[r].size();
                         const auto& row = schedule.order[rank];
-                        at += static_cast<std::size_t>(std::find(row.begin(), row.end(), run.timeline->spans()[gap.blamed].op) - row.begin());
+                        at += static_cast<std::size_t>(
+                            std::find(row.begin(), row.end(), run.timeline->spans()[gap.blamed].op) - row.begin());
                         Nanos& producer = durations[at];
                         if (unpaired) {
                             producer -= std::min(producer, gap.end - gap.start);
@@ -591,10 +641,12 @@ private slots:
                         }
                     } else if (gap.cause == IdleCause::Imbalance && unpaired && costs.launch.empty()) {
                         const int stage = run.timeline->spans()[gap.blamed].op.stage;
-                        for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad}) {
+                        for (const OpKind kind :
+                             {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad}) {
                             Nanos sum = 0;
                             for (int each = 0; each < schedule.stages; ++each) { // on ranks of one speed
-                                const RankSlowness& slow = run.report.slowness[static_cast<std::size_t>(schedule.placement.rankOf(each, 0))];
+                                const RankSlowness& slow =
+                                    run.report.slowness[static_cast<std::size_t>(schedule.placement.rankOf(each, 0))];
                                 const auto own = static_cast<double>(costs.duration(kind, each, 0));
                                 sum += std::llround(slow.known && slow.factor > slowRank ? own / slow.factor : own);
                             }
@@ -603,14 +655,20 @@ private slots:
                         promised = simulate(schedule, changed)->makespan;
                     }
                     if (!promised) continue;
-                    const Nanos begin = costs.launch.empty() ? 0 : run.report.windowBegin; // a late first op starts the window late
+                    // a late first op starts the window late
+                    const Nanos begin = costs.launch.empty() ? 0 : run.report.windowBegin;
                     QVERIFY2(experiment && experiment->after == *promised - begin,
-                             qPrintable(QString("%1 round %2: %3, simulated %4").arg(name).arg(round).arg(explainer.explain(gap).sentence.c_str()).arg(*promised - begin)));
+                             qPrintable(QString("%1 round %2: %3, simulated %4")
+                                            .arg(name)
+                                            .arg(round)
+                                            .arg(explainer.explain(gap).sentence.c_str())
+                                            .arg(*promised - begin)));
                     ++tried[static_cast<std::size_t>(gap.cause)];
                 }
             }
         }
-        for (const IdleCause cause : {IdleCause::Transfer, IdleCause::Launch, IdleCause::Order, IdleCause::Dependency, IdleCause::Imbalance})
+        for (const IdleCause cause :
+             {IdleCause::Transfer, IdleCause::Launch, IdleCause::Order, IdleCause::Dependency, IdleCause::Imbalance})
             QVERIFY2(tried[static_cast<std::size_t>(cause)] >= 5, std::string(toText(cause)).c_str());
     }
 
@@ -633,7 +691,8 @@ private slots:
     {
         QTest::addColumn<QString>("name");
         QTest::addColumn<bool>("lowered");
-        for (const char* name : {"zb-h1", "dualpipe", "terapipe:slices=3", "chimera:join=halving", "2bp-1f1b", "merak", "hanayo"})
+        for (const char* name :
+             {"zb-h1", "dualpipe", "terapipe:slices=3", "chimera:join=halving", "2bp-1f1b", "merak", "hanayo"})
             QTest::newRow(name) << name << false;
         QTest::newRow("1f1b, lowered") << "1f1b" << true;
         QTest::newRow("zbv, lowered") << "zbv" << true;
@@ -646,7 +705,8 @@ private slots:
         if (lowered) schedule = lower(schedule, {LoweringRule::Grouped, 0, false}).value();
         std::mt19937 random(5);
         const CostModel costs = randomCosts(schedule, random);
-        const Channels channels{lowered && name.startsWith("1f1b") ? SendMode::Rendezvous : SendMode::Buffered, lowered ? 1 : 0, receivesOf(LoweringRule::Grouped)};
+        const Channels channels{lowered && name.startsWith("1f1b") ? SendMode::Rendezvous : SendMode::Buffered,
+                                lowered ? 1 : 0, receivesOf(LoweringRule::Grouped)};
         const auto timeline = simulatedTimeline(schedule, costs, channels).value();
         const StepOps ops(*timeline, 0);
         const StepGraph graph(*timeline, ops);

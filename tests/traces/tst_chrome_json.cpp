@@ -1,4 +1,5 @@
-// Chrome JSON: parsed back; spans nest, flows pair up and bind, counts are those of the timeline; atomic on a full disk.
+// Chrome JSON: parsed back; spans nest, flows pair up and bind, counts are those of the timeline; atomic on a full
+// disk.
 #include <QtTest/QtTest>
 
 #include <filesystem>
@@ -22,10 +23,7 @@ using nlohmann::json;
 namespace {
 
 // "12.345" µs → 12345 ns, from the text, so that nothing is rounded.
-std::int64_t nanosOf(const json& microsecondsNumber)
-{
-    return std::llround(microsecondsNumber.get<double>() * 1000);
-}
+std::int64_t nanosOf(const json& microsecondsNumber) { return std::llround(microsecondsNumber.get<double>() * 1000); }
 
 struct Slice {
     std::int64_t start = 0;
@@ -114,7 +112,8 @@ private slots:
         QCOMPARE(counts->spans, spans);
         QCOMPARE(counts->bubbles, bubbles);
         QCOMPARE(counts->counterSamples, samplesSeen);
-        const auto data = std::ranges::count_if(timeline.edges(), [](const Edge& edge) { return edge.kind == EdgeKind::Data; });
+        const auto data =
+            std::ranges::count_if(timeline.edges(), [](const Edge& edge) { return edge.kind == EdgeKind::Data; });
         QCOMPARE(counts->flows, static_cast<std::int64_t>(data));
         QCOMPARE(flowBegins.size(), static_cast<std::size_t>(data));
         QVERIFY(flowBegins == flowEnds);
@@ -131,12 +130,14 @@ private slots:
         }
         const auto samplesOf = [&](int rank) {
             std::set<std::pair<int, Nanos>> distinct;
-            for (const MemoryEvent& event : timeline.memoryOf(rank)) distinct.insert({static_cast<int>(event.category), event.time});
+            for (const MemoryEvent& event : timeline.memoryOf(rank))
+                distinct.insert({static_cast<int>(event.category), event.time});
             return static_cast<std::int64_t>(distinct.size());
         };
         std::int64_t expected = 0;
         for (int rank = 0; rank < timeline.ranks() && timeline.hasMemory(); ++rank) expected += samplesOf(rank);
-        for (const Counter& counter : timeline.counters()) expected += static_cast<std::int64_t>(counter.samples.size());
+        for (const Counter& counter : timeline.counters())
+            expected += static_cast<std::int64_t>(counter.samples.size());
         QCOMPARE(samplesSeen, expected);
     }
 
@@ -159,7 +160,8 @@ private slots:
             if (event["ph"] != "s" && event["ph"] != "f") continue;
             const std::int64_t at = nanosOf(event["ts"]);
             const auto& slices = threads[{event["pid"], event["tid"]}];
-            QVERIFY(std::any_of(slices.begin(), slices.end(), [at](const Slice& s) { return s.start <= at && at < s.end; }));
+            QVERIFY(std::any_of(slices.begin(), slices.end(),
+                                [at](const Slice& s) { return s.start <= at && at < s.end; }));
             ++seen;
         }
         QVERIFY(seen > 100);
@@ -188,8 +190,8 @@ private slots:
         QVERIFY(!nowhere.error().remedy.empty());
     }
 
-    // A file that is replaced keeps its mode, a new one has what the umask leaves; what a killed export left goes with the next one, what another
-    // export is writing stays.
+    // A file that is replaced keeps its mode, a new one has what the umask leaves; what a killed export left goes with
+    // the next one, what another export is writing stays.
     void modesAndLeftParts()
     {
         QTemporaryDir folder;
@@ -205,11 +207,13 @@ private slots:
         QVERIFY(writeFileAtomically(path, "two"));
         QCOMPARE(modeOf(path), 0600);
         const std::string many = folder.filePath("many").toStdString();
-        QVERIFY(writeFolderAtomically(many, [](const std::string& inside) { return writeFileAtomically(inside + "/a", "a"); }));
+        QVERIFY(writeFolderAtomically(
+            many, [](const std::string& inside) { return writeFileAtomically(inside + "/a", "a"); }));
         QCOMPARE(modeOf(many), 0750);
         ::umask(before);
 
-        const QString other = folder.filePath("out.json.part-notours"), otherFolder = folder.filePath("more.part-abc123abcdefghi");
+        const QString other = folder.filePath("out.json.part-notours"),
+                      otherFolder = folder.filePath("more.part-abc123abcdefghi");
         QFile file(other);
         QVERIFY(file.open(QIODevice::WriteOnly));
         QVERIFY(QDir().mkpath(otherFolder + "/traces"));
@@ -226,22 +230,26 @@ private slots:
             });
         }));
         QVERIFY(killedWhileWriting([&] {
-            (void)writeFolderAtomically(folder.filePath("more").toStdString(), [](const std::string& inside) -> Result<void> {
-                (void)writeFileAtomically(inside + "/a", "a");
-                ::_exit(7);
-            });
+            (void)writeFolderAtomically(folder.filePath("more").toStdString(),
+                                        [](const std::string& inside) -> Result<void> {
+                                            (void)writeFileAtomically(inside + "/a", "a");
+                                            ::_exit(7);
+                                        });
         }));
         QCOMPARE(QDir(folder.path()).entryList({"*.part-*"}).size(), 4);
         bool beside = false;
         QVERIFY(writeFileAtomically(path, [&](const Sink& out) -> Result<void> {
             out("three");
             if (auto inner = writeFileAtomically(path, "four"); !inner) return inner; // while this one writes
-            beside = QDir(folder.path()).entryList({"out.json.part-*"}).size() == 2;  // this one's, and the name that is not ours
+            // this one's, and the name that is not ours
+            beside = QDir(folder.path()).entryList({"out.json.part-*"}).size() == 2;
             return {};
         }));
         QVERIFY(beside);
         QVERIFY(QFile::exists(other));
-        QVERIFY(writeFolderAtomically(folder.filePath("more").toStdString(), [](const std::string& inside) { return writeFileAtomically(inside + "/b", "b"); }));
+        QVERIFY(writeFolderAtomically(folder.filePath("more").toStdString(), [](const std::string& inside) {
+            return writeFileAtomically(inside + "/b", "b");
+        }));
         QVERIFY(QDir(otherFolder + "/traces").exists() && QFile::exists(folder.filePath("more/b")));
         QCOMPARE(QDir(folder.path()).entryList({"*.part-*"}).size(), 2); // of others
     }

@@ -1,5 +1,6 @@
-// Gathers and reductions of a step: hidden, exposed and outside add up with the causes; counts and bytes of a rank; slow replicas named; runs of
-// replicas that share the batch out differently aligned replica by replica; a recording's costs with the sizes of its weights.
+// Gathers and reductions of a step: hidden, exposed and outside add up with the causes; counts and bytes of a rank;
+// slow replicas named; runs of replicas that share the batch out differently aligned replica by replica; a recording's
+// costs with the sizes of its weights.
 #include <QtTest/QtTest>
 
 #include "sample_runs.h"
@@ -38,7 +39,8 @@ Job sharded(const char* name, GatherRule gather, ReduceRule reduce)
     for (int stage = 0; stage < job.schedule.stages; ++stage) {
         job.costs.setDuration(OpKind::Unshard, stage, rankShare / 2);
         job.costs.setDuration(OpKind::ReduceGrad, stage, rankShare);
-        job.costs.memory[static_cast<std::size_t>(stage)].weight = job.costs.memory[static_cast<std::size_t>(stage)].gradient = 4000;
+        job.costs.memory[static_cast<std::size_t>(stage)].weight =
+            job.costs.memory[static_cast<std::size_t>(stage)].gradient = 4000;
     }
     return job;
 }
@@ -57,7 +59,9 @@ std::shared_ptr<const Timeline> uneven(const std::vector<int>& microbatches, con
     for (int rank = 0; rank < whole.ranks; ++rank)
         for (const int stage : whole.placement.stagesOf(rank))
             for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
-                if (times[static_cast<std::size_t>(whole.replicaOf(rank))] != 1) costs.scaleOnRank(kind, stage, rank, whole.placement, times[static_cast<std::size_t>(whole.replicaOf(rank))]);
+                if (times[static_cast<std::size_t>(whole.replicaOf(rank))] != 1)
+                    costs.scaleOnRank(kind, stage, rank, whole.placement,
+                                      times[static_cast<std::size_t>(whole.replicaOf(rank))]);
     return simulatedTimeline(whole, costs).value();
 }
 
@@ -84,7 +88,8 @@ private slots:
                     awaited += use.awaited;
                     exposed += use.exposed();
                 }
-                QCOMPARE(awaited, report->byCause[static_cast<std::size_t>(IdleCause::Collective)]); // every wait has its gather
+                // every wait has its gather
+                QCOMPARE(awaited, report->byCause[static_cast<std::size_t>(IdleCause::Collective)]);
                 QVERIFY(awaited > 0);
                 for (const ExposedPart& part : uses.exposed) {
                     const Span& span = timeline->spans()[part.span];
@@ -101,7 +106,8 @@ private slots:
         const auto timeline = simulatedTimeline(job.schedule, job.costs).value();
         const auto report = analyseBubbles(*timeline, 0);
         Nanos reductions = 0, gathers = 0;
-        for (const CollectiveUse& use : collectiveUses(*timeline, *report).uses) (timeline->trackOf(use.span).lane == Lane::Reduce ? reductions : gathers) += use.outside;
+        for (const CollectiveUse& use : collectiveUses(*timeline, *report).uses)
+            (timeline->trackOf(use.span).lane == Lane::Reduce ? reductions : gathers) += use.outside;
         QCOMPARE(reductions, rankShare);      // rank 0's, behind the last op of all; the other ranks' end before
         QCOMPARE(gathers, 4 * rankShare / 2); // before the first op
     }
@@ -112,15 +118,18 @@ private slots:
         for (const ReduceRule reduce : {ReduceRule::Late, ReduceRule::Overlapped}) {
             ShardRules rules;
             rules.reduce = reduce;
-            const Schedule one = addShardOps(makeSchedule("bfs", Shape(2, 4, 2)).value(), ShardLevel::Weights, rules).value();
+            const Schedule one =
+                addShardOps(makeSchedule("bfs", Shape(2, 4, 2)).value(), ShardLevel::Weights, rules).value();
             const Schedule both = overReplicas(one, 2).value();
             CostModel costs = CostModel::uniform(both);
             costs.links.collectives = CollectiveLane::Beside;
             for (int stage = 0; stage < both.stages; ++stage)
-                for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) costs.setDuration(kind, stage, rankShare / 10);
+                for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad})
+                    costs.setDuration(kind, stage, rankShare / 10);
             for (const int rank : {2, 3})
                 for (const int stage : both.placement.stagesOf(rank))
-                    for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scaleOnRank(kind, stage, rank, both.placement, 2);
+                    for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
+                        costs.scaleOnRank(kind, stage, rank, both.placement, 2);
             const auto timeline = simulatedTimeline(both, costs).value();
             const auto report = analyseBubbles(*timeline, 0);
             QVERIFY(report);
@@ -157,7 +166,9 @@ private slots:
         for (const ReportFigure& figure : report->figures())
             if (figure.key == "sharing.gathers") found += static_cast<int>(figure.value);
         QCOMPARE(found, 16);
-        const auto plain = reportOf(simulatedRun(makeSchedule("1f1b", Shape(4, 8)).value(), CostModel::uniform(makeSchedule("1f1b", Shape(4, 8)).value())).value());
+        const auto plain = reportOf(simulatedRun(makeSchedule("1f1b", Shape(4, 8)).value(),
+                                                 CostModel::uniform(makeSchedule("1f1b", Shape(4, 8)).value()))
+                                        .value());
         QVERIFY(plain->collectives.empty() && plain->collectiveUses.uses.empty());
         for (const ReportFigure& figure : plain->figures()) QVERIFY(!figure.key.starts_with("sharing"));
     }
@@ -166,10 +177,15 @@ private slots:
     {
         QCOMPARE(slowReplicaSentence(*uneven({4, 4, 4}, {1, 1, 1}), 0), std::string());
         QCOMPARE(slowReplicaSentence(*uneven({4, 4, 4}, {1, 1.5, 1}), 0),
-                 std::string("replica 1 takes 1.50× as long as the median replica for the same ops and is the last to finish 2 of 2 stages"));
+                 std::string("replica 1 takes 1.50× as long as the median replica for the same ops and is the last to "
+                             "finish 2 of 2 stages"));
         const std::string two = slowReplicaSentence(*uneven({4, 4, 4, 4, 4}, {1, 1.2, 1, 2, 1}), 0);
         QVERIFY2(two.starts_with("replicas 1, 3 take 1.20 to 2.00× as long"), two.c_str());
-        QCOMPARE(slowReplicaSentence(*simulatedTimeline(makeSchedule("1f1b", Shape(4, 8)).value(), CostModel::uniform(makeSchedule("1f1b", Shape(4, 8)).value())).value(), 0), std::string());
+        QCOMPARE(slowReplicaSentence(*simulatedTimeline(makeSchedule("1f1b", Shape(4, 8)).value(),
+                                                        CostModel::uniform(makeSchedule("1f1b", Shape(4, 8)).value()))
+                                          .value(),
+                                     0),
+                 std::string());
     }
 
     void alignedByReplica()
@@ -185,7 +201,9 @@ private slots:
             const int firstA = op.rank < 2 ? 0 : 3, firstB = op.rank < 2 ? 0 : 5;
             QCOMPARE(b->spans()[op.b].op.microbatch - firstB, op.op.microbatch - firstA);
         }
-        const auto one = simulatedTimeline(makeSchedule("1f1b", Shape(2, 3)).value(), CostModel::uniform(makeSchedule("1f1b", Shape(2, 3)).value())).value();
+        const auto one = simulatedTimeline(makeSchedule("1f1b", Shape(2, 3)).value(),
+                                           CostModel::uniform(makeSchedule("1f1b", Shape(2, 3)).value()))
+                             .value();
         QCOMPARE(Alignment(*one, 0, *a, 0).onlyInA(), std::size_t{0}); // the first replica's
         QCOMPARE(Alignment(*one, 0, *a, 0).onlyInB(), std::size_t{2 * 2 * 5});
     }

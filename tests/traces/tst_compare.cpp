@@ -84,7 +84,8 @@ private slots:
         QCOMPARE(sampleOf({}).count, 0);
     }
 
-    // For runs of one distribution at most one draw in twenty shows a difference; a change of ten deviations always does.
+    // For runs of one distribution at most one draw in twenty shows a difference; a change of ten deviations always
+    // does.
     void noiseRuleOnDrawnSteps()
     {
         std::mt19937 random(7);
@@ -124,10 +125,12 @@ private slots:
         a.metrics = {{"step_time_ns", "ns", {step, step * 1.05, step * 0.95, step * 1.05, step * 0.95}}};
         b.metrics = a.metrics;
         const Comparison noisy = compareRuns(a, b).value();
-        QVERIFY(*noisy.spread > std::llround(step * 0.2) && *noisy.spread < std::llround(step * 0.22)); // 2 √2 · 1.4826 · 0.05
+        // 2 √2 · 1.4826 · 0.05
+        QVERIFY(*noisy.spread > std::llround(step * 0.2) && *noisy.spread < std::llround(step * 0.22));
         QVERIFY(noisy.withinSpread);
         QVERIFY(noisy.headline.starts_with("no significant difference"));
-        QVERIFY(noisy.headline.find("faster") == std::string::npos && noisy.headline.find("slower") == std::string::npos);
+        QVERIFY(noisy.headline.find("faster") == std::string::npos &&
+                noisy.headline.find("slower") == std::string::npos);
         a.metrics = b.metrics = {{"step_time_ns", "ns", {step, step, step + 5, step, step}}};
         QVERIFY(!compareRuns(a, b).value().withinSpread);
     }
@@ -163,7 +166,9 @@ private slots:
         const Run b = made(nameB);
         const auto comparison = compareRuns(a, b);
         QVERIFY(comparison.has_value());
-        const auto sum = [](const TimeByClass& classes) { return std::accumulate(classes.begin(), classes.end(), Nanos{0}); };
+        const auto sum = [](const TimeByClass& classes) {
+            return std::accumulate(classes.begin(), classes.end(), Nanos{0});
+        };
         for (const Nanos part : comparison->ledgerA.byClass) QVERIFY(part >= 0);
         QCOMPARE(sum(comparison->ledgerA.byClass), comparison->reportA.bubbles.makespan());
         QCOMPARE(sum(comparison->ledgerB.byClass), comparison->reportB.bubbles.makespan());
@@ -181,7 +186,8 @@ private slots:
     // 1F1B to ZB-H2: 33, 30 with the backward split, 27 with the weight gradients placed.
     void theLadderToZeroBubble()
     {
-        const auto comparison = compareRuns(samples::simulatedRun("1f1b", 4, 8), samples::simulatedRun("zb-h2", 4, 8)).value();
+        const auto comparison =
+            compareRuns(samples::simulatedRun("1f1b", 4, 8), samples::simulatedRun("zb-h2", 4, 8)).value();
         QCOMPARE(comparison.ladder.size(), std::size_t{4});
         QCOMPARE(comparison.ladder[0].makespan, 33 * rankShare);
         QCOMPARE(comparison.ladder[1].kind, RungKind::Split);
@@ -196,12 +202,15 @@ private slots:
         QCOMPARE(comparison.ledgerA.of(PathClass::Return), 6 * rankShare);
         QCOMPARE(comparison.ledgerB.of(PathClass::Return), 0);
         QVERIFY(mentions(comparison, {"on the critical path: return trip −6 units (6 units → 0 units)"}));
-        QVERIFY(mentions(comparison, {"one change at a time: 33 units → 30 units (the backward is split into I and W)"}));
-        const auto back = compareRuns(samples::simulatedRun("zb-h2", 4, 8), samples::simulatedRun("1f1b", 4, 8)).value();
+        QVERIFY(
+            mentions(comparison, {"one change at a time: 33 units → 30 units (the backward is split into I and W)"}));
+        const auto back =
+            compareRuns(samples::simulatedRun("zb-h2", 4, 8), samples::simulatedRun("1f1b", 4, 8)).value();
         QCOMPARE(back.ladder.back().kind, RungKind::Split);
         QCOMPARE(back.ladder.back().makespan, 33 * rankShare);
         // GPipe and 1F1B take the same path
-        const auto same = compareRuns(samples::simulatedRun("gpipe", 4, 8), samples::simulatedRun("1f1b", 4, 8)).value();
+        const auto same =
+            compareRuns(samples::simulatedRun("gpipe", 4, 8), samples::simulatedRun("1f1b", 4, 8)).value();
         QVERIFY(same.ledgerA.byClass == same.ledgerB.byClass);
         QVERIFY(mentions(same, {"same step time; the runs differ in memory"}));
     }
@@ -218,7 +227,8 @@ private slots:
         for (const MetricDelta& metric : mixed.metrics) QVERIFY2(metric.unit == "fraction", metric.key.c_str());
         QCOMPARE(metric(mixed, "idle_share.warmup", false), metric(mixed, "idle_share.warmup", true));
         QVERIFY(mixed.ladder.empty() && !mixed.noLadder.empty());
-        QVERIFY(std::any_of(mixed.differences.begin(), mixed.differences.end(), [](const RunDifference& one) { return one.key == "time_unit"; }));
+        QVERIFY(std::any_of(mixed.differences.begin(), mixed.differences.end(),
+                            [](const RunDifference& one) { return one.key == "time_unit"; }));
         for (const OpDelta& op : mixed.ops) QCOMPARE(op.startDelta, 0);
     }
 
@@ -233,16 +243,19 @@ private slots:
         QStringList keys;
         for (const RunDifference& one : comparison.differences) keys << QString::fromStdString(one.key);
         QCOMPARE(keys, (QStringList{"microbatches", "model", "clock"}));
-        QVERIFY(comparison.why.front().starts_with("different setups: microbatches 8 against 16, model layers=8 against layers=16 and clock"));
+        QVERIFY(comparison.why.front().starts_with(
+            "different setups: microbatches 8 against 16, model layers=8 against layers=16 and clock"));
         QVERIFY(compareRuns(a, a).value().differences.empty());
     }
 
-    // Steps whose ops take the same time, but one waits for its reductions behind them: that is what is compared, and said.
+    // Steps whose ops take the same time, but one waits for its reductions behind them: that is what is compared, and
+    // said.
     void wholeStepsAreCompared()
     {
         ShardRules rules;
         rules.reduce = ReduceRule::Overlapped;
-        const Schedule schedule = addShardOps(makeSchedule("1f1b", Shape(4, 8)).value(), ShardLevel::Weights, rules).value();
+        const Schedule schedule =
+            addShardOps(makeSchedule("1f1b", Shape(4, 8)).value(), ShardLevel::Weights, rules).value();
         const auto made = [&](Nanos reduction, const char* bucket) {
             CostModel costs = CostModel::uniform(schedule);
             costs.replicas = 4;
@@ -250,7 +263,9 @@ private slots:
             costs.links.collectives = CollectiveLane::Beside;
             for (int stage = 0; stage < 4; ++stage) costs.setDuration(OpKind::ReduceGrad, stage, reduction);
             Run run = simulatedRun(schedule, costs).value();
-            run.configuration.insert(run.configuration.end(), {{"replicas", "4"}, {"shard", "weights"}, {"reduce", "overlapped"}, {"collectives", "ring"}});
+            run.configuration.insert(
+                run.configuration.end(),
+                {{"replicas", "4"}, {"shard", "weights"}, {"reduce", "overlapped"}, {"collectives", "ring"}});
             if (*bucket != 0) run.configuration.emplace_back("bucket_bytes", bucket);
             return run;
         };
@@ -261,7 +276,8 @@ private slots:
         QCOMPARE(comparison->headline, std::string("B is 85.3 % slower: 63 units against 34 units"));
         QCOMPARE(metric(*comparison, "whole_step_ns", true), 63.0 * static_cast<double>(rankShare));
         QCOMPARE(metric(*comparison, "makespan_ns", true), 33.0 * static_cast<double>(rankShare));
-        QVERIFY(mentions(*comparison, {"behind the last", "1 unit → 30 units"}) || mentions(*comparison, {"after the last", "1 unit → 30 units"}));
+        QVERIFY(mentions(*comparison, {"behind the last", "1 unit → 30 units"}) ||
+                mentions(*comparison, {"after the last", "1 unit → 30 units"}));
         QCOMPARE(comparison->differences.size(), std::size_t{1});
         QCOMPARE(comparison->differences[0].key, std::string("bucket_bytes"));
         QCOMPARE(comparison->differences[0].a, std::string("none"));
@@ -276,7 +292,8 @@ private slots:
         const auto made = [](GatherRule gather) {
             ShardRules rules;
             rules.gather = gather;
-            const Schedule schedule = addShardOps(makeSchedule("1f1b", Shape(4, 8)).value(), ShardLevel::Weights, rules).value();
+            const Schedule schedule =
+                addShardOps(makeSchedule("1f1b", Shape(4, 8)).value(), ShardLevel::Weights, rules).value();
             CostModel costs = CostModel::uniform(schedule);
             costs.replicas = 4;
             costs.sharding.level = ShardLevel::Weights;
@@ -341,7 +358,8 @@ private slots:
         Run a = samples::simulatedRun("1f1b", 4, 8);
         Run b = samples::simulatedRun("pipedream", 4, 8);
         QVERIFY(weightsText(a).empty());
-        QVERIFY(mentions(compareRuns(a, b).value(), {"B changes the mathematics", "stashed", "record the schedule to measure the deviation"}));
+        QVERIFY(mentions(compareRuns(a, b).value(),
+                         {"B changes the mathematics", "stashed", "record the schedule to measure the deviation"}));
         b.metrics = {{"deviation", "", {0.01, 0.25}}};
         b.configuration = {{"weights", "stashed"}};
         const Comparison comparison = compareRuns(a, b).value();
@@ -364,14 +382,16 @@ private slots:
 
     void zeroBubbleAgainstOneFOneB()
     {
-        const auto comparison = compareRuns(samples::simulatedRun("1f1b", 4, 8), samples::simulatedRun("zb-h1", 4, 8)).value();
+        const auto comparison =
+            compareRuns(samples::simulatedRun("1f1b", 4, 8), samples::simulatedRun("zb-h1", 4, 8)).value();
         QCOMPARE(QString::fromStdString(comparison.headline), QString("B is 18.2 % faster: 27 units against 33 units"));
         QCOMPARE(metric(comparison, "makespan_ns", false), 33.0 * rankShare);
         QCOMPARE(metric(comparison, "makespan_ns", true), 27.0 * rankShare);
         QCOMPARE(metric(comparison, "peak_activation_bytes.rank3", false), 1.0 * activationShare);
         QCOMPARE(metric(comparison, "peak_activation_bytes.rank3", true), 4.0 * activationShare);
         QVERIFY(mentions(comparison, {"4 ranks × −6 units", "idle −24 units", "drain −12 units"}));
-        QVERIFY(mentions(comparison, {"rank 0 waits 3 units before 0I0 instead of 6 units", "1I0 on rank 1", "weight gradient runs later"}));
+        QVERIFY(mentions(comparison, {"rank 0 waits 3 units before 0I0 instead of 6 units", "1I0 on rank 1",
+                                      "weight gradient runs later"}));
         QVERIFY(mentions(comparison, {"peak activation rose", "rank 3 from 1 microbatch to 4 microbatches"}));
         QVERIFY(mentions(comparison, {"0 ops of A and 32 ops of B have no partner"}));
     }
@@ -416,7 +436,8 @@ private slots:
 
     void differentShapesCompareByWhatTheyShare()
     {
-        const auto comparison = compareRuns(samples::simulatedRun("1f1b", 2, 4), samples::simulatedRun("1f1b", 4, 8)).value();
+        const auto comparison =
+            compareRuns(samples::simulatedRun("1f1b", 2, 4), samples::simulatedRun("1f1b", 4, 8)).value();
         QVERIFY(mentions(comparison, {"A runs on 2 ranks and B on 4"}));
         QVERIFY(mentions(comparison, {"have no partner"}));
         QVERIFY(!compareRuns(Run{}, Run{}).has_value());
@@ -460,13 +481,15 @@ private slots:
         QCOMPARE(ladderOf(a, 1, b, 1, stop.get_token()).error().code, ErrorCode::Cancelled);
     }
 
-    // Law 2: fitCosts(simulate(S, C)) == C for every (kind, stage, rank) that occurs; from parts, stacked ops and pairs, too.
+    // Law 2: fitCosts(simulate(S, C)) == C for every (kind, stage, rank) that occurs; from parts, stacked ops and
+    // pairs, too.
     void fittedCostsAreTheCosts_data()
     {
         QTest::addColumn<QString>("name");
         QTest::addColumn<std::uint32_t>("seed");
         for (const std::string& variant : everyVariant())
-            for (std::uint32_t seed = 0; seed < 3; ++seed) QTest::addRow("%s %u", variant.c_str(), seed) << QString::fromStdString(variant) << seed;
+            for (std::uint32_t seed = 0; seed < 3; ++seed)
+                QTest::addRow("%s %u", variant.c_str(), seed) << QString::fromStdString(variant) << seed;
     }
 
     void fittedCostsAreTheCosts()
@@ -494,7 +517,8 @@ private slots:
         QCOMPARE(fitted->links.all, costs.links.all);
         for (std::size_t stage = 0; stage < costs.memory.size(); ++stage) {
             QCOMPARE(fitted->memory[stage].activation, costs.memory[stage].activation);
-            if (schedule.splitsBackward()) QCOMPARE(fitted->memory[stage].freedAtInput, costs.memory[stage].freedAtInput);
+            if (schedule.splitsBackward())
+                QCOMPARE(fitted->memory[stage].freedAtInput, costs.memory[stage].freedAtInput);
             QCOMPARE(fitted->memory[stage].weight, costs.memory[stage].weight);
         }
         // and so the fitted model predicts the same timeline
@@ -514,14 +538,18 @@ private slots:
         costs.timeUnit = 1;
         std::uniform_int_distribution<Nanos> duration(1, 5'000'000);
         for (int stage = 0; stage < schedule.stages; ++stage)
-            for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
+            for (const OpKind kind :
+                 {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
                 costs.setDuration(kind, stage, duration(random));
         for (int rank = 0; rank < schedule.ranks; ++rank) costs.launch.push_back(rank == 1 ? 0 : duration(random) / 5);
         std::map<std::tuple<OpKind, int, int>, int> alone; // whole, unpaired ops by kind, stage and rank
         const auto pairedAt = [&](std::size_t rank, std::size_t i) {
-            return schedule.isPaired(static_cast<int>(rank), i) || (i > 0 && schedule.isPaired(static_cast<int>(rank), i - 1));
+            return schedule.isPaired(static_cast<int>(rank), i) ||
+                   (i > 0 && schedule.isPaired(static_cast<int>(rank), i - 1));
         };
-        const auto whole = [](const Op& op) { return isBusy(op.kind) && op.count == 1 && op.half == 0 && op.slice < 0; };
+        const auto whole = [](const Op& op) {
+            return isBusy(op.kind) && op.count == 1 && op.half == 0 && op.slice < 0;
+        };
         for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
             for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
                 const Op& op = schedule.order[rank][i];
@@ -534,10 +562,12 @@ private slots:
             for (const std::uint32_t i : schedule.paired[rank]) {
                 const Op& a = schedule.order[rank][i];
                 const Op& b = schedule.order[rank][i + 1];
-                const bool known = alone[{a.kind, a.stage, static_cast<int>(rank)}] > 0 && alone[{b.kind, b.stage, static_cast<int>(rank)}] > 0;
+                const bool known = alone[{a.kind, a.stage, static_cast<int>(rank)}] > 0 &&
+                                   alone[{b.kind, b.stage, static_cast<int>(rank)}] > 0;
                 if (known && whole(a) && whole(b) && costs.pairDuration(a, b, static_cast<int>(rank)) < 0)
                     costs.setPairDuration(a.kind, a.stage, b.kind, b.stage, static_cast<int>(rank),
-                                          costs.duration(a.kind, a.stage, 0) + costs.duration(b.kind, b.stage, 0) - 1 - duration(random) % 2);
+                                          costs.duration(a.kind, a.stage, 0) + costs.duration(b.kind, b.stage, 0) - 1 -
+                                              duration(random) % 2);
             }
         const auto timeline = simulatedTimeline(schedule, costs).value();
         const CostModel fitted = fitCosts(*timeline).value();
@@ -590,18 +620,22 @@ private slots:
             }
             const CostModel fitted = fitCosts(*builder.build().value()).value();
             QVERIFY2(std::abs(fitted.jitter / sigma - 1) < 0.15, qPrintable(QString::number(fitted.jitter)));
-            const auto of = [&](const char* op) { return static_cast<double>(fitted.duration(*parseOp(op), 2)) / rankShare; };
+            const auto of = [&](const char* op) {
+                return static_cast<double>(fitted.duration(*parseOp(op), 2)) / rankShare;
+            };
             QVERIFY2(std::abs(of("2F5") / 3 - 1) < 2 * sigma, qPrintable(QString::number(of("2F5"))));
             int other = 0;
             for (int stage = 0; stage < 4; ++stage)
                 for (int microbatch = 0; microbatch < 8; ++microbatch)
                     for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
-                        other += fitted.duration(makeOp(kind, stage, microbatch), stage) != fitted.duration(kind, stage, stage);
+                        other += fitted.duration(makeOp(kind, stage, microbatch), stage) !=
+                                 fitted.duration(kind, stage, stage);
             QCOMPARE(other, 1);
         }
     }
 
-    // Two ops in one interval: by processor time, else by what is left beside a known op, else by what their kinds usually take.
+    // Two ops in one interval: by processor time, else by what is left beside a known op, else by what their kinds
+    // usually take.
     void pairsAreParted()
     {
         const auto fitted = [](bool alone, Nanos cpuF, Nanos cpuB) {

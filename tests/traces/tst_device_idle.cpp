@@ -1,4 +1,5 @@
-// Why devices do not compute: on a small step by hand, and on real traces against an independent count (count_devices.py).
+// Why devices do not compute: on a small step by hand, and on real traces against an independent count
+// (count_devices.py).
 #include <map>
 #include <numeric>
 
@@ -27,16 +28,21 @@ namespace {
 
 using samples::us;
 
-// One rank: kernels with the time of their launch (−1: unknown), a collective beside them, a copy, and calls in which the host waits.
+// One rank: kernels with the time of their launch (−1: unknown), a collective beside them, a copy, and calls in which
+// the host waits.
 class Step {
 public:
-    SpanId kernel(const char* name, Nanos begin, Nanos end, Nanos launched, const char* track = "rank 0 stream 7", Lane lane = Lane::Kernel)
+    SpanId kernel(const char* name, Nanos begin, Nanos end, Nanos launched, const char* track = "rank 0 stream 7",
+                  Lane lane = Lane::Kernel)
     {
         const SpanId id = span(name, begin, end, m_builder.addTrack(0, lane, track));
         if (launched >= 0) m_builder.addEdge(id, id, EdgeKind::Launch, launched * us);
         return id;
     }
-    void call(const char* name, Nanos begin, Nanos end) { span(name, begin, end, m_builder.addTrack(0, Lane::Other, "rank 0 thread 1")); }
+    void call(const char* name, Nanos begin, Nanos end)
+    {
+        span(name, begin, end, m_builder.addTrack(0, Lane::Other, "rank 0 thread 1"));
+    }
     std::shared_ptr<const Timeline> build() { return m_builder.build().value(); }
 
 private:
@@ -72,15 +78,19 @@ std::shared_ptr<const Timeline> stepOf(const std::vector<SeenCall>& calls, int r
         span.label = builder.intern(call.name, call.shape) & 0xffffffu;
         builder.addSpan(builder.addTrack(call.rank, Lane::Kernel, track), span);
         if (call.bytes < 0) continue;
-        if (!counters.contains(call.rank)) counters[call.rank] = builder.addCounter(call.rank, workBytesCounter(track, Lane::Kernel), std::string(workBytesUnit));
+        if (!counters.contains(call.rank))
+            counters[call.rank] =
+                builder.addCounter(call.rank, workBytesCounter(track, Lane::Kernel), std::string(workBytesUnit));
         builder.addSample(counters[call.rank], span.start, static_cast<double>(call.bytes));
     }
     return builder.build().value();
 }
 
-const KernelChange& changeOf(const std::vector<KernelChange>& changes, const std::string& name, std::optional<Bytes> bytes = {})
+const KernelChange& changeOf(const std::vector<KernelChange>& changes, const std::string& name,
+                             std::optional<Bytes> bytes = {})
 {
-    const auto at = std::find_if(changes.begin(), changes.end(), [&](const KernelChange& one) { return one.name == name && one.bytes == bytes; });
+    const auto at = std::find_if(changes.begin(), changes.end(),
+                                 [&](const KernelChange& one) { return one.name == name && one.bytes == bytes; });
     if (at == changes.end()) qFatal("no kernel %s", name.c_str());
     return *at;
 }
@@ -92,7 +102,8 @@ std::shared_ptr<const Timeline> sample()
     step.kernel("gemm", 150, 200, 120); // 50 µs without work, 20 of them after a synchronising call
     step.call("cudaStreamSynchronize", 90, 120);
     step.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 180, 300, 100, "rank 0 stream 20"); // 20 hidden, 100 exposed
-    step.kernel("ncclDevKernel_SendRecv", 290, 340, 100, "rank 0 stream 21");                  // 40 outside of the collective
+    // 40 outside of the collective
+    step.kernel("ncclDevKernel_SendRecv", 290, 340, 100, "rank 0 stream 21");
     step.kernel("Memcpy HtoD (Pageable -> Device)", 340, 350, 100, "rank 0 stream 7", Lane::Copy);
     step.kernel("gelu", 370, 400, 200); // 20 µs in the queue
     step.kernel("gelu", 430, 460, -1);  // 30 µs, nobody knows why
@@ -124,8 +135,11 @@ private slots:
         QCOMPARE(std::accumulate(rank.time.begin(), rank.time.end(), Nanos(0)), rank.window);
         QCOMPARE(rank.lateLaunches, std::int64_t(2));
         QCOMPARE(rank.longestGap, 50 * us);
-        QCOMPARE(deviceIdleSentence(ranks), std::string("the device computes 43.1 % of its time; it waits 19.6 % for collectives, 13.7 % for launches by the host, 7.8 % for sends and "
-                                                        "receives, 5.9 % for unknown reasons, 3.9 % for a host that waits for kernels, 3.9 % with work in the queue, 2.0 % for copies"));
+        QCOMPARE(deviceIdleSentence(ranks),
+                 std::string("the device computes 43.1 % of its time; it waits 19.6 % for collectives, 13.7 % for "
+                             "launches by the host, 7.8 % for sends and "
+                             "receives, 5.9 % for unknown reasons, 3.9 % for a host that waits for kernels, 3.9 % with "
+                             "work in the queue, 2.0 % for copies"));
         QVERIFY(analyseDeviceIdle(*sample(), 3)[0].window == 0);
         QVERIFY(deviceIdleSentence(analyseDeviceIdle(*sample(), 3)).empty());
     }
@@ -170,7 +184,8 @@ private slots:
         run.timeline = sample();
         const ReportTable table = reportTable(*findAnalysis("exposed_communication"), run, 0);
         QCOMPARE(table.rows.size(), std::size_t(2));
-        QCOMPARE(table.sentence, std::string("150.0 µs of 170.0 µs of communication are exposed, 66.7 % of them in AllReduce"));
+        QCOMPARE(table.sentence,
+                 std::string("150.0 µs of 170.0 µs of communication are exposed, 66.7 % of them in AllReduce"));
         Step without;
         without.kernel("gemm", 0, 10, -1);
         run.timeline = without.build();
@@ -184,7 +199,8 @@ private slots:
         faster.kernel("gemm", 120, 200, 110);
         const DeviceChanges changes = compareDevices(*sample(), 0, *faster.build(), 0);
         const auto figure = [&](const std::string& key) {
-            const auto at = std::find_if(changes.figures.begin(), changes.figures.end(), [&](const DeviceFigure& one) { return one.key == key; });
+            const auto at = std::find_if(changes.figures.begin(), changes.figures.end(),
+                                         [&](const DeviceFigure& one) { return one.key == key; });
             return at == changes.figures.end() ? std::pair<Nanos, Nanos>(-1, -1)
                                                : std::pair(at->a.value_or(-2), at->b.value_or(-2));
         };
@@ -196,16 +212,30 @@ private slots:
         QVERIFY(figure("communication.AllReduce_ns") == std::pair(120 * us, Nanos(0)));
         QVERIFY(!changes.figures.front().noise); // one step has none
         QVERIFY(changes.why.size() >= 3);
-        QCOMPARE(changes.why[1], std::string("devices communicate 160.0 µs less in B: AllReduce −120.0 µs, SendRecv −50.0 µs"));
+        QCOMPARE(changes.why[1],
+                 std::string("devices communicate 160.0 µs less in B: AllReduce −120.0 µs, SendRecv −50.0 µs"));
         const DeviceChanges same = compareDevices(*sample(), 0, *sample(), 0);
         QVERIFY(same.why.empty());
     }
 
-    // The n-th call on a rank is the n-th there in the other run, where each rank has as many; so a difference has a place.
+    // The n-th call on a rank is the n-th there in the other run, where each rank has as many; so a difference has a
+    // place.
     void kernelsMatchedByOrder()
     {
-        const auto a = stepOf({{0, "gelu", 0, 10}, {0, "gelu", 20, 30}, {0, "gelu", 40, 50}, {1, "gelu", 0, 10}, {1, "gelu", 20, 30}, {1, "gelu", 40, 50}}, 2);
-        const auto b = stepOf({{0, "gelu", 5, 15}, {0, "gelu", 25, 35}, {0, "gelu", 45, 54}, {1, "gelu", 0, 10}, {1, "gelu", 20, 30}, {1, "gelu", 40, 90}}, 2);
+        const auto a = stepOf({{0, "gelu", 0, 10},
+                               {0, "gelu", 20, 30},
+                               {0, "gelu", 40, 50},
+                               {1, "gelu", 0, 10},
+                               {1, "gelu", 20, 30},
+                               {1, "gelu", 40, 50}},
+                              2);
+        const auto b = stepOf({{0, "gelu", 5, 15},
+                               {0, "gelu", 25, 35},
+                               {0, "gelu", 45, 54},
+                               {1, "gelu", 0, 10},
+                               {1, "gelu", 20, 30},
+                               {1, "gelu", 40, 90}},
+                              2);
         const auto changes = matchKernels(*a, 0, *b, 0);
         QCOMPARE(changes.size(), std::size_t(1));
         QVERIFY(changes[0].byOrder && changes[0].placed());
@@ -217,17 +247,21 @@ private slots:
         QCOMPARE(changes[0].most->b, 50 * us);
         QCOMPARE(b->spans()[changes[0].most->spanB].start, 40 * us);
         const auto why = compareDevices(*a, 0, *b, 0).why;
-        QCOMPARE(why.back(), std::string("gelu +39.0 µs: 6 calls as well as 6, 16.5 µs each instead of 10.0 µs; most of all call 3 of 3 on rank 1: 50.0 µs instead of 10.0 µs"));
+        QCOMPARE(why.back(), std::string("gelu +39.0 µs: 6 calls as well as 6, 16.5 µs each instead of 10.0 µs; most "
+                                         "of all call 3 of 3 on rank 1: 50.0 µs instead of 10.0 µs"));
         // The other way round the same call is the one.
         QCOMPARE(matchKernels(*b, 0, *a, 0)[0].most->place, std::int64_t(3));
         // Spread evenly: no call stands out.
-        const auto even = matchKernels(*stepOf({{0, "gelu", 0, 10}, {0, "gelu", 20, 30}}, 1), 0, *stepOf({{0, "gelu", 0, 12}, {0, "gelu", 20, 32}}, 1), 0);
+        const auto even = matchKernels(*stepOf({{0, "gelu", 0, 10}, {0, "gelu", 20, 30}}, 1), 0,
+                                       *stepOf({{0, "gelu", 0, 12}, {0, "gelu", 20, 32}}, 1), 0);
         QVERIFY(even[0].byOrder && !even[0].placed());
         // As many in total, but not on each rank: by name alone.
-        const auto moved = matchKernels(*stepOf({{0, "gelu", 0, 10}, {0, "gelu", 20, 30}, {1, "gelu", 0, 10}}, 2), 0, *stepOf({{0, "gelu", 0, 10}, {1, "gelu", 0, 10}, {1, "gelu", 20, 90}}, 2), 0);
+        const auto moved = matchKernels(*stepOf({{0, "gelu", 0, 10}, {0, "gelu", 20, 30}, {1, "gelu", 0, 10}}, 2), 0,
+                                        *stepOf({{0, "gelu", 0, 10}, {1, "gelu", 0, 10}, {1, "gelu", 20, 90}}, 2), 0);
         QVERIFY(!moved[0].byOrder && !moved[0].most && moved[0].inBoth());
         // A step with itself changes nothing.
-        for (const KernelChange& one : matchKernels(*sample(), 0, *sample(), 0)) QVERIFY(one.byOrder && one.change() == 0 && !one.most && !one.placed());
+        for (const KernelChange& one : matchKernels(*sample(), 0, *sample(), 0))
+            QVERIFY(one.byOrder && one.change() == 0 && !one.most && !one.placed());
     }
 
     // Tiles are part of the name, sizes of calls part of what is matched where each is known.
@@ -236,18 +270,32 @@ private slots:
         const char* wide = "void cutlass::gemm<128, 64>(int)";
         const char* narrow = "void cutlass::gemm<64, 64>(int)";
         const char* reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
-        const auto a = stepOf({{0, wide, 0, 10}, {0, wide, 10, 20}, {0, reduce, 20, 30, 1024}, {0, reduce, 30, 50, 4096}, {0, reduce, 50, 60, 1024}}, 1);
-        const auto b = stepOf({{0, narrow, 0, 15}, {0, wide, 15, 25}, {0, reduce, 30, 50, 4096}, {0, reduce, 50, 60, 1024}, {0, reduce, 60, 73, 1024}, {0, reduce, 80, 90, 2048}}, 1);
+        const auto a = stepOf({{0, wide, 0, 10},
+                               {0, wide, 10, 20},
+                               {0, reduce, 20, 30, 1024},
+                               {0, reduce, 30, 50, 4096},
+                               {0, reduce, 50, 60, 1024}},
+                              1);
+        const auto b = stepOf({{0, narrow, 0, 15},
+                               {0, wide, 15, 25},
+                               {0, reduce, 30, 50, 4096},
+                               {0, reduce, 50, 60, 1024},
+                               {0, reduce, 60, 73, 1024},
+                               {0, reduce, 80, 90, 2048}},
+                              1);
         const auto changes = matchKernels(*a, 0, *b, 0);
         QCOMPARE(changes.size(), std::size_t(5));
         QVERIFY(changeOf(changes, narrow).callsA == 0 && !changeOf(changes, narrow).inBoth());
-        QVERIFY(!changeOf(changes, wide).byOrder && changeOf(changes, wide).callsA == 2 && changeOf(changes, wide).callsB == 1);
-        const KernelChange& small = changeOf(changes, reduce, 1024); // the first and third of A are the second and third of B
+        QVERIFY(!changeOf(changes, wide).byOrder && changeOf(changes, wide).callsA == 2 &&
+                changeOf(changes, wide).callsB == 1);
+        // the first and third of A are the second and third of B
+        const KernelChange& small = changeOf(changes, reduce, 1024);
         QVERIFY(small.byOrder && small.most->place == 2 && small.change() == 3 * us);
         QVERIFY(changeOf(changes, reduce, 4096).byOrder && changeOf(changes, reduce, 4096).change() == 0);
         QVERIFY(changeOf(changes, reduce, 2048).callsA == 0);
         // One size unknown: all calls of that name are one row.
-        const auto unsized = matchKernels(*a, 0, *stepOf({{0, reduce, 0, 10, 1024}, {0, reduce, 10, 20}, {0, reduce, 20, 30, 1024}}, 1), 0);
+        const auto unsized = matchKernels(
+            *a, 0, *stepOf({{0, reduce, 0, 10, 1024}, {0, reduce, 10, 20}, {0, reduce, 20, 30, 1024}}, 1), 0);
         QVERIFY(changeOf(unsized, reduce).byOrder && changeOf(unsized, reduce).callsA == 3);
         std::int64_t calls = 0;
         for (const KernelChange& one : changes) calls += one.callsA + one.callsB;
@@ -266,18 +314,24 @@ private slots:
         auto changes = matchKernels(*a, 0, *b, 0);
         QCOMPARE(changes.size(), std::size_t(3));
         QCOMPARE(changes[0].shapeText(), std::string(large));
-        QVERIFY(changes[0].change() == 5 * us && changes[0].byShape() && changes[0].most->a == 50 * us && changes[0].most->b == 55 * us);
+        QVERIFY(changes[0].change() == 5 * us && changes[0].byShape() && changes[0].most->a == 50 * us &&
+                changes[0].most->b == 55 * us);
         QCOMPARE(std::string(changes[0].matchedBy()), std::string("shape and order"));
-        QCOMPARE(compareDevices(*a, 0, *b, 0).why.back(), std::string("gemm (grid 64×1×1, block 128×1×1) +5.00 µs: 1 call as well as 1, 55.0 µs each instead of 50.0 µs"));
+        QCOMPARE(
+            compareDevices(*a, 0, *b, 0).why.back(),
+            std::string(
+                "gemm (grid 64×1×1, block 128×1×1) +5.00 µs: 1 call as well as 1, 55.0 µs each instead of 50.0 µs"));
         const KernelChange& gelu = changeOf(changes, "gelu"); // unknown shapes: as before
         QVERIFY(gelu.shapeText().empty() && std::string(gelu.matchedBy()) == "order");
         // Launched otherwise: one row, by order.
         changes = matchKernels(*a, 0, *stepOf({{0, "gemm", 0, 10, -1, small}, {0, "gemm", 10, 90, -1, larger}}, 1), 0);
         QCOMPARE(changes[0].shapeText(), std::string("grid 64×1×1 → 96×1×1, block 128×1×1"));
-        QVERIFY(changes[0].change() == 30 * us && !changes[0].byShape() && std::string(changes[0].matchedBy()) == "order");
+        QVERIFY(changes[0].change() == 30 * us && !changes[0].byShape() &&
+                std::string(changes[0].matchedBy()) == "order");
         // A shape that only one run has, while the other has no call left: by itself.
         changes = matchKernels(*a, 0, *stepOf({{0, "gemm", 0, 10, -1, small}}, 1), 0);
-        const auto gone = std::find_if(changes.begin(), changes.end(), [&](const KernelChange& one) { return one.shapeText() == large; });
+        const auto gone = std::find_if(changes.begin(), changes.end(),
+                                       [&](const KernelChange& one) { return one.shapeText() == large; });
         QVERIFY(gone != changes.end() && std::string(gone->matchedBy()) == "only A");
         // Inputs count where both runs have them, else grid and block alone.
         const char* inputs = "grid 8×1×1, block 128×1×1, inputs [[64,512]]";
@@ -296,8 +350,13 @@ private slots:
     // The tables that text, window and page show.
     void changesAsTables()
     {
-        const auto a = stepOf({{0, "gemm", 0, 10, -1, "grid 8×1×1, block 128×1×1"}, {0, "gelu", 10, 20}, {0, "old", 20, 30}}, 1);
-        const auto b = stepOf({{0, "gemm", 0, 15, -1, "grid 8×1×1, block 128×1×1"}, {0, "gelu", 15, 25}, {0, "new", 25, 27}, {0, "new", 27, 29}}, 1);
+        const auto a =
+            stepOf({{0, "gemm", 0, 10, -1, "grid 8×1×1, block 128×1×1"}, {0, "gelu", 10, 20}, {0, "old", 20, 30}}, 1);
+        const auto b = stepOf({{0, "gemm", 0, 15, -1, "grid 8×1×1, block 128×1×1"},
+                               {0, "gelu", 15, 25},
+                               {0, "new", 25, 27},
+                               {0, "new", 27, 29}},
+                              1);
         const DeviceChanges changes = compareDevices(*a, 0, *b, 0);
         const auto tables = deviceTables(changes, 'C');
         QCOMPARE(tables.size(), std::size_t(4));
@@ -306,7 +365,9 @@ private slots:
         QCOMPARE(tables[0].rows.size(), changes.figures.size());
         QCOMPARE(tables[0].columns[2].title, std::string("C"));
         QCOMPARE(tables[1].title, std::string("kernels and copies that changed most (2 of 2)"));
-        QCOMPARE(tables[1].rows[0].cells, (std::vector<std::string>{"gemm", "gemm", "grid 8×1×1, block 128×1×1", "1", "1", "10.0 µs", "15.0 µs", "+5.00 µs", "shape and order", "–"}));
+        QCOMPARE(tables[1].rows[0].cells,
+                 (std::vector<std::string>{"gemm", "gemm", "grid 8×1×1, block 128×1×1", "1", "1", "10.0 µs", "15.0 µs",
+                                           "+5.00 µs", "shape and order", "–"}));
         QCOMPARE(tables[1].rows[1].cells[2], std::string("–"));
         QCOMPARE(tables[2].title, std::string("only in A (1 of 1, 1 call)"));
         QCOMPARE(tables[2].rows[0].cells, (std::vector<std::string>{"old", "old", "1", "10.0 µs"}));
@@ -360,8 +421,11 @@ private slots:
 
     void synchronisingCalls()
     {
-        for (const char* name : {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cuCtxSynchronize", "hipEventSynchronize"}) QVERIFY(isSynchronisingCall(name));
-        for (const char* name : {"cudaLaunchKernel", "aten::synchronize", "Synchronize", ""}) QVERIFY(!isSynchronisingCall(name));
+        for (const char* name :
+             {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cuCtxSynchronize", "hipEventSynchronize"})
+            QVERIFY(isSynchronisingCall(name));
+        for (const char* name : {"cudaLaunchKernel", "aten::synchronize", "Synchronize", ""})
+            QVERIFY(!isSynchronisingCall(name));
     }
 
     // Within 1 % of what a short Python program counts in the files themselves.
@@ -385,7 +449,8 @@ private slots:
             files << QString::fromStdString(at.string());
         files.sort(); // by rank
         QProcess counter;
-        counter.start(QStringLiteral("python3"), QStringList{QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/traces/count_devices.py")} + files);
+        counter.start(QStringLiteral("python3"),
+                      QStringList{QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/traces/count_devices.py")} + files);
         if (!counter.waitForStarted()) QSKIP("python3 is not there");
         QVERIFY(counter.waitForFinished(60'000));
         QVERIFY2(counter.exitCode() == 0, counter.readAllStandardError().constData());
@@ -415,11 +480,18 @@ private slots:
             };
             Bytes copied = 0;
             for (const auto& row : copies.rows)
-                if (std::get<std::int64_t>(row[0]) == static_cast<std::int64_t>(r) && std::holds_alternative<std::int64_t>(row[4])) copied += std::get<std::int64_t>(row[4]);
+                if (std::get<std::int64_t>(row[0]) == static_cast<std::int64_t>(r) &&
+                    std::holds_alternative<std::int64_t>(row[4]))
+                    copied += std::get<std::int64_t>(row[4]);
             QCOMPARE(static_cast<double>(copied), expected["copied"].toDouble());
             for (std::size_t s = 0; s < deviceStateCount; ++s) {
                 const std::string name(toText(static_cast<DeviceState>(s)));
-                QVERIFY2(near(name.c_str(), idle[r].time[s]), qPrintable(QStringLiteral("rank %1, %2: %3, counted %4").arg(r).arg(QString::fromStdString(name)).arg(idle[r].time[s]).arg(expected[QString::fromStdString(name)].toDouble())));
+                QVERIFY2(near(name.c_str(), idle[r].time[s]),
+                         qPrintable(QStringLiteral("rank %1, %2: %3, counted %4")
+                                        .arg(r)
+                                        .arg(QString::fromStdString(name))
+                                        .arg(idle[r].time[s])
+                                        .arg(expected[QString::fromStdString(name)].toDouble())));
             }
             QVERIFY(near("window", idle[r].window));
             QVERIFY(near("communicating", time[r].communicating));

@@ -52,7 +52,8 @@ private:
         {
             auto& row = schedule.order[1];
             for (std::size_t i = 0; i < row.size(); ++i)
-                if (isForward(row[i].kind)) row.insert(row.begin() + static_cast<std::ptrdiff_t>(i) + 1, asKind(row[i], extra.kind()));
+                if (isForward(row[i].kind))
+                    row.insert(row.begin() + static_cast<std::ptrdiff_t>(i) + 1, asKind(row[i], extra.kind()));
             costs = samples::unitCosts(schedule);
             costs.setDuration(extra.kind(), 1, 2 * rankShare);
         }

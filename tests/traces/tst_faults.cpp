@@ -1,6 +1,7 @@
-// Memory and disk that fail at any place while runs are recorded, exported, imported, merged, compacted and opened: no crash, no hang, nothing
-// half-written, no announced step lost. Each case is a child process in which the N-th allocation or file call fails, once or from there on. And the
-// power: what may be on the disk when it is lost opens, is whole, and has the steps that are promised.
+// Memory and disk that fail at any place while runs are recorded, exported, imported, merged, compacted and opened: no
+// crash, no hang, nothing half-written, no announced step lost. Each case is a child process in which the N-th
+// allocation or file call fails, once or from there on. And the power: what may be on the disk when it is lost opens,
+// is whole, and has the steps that are promised.
 #include <QtTest/QtTest>
 
 #include <atomic>
@@ -77,8 +78,10 @@ std::string faultIn(const std::string& path, std::size_t runs, std::int64_t step
         const auto run = (*file)->read(info.id);
         if (!run) return "run " + std::to_string(info.id) + ": " + run.error().message;
         if (run->info.damagedBlocks != 0) return "run " + std::to_string(info.id) + " has damaged blocks";
-        if (const auto intact = (*file)->intact(info.id); !intact || *intact == false) return "run " + std::to_string(info.id) + " is not as it was written";
-        if (&info == &infos->front() && run->timeline->steps() < steps) return "has " + std::to_string(run->timeline->steps()) + " steps, not " + std::to_string(steps);
+        if (const auto intact = (*file)->intact(info.id); !intact || *intact == false)
+            return "run " + std::to_string(info.id) + " is not as it was written";
+        if (&info == &infos->front() && run->timeline->steps() < steps)
+            return "has " + std::to_string(run->timeline->steps()) + " steps, not " + std::to_string(steps);
     }
     return {};
 }
@@ -89,8 +92,9 @@ void copyRun(const fs::path& from, const fs::path& to)
         if (fs::exists(from.string() + suffix)) fs::copy_file(from.string() + suffix, to.string() + suffix);
 }
 
-// What the window does with a file, but its views: app/ui/runs lists it, reads a run and its figures (run_library.cpp), and reads a large one in parts
-// (run_lanes.cpp), each with the file opened again; app/ui/notes and app/ui/sql read what is kept with it.
+// What the window does with a file, but its views: app/ui/runs lists it, reads a run and its figures (run_library.cpp),
+// and reads a large one in parts (run_lanes.cpp), each with the file opened again; app/ui/notes and app/ui/sql read
+// what is kept with it.
 Result<void> openAsWindow(const std::string& path)
 {
     const auto with = [&path](const auto& use) -> Result<void> {
@@ -102,17 +106,22 @@ Result<void> openAsWindow(const std::string& path)
     const auto whole = [&](const RunFile& file) -> Result<void> {
         const auto run = file.readSteps(1, 0);
         if (!run) return tl::unexpected(run.error());
-        if (const auto summary = analyseBubbles(*run->timeline, run->representativeStep()); !summary) return tl::unexpected(summary.error());
-        return taken(reportOf(*run, {.step = run->representativeStep(), .levers = true, .baseline = true, .withoutSteps = true}));
+        if (const auto summary = analyseBubbles(*run->timeline, run->representativeStep()); !summary)
+            return tl::unexpected(summary.error());
+        return taken(reportOf(
+            *run, {.step = run->representativeStep(), .levers = true, .baseline = true, .withoutSteps = true}));
     };
     const auto parts = [&](const RunFile& file) -> Result<void> {
         const auto content = file.content(1);
         if (!content) return tl::unexpected(content.error());
         const auto blocks = file.blocks(1);
         if (!blocks) return tl::unexpected(blocks.error());
-        if (const auto overview = file.overview(1, 1000, Lane::Compute); !overview) return tl::unexpected(overview.error());
-        if (const auto spans = file.streamSpans(1, [](const RunFile::SpanBlock&) { return true; }); !spans) return tl::unexpected(spans.error());
-        if (const auto memory = file.streamMemory(1, [](std::span<const MemoryEvent>) { return true; }); !memory) return tl::unexpected(memory.error());
+        if (const auto overview = file.overview(1, 1000, Lane::Compute); !overview)
+            return tl::unexpected(overview.error());
+        if (const auto spans = file.streamSpans(1, [](const RunFile::SpanBlock&) { return true; }); !spans)
+            return tl::unexpected(spans.error());
+        if (const auto memory = file.streamMemory(1, [](std::span<const MemoryEvent>) { return true; }); !memory)
+            return tl::unexpected(memory.error());
         const auto header = file.readHeader(1);
         if (!header) return tl::unexpected(header.error());
         return taken(file.readRange(1, content->begin, (content->begin + content->end) / 2, {}, *blocks, &*header));
@@ -197,8 +206,12 @@ private:
             for (const bool behind : {false, true}) {
                 if (behind && !full() && number % 2 == 0) continue;
                 const int ending = tryAt(scenario, place, number, behind, work);
-                const std::string where = std::string(scenario.name) + ", call " + std::to_string(number) + " of " + std::to_string(calls) + (behind ? " and all behind it" : "") + ": ";
-                QVERIFY2(ending == Done || ending == Refused || ending == NoMemory, (where + (ending < 0 ? "ended by signal " + std::to_string(-ending) : "ended with " + std::to_string(ending))).c_str());
+                const std::string where = std::string(scenario.name) + ", call " + std::to_string(number) + " of " +
+                                          std::to_string(calls) + (behind ? " and all behind it" : "") + ": ";
+                QVERIFY2(ending == Done || ending == Refused || ending == NoMemory,
+                         (where + (ending < 0 ? "ended by signal " + std::to_string(-ending)
+                                              : "ended with " + std::to_string(ending)))
+                             .c_str());
                 const std::string fault = scenario.fault(work, *m_shared, static_cast<Ending>(ending));
                 QVERIFY2(fault.empty(), (where + fault + ", ending " + std::to_string(ending)).c_str());
             }
@@ -209,8 +222,10 @@ private slots:
     {
         m_seeds = fs::path(m_folder.path().toStdString()) / "seeds";
         fs::create_directories(m_seeds);
-        m_shared = static_cast<Shared*>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-        const std::string good = m_seeds / "good.stagewright", other = m_seeds / "other.stagewright", killed = m_seeds / "killed.stagewright";
+        m_shared = static_cast<Shared*>(
+            ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+        const std::string good = m_seeds / "good.stagewright", other = m_seeds / "other.stagewright",
+                          killed = m_seeds / "killed.stagewright";
         QVERIFY(samples::recordRun(good, {2, 4, stepsRecorded, "1f1b"}).has_value());
         QVERIFY(samples::recordRun(other, {2, 2, 3, "gpipe"}).has_value());
         const pid_t child = ::fork();
@@ -275,15 +290,20 @@ private slots:
                                [](const fs::path& work, const Shared& shared, Ending ending) -> std::string {
                                    const std::string path = work / "run.stagewright";
                                    if (!fs::exists(path)) return shared.announced == 0 ? "" : "the file is not there";
-                                   const auto file = RunFile::open(path, OpenMode::Create); // what the next recording does
+                                   // what the next recording does
+                                   const auto file = RunFile::open(path, OpenMode::Create);
                                    if (!file) return "can't be opened: " + file.error().message;
                                    const auto infos = (*file)->runs();
                                    if (!infos) return infos.error().message;
-                                   if (ending == Done && shared.announced != stepsRecorded) return "done, but not all steps";
+                                   if (ending == Done && shared.announced != stepsRecorded)
+                                       return "done, but not all steps";
                                    if (shared.announced == 0 && infos->empty()) return {};
                                    return faultIn(path, 1, shared.announced, OpenMode::Create);
                                }});
-        m_scenarios.push_back({"export", [formats](const fs::path& work) { for (const FormatInfo* format : formats) std::ofstream(work / format->name) << "old"; },
+        m_scenarios.push_back({"export",
+                               [formats](const fs::path& work) {
+                                   for (const FormatInfo* format : formats) std::ofstream(work / format->name) << "old";
+                               },
                                [formats, exportTo](const fs::path& work, Shared& shared) -> Result<void> {
                                    Result<void> all;
                                    for (const FormatInfo* format : formats) {
@@ -301,42 +321,53 @@ private slots:
                                        written += there == bytes;
                                    }
                                    if (written < shared.announced) return "an export was announced and is not there";
-                                   return ending == Done && written != static_cast<std::int64_t>(m_exports.size()) ? "done, but not all" : "";
+                                   return ending == Done && written != static_cast<std::int64_t>(m_exports.size())
+                                              ? "done, but not all"
+                                              : "";
                                }});
-        m_scenarios.push_back({"import", [this](const fs::path& work) {
-                                   copyRun(m_seeds / "good.stagewright", work / "good.stagewright");
-                                   fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces/zbv_rank0.json", work / "zbv_rank0.json");
-                                   fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces/zbv_rank1.json", work / "zbv_rank1.json"); },
-                               [](const fs::path& work, Shared&) -> Result<void> {
-                                   auto read = importTraces({(work / "zbv_rank0.json").string(), (work / "zbv_rank1.json").string()}, {});
-                                   if (!read) return tl::unexpected(read.error());
-                                   if (!read->refused.empty()) return tl::unexpected(read->refused.front().error);
-                                   std::vector<const Run*> runs;
-                                   for (const ImportedRun& one : read->runs) runs.push_back(&one.run);
-                                   const auto added = addRuns((work / "good.stagewright").string(), runs);
+        m_scenarios.push_back(
+            {"import",
+             [this](const fs::path& work) {
+                 copyRun(m_seeds / "good.stagewright", work / "good.stagewright");
+                 fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces/zbv_rank0.json", work / "zbv_rank0.json");
+                 fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces/zbv_rank1.json", work / "zbv_rank1.json");
+             },
+             [](const fs::path& work, Shared&) -> Result<void> {
+                 auto read = importTraces({(work / "zbv_rank0.json").string(), (work / "zbv_rank1.json").string()}, {});
+                 if (!read) return tl::unexpected(read.error());
+                 if (!read->refused.empty()) return tl::unexpected(read->refused.front().error);
+                 std::vector<const Run*> runs;
+                 for (const ImportedRun& one : read->runs) runs.push_back(&one.run);
+                 const auto added = addRuns((work / "good.stagewright").string(), runs);
+                 return added ? Result<void>() : tl::unexpected(added.error());
+             },
+             [](const fs::path& work, const Shared&, Ending ending) -> std::string {
+                 const std::string before = faultIn(work / "good.stagewright", 1, stepsRecorded),
+                                   after = faultIn(work / "good.stagewright", 2, stepsRecorded);
+                 if (ending == Done || before.empty()) return ending == Done ? after : before;
+                 return after.empty() ? "" : before + "; " + after;
+             }});
+        m_scenarios.push_back({"store", [](const fs::path&) {},
+                               [run](const fs::path& work, Shared&) -> Result<void> {
+                                   const Run* one = run.get();
+                                   const auto added = addRuns((work / "new.stagewright").string(), std::span(&one, 1));
                                    return added ? Result<void>() : tl::unexpected(added.error());
                                },
                                [](const fs::path& work, const Shared&, Ending ending) -> std::string {
-                                   const std::string before = faultIn(work / "good.stagewright", 1, stepsRecorded), after = faultIn(work / "good.stagewright", 2, stepsRecorded);
-                                   if (ending == Done || before.empty()) return ending == Done ? after : before;
-                                   return after.empty() ? "" : before + "; " + after;
-                               }});
-        m_scenarios.push_back({"store", [](const fs::path&) {}, [run](const fs::path& work, Shared&) -> Result<void> {
-                                   const Run* one = run.get();
-                                   const auto added = addRuns((work / "new.stagewright").string(), std::span(&one, 1));
-                                   return added ? Result<void>() : tl::unexpected(added.error()); },
-                               [](const fs::path& work, const Shared&, Ending ending) -> std::string {
                                    const fs::path path = work / "new.stagewright";
-                                   if (!fs::exists(path)) return ending == Done ? "done, but the file is not there" : "";
+                                   if (!fs::exists(path))
+                                       return ending == Done ? "done, but the file is not there" : "";
                                    return faultIn(path, 1, stepsRecorded);
                                }});
         const auto pack = [](const fs::path& work) {
             std::vector<std::pair<std::string, std::string>> members;
-            for (const char* name : {"zbv_rank0.json", "zbv_rank1.json", "nsight.sqlite"}) members.emplace_back(name, bytesOf(fs::path(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces") / name));
+            for (const char* name : {"zbv_rank0.json", "zbv_rank1.json", "nsight.sqlite"})
+                members.emplace_back(name, bytesOf(fs::path(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces") / name));
             std::ofstream(work / "job.tar", std::ios::binary) << tarOf(members);
         };
         pack(m_seeds);
-        if (const auto probe = Archive::open(m_seeds / "job.tar"); !probe && probe.error().message.find("no libarchive") != std::string::npos)
+        if (const auto probe = Archive::open(m_seeds / "job.tar");
+            !probe && probe.error().message.find("no libarchive") != std::string::npos)
             qInfo("skipped: unpacking, for this build has no libarchive");
         else
             m_scenarios.push_back({"unpack", pack,
@@ -344,54 +375,77 @@ private slots:
                                        ::setenv("TMPDIR", work.c_str(), 1);
                                        auto read = importTraces({(work / "job.tar").string()}, {});
                                        if (!read) return tl::unexpected(read.error());
-                                       return read->refused.empty() ? Result<void>() : tl::unexpected(read->refused.front().error);
+                                       return read->refused.empty() ? Result<void>()
+                                                                    : tl::unexpected(read->refused.front().error);
                                    },
-                                   [](const fs::path& work, const Shared&, Ending ending) -> std::string { return ending == Done && std::distance(fs::directory_iterator(work), {}) != 1 ? "something was left in TMPDIR" : ""; }});
-        m_scenarios.push_back({"merge", [this](const fs::path& work) {
+                                   [](const fs::path& work, const Shared&, Ending ending) -> std::string {
+                                       return ending == Done && std::distance(fs::directory_iterator(work), {}) != 1
+                                                  ? "something was left in TMPDIR"
+                                                  : "";
+                                   }});
+        m_scenarios.push_back({"merge",
+                               [this](const fs::path& work) {
                                    copyRun(m_seeds / "good.stagewright", work / "good.stagewright");
-                                   copyRun(m_seeds / "other.stagewright", work / "other.stagewright"); },
+                                   copyRun(m_seeds / "other.stagewright", work / "other.stagewright");
+                               },
                                [](const fs::path& work, Shared&) -> Result<void> {
                                    auto file = RunFile::open(work / "good.stagewright", OpenMode::Write);
                                    if (!file) return tl::unexpected(file.error());
                                    return (*file)->merge(work / "other.stagewright");
                                },
                                [this](const fs::path& work, const Shared&, Ending ending) -> std::string {
-                                   if (bytesOf(work / "other.stagewright") != bytesOf(m_seeds / "other.stagewright")) return "the other file was changed";
-                                   const std::string before = faultIn(work / "good.stagewright", 1, stepsRecorded), after = faultIn(work / "good.stagewright", 2, stepsRecorded);
+                                   if (bytesOf(work / "other.stagewright") != bytesOf(m_seeds / "other.stagewright"))
+                                       return "the other file was changed";
+                                   const std::string before = faultIn(work / "good.stagewright", 1, stepsRecorded),
+                                                     after = faultIn(work / "good.stagewright", 2, stepsRecorded);
                                    if (ending == Done || before.empty()) return ending == Done ? after : before;
                                    return after.empty() ? "" : before + "; " + after;
                                }});
-        m_scenarios.push_back({"compact", [this](const fs::path& work) { copyRun(m_seeds / "killed.stagewright", work / "killed.stagewright"); },
-                               [](const fs::path& work, Shared&) -> Result<void> {
-                                   auto file = RunFile::open(work / "killed.stagewright", OpenMode::Write);
-                                   if (!file) return tl::unexpected(file.error());
-                                   return (*file)->compact();
-                               },
-                               [](const fs::path& work, const Shared&, Ending) -> std::string { return faultIn(work / "killed.stagewright", 1, stepsRecorded); }});
-        m_scenarios.push_back({"open", [this](const fs::path& work) { copyRun(m_seeds / "killed.stagewright", work / "killed.stagewright"); },
-                               [](const fs::path& work, Shared&) -> Result<void> { // what a verb reads
-                                   auto file = RunFile::open(work / "killed.stagewright", OpenMode::Read);
-                                   if (!file) return tl::unexpected(file.error());
-                                   if (auto content = (*file)->content(1); !content) return tl::unexpected(content.error());
-                                   if (auto blocks = (*file)->blocks(1); !blocks) return tl::unexpected(blocks.error());
-                                   if (auto overview = (*file)->overview(1, 100); !overview) return tl::unexpected(overview.error());
-                                   auto third = (*file)->readStep(1, 2);
-                                   if (!third) return tl::unexpected(third.error());
-                                   auto whole = (*file)->read(1);
-                                   if (!whole) return tl::unexpected(whole.error());
-                                   if (whole->timeline->steps() != stepsRecorded && whole->info.damagedBlocks == 0) ::_exit(Silent); // steps went without a word
-                                   auto report = reportOf(*third, {.step = 2, .levers = true});
-                                   if (!report) return tl::unexpected(report.error());
-                                   auto rows = (*file)->query("SELECT count(*) FROM spans");
-                                   return rows ? Result<void>() : tl::unexpected(rows.error());
-                               },
-                               [](const fs::path& work, const Shared&, Ending) -> std::string { return faultIn(work / "killed.stagewright", 1, stepsRecorded); }});
-        m_scenarios.push_back({"window", [this](const fs::path& work) { copyRun(m_seeds / "killed.stagewright", work / "killed.stagewright"); },
-                               [](const fs::path& work, Shared&) { return openAsWindow(work / "killed.stagewright"); },
-                               [](const fs::path& work, const Shared&, Ending) -> std::string { return faultIn(work / "killed.stagewright", 1, stepsRecorded); }});
+        m_scenarios.push_back(
+            {"compact",
+             [this](const fs::path& work) { copyRun(m_seeds / "killed.stagewright", work / "killed.stagewright"); },
+             [](const fs::path& work, Shared&) -> Result<void> {
+                 auto file = RunFile::open(work / "killed.stagewright", OpenMode::Write);
+                 if (!file) return tl::unexpected(file.error());
+                 return (*file)->compact();
+             },
+             [](const fs::path& work, const Shared&, Ending) -> std::string {
+                 return faultIn(work / "killed.stagewright", 1, stepsRecorded);
+             }});
+        m_scenarios.push_back(
+            {"open",
+             [this](const fs::path& work) { copyRun(m_seeds / "killed.stagewright", work / "killed.stagewright"); },
+             [](const fs::path& work, Shared&) -> Result<void> { // what a verb reads
+                 auto file = RunFile::open(work / "killed.stagewright", OpenMode::Read);
+                 if (!file) return tl::unexpected(file.error());
+                 if (auto content = (*file)->content(1); !content) return tl::unexpected(content.error());
+                 if (auto blocks = (*file)->blocks(1); !blocks) return tl::unexpected(blocks.error());
+                 if (auto overview = (*file)->overview(1, 100); !overview) return tl::unexpected(overview.error());
+                 auto third = (*file)->readStep(1, 2);
+                 if (!third) return tl::unexpected(third.error());
+                 auto whole = (*file)->read(1);
+                 if (!whole) return tl::unexpected(whole.error());
+                 // steps went without a word
+                 if (whole->timeline->steps() != stepsRecorded && whole->info.damagedBlocks == 0) ::_exit(Silent);
+                 auto report = reportOf(*third, {.step = 2, .levers = true});
+                 if (!report) return tl::unexpected(report.error());
+                 auto rows = (*file)->query("SELECT count(*) FROM spans");
+                 return rows ? Result<void>() : tl::unexpected(rows.error());
+             },
+             [](const fs::path& work, const Shared&, Ending) -> std::string {
+                 return faultIn(work / "killed.stagewright", 1, stepsRecorded);
+             }});
+        m_scenarios.push_back(
+            {"window",
+             [this](const fs::path& work) { copyRun(m_seeds / "killed.stagewright", work / "killed.stagewright"); },
+             [](const fs::path& work, Shared&) { return openAsWindow(work / "killed.stagewright"); },
+             [](const fs::path& work, const Shared&, Ending) -> std::string {
+                 return faultIn(work / "killed.stagewright", 1, stepsRecorded);
+             }});
     }
 
-    void textsCanFailAnywhere() // of a schedule and its costs: the JSON library must not see memory run out where it can't bear it
+    // of a schedule and its costs: the JSON library must not see memory run out where it can't bear it
+    void textsCanFailAnywhere()
     {
         const auto costs = readCostsJson(bytesOf(STAGEWRIGHT_SOURCE_DIR "/tests/fuzz/seeds/costs/all.json"));
         QVERIFY2(costs.has_value(), costs ? "" : costs.error().message.c_str());
@@ -414,8 +468,12 @@ private slots:
         QTest::addColumn<int>("scenario");
         QTest::addColumn<int>("place");
         for (std::size_t i = 0; i < m_scenarios.size(); ++i)
-            for (const auto& [place, name] : {std::pair(faults::Place::Allocation, "memory"), {faults::Place::SqliteAllocation, "SQLite's memory"}, {faults::Place::FileCall, "files"}}) {
-                if (std::string_view(m_scenarios[i].name) == "export" && place == faults::Place::SqliteAllocation) continue; // it uses none
+            for (const auto& [place, name] : {std::pair(faults::Place::Allocation, "memory"),
+                                              {faults::Place::SqliteAllocation, "SQLite's memory"},
+                                              {faults::Place::FileCall, "files"}}) {
+                // it uses none
+                if (std::string_view(m_scenarios[i].name) == "export" && place == faults::Place::SqliteAllocation)
+                    continue;
                 QTest::addRow("%s: %s", m_scenarios[i].name, name) << static_cast<int>(i) << static_cast<int>(place);
             }
     }
@@ -426,10 +484,12 @@ private slots:
         tryEverywhere(m_scenarios[static_cast<std::size_t>(scenario)], static_cast<faults::Place>(place));
     }
 
-    // After a loss of power the file is whole and has at least the steps that were announced when SQLite's log was last synced.
+    // After a loss of power the file is whole and has at least the steps that were announced when SQLite's log was last
+    // synced.
     void powerIsLost()
     {
-        const fs::path work = fs::path(m_folder.path().toStdString()) / "power", disk = fs::path(m_folder.path().toStdString()) / "disk";
+        const fs::path work = fs::path(m_folder.path().toStdString()) / "power",
+                       disk = fs::path(m_folder.path().toStdString()) / "disk";
         fs::create_directories(work);
         const std::string path = work / "run.stagewright";
         const int recorded = full() ? 400 : 200;
@@ -462,7 +522,8 @@ private slots:
             for (int again = 0; again < (full() ? 10 : 2); ++again, ++tried) {
                 faults::writeDisk(log, calls, work.string(), disk.string(), random);
                 const std::string left = disk / "run.stagewright";
-                const std::string where = "after " + std::to_string(calls) + " of " + std::to_string(log.size()) + " calls: ";
+                const std::string where =
+                    "after " + std::to_string(calls) + " of " + std::to_string(log.size()) + " calls: ";
                 if (!fs::exists(left)) {
                     QVERIFY2(steps == 0, (where + "the file is not there").c_str());
                     continue;

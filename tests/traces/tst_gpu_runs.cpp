@@ -1,4 +1,5 @@
-// Recordings on real GPUs, an H100 and an H200 (tests/data/runs/README.md): what a fake device can't show of ops, kernels, launches and ceilings.
+// Recordings on real GPUs, an H100 and an H200 (tests/data/runs/README.md): what a fake device can't show of ops,
+// kernels, launches and ceilings.
 #include <QTest>
 
 #include <cmath>
@@ -23,7 +24,10 @@ class TestGpuRuns : public QObject {
 
     void open(const QString& name)
     {
-        auto file = RunFile::open((QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/cuda/") + name + QStringLiteral(".stagewright")).toStdString(), OpenMode::Read);
+        auto file = RunFile::open(
+            (QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/cuda/") + name + QStringLiteral(".stagewright"))
+                .toStdString(),
+            OpenMode::Read);
         QVERIFY2(file, file ? "" : file.error().message.c_str());
         m_file = std::move(*file);
         auto run = m_file->read(1);
@@ -38,7 +42,8 @@ class TestGpuRuns : public QObject {
     static void names()
     {
         QTest::addColumn<QString>("name");
-        for (const char* name : {"zb-h1-queues", "zb-h1-partitions", "zb-h1-serialised", "terapipe", "one-rank-h200"}) QTest::newRow(name) << name;
+        for (const char* name : {"zb-h1-queues", "zb-h1-partitions", "zb-h1-serialised", "terapipe", "one-rank-h200"})
+            QTest::newRow(name) << name;
     }
 
 private slots:
@@ -56,7 +61,8 @@ private slots:
                 std::abs(loss->values.back() - (large ? 10.368 : 5.186)) < 0.01);
     }
 
-    // The data sheet: 989 TFLOP/s in bf16 and 3.35 TB/s; a partition of two has half of the multiprocessors and all of the memory.
+    // The data sheet: 989 TFLOP/s in bf16 and 3.35 TB/s; a partition of two has half of the multiprocessors and all of
+    // the memory.
     void ceilings()
     {
         for (const auto& [name, share] : {std::pair("zb-h1-queues", 1.0), std::pair("zb-h1-partitions", 0.5)}) {
@@ -67,8 +73,8 @@ private slots:
         }
     }
 
-    // Every op has work on the device, and none of its kernels outside of it (copies are its messages', too); a launch comes before what it launches, a
-    // stream does one thing at a time.
+    // Every op has work on the device, and none of its kernels outside of it (copies are its messages', too); a launch
+    // comes before what it launches, a stream does one thing at a time.
     void kernelsLieInTheirOps_data() { names(); }
     void kernelsLieInTheirOps()
     {
@@ -81,7 +87,10 @@ private slots:
             const Track* before = nullptr;
             Nanos until = 0;
             eachDeviceSpan(timeline, step, [&](const Track& track, SpanId id, const Span& span) {
-                if (before == &track) QVERIFY2(span.start >= until, qPrintable(QString("%1 on rank %2").arg(QString::fromStdString(timeline.nameOf(span))).arg(track.rank)));
+                if (before == &track)
+                    QVERIFY2(span.start >= until, qPrintable(QString("%1 on rank %2")
+                                                                 .arg(QString::fromStdString(timeline.nameOf(span)))
+                                                                 .arg(track.rank)));
                 before = &track;
                 until = span.end;
                 const LaunchSeen launch = launchOf(timeline, id);
@@ -90,7 +99,9 @@ private slots:
                 if (owner == noSpan) return;
                 ++pieces[owner];
                 const Span& op = timeline.spans()[owner];
-                if (track.lane == Lane::Kernel) QVERIFY2(span.start >= op.start && span.end <= op.end, qPrintable(QString::fromStdString(timeline.nameOf(span))));
+                if (track.lane == Lane::Kernel)
+                    QVERIFY2(span.start >= op.start && span.end <= op.end,
+                             qPrintable(QString::fromStdString(timeline.nameOf(span))));
             });
             for (const Track& track : timeline.tracks()) {
                 if (track.lane != Lane::Compute) continue;
@@ -155,7 +166,9 @@ private slots:
         const auto rows = rooflineOf(m_run, m_run.timeline->steps() - 1);
         QVERIFY2(rows, rows ? "" : rows.error().message.c_str());
         QVERIFY(!rows->empty());
-        for (const RooflineRow& row : *rows) QVERIFY2(row.share(*ceilings) > 0 && row.share(*ceilings) < 1, qPrintable(QString::number(row.share(*ceilings))));
+        for (const RooflineRow& row : *rows)
+            QVERIFY2(row.share(*ceilings) > 0 && row.share(*ceilings) < 1,
+                     qPrintable(QString::number(row.share(*ceilings))));
     }
 };
 

@@ -1,4 +1,5 @@
-// Run files that somebody made or changed: what is not ours is refused by name, what lies about sizes takes no memory, and no changed byte passes.
+// Run files that somebody made or changed: what is not ours is refused by name, what lies about sizes takes no memory,
+// and no changed byte passes.
 #include <QtTest/QtTest>
 
 #include <algorithm>
@@ -34,7 +35,8 @@ namespace {
 bool execute(const std::string& path, const std::string& sql)
 {
     sqlite3* handle = nullptr;
-    const bool done = sqlite3_open(path.c_str(), &handle) == SQLITE_OK && sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr) == SQLITE_OK &&
+    const bool done = sqlite3_open(path.c_str(), &handle) == SQLITE_OK &&
+                      sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr) == SQLITE_OK &&
                       sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
     sqlite3_close(handle);
     return done;
@@ -56,7 +58,8 @@ std::string contentOf(const std::string& path)
             for (int i = 0; i < sqlite3_column_count(statement); ++i) {
                 const auto* text = static_cast<const char*>(sqlite3_column_blob(statement, i));
                 const int bytes = sqlite3_column_bytes(statement, i);
-                out += std::to_string(bytes) + ":" + (text != nullptr ? std::string(text, static_cast<std::size_t>(bytes)) : std::string());
+                out += std::to_string(bytes) + ":" +
+                       (text != nullptr ? std::string(text, static_cast<std::size_t>(bytes)) : std::string());
             }
         }
         whole = whole && code == SQLITE_DONE;
@@ -65,7 +68,10 @@ std::string contentOf(const std::string& path)
     rows("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE type<>'table'", false);
     rows("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE type='table'", true);
     for (const std::string& table : tables) // the number of a step in the log only orders them
-        rows(table == "step_log" ? "SELECT run, segment, first_step, steps, span_count, begin_ns, end_ns, facts, data FROM step_log" : "SELECT * FROM \"" + table + "\"", false);
+        rows(table == "step_log"
+                 ? "SELECT run, segment, first_step, steps, span_count, begin_ns, end_ns, facts, data FROM step_log"
+                 : "SELECT * FROM \"" + table + "\"",
+             false);
     rows("PRAGMA user_version", false);
     sqlite3_close(handle);
     return whole ? out : std::string();
@@ -86,12 +92,16 @@ std::string bigEndian(std::uint32_t value)
 
 const std::string journalMagicBytes = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
 
-// That SQLite would roll back: with a page of the file that was changed, and with `victim` as a file to be deleted, unless it is empty.
+// That SQLite would roll back: with a page of the file that was changed, and with `victim` as a file to be deleted,
+// unless it is empty.
 std::string journalOf(const std::string& database, const std::string& victim, int seed)
 {
-    const auto page = static_cast<std::uint32_t>(static_cast<unsigned char>(database[16]) << 8 | static_cast<unsigned char>(database[17]));
+    const auto page = static_cast<std::uint32_t>(static_cast<unsigned char>(database[16]) << 8 |
+                                                 static_cast<unsigned char>(database[17]));
     const auto nonce = static_cast<std::uint32_t>(seed * 77);
-    std::string journal = journalMagicBytes + bigEndian(1) + bigEndian(nonce) + bigEndian(static_cast<std::uint32_t>(database.size() / page)) + bigEndian(512) + bigEndian(page);
+    std::string journal = journalMagicBytes + bigEndian(1) + bigEndian(nonce) +
+                          bigEndian(static_cast<std::uint32_t>(database.size() / page)) + bigEndian(512) +
+                          bigEndian(page);
     journal.resize(512);
     if (seed % 3 == 1) journal.replace(28, 8, "SWj1" + bigEndian(0)); // of a file without marks
     if (seed % 3 == 2) journal.replace(28, 8, "SWj1" + bigEndian(nonce + 1));
@@ -99,18 +109,21 @@ std::string journalOf(const std::string& database, const std::string& victim, in
     std::string data = database.substr(page * (number - 1), page);
     data[100] = static_cast<char>(data[100] + 1);
     std::uint32_t sum = nonce;
-    for (std::int64_t i = std::int64_t{page} - 200; i > 0; i -= 200) sum += static_cast<unsigned char>(data[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = std::int64_t{page} - 200; i > 0; i -= 200)
+        sum += static_cast<unsigned char>(data[static_cast<std::size_t>(i)]);
     journal += bigEndian(number) + data + bigEndian(sum);
     if (victim.empty()) return journal;
     std::uint32_t letters = 0;
     for (const char letter : victim) letters += static_cast<unsigned char>(letter);
-    return journal + bigEndian(0x40000000 / page + 1) + victim + bigEndian(static_cast<std::uint32_t>(victim.size())) + bigEndian(letters) + journalMagicBytes;
+    return journal + bigEndian(0x40000000 / page + 1) + victim + bigEndian(static_cast<std::uint32_t>(victim.size())) +
+           bigEndian(letters) + journalMagicBytes;
 }
 
 // A log with one changed page; in some the sums or the salts of the page are wrong.
 std::string logOf(const std::string& database, int seed)
 {
-    const auto page = static_cast<std::uint32_t>(static_cast<unsigned char>(database[16]) << 8 | static_cast<unsigned char>(database[17]));
+    const auto page = static_cast<std::uint32_t>(static_cast<unsigned char>(database[16]) << 8 |
+                                                 static_cast<unsigned char>(database[17]));
     std::uint32_t a = 0, b = 0;
     const auto sums = [&](const std::string& bytes) {
         const auto word = [&](std::size_t at) {
@@ -136,18 +149,20 @@ std::string logOf(const std::string& database, int seed)
     return log + head + salts + (seed % 4 == 3 ? bigEndian(0) + bigEndian(0) : last) + data;
 }
 
-// Fifteen inner pages of the table or index with the most become levels, on each of which every cell leads to the same page: what has few
-// megabytes would be read for years. false: there are too few.
+// Fifteen inner pages of the table or index with the most become levels, on each of which every cell leads to the same
+// page: what has few megabytes would be read for years. false: there are too few.
 bool leadInCircles(std::string& content, std::size_t page)
 {
     const auto number = [&](std::size_t at, int count) {
         std::uint32_t value = 0;
-        for (int i = 0; i < count; ++i) value = value << 8 | static_cast<unsigned char>(content[at + static_cast<std::size_t>(i)]);
+        for (int i = 0; i < count; ++i)
+            value = value << 8 | static_cast<unsigned char>(content[at + static_cast<std::size_t>(i)]);
         return value;
     };
     const auto pointersOf = [&](std::size_t at) { // places of the numbers of an inner page's children
         std::vector<std::size_t> places{at + 8};
-        for (std::uint32_t cell = 0; cell < number(at + 3, 2); ++cell) places.push_back(at + number(at + 12 + 2 * cell, 2));
+        for (std::uint32_t cell = 0; cell < number(at + 3, 2); ++cell)
+            places.push_back(at + number(at + 12 + 2 * cell, 2));
         return places;
     };
     std::map<int, std::vector<std::size_t>> inner; // by kind of page
@@ -161,10 +176,14 @@ bool leadInCircles(std::string& content, std::size_t page)
     auto& pages = inner[2].size() > inner[5].size() ? inner[2] : inner[5];
     if (pages.size() < 15) return false;
     // the tree's top first
-    std::stable_partition(pages.begin(), pages.end(), [&](std::size_t at) { return !children.contains(static_cast<std::uint32_t>(at / page + 1)); });
+    std::stable_partition(pages.begin(), pages.end(), [&](std::size_t at) {
+        return !children.contains(static_cast<std::uint32_t>(at / page + 1));
+    });
     for (std::size_t level = 0; level + 1 < 15; ++level)
         for (const std::size_t place : pointersOf(pages[level]))
-            for (int i = 0; i < 4; ++i) content[place + static_cast<std::size_t>(i)] = static_cast<char>((pages[level + 1] / page + 1) >> (24 - 8 * i));
+            for (int i = 0; i < 4; ++i)
+                content[place + static_cast<std::size_t>(i)] =
+                    static_cast<char>((pages[level + 1] / page + 1) >> (24 - 8 * i));
     return true;
 }
 
@@ -231,7 +250,10 @@ private:
     int m_files = 0;
     std::string m_good, m_killed, m_marked;
 
-    std::string freshPath() { return m_folder.filePath(QStringLiteral("file%1.stagewright").arg(++m_files)).toStdString(); }
+    std::string freshPath()
+    {
+        return m_folder.filePath(QStringLiteral("file%1.stagewright").arg(++m_files)).toStdString();
+    }
 
 private slots:
     // What a busy machine or a slow disk takes from it is not held against the file.
@@ -243,7 +265,8 @@ private slots:
         std::this_thread::sleep_for(std::chrono::milliseconds(60));
         QVERIFY(!deadline.passed());
         QVERIFY((*database)->integer("SELECT 1"));
-        QVERIFY(!(*database)->integer("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) FROM n"));
+        QVERIFY(!(*database)->integer(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) FROM n"));
         QVERIFY(deadline.passed());
     }
 
@@ -271,12 +294,17 @@ private slots:
     {
         QTest::addColumn<QString>("sql");
         QTest::addColumn<QString>("says");
-        const auto row = [](const char* name, const char* sql, const char* says) { QTest::newRow(name) << QString(sql) << QString(says); };
+        const auto row = [](const char* name, const char* sql, const char* says) {
+            QTest::newRow(name) << QString(sql) << QString(says);
+        };
         row("trigger", "CREATE TRIGGER quiet AFTER INSERT ON run BEGIN SELECT 1; END", "trigger named quiet");
-        row("view", "CREATE VIEW endless AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT x FROM n", "view named endless");
+        row("view",
+            "CREATE VIEW endless AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT x FROM n",
+            "view named endless");
         row("changed view", "DROP VIEW runs; CREATE VIEW runs AS SELECT 1", "its view runs");
         row("column", "ALTER TABLE run ADD COLUMN more AS (1)", "its table run");
-        row("view for a table", "DROP TABLE label; CREATE VIEW label AS SELECT 1 AS run, 1 AS label, 'x' AS text", "its view label");
+        row("view for a table", "DROP TABLE label; CREATE VIEW label AS SELECT 1 AS run, 1 AS label, 'x' AS text",
+            "its view label");
         row("hidden table", "CREATE TABLE spans(x)", "table named spans");
         row("missing table", "DROP TABLE pyramid", "pyramid is missing");
         row("missing index", "DROP INDEX span_block_bounds", "span_block_bounds is missing");
@@ -311,14 +339,23 @@ private slots:
     void rowsOfTheSchemaThatHide_data()
     {
         QTest::addColumn<QString>("row");
-        const QStringList made{QStringLiteral("CREATE VIEW spans AS SELECT 1 AS run"), QStringLiteral("CREATE VIEW memory AS SELECT 'x' AS category"), QStringLiteral("CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM run; END"),
-                               QStringLiteral("CREATE VIRTUAL TABLE v USING fts5(x)"), QStringLiteral("create table if not exists harmless(a)"), QStringLiteral("CREATE TABLE other(a)"), QStringLiteral("CREATE VIEW run AS SELECT 1")};
-        const QStringList types{QStringLiteral("table"), QStringLiteral("index"), QStringLiteral("view"), QStringLiteral("trigger"), QStringLiteral("TABLE"), QString()};
-        const QStringList names{QStringLiteral("harmless"), QStringLiteral("sqlite_spans"), QStringLiteral("sqlite_autoindex_run_1"), QStringLiteral("sqlite_stat1")};
+        const QStringList made{QStringLiteral("CREATE VIEW spans AS SELECT 1 AS run"),
+                               QStringLiteral("CREATE VIEW memory AS SELECT 'x' AS category"),
+                               QStringLiteral("CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM run; END"),
+                               QStringLiteral("CREATE VIRTUAL TABLE v USING fts5(x)"),
+                               QStringLiteral("create table if not exists harmless(a)"),
+                               QStringLiteral("CREATE TABLE other(a)"),
+                               QStringLiteral("CREATE VIEW run AS SELECT 1")};
+        const QStringList types{QStringLiteral("table"),   QStringLiteral("index"), QStringLiteral("view"),
+                                QStringLiteral("trigger"), QStringLiteral("TABLE"), QString()};
+        const QStringList names{QStringLiteral("harmless"), QStringLiteral("sqlite_spans"),
+                                QStringLiteral("sqlite_autoindex_run_1"), QStringLiteral("sqlite_stat1")};
         for (const QString& type : types)
             for (const QString& name : names)
                 for (const QString& sql : made)
-                    QTest::newRow(qPrintable(type + QLatin1Char(' ') + name + QLatin1Char(' ') + sql.left(20))) << QStringLiteral("'%1','%2','%2',0,'%3'").arg(type, name, QString(sql).replace(QLatin1Char('\''), QLatin1String("''")));
+                    QTest::newRow(qPrintable(type + QLatin1Char(' ') + name + QLatin1Char(' ') + sql.left(20)))
+                        << QStringLiteral("'%1','%2','%2',0,'%3'")
+                               .arg(type, name, QString(sql).replace(QLatin1Char('\''), QLatin1String("''")));
     }
     void rowsOfTheSchemaThatHide()
     {
@@ -338,17 +375,21 @@ private slots:
             fs::copy_file(m_good, path);
             QVERIFY(execute(path, sql));
             const auto file = RunFile::open(path, OpenMode::Read);
-            QVERIFY2(!file.has_value() && file.error().message.find("hides one of stagewright") != std::string::npos, sql);
+            QVERIFY2(!file.has_value() && file.error().message.find("hides one of stagewright") != std::string::npos,
+                     sql);
         }
     }
 
-    // A journal that names another file, which SQLite deletes when it opens this one; and journals and logs of every other kind. None is used, changed or removed.
+    // A journal that names another file, which SQLite deletes when it opens this one; and journals and logs of every
+    // other kind. None is used, changed or removed.
     void whatIsBesideAFile_data()
     {
         QTest::addColumn<QString>("suffix");
         QTest::addColumn<int>("form");
         for (const char* suffix : {"-journal", "-wal"})
-            for (int form = 0; form < 50; ++form) QTest::newRow(qPrintable(QStringLiteral("%1 %2").arg(QLatin1String(suffix)).arg(form))) << QString::fromLatin1(suffix) << form;
+            for (int form = 0; form < 50; ++form)
+                QTest::newRow(qPrintable(QStringLiteral("%1 %2").arg(QLatin1String(suffix)).arg(form)))
+                    << QString::fromLatin1(suffix) << form;
     }
     void whatIsBesideAFile()
     {
@@ -359,7 +400,8 @@ private slots:
         fs::copy_file(form % 2 == 0 ? m_good : m_marked, path);
         std::ofstream(victim) << "precious";
         const std::string content = contentOfFile(path);
-        const std::string left = journal ? journalOf(content, form % 5 == 4 ? std::string() : victim, form) : logOf(content, form);
+        const std::string left =
+            journal ? journalOf(content, form % 5 == 4 ? std::string() : victim, form) : logOf(content, form);
         if (form % 10 == 9)
             fs::create_symlink(victim, beside);
         else if (form % 10 == 8)
@@ -369,7 +411,8 @@ private slots:
         {
             const auto file = RunFile::open(path, OpenMode::Read);
             QVERIFY2(file.has_value(), file ? "" : file.error().message.c_str());
-            QVERIFY2((*file)->missing().find(suffix.toStdString() + " beside it is not") != std::string::npos, (*file)->missing().c_str());
+            QVERIFY2((*file)->missing().find(suffix.toStdString() + " beside it is not") != std::string::npos,
+                     (*file)->missing().c_str());
             QVERIFY((*file)->read(1).has_value());
             QVERIFY((*file)->checkPages().has_value());
         }
@@ -408,7 +451,10 @@ private slots:
             const auto file = RunFile::open(path, OpenMode::Write);
             QVERIFY(!file.has_value());
             QCOMPARE(file.error().code, ErrorCode::Unavailable);
-            QVERIFY(RunFile::open(path, OpenMode::Read).value()->missing().find("-wal beside it is not the log of this file") != std::string::npos);
+            QVERIFY(RunFile::open(path, OpenMode::Read)
+                        .value()
+                        ->missing()
+                        .find("-wal beside it is not the log of this file") != std::string::npos);
             QVERIFY(contentOfFile(path) == content);
             fs::remove(path + "-wal");
             QVERIFY(RunFile::open(path, OpenMode::Write).value()->checkPages().has_value());
@@ -426,7 +472,8 @@ private slots:
         const pid_t child = ::fork();
         if (child == 0) {
             const auto database = Database::open(path, SQLITE_OPEN_READWRITE).value();
-            (void)database->execute("PRAGMA cache_size=1; BEGIN; UPDATE run SET note='third'; UPDATE span_block SET data=randomblob(length(data)); UPDATE pyramid SET data=randomblob(length(data))");
+            (void)database->execute("PRAGMA cache_size=1; BEGIN; UPDATE run SET note='third'; UPDATE span_block SET "
+                                    "data=randomblob(length(data)); UPDATE pyramid SET data=randomblob(length(data))");
             ::kill(::getpid(), SIGKILL);
         }
         int status = 0;
@@ -467,8 +514,10 @@ private slots:
         fs::copy_file(m_good, path);
         QVERIFY(execute(path, "UPDATE sqlite_sequence SET seq=9223372036854775807 WHERE name='run'"));
         const auto file = RunFile::open(path, OpenMode::Write).value();
-        const auto added = file->add(samples::simulatedRun("1f1b", 2, 4, 0.1)), merged = file->merge(m_good).transform([] { return std::int64_t{0}; });
-        for (const auto& one : {added, merged}) QVERIFY(!one.has_value() && one.error().message.find("the highest number") != std::string::npos);
+        const auto added = file->add(samples::simulatedRun("1f1b", 2, 4, 0.1)),
+                   merged = file->merge(m_good).transform([] { return std::int64_t{0}; });
+        for (const auto& one : {added, merged})
+            QVERIFY(!one.has_value() && one.error().message.find("the highest number") != std::string::npos);
     }
 
     // Many rows of one value take few bytes, and would take gigabytes of memory.
@@ -482,13 +531,16 @@ private slots:
         QVERIFY(block.size() < 100);
         std::string hex;
         for (const std::byte byte : block) hex += QByteArray(1, static_cast<char>(byte)).toHex().toStdString();
-        QVERIFY(execute(path, "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<2000) INSERT INTO memory_block SELECT 1, 1000, 0, i, 4096, x'" + hex + "' FROM n"));
+        QVERIFY(execute(path, "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<2000) INSERT INTO "
+                              "memory_block SELECT 1, 1000, 0, i, 4096, x'" +
+                                  hex + "' FROM n"));
         const auto file = RunFile::open(path, OpenMode::Read).value();
         const Run run = file->read(1).value();
         QVERIFY(run.info.damagedBlocks > 1000);
         QVERIFY(run.timeline->memory().size() < 3'000'000);
         std::size_t streamed = 0;
-        QVERIFY(file->streamMemory(1, [&](std::span<const MemoryEvent> part) { return (streamed += part.size()) > 0; }).value() > 1000);
+        QVERIFY(file->streamMemory(1, [&](std::span<const MemoryEvent> part) { return (streamed += part.size()) > 0; })
+                    .value() > 1000);
         QVERIFY(streamed < 3'000'000);
     }
 
@@ -497,9 +549,12 @@ private slots:
     {
         const std::string path = freshPath();
         fs::copy_file(m_good, path);
-        QVERIFY(execute(path, "WITH RECURSIVE n(x) AS (SELECT 100 UNION ALL SELECT x+1 FROM n WHERE x<20000) INSERT INTO metric SELECT 1, x, 'm'||x, '' FROM n;"
-                              "INSERT INTO metric_value SELECT 1, metric, 1000000, 1.0 FROM metric WHERE run=1 AND metric>=100;"
-                              "UPDATE run SET ranks=65536, stages=1000000000, steps=1000000000 WHERE id=1; UPDATE span_block SET first=first+40000 WHERE run=2"));
+        QVERIFY(execute(
+            path, "WITH RECURSIVE n(x) AS (SELECT 100 UNION ALL SELECT x+1 FROM n WHERE x<20000) INSERT INTO metric "
+                  "SELECT 1, x, 'm'||x, '' FROM n;"
+                  "INSERT INTO metric_value SELECT 1, metric, 1000000, 1.0 FROM metric WHERE run=1 AND metric>=100;"
+                  "UPDATE run SET ranks=65536, stages=1000000000, steps=1000000000 WHERE id=1; UPDATE span_block SET "
+                  "first=first+40000 WHERE run=2"));
         const auto file = RunFile::open(path, OpenMode::Read).value();
         const auto run = file->read(1);
         QVERIFY(run.has_value());
@@ -520,7 +575,8 @@ private slots:
     {
         const std::string path = freshPath();
         fs::copy_file(m_good, path);
-        QVERIFY(execute(path, "UPDATE run SET steps=1000000000 WHERE id=1; UPDATE span_block SET step=step*80000000 WHERE run=1"));
+        QVERIFY(execute(
+            path, "UPDATE run SET steps=1000000000 WHERE id=1; UPDATE span_block SET step=step*80000000 WHERE run=1"));
         const auto run = RunFile::open(path, OpenMode::Read).value()->read(1);
         QVERIFY(run.has_value());
         QVERIFY(run->info.damagedBlocks >= 11 * 2);
@@ -544,7 +600,8 @@ private slots:
     {
         for (const int version : {1, 2, 3, 4}) {
             const std::string path = freshPath();
-            fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/version" + std::to_string(version) + ".stagewright", path);
+            fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/version" + std::to_string(version) + ".stagewright",
+                          path);
             QCOMPARE(RunFile::open(path, OpenMode::Read).value()->intact(1).value(), std::optional<bool>());
             { // and stay so in a file of this version, beside runs that have digests
                 const auto file = RunFile::open(path, OpenMode::Write).value();
@@ -574,7 +631,8 @@ private slots:
     void readingEnds()
     {
         const auto file = RunFile::open(m_good, OpenMode::Read).value();
-        const std::string endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n";
+        const std::string endless =
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n";
         for (const bool program : {false, true}) {
             std::stop_source stop;
             std::thread later([&] {
@@ -592,13 +650,17 @@ private slots:
         QVERIFY(file->query("SELECT 1").has_value());
     }
 
-    // A tree of fifteen levels, on each of which every cell leads to the same page: the file has few megabytes and would be read for years.
+    // A tree of fifteen levels, on each of which every cell leads to the same page: the file has few megabytes and
+    // would be read for years.
     void endlessTree()
     {
         const std::string path = freshPath();
         fs::copy_file(m_good, path);
-        QVERIFY(execute(path, "PRAGMA page_size=1024; VACUUM; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<60000)"
-                              "INSERT INTO metric_value SELECT 1, 1000+i, i, 0.5 FROM n; CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(12000000));"));
+        QVERIFY(execute(
+            path,
+            "PRAGMA page_size=1024; VACUUM; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<60000)"
+            "INSERT INTO metric_value SELECT 1, 1000+i, i, 0.5 FROM n; CREATE TABLE filler(x); INSERT INTO filler "
+            "VALUES(zeroblob(12000000));"));
         std::string content;
         {
             std::ifstream in(path, std::ios::binary);
@@ -630,7 +692,8 @@ private slots:
         QVERIFY(execute(
             path,
             "PRAGMA page_size=1024; VACUUM; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<60000)"
-            "INSERT INTO metric_value SELECT 1, 1000+i, i, 0.5 FROM n; CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(12000000));"));
+            "INSERT INTO metric_value SELECT 1, 1000+i, i, 0.5 FROM n; CREATE TABLE filler(x); INSERT INTO filler "
+            "VALUES(zeroblob(12000000));"));
         std::string content;
         {
             std::ifstream in(path, std::ios::binary);
@@ -702,7 +765,8 @@ private slots:
         QVERIFY(execute(
             path,
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" + std::to_string(many) +
-                ") INSERT INTO run SELECT 1000+i, 'run '||i, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, microbatches, steps, warmup_steps, span_count, begin_ns, end_ns, "
+                ") INSERT INTO run SELECT 1000+i, 'run '||i, schedule_name, note, created_unix_ms, state, provenance, "
+                "clock, ranks, stages, microbatches, steps, warmup_steps, span_count, begin_ns, end_ns, "
                 "time_unit, memory_unit, NULL, NULL, NULL FROM n, run WHERE id=2"));
         const auto file = RunFile::open(path, OpenMode::Read).value();
         std::int64_t last = 0, count = 0;
@@ -753,7 +817,8 @@ private slots:
     {
         const std::string path = freshPath() + ".sqlite";
         fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces/nsight.sqlite", path);
-        QVERIFY(execute(path, "PRAGMA page_size=512; VACUUM; INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<40000)"
+        QVERIFY(execute(path, "PRAGMA page_size=512; VACUUM; INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL WITH RECURSIVE "
+                              "n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<40000)"
                               "SELECT i*1000000, i*1000000+500, 0, 7, i, NULL, 1, 1 FROM n"));
         std::string content;
         {
@@ -764,7 +829,9 @@ private slots:
         std::ofstream(path, std::ios::binary) << content;
         const auto read = importTraces({path}, {}); // or it never returns
         QVERIFY(read.has_value());
-        const auto full = [](const std::string& note) { return note.find("the file has no room for so many rows") != std::string::npos; };
+        const auto full = [](const std::string& note) {
+            return note.find("the file has no room for so many rows") != std::string::npos;
+        };
         QVERIFY(!read->runs.empty());
         QVERIFY(std::ranges::any_of(read->runs.front().notes, full));
     }
@@ -783,8 +850,9 @@ private slots:
 
     void digestsThatAreRemovedAreMissed()
     {
-        for (const char* change : {"DELETE FROM table_digest WHERE run=1", "DELETE FROM table_digest WHERE run=2 AND name='pyramid'", "DELETE FROM table_digest",
-                                   "DELETE FROM table_digest WHERE run=0 AND name='table_digest'"}) {
+        for (const char* change :
+             {"DELETE FROM table_digest WHERE run=1", "DELETE FROM table_digest WHERE run=2 AND name='pyramid'",
+              "DELETE FROM table_digest", "DELETE FROM table_digest WHERE run=0 AND name='table_digest'"}) {
             const std::string path = freshPath();
             fs::copy_file(m_good, path);
             QVERIFY(execute(path, change));
@@ -797,8 +865,10 @@ private slots:
     // Steps of a killed recording, their order and their numbers.
     void stepsThatChangedAreFound()
     {
-        for (const char* change : {"DELETE FROM step_log WHERE id=(SELECT max(id) FROM step_log)", "DELETE FROM step_log WHERE id=(SELECT min(id) + 1 FROM step_log)",
-                                   "UPDATE step_log SET steps=steps+1 WHERE id=(SELECT max(id) FROM step_log)", "UPDATE step_log SET run=7 WHERE id=(SELECT max(id) FROM step_log)",
+        for (const char* change : {"DELETE FROM step_log WHERE id=(SELECT max(id) FROM step_log)",
+                                   "DELETE FROM step_log WHERE id=(SELECT min(id) + 1 FROM step_log)",
+                                   "UPDATE step_log SET steps=steps+1 WHERE id=(SELECT max(id) FROM step_log)",
+                                   "UPDATE step_log SET run=7 WHERE id=(SELECT max(id) FROM step_log)",
                                    "UPDATE step_log SET data=facts", "UPDATE run SET warmup_steps=2"}) {
             const std::string path = freshPath(), target = freshPath();
             fs::copy_file(m_killed, path);
@@ -856,7 +926,8 @@ private slots:
         QTest::newRow("complete") << false;
         QTest::newRow("killed while recording") << true;
     }
-    // Bytes at random places: whatever changes the content is found. STAGEWRIGHT_FLIPS: how many; 10,000 take about a minute.
+    // Bytes at random places: whatever changes the content is found. STAGEWRIGHT_FLIPS: how many; 10,000 take about a
+    // minute.
     void noChangedBytePasses()
     {
         QFETCH(bool, killed);
@@ -885,7 +956,9 @@ private slots:
                 const auto intact = (*file)->intact((*infos)[i].id);
                 found = !intact || *intact == false;
             }
-            QVERIFY2(found, qPrintable(QStringLiteral("byte %1 was 0x%2").arg(at).arg(static_cast<unsigned char>(bytes[at]), 2, 16)));
+            QVERIFY2(found,
+                     qPrintable(
+                         QStringLiteral("byte %1 was 0x%2").arg(at).arg(static_cast<unsigned char>(bytes[at]), 2, 16)));
         }
         QCOMPARE(changed, flips);
     }

@@ -1,4 +1,5 @@
-// HTML reports: whole pages without outside resources, every text escaped, the figures of the analyses in them; SVG of rows.
+// HTML reports: whole pages without outside resources, every text escaped, the figures of the analyses in them; SVG of
+// rows.
 #include <cmath>
 
 #include <QRegularExpression>
@@ -31,7 +32,8 @@ QString faultOf(QString html)
     html.replace(QRegularExpression(QStringLiteral("<meta ([^>]*)>")), QStringLiteral("<meta \\1/>"));
     QXmlStreamReader reader(html);
     while (!reader.atEnd()) reader.readNext();
-    return reader.hasError() ? QStringLiteral("line %1: %2").arg(reader.lineNumber()).arg(reader.errorString()) : QString();
+    return reader.hasError() ? QStringLiteral("line %1: %2").arg(reader.lineNumber()).arg(reader.errorString())
+                             : QString();
 }
 
 } // namespace
@@ -44,7 +46,8 @@ private slots:
         QCOMPARE(QString::fromStdString(escaped("a<b>&\"c\"'")), QString("a&lt;b&gt;&amp;&quot;c&quot;&#39;"));
         QCOMPARE(QString::fromStdString(escaped("ms \xC2\xB5 \xE2\x88\x92")), QString("ms µ \u2212"));
         // Control characters, cut and overlong sequences, surrogates, values beyond Unicode.
-        for (const char* broken : {"\x01", "\x7f", "\xC2", "\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF"})
+        for (const char* broken :
+             {"\x01", "\x7f", "\xC2", "\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF"})
             QVERIFY2(QString::fromStdString(escaped(broken)).startsWith(QChar(0xFFFD)), broken);
         QCOMPARE(QString::fromStdString(escaped("a\xE2\x80\xAE"
                                                 "b\xC2\x9B"
@@ -59,7 +62,9 @@ private slots:
         Run run = simulated("1f1b");
         const std::string without = htmlReport(run).value();
         QVERIFY(without.find("class=\"curve") == std::string::npos);
-        run.metrics = {{"loss", "nats", {5.5, 4.25, 3.75, std::nan("")}}, {"synchronous_loss", "nats", {5.5, 4.0, 3.5, 3.25}}, {"deviation", "", {0.0, 0.01, 0.02, 0.03}}};
+        run.metrics = {{"loss", "nats", {5.5, 4.25, 3.75, std::nan("")}},
+                       {"synchronous_loss", "nats", {5.5, 4.0, 3.5, 3.25}},
+                       {"deviation", "", {0.0, 0.01, 0.02, 0.03}}};
         const QString page = QString::fromStdString(htmlReport(run).value());
         QVERIFY2(faultOf(page).isEmpty(), qPrintable(faultOf(page)));
         QVERIFY(page.contains("<h2>Loss beside synchronous training</h2>"));
@@ -78,7 +83,8 @@ private slots:
         }
         QCOMPARE(names, (QStringList{"first", "second"}));
         QCOMPARE(points, (QList<int>{3, 4})); // what is not a number is left out
-        for (const char* colour : {".first{stroke:var(--f)}", ".second{stroke:var(--b)"}) QVERIFY(page.contains(QLatin1String(colour)));
+        for (const char* colour : {".first{stroke:var(--f)}", ".second{stroke:var(--b)"})
+            QVERIFY(page.contains(QLatin1String(colour)));
         run.metrics[0].values = run.metrics[1].values = {5.5}; // one step makes no line
         QVERIFY(htmlReport(run).value().find("class=\"curve") == std::string::npos);
     }
@@ -89,7 +95,8 @@ private slots:
         QCOMPARE(curves.least().y, 2.22);
         QCOMPARE(curves.most().x, 3.0);
         const QString svg = QString::fromStdString(curvesSvg(curves, "x"));
-        for (const char* tick : {">2.22<", ">2.24<", ">2.32<", ">1<", ">2<", ">3<"}) QVERIFY2(svg.contains(QLatin1String(tick)), tick);
+        for (const char* tick : {">2.22<", ">2.24<", ">2.32<", ">1<", ">2<", ">3<"})
+            QVERIFY2(svg.contains(QLatin1String(tick)), tick);
         QVERIFY(!svg.contains(">Loss</text>\n<path class=\"curve")); // one line needs no legend
         curves.curves[0].points = {{4, 1.5}, {5, 1.5}};              // level
         QVERIFY(!curvesSvg(curves, "x").empty());
@@ -99,7 +106,8 @@ private slots:
     void runAsAPage_data()
     {
         QTest::addColumn<QString>("name");
-        for (const char* name : {"1f1b", "zb-h1", "interleaved-1f1b", "chimera", "dualpipe"}) QTest::newRow(name) << name;
+        for (const char* name : {"1f1b", "zb-h1", "interleaved-1f1b", "chimera", "dualpipe"})
+            QTest::newRow(name) << name;
     }
     void runAsAPage()
     {
@@ -113,15 +121,18 @@ private slots:
         QVERIFY(page.has_value());
         const QString html = QString::fromStdString(*page);
         QVERIFY2(faultOf(html).isEmpty(), qPrintable(faultOf(html)));
-        for (const char* never : {"<script", "<img", "<link", "href=", "src=", "@import", "http:", "https:"}) QVERIFY2(!html.contains(QLatin1String(never)), never);
+        for (const char* never : {"<script", "<img", "<link", "href=", "src=", "@import", "http:", "https:"})
+            QVERIFY2(!html.contains(QLatin1String(never)), never);
         QCOMPARE(html.count("url("), html.count("url(#idle)")); // the page's own pattern
         QVERIFY(html.contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;quoted&quot;"));
-        QVERIFY(html.contains("key&lt;") && html.contains("&lt;img onerror=y&gt;") && html.contains("prefers-color-scheme:dark") && html.contains("@media print"));
+        QVERIFY(html.contains("key&lt;") && html.contains("&lt;img onerror=y&gt;") &&
+                html.contains("prefers-color-scheme:dark") && html.contains("@media print"));
         const BubbleReport bubbles = *analyseBubbles(*run.timeline, 0);
         QVERIFY(html.contains(QString::fromStdString(formatPercent(bubbles.bubbleFraction))));
         QVERIFY(html.contains(QString::fromStdString(formatDuration(bubbles.makespan(), run.timeline->timeUnit()))));
         for (std::size_t cause = 0; cause < idleCauseCount; ++cause)
-            if (bubbles.byCause[cause] > 0) QVERIFY(html.contains(QString::fromStdString(escaped(meaningOf(static_cast<IdleCause>(cause))))));
+            if (bubbles.byCause[cause] > 0)
+                QVERIFY(html.contains(QString::fromStdString(escaped(meaningOf(static_cast<IdleCause>(cause))))));
         QVERIFY(html.contains("Stagewright 9") && html.contains("demo.stagewright, run 3"));
         QVERIFY(*htmlReport(run, {-1, "Stagewright 9", "demo.stagewright, run 3", {}}) == *page);
         const auto beyond = htmlReport(run, {7, {}, {}, {}});
@@ -170,20 +181,26 @@ private slots:
         QVERIFY2(faultOf(html).isEmpty(), qPrintable(faultOf(html)));
         const auto comparison = *compareRuns(a, b);
         QVERIFY(comparison.devices && !comparison.devices->why.empty());
-        for (const std::string& why : comparison.devices->why) QVERIFY(html.contains(QString::fromStdString(escaped(why))));
+        for (const std::string& why : comparison.devices->why)
+            QVERIFY(html.contains(QString::fromStdString(escaped(why))));
         const auto tables = deviceTables(*comparison.devices);
         QCOMPARE(tables.size(), std::size_t(4));
         for (const DeviceTable& table : tables)
             for (const DeviceTable::Row& row : table.rows)
-                for (const std::string& cell : row.cells) QVERIFY2(html.contains(QStringLiteral(">%1</td>").arg(QString::fromStdString(escaped(cell)))), cell.c_str());
-        QVERIFY(!html.contains("0.0 %") && !html.contains("Ops by change") && html.contains("Steps and bubbles are not compared"));
+                for (const std::string& cell : row.cells)
+                    QVERIFY2(html.contains(QStringLiteral(">%1</td>").arg(QString::fromStdString(escaped(cell)))),
+                             cell.c_str());
+        QVERIFY(!html.contains("0.0 %") && !html.contains("Ops by change") &&
+                html.contains("Steps and bubbles are not compared"));
     }
 
     void everySliceIsDrawnToScale()
     {
         const Run run = simulated("gpipe");
         const QString svg = QString::fromStdString(timelineSvg(run, 0));
-        const auto rects = QRegularExpression("<rect class=\"([fbw])\" x=\"([0-9.]+)\" y=\"[0-9.]+\" width=\"([0-9.]+)\"").globalMatch(svg);
+        const auto rects =
+            QRegularExpression("<rect class=\"([fbw])\" x=\"([0-9.]+)\" y=\"[0-9.]+\" width=\"([0-9.]+)\"")
+                .globalMatch(svg);
         double forward = 0, backward = 0;
         int count = 0;
         for (auto at = rects; at.hasNext();) {
@@ -202,9 +219,11 @@ private slots:
         const QString svg = QString::fromStdString(timelineSvg(run, 0));
         QVERIFY(svg.size() < 600'000);
         double ink = 0;
-        for (auto at = QRegularExpression("h1v-([0-9.]+)h-1z").globalMatch(svg); at.hasNext();) ink += at.next().captured(1).toDouble();
+        for (auto at = QRegularExpression("h1v-([0-9.]+)h-1z").globalMatch(svg); at.hasNext();)
+            ink += at.next().captured(1).toDouble();
         const BubbleReport bubbles = *analyseBubbles(*run.timeline, 0);
-        const double wanted = 34 * (1120 - 116 - 12) * static_cast<double>(bubbles.busy) / static_cast<double>(bubbles.makespan());
+        const double wanted =
+            34 * (1120 - 116 - 12) * static_cast<double>(bubbles.busy) / static_cast<double>(bubbles.makespan());
         QVERIFY2(std::abs(ink / wanted - 1) < 0.01, qPrintable(QString("%1 of %2").arg(ink).arg(wanted)));
     }
 

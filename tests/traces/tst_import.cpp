@@ -69,7 +69,8 @@ private slots:
 
     void rulesOfTheUserComeFirst()
     {
-        const auto rules = LabelRules::parse("# names\nF  pass {microbatch-1} of chunk {chunk}*\nstep it {step}\nignore PP:0F9\nB \\*{stage}\\{ {microbatch}\n");
+        const auto rules = LabelRules::parse("# names\nF  pass {microbatch-1} of chunk {chunk}*\nstep it "
+                                             "{step}\nignore PP:0F9\nB \\*{stage}\\{ {microbatch}\n");
         QVERIFY(rules);
         const auto pass = rules->meaningOf("pass 3 of chunk 1, warm");
         QVERIFY(pass);
@@ -98,7 +99,8 @@ private slots:
         QCOMPARE(rankInName("worker7_step_12.1694128201545.pt.trace.json.gz").rank, 7);
         QCOMPARE(rankInName("rank-12.json").rank, 12);
         QCOMPARE(rankInName("trace_5.json").rank, 5);
-        QCOMPARE(rankInName("host_4711.1694128201545.pt.trace.json").rank, 4711); // a number before the suffix is all there is
+        // a number before the suffix is all there is
+        QCOMPARE(rankInName("host_4711.1694128201545.pt.trace.json").rank, 4711);
         QCOMPARE(rankInName("prank3.json").rank, -1);
         QCOMPARE(rankInName("trace.json").rank, -1);
         QCOMPARE(noRankInName("job_rank4711234567.json"), std::string("rank4711234567"));
@@ -108,11 +110,16 @@ private slots:
     void filesOfOneJob()
     {
         using Groups = std::vector<std::vector<std::size_t>>;
-        QCOMPARE(groupsOf({"d/a_rank0.json", "d/a_rank1.json", "d/b_rank0.json", "d/b_rank1.json"}, {0, 1, 0, 1}, {2, 2, 2, 2}), (Groups{{0, 1}, {2, 3}}));
-        QCOMPARE(groupsOf({"d/h1_11.123456789012.json", "d/h2_12.123456789999.json"}, {0, 1}, {2, 2}), (Groups{{0, 1}}));
+        QCOMPARE(groupsOf({"d/a_rank0.json", "d/a_rank1.json", "d/b_rank0.json", "d/b_rank1.json"}, {0, 1, 0, 1},
+                          {2, 2, 2, 2}),
+                 (Groups{{0, 1}, {2, 3}}));
+        QCOMPARE(groupsOf({"d/h1_11.123456789012.json", "d/h2_12.123456789999.json"}, {0, 1}, {2, 2}),
+                 (Groups{{0, 1}}));
         QCOMPARE(groupsOf({"d/rank0/t.json", "d/rank1/t.json"}, {0, 1}, {0, 0}), (Groups{{0, 1}}));
         QCOMPARE(groupsOf({"d/x.json", "d/y.json"}, {-1, -1}, {0, 0}), (Groups{{0}, {1}}));
-        QCOMPARE(groupsOf({"d/s_rank0.111111111.json", "d/s_rank0.222222222.json", "d/s_rank1.111111111.json"}, {0, 0, 1}, {2, 2, 2}), (Groups{{0, 2}, {1}}));
+        QCOMPARE(groupsOf({"d/s_rank0.111111111.json", "d/s_rank0.222222222.json", "d/s_rank1.111111111.json"},
+                          {0, 0, 1}, {2, 2, 2}),
+                 (Groups{{0, 2}, {1}}));
     }
 
     void clocksMeetAtTheFastestMessages()
@@ -122,7 +129,8 @@ private slots:
         bounds.add(0, 100, 1, 1300);
         bounds.add(1, 2000, 0, 1030);
         const ClockAlignment ahead = bounds.align(3);
-        QCOMPARE(ahead.correction, (std::vector<Nanos>{0, -970, 0})); // by what they require: the middle of their limits is nobody's measurement
+        // by what they require: the middle of their limits is nobody's measurement
+        QCOMPARE(ahead.correction, (std::vector<Nanos>{0, -970, 0}));
         QVERIFY(ahead.least);
         QCOMPARE(ahead.error, Nanos{40});
         QCOMPARE(ahead.corrected, 1);
@@ -157,8 +165,12 @@ private slots:
         std::vector<std::string> files;
         std::int64_t bytes = 0;
         for (int rank = 0; rank < 6; ++rank) {
-            std::string text = quoted("{'schemaVersion':1,'distributedInfo':{'rank':" + std::to_string(rank) + ",'world_size':6},'traceEvents':[");
-            for (int i = 0; i < 4000; ++i) text += quoted("{'ph':'X','cat':'user_annotation','name':'r" + std::to_string(rank) + "','pid':1,'tid':" + std::to_string(i % 3) + ",'ts':" + std::to_string(i * 10) + ",'dur':5},");
+            std::string text = quoted("{'schemaVersion':1,'distributedInfo':{'rank':" + std::to_string(rank) +
+                                      ",'world_size':6},'traceEvents':[");
+            for (int i = 0; i < 4000; ++i)
+                text += quoted("{'ph':'X','cat':'user_annotation','name':'r" + std::to_string(rank) +
+                               "','pid':1,'tid':" + std::to_string(i % 3) + ",'ts':" + std::to_string(i * 10) +
+                               ",'dur':5},");
             text += quoted("{'ph':'i','name':'end','ts':1}]}");
             files.push_back(folder.filePath(QString("job_rank%1.json").arg(rank)).toStdString());
             std::ofstream(files.back(), std::ios::binary) << text;
@@ -210,23 +222,28 @@ private slots:
             std::ofstream(path, std::ios::binary) << text;
             return path;
         };
-        const auto roc = importTraces({write("rocprof.json", quoted("{'rocprofiler-sdk-tool':[{'metadata':{'pid':1}}]}"))}, {});
+        const auto roc =
+            importTraces({write("rocprof.json", quoted("{'rocprofiler-sdk-tool':[{'metadata':{'pid':1}}]}"))}, {});
         QVERIFY(!roc && roc.error().message.find("rocprofv3") != std::string::npos && !roc.error().remedy.empty());
         const auto table = importTraces({write("kernels.csv", "\"Kind\",\"Agent_Id\"\n\"KERNEL\",1\n")}, {});
-        QVERIFY2(!table && table.error().message.find("a CSV, but not a schedule") != std::string::npos, table ? "" : table.error().message.c_str());
+        QVERIFY2(!table && table.error().message.find("a CSV, but not a schedule") != std::string::npos,
+                 table ? "" : table.error().message.c_str());
         const auto order = importTraces({write("order.csv", "0F0,0Q1\n")}, {}); // meant as one
         QVERIFY(!order && order.error().message.find("0Q1") != std::string::npos);
-        const auto absurd = importTraces({write("job_rank0.json", quoted("{'distributedInfo':{'rank':2000000,'world_size':1},'traceEvents':["
-                                                                         "{'ph':'X','cat':'user_annotation','name':'PP:70000F0','pid':1,'tid':1,'ts':1,'dur':5},"
-                                                                         "{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':10,'dur':5}]}"))},
-                                         {});
+        const auto absurd = importTraces(
+            {write("job_rank0.json",
+                   quoted("{'distributedInfo':{'rank':2000000,'world_size':1},'traceEvents':["
+                          "{'ph':'X','cat':'user_annotation','name':'PP:70000F0','pid':1,'tid':1,'ts':1,'dur':5},"
+                          "{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':10,'dur':5}]}"))},
+            {});
         QVERIFY(absurd && absurd->runs.size() == 1);
         QVERIFY(notesSay(absurd->runs[0], "rank 2000000") && notesSay(absurd->runs[0], "PP:70000F0"));
         QCOMPARE(absurd->runs[0].ops, 1);
         // The name of a run that was exported here.
-        const auto named = importTraces({write("elsewhere.json", quoted("{'otherData':{'run':'my run','generator':'stagewright'},'traceEvents':["
-                                                                        "{'ph':'X','cat':'F','name':'0F0','pid':1,'tid':1,'ts':10,'dur':5}]}"))},
-                                        {});
+        const auto named = importTraces(
+            {write("elsewhere.json", quoted("{'otherData':{'run':'my run','generator':'stagewright'},'traceEvents':["
+                                            "{'ph':'X','cat':'F','name':'0F0','pid':1,'tid':1,'ts':10,'dur':5}]}"))},
+            {});
         QVERIFY(named && named->runs.size() == 1);
         QCOMPARE(QString::fromStdString(named->runs[0].run.info.name), QStringLiteral("my run"));
     }

@@ -1,4 +1,5 @@
-// Kineto and Chrome JSON: imported data and the resulting runs. The recorded ones (STAGEWRIGHT_SHARED) skip where absent.
+// Kineto and Chrome JSON: imported data and the resulting runs. The recorded ones (STAGEWRIGHT_SHARED) skip where
+// absent.
 #include <QtTest/QtTest>
 
 #include <cstring>
@@ -42,29 +43,38 @@ private slots:
         QVERIFY(!nanosOfMicroseconds(""));
     }
 
-    // Grid and block of a kernel, and the inputs of the operator of the same External id; kernels of one name differ in them.
+    // Grid and block of a kernel, and the inputs of the operator of the same External id; kernels of one name differ in
+    // them.
     void launchesHaveShapes()
     {
         const auto kernel = [](const char* name, int at, int correlation, int external, const char* more) {
-            return "{'ph':'X','cat':'kernel','name':'" + std::string(name) + "','pid':0,'tid':7,'ts':" + std::to_string(at) + ",'dur':10,'args':{'External id':" + std::to_string(external) + ",'stream':7,'correlation':" + std::to_string(correlation) + more + "}},";
+            return "{'ph':'X','cat':'kernel','name':'" + std::string(name) +
+                   "','pid':0,'tid':7,'ts':" + std::to_string(at) +
+                   ",'dur':10,'args':{'External id':" + std::to_string(external) +
+                   ",'stream':7,'correlation':" + std::to_string(correlation) + more + "}},";
         };
         const char* sizes = ",'grid':[8, 2, 1],'block':[128,1,1]";
         std::string text = "{'schemaVersion':1,'deviceProperties':[{'id':0,'name':'H200'}],'traceEvents':[";
-        text += "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':1,'dur':5,'args':{'External id':31,'Input Dims':[[64, 512], [512, 8]],'Input type':['float','float']}},";
-        text += "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':7,'dur':5,'args':{'External id':32,'Input Dims':[[32,1024],[1024,8]]}},";
-        text += kernel("gemm", 20, 101, 31, sizes) + kernel("gemm", 40, 102, 32, sizes) + kernel("gemm", 60, 103, 31, sizes);
+        text += "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':1,'dur':5,'args':{'External "
+                "id':31,'Input Dims':[[64, 512], [512, 8]],'Input type':['float','float']}},";
+        text += "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':7,'dur':5,'args':{'External "
+                "id':32,'Input Dims':[[32,1024],[1024,8]]}},";
+        text += kernel("gemm", 20, 101, 31, sizes) + kernel("gemm", 40, 102, 32, sizes) +
+                kernel("gemm", 60, 103, 31, sizes);
         text += kernel("gelu", 80, 104, 99, sizes);                   // of an operator that is not in the file
         text += kernel("relu", 100, 31, 31, sizes);                   // repeats its correlation: says nothing
         text += kernel("old", 120, 106, 99, "");                      // no sizes
         text += kernel("odd", 140, 107, 99, ",'grid':[8],'block':3"); // not those of a launch
-        text += "{'ph':'X','cat':'gpu_memcpy','name':'Memcpy HtoD','pid':0,'tid':7,'ts':160,'dur':10,'args':{'External id':31,'stream':7,'correlation':108,'bytes':64}}]}";
+        text += "{'ph':'X','cat':'gpu_memcpy','name':'Memcpy HtoD','pid':0,'tid':7,'ts':160,'dur':10,'args':{'External "
+                "id':31,'stream':7,'correlation':108,'bytes':64}}]}";
         const ImportResult result = importedText(quoted(text));
         QCOMPARE(result.runs.size(), std::size_t{1});
         const Timeline& timeline = *result.runs[0].run.timeline;
         std::vector<std::pair<std::string, std::string>> seen;
         for (const Track& track : timeline.tracks())
             if (track.lane == Lane::Kernel || track.lane == Lane::Copy)
-                for (const Span& span : timeline.spansOf(track)) seen.emplace_back(timeline.nameOf(span), timeline.shapeOf(span));
+                for (const Span& span : timeline.spansOf(track))
+                    seen.emplace_back(timeline.nameOf(span), timeline.shapeOf(span));
         const std::string launch = "grid 8×2×1, block 128×1×1";
         const std::vector<std::pair<std::string, std::string>> expected{
             {"gemm", launch + ", inputs [[64,512],[512,8]]"},
@@ -90,14 +100,16 @@ private slots:
             for (const Span& span : back.spansOf(track)) {
                 QVERIFY(at < expected.size());
                 QCOMPARE(back.nameOf(span), expected[at].first);
-                QCOMPARE(std::string(back.shapeOf(span)), expected[at].second.substr(0, expected[at].second.find(", inputs")));
+                QCOMPARE(std::string(back.shapeOf(span)),
+                         expected[at].second.substr(0, expected[at].second.find(", inputs")));
                 ++at;
             }
         }
         QCOMPARE(at, expected.size());
     }
 
-    // NCCL runs an all-to-all as sends and receives, RCCL everything in one kernel: what they do is said by the arguments, else by the range around the launch.
+    // NCCL runs an all-to-all as sends and receives, RCCL everything in one kernel: what they do is said by the
+    // arguments, else by the range around the launch.
     void operationsOfCommunicationKernels()
     {
         std::string text = "{'schemaVersion':1,'deviceProperties':[{'id':0,'name':'H200'}],'traceEvents':[";
@@ -110,23 +122,29 @@ private slots:
         };
         constexpr const char* sendRecv = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
         constexpr const char* generic = "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)";
-        const std::vector<Call> calls{{sendRecv, "nccl:all_to_all", "", "collective AllToAll", KernelClass::Collective},
-                                      {sendRecv, "", "all_to_allv", "collective AllToAll", KernelClass::Collective},
-                                      {sendRecv, "nccl:send 0->1", "", "", KernelClass::SendReceive},
-                                      {sendRecv, "nccl:coalesced", "", "", KernelClass::SendReceive},
-                                      {sendRecv, "layer", "", "", KernelClass::SendReceive},
-                                      {generic, "", "_allgather_base", "collective AllGather", KernelClass::Collective},
-                                      {generic, "nccl:recv 0<-1", "", "collective SendRecv", KernelClass::SendReceive},
-                                      {generic, "", "", "", KernelClass::Collective},
-                                      {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "nccl:all_reduce", "", "", KernelClass::Collective}};
+        const std::vector<Call> calls{
+            {sendRecv, "nccl:all_to_all", "", "collective AllToAll", KernelClass::Collective},
+            {sendRecv, "", "all_to_allv", "collective AllToAll", KernelClass::Collective},
+            {sendRecv, "nccl:send 0->1", "", "", KernelClass::SendReceive},
+            {sendRecv, "nccl:coalesced", "", "", KernelClass::SendReceive},
+            {sendRecv, "layer", "", "", KernelClass::SendReceive},
+            {generic, "", "_allgather_base", "collective AllGather", KernelClass::Collective},
+            {generic, "nccl:recv 0<-1", "", "collective SendRecv", KernelClass::SendReceive},
+            {generic, "", "", "", KernelClass::Collective},
+            {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "nccl:all_reduce", "", "", KernelClass::Collective}};
         int at = 0, correlation = 100;
         for (const Call& call : calls) {
             at += 100;
             ++correlation;
             const std::string number = std::to_string(correlation), start = std::to_string(at);
-            if (*call.range != 0) text += "{'ph':'X','cat':'user_annotation','name':'" + std::string(call.range) + "','pid':1,'tid':1,'ts':" + start + ",'dur':50,'args':{}},";
-            text += "{'ph':'X','cat':'cuda_runtime','name':'cudaLaunchKernelExC','pid':1,'tid':1,'ts':" + std::to_string(at + 5) + ",'dur':5,'args':{'correlation':" + number + "}},";
-            text += "{'ph':'X','cat':'kernel','name':'" + std::string(call.kernel) + "','pid':0,'tid':20,'ts':" + std::to_string(at + 20) + ",'dur':10,'args':{'stream':20,'correlation':" + number;
+            if (*call.range != 0)
+                text += "{'ph':'X','cat':'user_annotation','name':'" + std::string(call.range) +
+                        "','pid':1,'tid':1,'ts':" + start + ",'dur':50,'args':{}},";
+            text += "{'ph':'X','cat':'cuda_runtime','name':'cudaLaunchKernelExC','pid':1,'tid':1,'ts':" +
+                    std::to_string(at + 5) + ",'dur':5,'args':{'correlation':" + number + "}},";
+            text += "{'ph':'X','cat':'kernel','name':'" + std::string(call.kernel) +
+                    "','pid':0,'tid':20,'ts':" + std::to_string(at + 20) +
+                    ",'dur':10,'args':{'stream':20,'correlation':" + number;
             if (*call.argument != 0) text += ",'Collective name':'" + std::string(call.argument) + "'";
             text += "}},";
         }
@@ -135,7 +153,8 @@ private slots:
         QCOMPARE(result.runs.size(), std::size_t{1});
         const auto check = [&](const Timeline& timeline) {
             const auto tracks = timeline.tracks();
-            const auto track = std::find_if(tracks.begin(), tracks.end(), [](const Track& one) { return one.lane == Lane::Kernel; });
+            const auto track =
+                std::find_if(tracks.begin(), tracks.end(), [](const Track& one) { return one.lane == Lane::Kernel; });
             QVERIFY(track != tracks.end());
             const auto spans = timeline.spansOf(*track);
             QCOMPARE(spans.size(), calls.size());
@@ -147,7 +166,8 @@ private slots:
         };
         check(*result.runs[0].run.timeline);
         std::vector<std::string> operations;
-        for (const ExposedCommunication& row : analyseExposedCommunication(*result.runs[0].run.timeline, 0)) operations.push_back(row.name);
+        for (const ExposedCommunication& row : analyseExposedCommunication(*result.runs[0].run.timeline, 0))
+            operations.push_back(row.name);
         std::sort(operations.begin(), operations.end());
         QVERIFY((operations == std::vector<std::string>{"AllGather", "AllReduce", "AllToAll", "Generic", "SendRecv"}));
         // Out and back.
@@ -208,7 +228,8 @@ private slots:
         }
         QCOMPARE(peak[static_cast<std::size_t>(MemoryCategory::Activations)], Bytes{8192});
         QCOMPARE(sum[static_cast<std::size_t>(MemoryCategory::Activations)], Bytes{0});
-        QCOMPARE(sum[static_cast<std::size_t>(MemoryCategory::Weights)], Bytes{5000}); // 4000 from before, 1000 made before the first op and kept
+        // 4000 from before, 1000 made before the first op and kept
+        QCOMPARE(sum[static_cast<std::size_t>(MemoryCategory::Weights)], Bytes{5000});
         QCOMPARE(sum[static_cast<std::size_t>(MemoryCategory::Gradients)], Bytes{512});
         // a run like any other: stored, read, fitted
         QTemporaryDir folder;
@@ -245,10 +266,13 @@ private slots:
             std::string text = "{'schemaVersion':1,'traceEvents':[";
             for (int mb = 0; mb < 2; ++mb) {
                 const auto op = [&](const char* kind, int ts, int id) {
-                    text += "{'ph':'X','cat':'user_annotation','name':'PP:0" + std::string(kind) + std::to_string(mb) + "','pid':1,'tid':1,'ts':" + std::to_string(ts) + ",'dur':90},";
+                    text += "{'ph':'X','cat':'user_annotation','name':'PP:0" + std::string(kind) + std::to_string(mb) +
+                            "','pid':1,'tid':1,'ts':" + std::to_string(ts) + ",'dur':90},";
                     const auto filled = [&](std::string part) {
-                        for (const auto& [key, value] : {std::pair("ID", id), std::pair("HOST", ts + 10), std::pair("DEVICE", ts + 1000)})
-                            for (std::size_t at = part.find(key); at != std::string::npos; at = part.find(key)) part.replace(at, std::strlen(key), std::to_string(value));
+                        for (const auto& [key, value] :
+                             {std::pair("ID", id), std::pair("HOST", ts + 10), std::pair("DEVICE", ts + 1000)})
+                            for (std::size_t at = part.find(key); at != std::string::npos; at = part.find(key))
+                                part.replace(at, std::strlen(key), std::to_string(value));
                         return part;
                     };
                     text += filled(operators) + "," + filled(kernel) + ",";
@@ -258,10 +282,13 @@ private slots:
             }
             return quoted(text + "{'ph':'i','name':'end','ts':9000}]}");
         };
-        const char* byId = "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':HOST,'dur':5,'args':{'External id':ID}}";
-        const char* kernel = "{'ph':'X','cat':'kernel','name':'gemm','pid':0,'tid':7,'ts':DEVICE,'dur':50,'args':{'stream':7,'correlation':ID0,'External id':ID}}";
+        const char* byId =
+            "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':HOST,'dur':5,'args':{'External id':ID}}";
+        const char* kernel = "{'ph':'X','cat':'kernel','name':'gemm','pid':0,'tid':7,'ts':DEVICE,'dur':50,'args':{'"
+                             "stream':7,'correlation':ID0,'External id':ID}}";
         const char* noIds = "{'ph':'X','cat':'Kernel','name':'gemm','pid':0,'tid':7,'ts':DEVICE,'dur':50,'args':{}}";
-        const char* byFlow = "{'ph':'s','cat':'async','name':'launch','id':ID,'pid':1,'tid':1,'ts':HOST},{'ph':'f','cat':'async','name':'launch','id':ID,'pid':0,'tid':7,'ts':DEVICE,'bp':'e'}";
+        const char* byFlow = "{'ph':'s','cat':'async','name':'launch','id':ID,'pid':1,'tid':1,'ts':HOST},{'ph':'f','"
+                             "cat':'async','name':'launch','id':ID,'pid':0,'tid':7,'ts':DEVICE,'bp':'e'}";
         for (const std::string& text : {trace(byId, kernel), trace(byFlow, noIds)}) {
             const ImportResult result = importedText(text);
             QCOMPARE(result.runs.size(), std::size_t{1});
@@ -270,7 +297,8 @@ private slots:
             QCOMPARE(one.kernelsUnderOps, std::int64_t{4});
             QVERIFY(notesSay(one, "4 of 4 kernels and copies have no launch record: 4 of these are matched"));
             QCOMPARE(countEdges(*one.run.timeline, EdgeKind::Launch), std::size_t{4});
-            QCOMPARE(one.run.timeline->spansOf(*one.run.timeline->trackOf(0, Lane::Compute))[0].duration(), Nanos{50'000});
+            QCOMPARE(one.run.timeline->spansOf(*one.run.timeline->trackOf(0, Lane::Compute))[0].duration(),
+                     Nanos{50'000});
         }
         const ImportResult none = importedText(trace(byFlow, kernel)); // ids that nothing has
         QCOMPARE(none.runs[0].kernelsUnderOps, std::int64_t{0});
@@ -280,44 +308,58 @@ private slots:
     void oldAndOddFormats()
     {
         // AMD: hip calls, RCCL, copies by other names
-        const ImportResult rocm = importedText(quoted("{'schemaVersion':1,'deviceProperties':[{'id':0,'name':'AMD Instinct MI300X'}],'traceEvents':["
-                                                      "{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':100,'dur':90},"
-                                                      "{'ph':'X','cat':'user_annotation','name':'PP:0B0','pid':1,'tid':1,'ts':300,'dur':90},"
-                                                      "{'ph':'X','cat':'hip_runtime','name':'hipLaunchKernel','pid':1,'tid':1,'ts':110,'dur':2,'args':{'correlation':1}},"
-                                                      "{'ph':'X','cat':'cuda_runtime','name':'hipModuleLaunchKernel','pid':1,'tid':1,'ts':310,'dur':2,'args':{'correlation':2}},"
-                                                      "{'ph':'X','cat':'cuda_runtime','name':'hipMemcpyAsync','pid':1,'tid':1,'ts':320,'dur':2,'args':{'correlation':3}},"
-                                                      "{'ph':'X','cat':'kernel','name':'Cijk_Alik_Bljk','pid':2,'tid':0,'ts':400,'dur':20,'args':{'correlation':1}},"
-                                                      "{'ph':'X','cat':'kernel','name':'ncclDevKernel_Generic(x)','pid':2,'tid':0,'ts':430,'dur':20,'args':{'correlation':2}},"
-                                                      "{'ph':'X','cat':'gpu_memcpy','name':'CopyHostToDevice','pid':2,'tid':0,'ts':460,'dur':5,'args':{'correlation':3}}]}"));
+        const ImportResult rocm = importedText(
+            quoted("{'schemaVersion':1,'deviceProperties':[{'id':0,'name':'AMD Instinct MI300X'}],'traceEvents':["
+                   "{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':100,'dur':90},"
+                   "{'ph':'X','cat':'user_annotation','name':'PP:0B0','pid':1,'tid':1,'ts':300,'dur':90},"
+                   "{'ph':'X','cat':'hip_runtime','name':'hipLaunchKernel','pid':1,'tid':1,'ts':110,'dur':2,'args':{'"
+                   "correlation':1}},"
+                   "{'ph':'X','cat':'cuda_runtime','name':'hipModuleLaunchKernel','pid':1,'tid':1,'ts':310,'dur':2,'"
+                   "args':{'correlation':2}},"
+                   "{'ph':'X','cat':'cuda_runtime','name':'hipMemcpyAsync','pid':1,'tid':1,'ts':320,'dur':2,'args':{'"
+                   "correlation':3}},"
+                   "{'ph':'X','cat':'kernel','name':'Cijk_Alik_Bljk','pid':2,'tid':0,'ts':400,'dur':20,'args':{'"
+                   "correlation':1}},"
+                   "{'ph':'X','cat':'kernel','name':'ncclDevKernel_Generic(x)','pid':2,'tid':0,'ts':430,'dur':20,'args'"
+                   ":{'correlation':2}},"
+                   "{'ph':'X','cat':'gpu_memcpy','name':'CopyHostToDevice','pid':2,'tid':0,'ts':460,'dur':5,'args':{'"
+                   "correlation':3}}]}"));
         QCOMPARE(rocm.runs.size(), std::size_t{1});
         QCOMPARE(rocm.runs[0].kernels, std::int64_t{3});
         QCOMPARE(rocm.runs[0].kernelsUnderOps, std::int64_t{3});
         QVERIFY(rocm.runs[0].run.schedule);
         // no GPU: ops are where the host ran them
-        const ImportResult cpu = importedText(quoted("{'schemaVersion':1,'traceEvents':[{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':100,'dur':90},"
-                                                     "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':110,'dur':9},{'ph':'X','cat':'user_annotation','name':'PP:0B0','pid':1,'tid':1,'ts':300,'dur':90}]}"));
+        const ImportResult cpu =
+            importedText(quoted("{'schemaVersion':1,'traceEvents':[{'ph':'X','cat':'user_annotation','name':'PP:0F0','"
+                                "pid':1,'tid':1,'ts':100,'dur':90},"
+                                "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':110,'dur':9},{'ph':'X'"
+                                ",'cat':'user_annotation','name':'PP:0B0','pid':1,'tid':1,'ts':300,'dur':90}]}"));
         QCOMPARE(cpu.runs[0].kernels, std::int64_t{0});
         QCOMPARE(cpu.runs[0].ops, std::int64_t{2});
         QCOMPARE(countLane(*cpu.runs[0].run.timeline, Lane::Kernel), std::size_t{0});
         QVERIFY(cpu.runs[0].run.schedule);
         // PyTorch before Kineto: no categories, two processes that are one rank
-        const ImportResult autograd = importedText(quoted("[{'name':'Forward 0','ph':'X','ts':100,'dur':50,'tid':1,'pid':'CPU functions','args':{}},"
-                                                          "{'name':'Backward 0','ph':'X','ts':200,'dur':50,'tid':1,'pid':'CPU functions','args':{}},"
-                                                          "{'name':'gemm','ph':'X','ts':300,'dur':40,'tid':0,'pid':'CUDA functions','args':{}},"
-                                                          "{'name':'gemm','ph':'s','ts':110,'tid':1,'pid':'CPU functions','id':1,'cat':'cpu_to_cuda','args':{}},"
-                                                          "{'name':'gemm','ph':'f','ts':300,'tid':0,'pid':'CUDA functions','id':1,'cat':'cpu_to_cuda','args':{}}]"));
+        const ImportResult autograd = importedText(quoted(
+            "[{'name':'Forward 0','ph':'X','ts':100,'dur':50,'tid':1,'pid':'CPU functions','args':{}},"
+            "{'name':'Backward 0','ph':'X','ts':200,'dur':50,'tid':1,'pid':'CPU functions','args':{}},"
+            "{'name':'gemm','ph':'X','ts':300,'dur':40,'tid':0,'pid':'CUDA functions','args':{}},"
+            "{'name':'gemm','ph':'s','ts':110,'tid':1,'pid':'CPU functions','id':1,'cat':'cpu_to_cuda','args':{}},"
+            "{'name':'gemm','ph':'f','ts':300,'tid':0,'pid':'CUDA functions','id':1,'cat':'cpu_to_cuda','args':{}}]"));
         QCOMPARE(autograd.runs.size(), std::size_t{1});
         QCOMPARE(autograd.runs[0].run.info.ranks, 1);
         QCOMPARE(autograd.runs[0].ops, std::int64_t{2});
         QCOMPARE(autograd.runs[0].kernelsUnderOps, std::int64_t{1});
         // anything that is not a trace is refused with a message
-        for (const auto& [text, what] : {std::pair("{'nodes':[{'name':'aten::mm'}],'schema':'1.0.2'}", "Chakra execution trace"), std::pair("{'traceEvents':[]}", "no events"),
-                                         std::pair("[1,2,3]", "no readable events"), std::pair("{'traceEvents':{'a':1}}", "traceEvents is missing")}) {
+        for (const auto& [text, what] :
+             {std::pair("{'nodes':[{'name':'aten::mm'}],'schema':'1.0.2'}", "Chakra execution trace"),
+              std::pair("{'traceEvents':[]}", "no events"), std::pair("[1,2,3]", "no readable events"),
+              std::pair("{'traceEvents':{'a':1}}", "traceEvents is missing")}) {
             QTemporaryDir folder;
             const std::string path = folder.filePath("odd.json").toStdString();
             std::ofstream(path) << quoted(text);
             const auto refused = importTraces({path}, {});
-            QVERIFY2(!refused && refused.error().message.find(what) != std::string::npos, refused ? text : refused.error().message.c_str());
+            QVERIFY2(!refused && refused.error().message.find(what) != std::string::npos,
+                     refused ? text : refused.error().message.c_str());
         }
     }
 
@@ -326,7 +368,10 @@ private slots:
     {
         std::string text = quoted("{'traceEvents':[");
         std::mt19937 random(7);
-        for (int i = 0; i < 20'000; ++i) text += quoted("{'ph':'X','cat':'user_annotation','name':'r" + std::to_string(random() % 1000) + "','pid':1,'tid':1,'ts':" + std::to_string(i * 10) + ",'dur':" + std::to_string(random() % 9) + "},");
+        for (int i = 0; i < 20'000; ++i)
+            text += quoted("{'ph':'X','cat':'user_annotation','name':'r" + std::to_string(random() % 1000) +
+                           "','pid':1,'tid':1,'ts':" + std::to_string(i * 10) +
+                           ",'dur':" + std::to_string(random() % 9) + "},");
         text += quoted("{'ph':'i','name':'end','ts':1}]}");
         const QTemporaryDir folder;
         const std::string path = folder.filePath("a_rank0.json.gz").toStdString();
@@ -342,14 +387,16 @@ private slots:
         for (std::size_t i = 0; i < 64; ++i) middle[middle.size() / 2 + i] = static_cast<char>(0xa5);
         const auto half = importedFrom(middle);
         QVERIFY(half);
-        QVERIFY2(half->runs[0].events > 4'000 && half->runs[0].events < 20'000, qPrintable(QString::number(half->runs[0].events)));
+        QVERIFY2(half->runs[0].events > 4'000 && half->runs[0].events < 20'000,
+                 qPrintable(QString::number(half->runs[0].events)));
         QVERIFY(notesSay(half->runs[0], "the compressed data is damaged: "));
         QVERIFY(!notesSay(half->runs[0], "<fd"));
         std::string begin = bytes;
         for (std::size_t i = 12; i < 64; ++i) begin[i] = static_cast<char>(0xff);
         const auto none = importedFrom(begin);
         QVERIFY(!none);
-        QVERIFY2(none.error().message.find("the compressed data is damaged") != std::string::npos, none.error().message.c_str());
+        QVERIFY2(none.error().message.find("the compressed data is damaged") != std::string::npos,
+                 none.error().message.c_str());
     }
 
     void chromeJsonIsLanes()
@@ -376,7 +423,8 @@ private slots:
         if (!fs::exists(folder)) QSKIP("PyTorch's traces are not there (set STAGEWRIGHT_SHARED)");
         const ImportResult result = imported({folder.string()});
         QCOMPARE(result.runs.size(), std::size_t{3});
-        const std::array<const char*, 3> files{"1F1B_p4_m8_v1.csv", "GPipe_p4_m8_v1.csv", "Interleaved1F1B_p4_m8_v2.csv"};
+        const std::array<const char*, 3> files{"1F1B_p4_m8_v1.csv", "GPipe_p4_m8_v1.csv",
+                                               "Interleaved1F1B_p4_m8_v2.csv"};
         for (std::size_t i = 0; i < 3; ++i) {
             const ImportedRun& one = result.runs[i];
             const auto written = readScheduleCsv(textOf(sharedFolder("torch_csv") / files[i]));

@@ -1,4 +1,5 @@
-// Nsight Systems' exports: optional tables, several files of one job. The recorded ones (STAGEWRIGHT_SHARED) skip where absent.
+// Nsight Systems' exports: optional tables, several files of one job. The recorded ones (STAGEWRIGHT_SHARED) skip where
+// absent.
 #include <QtTest/QtTest>
 
 #include <filesystem>
@@ -47,7 +48,8 @@ void exported(const std::string& path, const std::string& kernels, const std::st
     const auto database = Database::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE).value();
     const auto done = database->execute(
         "BEGIN; CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES(1, 'gemm');"
-        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, correlationId INT, demangledName INT, globalPid INT);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, correlationId INT, "
+        "demangledName INT, globalPid INT);"
         "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT, end INT, globalTid INT, correlationId INT);"
         "CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, text TEXT, globalTid INT);" +
         kernels + others + "COMMIT");
@@ -153,7 +155,8 @@ private slots:
     // Two nodes export a file each; the clock of one is 4 ms ahead.
     void nsightNodesAreOneJob()
     {
-        const ImportResult result = imported({dataFile("nsight_node1.sqlite"), dataFile("nsight_node0.sqlite"), dataFile("nsight.sqlite")});
+        const ImportResult result =
+            imported({dataFile("nsight_node1.sqlite"), dataFile("nsight_node0.sqlite"), dataFile("nsight.sqlite")});
         QCOMPARE(result.runs.size(), std::size_t{2});
         const ImportedRun& one = result.runs[1];
         QCOMPARE(one.run.info.name, std::string("nsight_node"));
@@ -188,9 +191,11 @@ private slots:
         std::map<std::string, Nanos> arrivals; // of what an op waited for on another rank
         for (const Edge& edge : timeline.edges())
             if (edge.kind == EdgeKind::Data && timeline.trackOf(edge.from).rank != timeline.trackOf(edge.to).rank)
-                arrivals[toText(timeline.spans()[edge.from].op) + " " + toText(timeline.spans()[edge.to].op)] = edge.arrival - timeline.spans()[edge.to].start;
+                arrivals[toText(timeline.spans()[edge.from].op) + " " + toText(timeline.spans()[edge.to].op)] =
+                    edge.arrival - timeline.spans()[edge.to].start;
         QCOMPARE(arrivals.size(), std::size_t{12});
-        for (const char* pair : {"0F0 1F0", "0F1 1F1", "2F1 3F1", "3B0 2B0", "1B1 0B1"}) QVERIFY2(arrivals.contains(pair) && arrivals[pair] == 0, pair);
+        for (const char* pair : {"0F0 1F0", "0F1 1F1", "2F1 3F1", "3B0 2B0", "1B1 0B1"})
+            QVERIFY2(arrivals.contains(pair) && arrivals[pair] == 0, pair);
     }
 
     void payloadsAreRead()
@@ -216,11 +221,13 @@ private slots:
         put(40, 0xfffe, 2);     // −2 in two bytes
         put(44, 0xffffffff, 4); // −1, aligned to four
         const NvtxPayload whole = schemas.read(blob);
-        QVERIFY(whole == (NvtxPayload{{"id", static_cast<std::int64_t>(0xfedcba9876543210u)}, {"small", -2}, {"number", -1}}));
+        QVERIFY(whole ==
+                (NvtxPayload{{"id", static_cast<std::int64_t>(0xfedcba9876543210u)}, {"small", -2}, {"number", -1}}));
         std::string text;
         for (const std::byte byte : blob) text += QByteArray(1, static_cast<char>(byte)).toHex().toStdString();
         QVERIFY(schemas.read(std::as_bytes(std::span(text))) == whole);
-        for (std::size_t size = 0; size < blob.size(); ++size) QVERIFY(schemas.read(std::span(blob).first(size)).empty());
+        for (std::size_t size = 0; size < blob.size(); ++size)
+            QVERIFY(schemas.read(std::span(blob).first(size)).empty());
         put(8, 78, 4);
         QVERIFY(schemas.read(blob).empty()); // an unknown schema
         put(8, 77, 4);
@@ -228,7 +235,8 @@ private slots:
         QVERIFY(schemas.read(blob).empty()); // sizes that contradict each other
     }
 
-    // In a communicator of two created before the trace the peer is the other rank; in a larger one it is unknown, and reported.
+    // In a communicator of two created before the trace the peer is the other rank; in a larger one it is unknown, and
+    // reported.
     void communicatorsMadeBefore()
     {
         const auto rankWith = [](int number, int peer, std::int64_t bytes, const char* call) {
@@ -247,7 +255,9 @@ private slots:
             message.work = 0;
             message.device = true;
             rank.messages.push_back(message);
-            tieNcclCalls(rank, {{{40, 60, rank.names.idOf(call), 0}, {{"NCCL communicator ID", 0xabc}, {"Peer rank", peer}, {"Message size [bytes]", bytes}}}});
+            tieNcclCalls(rank,
+                         {{{40, 60, rank.names.idOf(call), 0},
+                           {{"NCCL communicator ID", 0xabc}, {"Peer rank", peer}, {"Message size [bytes]", bytes}}}});
             return rank;
         };
         std::vector<ForeignRank> two;
@@ -269,30 +279,44 @@ private slots:
         three.push_back(rankWith(2, 1, 64, "ncclSend"));
         pairs = pairMessages(three);
         QCOMPARE(pairs.unpaired, std::int64_t{3});
-        QVERIFY2(pairs.notes.size() == 1 && pairs.notes[0].starts_with("communicator abc was created before"), pairs.notes.empty() ? "" : pairs.notes[0].c_str());
+        QVERIFY2(pairs.notes.size() == 1 && pairs.notes[0].starts_with("communicator abc was created before"),
+                 pairs.notes.empty() ? "" : pairs.notes[0].c_str());
     }
 
     // Places in one communicator count more than names; those of two windows of a process are the same.
     void exportsOfOneCommunicatorAreOneJob()
     {
         using Groups = std::vector<std::vector<std::size_t>>;
-        const std::map<std::string, std::set<int>> low{{"c0ffee", {0, 1}}}, high{{"c0ffee", {2, 3}}}, other{{"bad", {2, 3}}};
-        QCOMPARE(groupsOfExports({{"a/trainer.sqlite", 100, 200, low}, {"b/helper.sqlite", 900, 950, high}}), (Groups{{0, 1}}));
-        QCOMPARE(groupsOfExports({{"a/trainer.sqlite", 100, 200, low}, {"b/helper.sqlite", 100, 200, other}}), (Groups{{0}, {1}}));
-        QCOMPARE(groupsOfExports({{"a/first.sqlite", 100, 200, low}, {"a/second.sqlite", 150, 250, low}}), (Groups{{0}, {1}}));
-        QCOMPARE(groupsOfExports({{"x/n2.sqlite", 100, 200, high}, {"z.sqlite", 0, -1, {{"c0ffee", {4}}}}, {"x/n1.sqlite", 100, 200, low}}), (Groups{{2, 0, 1}}));
+        const std::map<std::string, std::set<int>> low{{"c0ffee", {0, 1}}}, high{{"c0ffee", {2, 3}}},
+            other{{"bad", {2, 3}}};
+        QCOMPARE(groupsOfExports({{"a/trainer.sqlite", 100, 200, low}, {"b/helper.sqlite", 900, 950, high}}),
+                 (Groups{{0, 1}}));
+        QCOMPARE(groupsOfExports({{"a/trainer.sqlite", 100, 200, low}, {"b/helper.sqlite", 100, 200, other}}),
+                 (Groups{{0}, {1}}));
+        QCOMPARE(groupsOfExports({{"a/first.sqlite", 100, 200, low}, {"a/second.sqlite", 150, 250, low}}),
+                 (Groups{{0}, {1}}));
+        QCOMPARE(groupsOfExports({{"x/n2.sqlite", 100, 200, high},
+                                  {"z.sqlite", 0, -1, {{"c0ffee", {4}}}},
+                                  {"x/n1.sqlite", 100, 200, low}}),
+                 (Groups{{2, 0, 1}}));
     }
 
     void exportsHeldTogetherAreOneJob()
     {
         using Groups = std::vector<std::vector<std::size_t>>;
-        QCOMPARE(groupsOfExports({{"d/node10.sqlite", 100, 200, {}}, {"d/node2.sqlite", 120, 210, {}}}), (Groups{{1, 0}}));
-        QCOMPARE(groupsOfExports({{"d/report1.sqlite", 100, 200, {}}, {"d/report2.sqlite", 300, 400, {}}}), (Groups{{0}, {1}}));
-        QCOMPARE(groupsOfExports({{"d/before.sqlite", 100, 200, {}}, {"d/after.sqlite", 100, 200, {}}}), (Groups{{0}, {1}}));
-        QCOMPARE(groupsOfExports({{"n0/a.sqlite", 100, 200, {}}, {"n1/a.sqlite", 100, 200, {}}, {"n1/b.sqlite", 100, 200, {}}}), (Groups{{0, 1}, {2}}));
+        QCOMPARE(groupsOfExports({{"d/node10.sqlite", 100, 200, {}}, {"d/node2.sqlite", 120, 210, {}}}),
+                 (Groups{{1, 0}}));
+        QCOMPARE(groupsOfExports({{"d/report1.sqlite", 100, 200, {}}, {"d/report2.sqlite", 300, 400, {}}}),
+                 (Groups{{0}, {1}}));
+        QCOMPARE(groupsOfExports({{"d/before.sqlite", 100, 200, {}}, {"d/after.sqlite", 100, 200, {}}}),
+                 (Groups{{0}, {1}}));
+        QCOMPARE(groupsOfExports(
+                     {{"n0/a.sqlite", 100, 200, {}}, {"n1/a.sqlite", 100, 200, {}}, {"n1/b.sqlite", 100, 200, {}}}),
+                 (Groups{{0, 1}, {2}}));
         QCOMPARE(groupsOfExports({{"d/rank0.sqlite", 0, -1, {}}, {"d/rank1.sqlite", 0, -1, {}}}), (Groups{{0, 1}}));
         QCOMPARE(groupsOfExports({{"d/x0.sqlite", 0, -1, {}}, {"d/x1.sqlite", 0, -1, {}}}), (Groups{{0}, {1}}));
-        QVERIFY(naturalLess("node2", "node10") && !naturalLess("node10", "node2") && naturalLess("a", "ab") && !naturalLess("a", "a"));
+        QVERIFY(naturalLess("node2", "node10") && !naturalLess("node10", "node2") && naturalLess("a", "ab") &&
+                !naturalLess("a", "a"));
         QVERIFY(naturalLess("n01", "n2") && naturalLess("n1", "n01") != naturalLess("n01", "n1"));
     }
 

@@ -16,30 +16,35 @@ using namespace stagewright::import_rig;
 
 namespace {
 
-std::string eventOf(const std::string& category, const std::string& name, const std::string& process, int thread, int start, int length, const std::string& args = {})
+std::string eventOf(const std::string& category, const std::string& name, const std::string& process, int thread,
+                    int start, int length, const std::string& args = {})
 {
-    return "{'ph':'X','cat':'" + category + "','name':'" + name + "','pid':" + process + ",'tid':" + std::to_string(thread) + ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) + ",'args':{" + args + "}},\n";
+    return "{'ph':'X','cat':'" + category + "','name':'" + name + "','pid':" + process +
+           ",'tid':" + std::to_string(thread) + ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) +
+           ",'args':{" + args + "}},\n";
 }
-std::string correlated(int number)
-{
-    return "'correlation':" + std::to_string(number);
-}
+std::string correlated(int number) { return "'correlation':" + std::to_string(number); }
 std::string traceOf(const std::string& events, const std::string& members = {})
 {
-    return quoted("{'schemaVersion':1," + members + "'baseTimeNanoseconds':1759300000000000000,'traceEvents':[" + events + "{'ph':'M','name':'end','pid':1,'tid':1}]}");
+    return quoted("{'schemaVersion':1," + members + "'baseTimeNanoseconds':1759300000000000000,'traceEvents':[" +
+                  events + "{'ph':'M','name':'end','pid':1,'tid':1}]}");
 }
 
-// The host is a step ahead of the device. Two kernels were launched before the trace; the last step's second kernel has no launch.
+// The host is a step ahead of the device. Two kernels were launched before the trace; the last step's second kernel has
+// no launch.
 std::string hostAhead(bool deviceSteps)
 {
-    std::string out = eventOf("kernel", "warm", "0", 7, 1050, 400, correlated(900)) + eventOf("kernel", "warm", "0", 7, 1500, 400, correlated(901));
+    std::string out = eventOf("kernel", "warm", "0", 7, 1050, 400, correlated(900)) +
+                      eventOf("kernel", "warm", "0", 7, 1500, 400, correlated(901));
     for (int step = 0; step < 3; ++step) {
         const int host = 1000 * (step + 1), device = host + 1100;
         out += eventOf("user_annotation", "ProfilerStep#" + std::to_string(5 + step), "40", 40, host, 1000);
-        if (deviceSteps) out += eventOf("gpu_user_annotation", "ProfilerStep#" + std::to_string(5 + step), "0", 7, device, 800);
+        if (deviceSteps)
+            out += eventOf("gpu_user_annotation", "ProfilerStep#" + std::to_string(5 + step), "0", 7, device, 800);
         for (int i = 0; i < 4; ++i) {
             const int number = 10 * step + i + 1;
-            if (step < 2 || i != 1) out += eventOf("cuda_runtime", "cudaLaunchKernel", "40", 40, host + 50 + 10 * i, 5, correlated(number));
+            if (step < 2 || i != 1)
+                out += eventOf("cuda_runtime", "cudaLaunchKernel", "40", 40, host + 50 + 10 * i, 5, correlated(number));
             out += eventOf("kernel", "gemm", "0", 7, device + 200 * i, step == 1 ? 90 : 180, correlated(number));
         }
     }
@@ -64,7 +69,9 @@ private slots:
     // A run whose steps hold nothing could be stored and not shown: then the trace is one step.
     void stepsThatHoldNothing()
     {
-        const ImportResult result = importedText(traceOf(eventOf("user_annotation", "ProfilerStep#5", "40", 40, 1000, 1000) + eventOf("kernel", "gemm", "0", 7, 5000, 100, correlated(1))));
+        const ImportResult result =
+            importedText(traceOf(eventOf("user_annotation", "ProfilerStep#5", "40", 40, 1000, 1000) +
+                                 eventOf("kernel", "gemm", "0", 7, 5000, 100, correlated(1))));
         QCOMPARE(result.runs.at(0).run.timeline->steps(), 1);
         QVERIFY((kernelsByStep(*result.runs[0].run.timeline) == std::map<int, int>{{0, 1}}));
         QVERIFY(notesSay(result.runs[0], "nothing is in a marked step: the trace is one step"));
@@ -78,9 +85,12 @@ private slots:
         QCOMPARE(timeline.steps(), 3);
         QVERIFY((kernelsByStep(timeline) == std::map<int, int>{{outsideSteps, 2}, {0, 4}, {1, 4}, {2, 4}}));
         QVERIFY(notesSay(with.runs[0], "2 of 14 kernels and copies are in no step"));
-        for (const StepMark& mark : timeline.stepMarks()) QCOMPARE(mark.end - mark.begin, Nanos{mark.step == 1 ? 690'000 : 780'000}); // of the device, not of the host
+        // of the device, not of the host
+        for (const StepMark& mark : timeline.stepMarks())
+            QCOMPARE(mark.end - mark.begin, Nanos{mark.step == 1 ? 690'000 : 780'000});
         const ImportResult without = importedText(hostAhead(false));
-        QVERIFY((kernelsByStep(*without.runs[0].run.timeline) == std::map<int, int>{{outsideSteps, 3}, {0, 4}, {1, 4}, {2, 3}}));
+        QVERIFY((kernelsByStep(*without.runs[0].run.timeline) ==
+                 std::map<int, int>{{outsideSteps, 3}, {0, 4}, {1, 4}, {2, 3}}));
     }
 
     void stepsAreKeptInRunsAndExports()
@@ -91,14 +101,18 @@ private slots:
         QVERIFY(writeKinetoFolder(first.runs[0].run, traces).has_value());
         const ImportResult second = imported({traces});
         QCOMPARE(second.runs.size(), std::size_t{1});
-        QVERIFY(kernelsByStep(*second.runs[0].run.timeline)[0] == 4 && kernelsByStep(*second.runs[0].run.timeline)[1] == 4);
+        QVERIFY(kernelsByStep(*second.runs[0].run.timeline)[0] == 4 &&
+                kernelsByStep(*second.runs[0].run.timeline)[1] == 4);
         QVERIFY(kernelsByStep(*second.runs[0].run.timeline)[outsideSteps] >= 2);
     }
 
     void correlationZeroIsNone()
     {
-        const ImportResult result = importedText(traceOf(eventOf("cuda_runtime", "hipStreamWaitEvent", "40", 40, 400, 5, correlated(0)) + eventOf("cuda_runtime", "hipLaunchKernel", "40", 40, 1000, 5, correlated(1)) +
-                                                         eventOf("kernel", "gemm", "0", 7, 1010, 60, correlated(1)) + eventOf("kernel", "ncclDevKernel_Generic_4", "0", 9, 1080, 100, correlated(0))));
+        const ImportResult result =
+            importedText(traceOf(eventOf("cuda_runtime", "hipStreamWaitEvent", "40", 40, 400, 5, correlated(0)) +
+                                 eventOf("cuda_runtime", "hipLaunchKernel", "40", 40, 1000, 5, correlated(1)) +
+                                 eventOf("kernel", "gemm", "0", 7, 1010, 60, correlated(1)) +
+                                 eventOf("kernel", "ncclDevKernel_Generic_4", "0", 9, 1080, 100, correlated(0))));
         const auto idle = analyseDeviceIdle(*result.runs[0].run.timeline, 0);
         QCOMPARE(idle[0].of(DeviceState::Unknown), Nanos{10'000});
         QCOMPARE(idle[0].of(DeviceState::Queued), Nanos{0});
@@ -107,7 +121,9 @@ private slots:
     void gpusOfOneProcessHaveTheirOwnFigures()
     {
         std::string events;
-        for (int i = 0; i < 10; ++i) events += eventOf("cuda_runtime", "cudaLaunchKernel", "40", 40, 1000 + 100 * i, 5, correlated(i + 1)) + eventOf("kernel", "gemm", std::to_string(i % 2), 7, 1010 + 100 * i, 100, correlated(i + 1));
+        for (int i = 0; i < 10; ++i)
+            events += eventOf("cuda_runtime", "cudaLaunchKernel", "40", 40, 1000 + 100 * i, 5, correlated(i + 1)) +
+                      eventOf("kernel", "gemm", std::to_string(i % 2), 7, 1010 + 100 * i, 100, correlated(i + 1));
         const ImportResult result = importedText(traceOf(events));
         QCOMPARE(result.runs.size(), std::size_t{1});
         const Timeline& timeline = *result.runs[0].run.timeline;
@@ -121,7 +137,8 @@ private slots:
             QCOMPARE(gpu.computing, Nanos{500'000});
             QCOMPARE(gpu.window(), Nanos{1'000'000});
         }
-        for (const RankDeviceIdle& gpu : analyseDeviceIdle(timeline, 0)) QCOMPARE(gpu.of(DeviceState::Computing) * 2, gpu.window);
+        for (const RankDeviceIdle& gpu : analyseDeviceIdle(timeline, 0))
+            QCOMPARE(gpu.of(DeviceState::Computing) * 2, gpu.window);
         const QTemporaryDir folder;
         const std::string traces = folder.filePath("traces").toStdString();
         QVERIFY(writeKinetoFolder(result.runs[0].run, traces).has_value());
@@ -149,18 +166,27 @@ private slots:
             const std::string process = host.arg(rank).toStdString(), gpu = device.arg(rank).toStdString();
             for (int round = 0; round < 3; ++round) {
                 const int at = 1000 + 1000 * round + 7 * rank;
-                events += eventOf("cuda_runtime", "cudaLaunchKernel", process, 40, at, 5, correlated(10 * round + 1)) + eventOf("kernel", "gemm", gpu, 7, at + 40, 300, correlated(10 * round + 1));
-                events += eventOf("cuda_runtime", "cudaLaunchKernel", process, 40, at + 50, 5, correlated(10 * round + 2)) +
-                          eventOf("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", gpu, 20, at + 400 + 50 * rank, 200 - 57 * rank, correlated(10 * round + 2) + ",'Collective name':'allreduce','Process Group Name':'0','Process Group Ranks':'[0, 1]','Seq':" + std::to_string(round));
+                events += eventOf("cuda_runtime", "cudaLaunchKernel", process, 40, at, 5, correlated(10 * round + 1)) +
+                          eventOf("kernel", "gemm", gpu, 7, at + 40, 300, correlated(10 * round + 1));
+                events +=
+                    eventOf("cuda_runtime", "cudaLaunchKernel", process, 40, at + 50, 5, correlated(10 * round + 2)) +
+                    eventOf("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", gpu, 20, at + 400 + 50 * rank,
+                            200 - 57 * rank,
+                            correlated(10 * round + 2) +
+                                ",'Collective name':'allreduce','Process Group Name':'0','Process Group Ranks':'[0, "
+                                "1]','Seq':" +
+                                std::to_string(round));
             }
         }
-        const ImportResult result = importedText(traceOf(events, "'distributedInfo':{'backend':'nccl','rank':0,'world_size':2},"), "merged.json");
+        const ImportResult result = importedText(
+            traceOf(events, "'distributedInfo':{'backend':'nccl','rank':0,'world_size':2},"), "merged.json");
         QCOMPARE(result.runs.size(), std::size_t{1});
         const Timeline& timeline = *result.runs[0].run.timeline;
         QCOMPARE(timeline.ranks(), 2);
         QCOMPARE(result.runs[0].collectives, std::int64_t{3});
         QVERIFY(!notesSay(result.runs[0], "only 1 of"));
-        for (const Edge& edge : timeline.edges()) { // every kernel's launch is its own rank's: the gemm's 40 µs before it
+        // every kernel's launch is its own rank's: the gemm's 40 µs before it
+        for (const Edge& edge : timeline.edges()) {
             if (edge.kind != EdgeKind::Launch || timeline.nameOf(timeline.spans()[edge.to]) != "gemm") continue;
             QCOMPARE(timeline.spans()[edge.to].start - edge.arrival, Nanos{40'000});
         }
@@ -279,38 +305,60 @@ private slots:
             std::string events;
             for (int round = 0; round < 4; ++round) {
                 const int begin = 1000 + 30'000 * round + (rank == 1 ? ahead : 0);
-                events += eventOf("kernel", "gemm", "0", 7, begin, rank == 0 ? 10'000 : 19'900, correlated(2 * round + 1));
-                events += eventOf("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "0", 20, begin + (rank == 0 ? 10'000 : 19'900), rank == 0 ? 9'950 : 50,
-                                  correlated(2 * round + 2) + ",'Collective name':'allreduce','Process Group Name':'0','Process Group Ranks':'[0, 1]','Seq':" + std::to_string(round));
+                events +=
+                    eventOf("kernel", "gemm", "0", 7, begin, rank == 0 ? 10'000 : 19'900, correlated(2 * round + 1));
+                events += eventOf("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "0", 20,
+                                  begin + (rank == 0 ? 10'000 : 19'900), rank == 0 ? 9'950 : 50,
+                                  correlated(2 * round + 2) +
+                                      ",'Collective name':'allreduce','Process Group Name':'0','Process Group "
+                                      "Ranks':'[0, 1]','Seq':" +
+                                      std::to_string(round));
             }
             files.push_back(folder.filePath(QStringLiteral("skew_rank%1.json").arg(rank)).toStdString());
-            std::ofstream(files.back()) << traceOf(events, "'distributedInfo':{'rank':" + std::to_string(rank) + ",'world_size':2},");
+            std::ofstream(files.back()) << traceOf(events, "'distributedInfo':{'rank':" + std::to_string(rank) +
+                                                               ",'world_size':2},");
         }
         const ImportResult result = imported(files);
         QCOMPARE(result.runs.size(), std::size_t{1});
         QCOMPARE(result.runs[0].clockError, Nanos{1'000});
-        QCOMPARE(result.runs[0].clocks, ahead == 0 ? std::string("agree, ± 1.00 µs") : std::string("1 of 2 ranks shifted, by at most 300.0 µs, ± 1.00 µs"));
+        QCOMPARE(result.runs[0].clocks, ahead == 0
+                                            ? std::string("agree, ± 1.00 µs")
+                                            : std::string("1 of 2 ranks shifted, by at most 300.0 µs, ± 1.00 µs"));
         std::vector<Nanos> starts; // of the first collective
         for (const Track& track : result.runs[0].run.timeline->tracks())
-            if (track.lane == Lane::Kernel && track.name.ends_with("stream 20")) starts.push_back(result.runs[0].run.timeline->spansOf(track).front().start);
+            if (track.lane == Lane::Kernel && track.name.ends_with("stream 20"))
+                starts.push_back(result.runs[0].run.timeline->spansOf(track).front().start);
         QCOMPARE(starts.size(), std::size_t{2});
         QCOMPARE(starts[1] - starts[0], Nanos{9'900'000});
     }
 
     void processesThatAreNoRanks()
     {
-        const auto named = [](int process, const char* name) { return "{'ph':'M','name':'process_name','pid':" + std::to_string(process) + ",'args':{'name':'" + name + "'}},"; };
-        const auto range = [](int process, const char* name, int start) { return "{'ph':'X','name':'" + std::string(name) + "','pid':" + std::to_string(process) + ",'tid':1,'ts':" + std::to_string(start) + ",'dur':10},"; };
+        const auto named = [](int process, const char* name) {
+            return "{'ph':'M','name':'process_name','pid':" + std::to_string(process) + ",'args':{'name':'" + name +
+                   "'}},";
+        };
+        const auto range = [](int process, const char* name, int start) {
+            return "{'ph':'X','name':'" + std::string(name) + "','pid':" + std::to_string(process) +
+                   ",'tid':1,'ts':" + std::to_string(start) + ",'dur':10},";
+        };
         const auto close = [](std::string text) { return quoted("[" + text + "{'ph':'M','name':'end','pid':1}]"); };
-        const ImportResult devices = importedText(close(named(1, "/device:GPU:0") + named(2, "/device:GPU:1") + named(701, "/host:CPU") + range(1, "gemm", 10) + range(2, "gemm", 10) + range(701, "train", 0)), "jax.json");
+        const ImportResult devices =
+            importedText(close(named(1, "/device:GPU:0") + named(2, "/device:GPU:1") + named(701, "/host:CPU") +
+                               range(1, "gemm", 10) + range(2, "gemm", 10) + range(701, "train", 0)),
+                         "jax.json");
         QCOMPARE(devices.runs[0].run.timeline->ranks(), 2);
         QVERIFY(notesSay(devices.runs[0], "/host:CPU"));
-        const ImportResult tensors = importedText(close(named(1, "grad_embed") + named(2, "layer.1.weight") + range(1, "ALLREDUCE", 10) + range(2, "ALLREDUCE", 30)), "tensors.json");
+        const ImportResult tensors = importedText(close(named(1, "grad_embed") + named(2, "layer.1.weight") +
+                                                        range(1, "ALLREDUCE", 10) + range(2, "ALLREDUCE", 30)),
+                                                  "tensors.json");
         QCOMPARE(tensors.runs[0].run.timeline->ranks(), 1);
         std::string names;
         for (const Track& track : tensors.runs[0].run.timeline->tracks()) names += track.name + ";";
-        QVERIFY2(names.find("grad_embed") != std::string::npos && names.find("layer.1.weight") != std::string::npos, names.c_str());
-        const ImportResult ranks = importedText(close(named(1, "rank 0") + named(2, "rank 1") + range(1, "a", 10) + range(2, "a", 10)), "ranks.json");
+        QVERIFY2(names.find("grad_embed") != std::string::npos && names.find("layer.1.weight") != std::string::npos,
+                 names.c_str());
+        const ImportResult ranks = importedText(
+            close(named(1, "rank 0") + named(2, "rank 1") + range(1, "a", 10) + range(2, "a", 10)), "ranks.json");
         QCOMPARE(ranks.runs[0].run.timeline->ranks(), 2);
     }
 
@@ -318,7 +366,9 @@ private slots:
     {
         const QTemporaryDir folder;
         for (const char* name : {"node7_4100.1759300001000.pt.trace.json", "node7_4100.1759300002000.pt.trace.json"})
-            std::ofstream(folder.filePath(QString::fromLatin1(name)).toStdString()) << traceOf(eventOf("kernel", "gemm", "0", 7, 1000, 10, correlated(1)), "'distributedInfo':{'rank':0,'world_size':1},");
+            std::ofstream(folder.filePath(QString::fromLatin1(name)).toStdString())
+                << traceOf(eventOf("kernel", "gemm", "0", 7, 1000, 10, correlated(1)),
+                           "'distributedInfo':{'rank':0,'world_size':1},");
         const ImportResult result = imported({folder.path().toStdString()});
         QCOMPARE(result.runs.size(), std::size_t{2});
         QCOMPARE(result.runs[0].run.info.name, std::string("node7 (1)"));

@@ -1,4 +1,5 @@
-// What an import says of a job beyond its kernels: hosts and dimensions of parallelism, bytes of collectives and copies, the ranks that others wait for.
+// What an import says of a job beyond its kernels: hosts and dimensions of parallelism, bytes of collectives and
+// copies, the ranks that others wait for.
 #include <QtTest/QtTest>
 
 #include <fstream>
@@ -15,34 +16,44 @@ using namespace stagewright::import_rig;
 
 namespace {
 
-// Ranks of two hosts, two pipeline stages and two copies: in every one of three rounds rank 2 enters the reduction 30 µs after the others. A second
-// reduction of each round is sixteen times as large, and all enter it together.
+// Ranks of two hosts, two pipeline stages and two copies: in every one of three rounds rank 2 enters the reduction 30
+// µs after the others. A second reduction of each round is sixteen times as large, and all enter it together.
 std::vector<std::string> writeJob(const QTemporaryDir& folder, int ranks = 4)
 {
     std::vector<std::string> files;
     for (int rank = 0; rank < ranks; ++rank) {
-        std::string text = "{'schemaVersion':1,'distributedInfo':{'backend':'nccl','rank':" + std::to_string(rank) + ",'world_size':4,'pg_config':["
-                                                                                                                     "{'pg_name':'0','pg_desc':'default_pg','ranks':[0,1,2,3]},"
-                                                                                                                     "{'pg_name':'1','pg_desc':'mesh_pp','ranks':" +
-                           (rank % 2 == 0 ? "[0,2]" : "[1,3]") + "},"
-                                                                 "{'pg_name':'2','pg_desc':'DATA_PARALLEL_GROUP','ranks':" +
+        std::string text = "{'schemaVersion':1,'distributedInfo':{'backend':'nccl','rank':" + std::to_string(rank) +
+                           ",'world_size':4,'pg_config':["
+                           "{'pg_name':'0','pg_desc':'default_pg','ranks':[0,1,2,3]},"
+                           "{'pg_name':'1','pg_desc':'mesh_pp','ranks':" +
+                           (rank % 2 == 0 ? "[0,2]" : "[1,3]") +
+                           "},"
+                           "{'pg_name':'2','pg_desc':'DATA_PARALLEL_GROUP','ranks':" +
                            (rank < 2 ? "[0,1]" : "[2,3]") + "}]},'traceEvents':[";
         const auto kernel = [&text](const char* name, int start, int length, const std::string& args) {
-            text += "{'ph':'X','cat':'kernel','name':'" + std::string(name) + "','pid':0,'tid':7,'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) + ",'args':{'device':0,'stream':7" + args + "}},";
+            text += "{'ph':'X','cat':'kernel','name':'" + std::string(name) +
+                    "','pid':0,'tid':7,'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) +
+                    ",'args':{'device':0,'stream':7" + args + "}},";
         };
         const auto reduction = [](int elements, int number) {
-            return ",'Collective name':'allreduce','In msg nelems':" + std::to_string(elements) + ",'Out msg nelems':" + std::to_string(elements) + ",'dtype':'BFloat16','Process Group Name':'0','Seq':" + std::to_string(number);
+            return ",'Collective name':'allreduce','In msg nelems':" + std::to_string(elements) +
+                   ",'Out msg nelems':" + std::to_string(elements) +
+                   ",'dtype':'BFloat16','Process Group Name':'0','Seq':" + std::to_string(number);
         };
         for (int round = 0; round < 3; ++round) {
             const int begin = 1000 + 1000 * round;
             const int late = rank == 2 ? 30 : 0;
             kernel("gemm", begin, 100 + late, "");
-            kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", begin + 100 + late, 50 - late, reduction(1000, 2 * round));
+            kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", begin + 100 + late, 50 - late,
+                   reduction(1000, 2 * round));
             kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", begin + 200, 80, reduction(16'000, 2 * round + 1));
-            text += "{'ph':'X','cat':'gpu_memcpy','name':'Memcpy HtoD (Pinned -> Device)','pid':0,'tid':7,'ts':" + std::to_string(begin + 400) + ",'dur':10,'args':{'device':0,'stream':7,'bytes':" + std::to_string(1000 * (rank + 1)) + "}},";
+            text += "{'ph':'X','cat':'gpu_memcpy','name':'Memcpy HtoD (Pinned -> Device)','pid':0,'tid':7,'ts':" +
+                    std::to_string(begin + 400) +
+                    ",'dur':10,'args':{'device':0,'stream':7,'bytes':" + std::to_string(1000 * (rank + 1)) + "}},";
         }
         const char* host = rank < 2 ? "gpu-01" : "gpu-02";
-        files.push_back(folder.filePath(QString::fromLatin1(host) + "_47%1.1694128201545.pt.trace.json").arg(rank).toStdString());
+        files.push_back(
+            folder.filePath(QString::fromLatin1(host) + "_47%1.1694128201545.pt.trace.json").arg(rank).toStdString());
         std::ofstream(files.back(), std::ios::binary) << quoted(text + "{'ph':'i','name':'end','ts':9000}]}");
     }
     return files;
@@ -61,19 +72,28 @@ class TestJobPlaces : public QObject {
     Q_OBJECT
 
 private slots:
-    // FSDP beside tensor parallelism: gathers and reductions of the data-parallel group are on lanes of their own, the tensor group's are not.
+    // FSDP beside tensor parallelism: gathers and reductions of the data-parallel group are on lanes of their own, the
+    // tensor group's are not.
     void dataParallelLanes()
     {
         QTemporaryDir folder;
         std::vector<std::string> files;
         for (int rank = 0; rank < 2; ++rank) {
             std::string text = "{'schemaVersion':1,'distributedInfo':{'backend':'nccl','rank':" + std::to_string(rank) +
-                               ",'world_size':2,'pg_config':[{'pg_name':'1','pg_desc':'mesh_fsdp','ranks':[0,1]},{'pg_name':'2','pg_desc':'mesh_tp','ranks':[0,1]}]},'traceEvents':[";
+                               ",'world_size':2,'pg_config':[{'pg_name':'1','pg_desc':'mesh_fsdp','ranks':[0,1]},{'pg_"
+                               "name':'2','pg_desc':'mesh_tp','ranks':[0,1]}]},'traceEvents':[";
             int number = 0;
-            const auto kernel = [&](const char* name, int start, int length, const char* collective = "", const char* group = "1") {
+            const auto kernel = [&](const char* name, int start, int length, const char* collective = "",
+                                    const char* group = "1") {
                 std::string args;
-                if (*collective != 0) args = std::string(",'Collective name':'") + collective + "','In msg nelems':8,'Out msg nelems':16,'dtype':'BFloat16','Process Group Name':'" + group + "','Seq':" + std::to_string(number++);
-                text += "{'ph':'X','cat':'kernel','name':'" + std::string(name) + "','pid':0,'tid':" + (*collective != 0 ? "20" : "7") + ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) + ",'args':{'device':0,'stream':" + (*collective != 0 ? "20" : "7") + args + "}},";
+                if (*collective != 0)
+                    args = std::string(",'Collective name':'") + collective +
+                           "','In msg nelems':8,'Out msg nelems':16,'dtype':'BFloat16','Process Group Name':'" + group +
+                           "','Seq':" + std::to_string(number++);
+                text += "{'ph':'X','cat':'kernel','name':'" + std::string(name) +
+                        "','pid':0,'tid':" + (*collective != 0 ? "20" : "7") + ",'ts':" + std::to_string(start) +
+                        ",'dur':" + std::to_string(length) +
+                        ",'args':{'device':0,'stream':" + (*collective != 0 ? "20" : "7") + args + "}},";
             };
             kernel("ncclDevKernel_AllGather_RING_LL", 1000, 100, "_allgather_base");
             kernel("gemm", 1050, 200);
@@ -147,7 +167,9 @@ private slots:
         QVERIFY(cellOf(late, 0, "host") == AnalysisCell(std::string("gpu-02")));
         QVERIFY(cellOf(late, 0, "pipeline") == AnalysisCell(std::int64_t{1}));
         QVERIFY(cellOf(late, 0, "waited_for_ns") == AnalysisCell(std::int64_t{3 * 3 * 30'000}));
-        QVERIFY2(late.sentence.find("rank 2, 100.0 %") != std::string::npos && late.sentence.find("host gpu-02") != std::string::npos, late.sentence.c_str());
+        QVERIFY2(late.sentence.find("rank 2, 100.0 %") != std::string::npos &&
+                     late.sentence.find("host gpu-02") != std::string::npos,
+                 late.sentence.c_str());
         // sizes
         const ReportTable exposed = reportTable(*findAnalysis("exposed_communication"), *run, 0);
         QCOMPARE(exposed.rows.size(), std::size_t{2});
@@ -187,7 +209,9 @@ private slots:
         const WorkBytes bytes(*result.runs.at(0).run.timeline);
         const ReportTable exposed = reportTable(*findAnalysis("exposed_communication"), result.runs[0].run, 0);
         for (std::size_t row = 0; row < exposed.rows.size(); ++row)
-            if (!bytes.any()) QVERIFY(std::holds_alternative<std::monostate>(cellOf(exposed, row, "size")) && std::holds_alternative<std::monostate>(cellOf(exposed, row, "gigabytes_per_second")));
+            if (!bytes.any())
+                QVERIFY(std::holds_alternative<std::monostate>(cellOf(exposed, row, "size")) &&
+                        std::holds_alternative<std::monostate>(cellOf(exposed, row, "gigabytes_per_second")));
     }
 };
 

@@ -29,14 +29,16 @@ Kept keptOf(const std::string& text, const JsonEvents::Sizes& sizes)
         return kept;
     }
     const ForeignRank& rank = file->ranks[0];
-    for (const ForeignSpan& span : rank.annotations) kept.spans.emplace_back(span.start, span.end, rank.names[span.name]);
+    for (const ForeignSpan& span : rank.annotations)
+        kept.spans.emplace_back(span.start, span.end, rank.names[span.name]);
     kept.events = rank.events;
     kept.damaged = rank.damaged;
     kept.repaired = rank.repaired;
     return kept;
 }
 
-std::vector<std::string> eventsOf(const std::string& text, std::string* lastMember = nullptr, std::int64_t* damaged = nullptr, const JsonEvents::Sizes& sizes = {})
+std::vector<std::string> eventsOf(const std::string& text, std::string* lastMember = nullptr,
+                                  std::int64_t* damaged = nullptr, const JsonEvents::Sizes& sizes = {})
 {
     const auto source = byteSourceOf(text);
     JsonEvents events(*source, {}, sizes);
@@ -63,13 +65,16 @@ private slots:
         const std::string a = quoted("{'name':'a \\' } ] {','args':{'list':[1,[2,{}]]}}");
         const std::string b = quoted("{'ph':'X','name':'\\\\'}");
         std::string member;
-        const auto inObject = eventsOf("\xef\xbb\xbf {\"first\": \"}\", \"traceEvents\" : [ " + a + " ,\n" + b + " ] , \"baseTimeNanoseconds\": 12 }", &member);
+        const auto inObject = eventsOf("\xef\xbb\xbf {\"first\": \"}\", \"traceEvents\" : [ " + a + " ,\n" + b +
+                                           " ] , \"baseTimeNanoseconds\": 12 }",
+                                       &member);
         QCOMPARE(inObject, (std::vector<std::string>{a, b}));
         QCOMPARE(member, std::string("baseTimeNanoseconds"));
         QCOMPARE(eventsOf("[" + a + "," + b), (std::vector<std::string>{a, b})); // the bracket may be missing
         // Through every place of the window's edge.
         std::string many = "[";
-        for (int i = 0; i < 60'000; ++i) many += (i == 0 ? "" : ",") + a + std::string(static_cast<std::size_t>(i % 7), ' ') + "," + b;
+        for (int i = 0; i < 60'000; ++i)
+            many += (i == 0 ? "" : ",") + a + std::string(static_cast<std::size_t>(i % 7), ' ') + "," + b;
         std::int64_t damaged = 0;
         QCOMPARE(eventsOf(many + "]", nullptr, &damaged).size(), std::size_t{120'000});
         QCOMPARE(damaged, std::int64_t{0});
@@ -79,14 +84,17 @@ private slots:
         JsonEvents::Item item;
         std::vector<std::string> batches;
         while (*events.next(item)) batches.emplace_back(item.text);
-        QCOMPARE(batches, (std::vector<std::string>{"[" + a + " ,\n" + b + "]", "[" + a + "]", "[" + b + "]", "[" + a + "]"}));
+        QCOMPARE(batches,
+                 (std::vector<std::string>{"[" + a + " ,\n" + b + "]", "[" + a + "]", "[" + b + "]", "[" + a + "]"}));
     }
 
     // Whatever borders of windows and batches fall upon, the same is read.
     void bordersDoNotMatter()
     {
         const auto span = [](int at, const std::string& name, const std::string& more = {}) {
-            return quoted("{'ph':'X','cat':'user_annotation','pid':1,'tid':1,'ts':" + std::to_string(at) + ",'dur':2.5,'name':'") + name + quoted("'") + more + "}";
+            return quoted("{'ph':'X','cat':'user_annotation','pid':1,'tid':1,'ts':" + std::to_string(at) +
+                          ",'dur':2.5,'name':'") +
+                   name + quoted("'") + more + "}";
         };
         const auto nested = [](std::size_t depth) {
             std::string text = ",\"args\":";
@@ -97,7 +105,9 @@ private slots:
         std::string text = "{\"schemaVersion\":1,\"traceEvents\":[";
         int at = 0;
         for (int round = 0; round < 3; ++round) {
-            for (int i = 0; i < 40; ++i) text += span(++at, "x" + std::string(static_cast<std::size_t>(i), 'y') + "\\\"}{") + (i % 3 == 0 ? " , \n" : ",");
+            for (int i = 0; i < 40; ++i)
+                text += span(++at, "x" + std::string(static_cast<std::size_t>(i), 'y') + "\\\"}{") +
+                        (i % 3 == 0 ? " , \n" : ",");
             text += span(++at, "nested", nested(300)) + ",";
             text += span(++at, "deep", nested(5000)) + ",";
             text += span(++at, "long" + std::string(70'000, 'z')) + ",";
@@ -105,7 +115,8 @@ private slots:
             text += span(++at, "line\nbreak") + ",";
             text += quoted("{'ph':'X','name':'no time','pid':1,'tid':1,'dur':1},");
             text += quoted("{'ph':'X','ts':1,,'name':'torn'},");
-            text += quoted("{'ph':'X','ts':7,'dur':1,'name':'two'}{'ph':'X','ts':8,'dur':1,'name':'without a comma'},,");
+            text +=
+                quoted("{'ph':'X','ts':7,'dur':1,'name':'two'}{'ph':'X','ts':8,'dur':1,'name':'without a comma'},,");
         }
         const std::string whole = text + span(++at, "last") + "],\"baseTimeNanoseconds\":5}";
         const Kept usual = keptOf(whole, {});
@@ -114,7 +125,9 @@ private slots:
         QCOMPARE(usual.repaired, std::int64_t{6});
         QVERIFY(usual.damaged >= 6);
         QCOMPARE(std::get<2>(usual.spans.back()), std::string("last"));
-        for (const JsonEvents::Sizes sizes : {JsonEvents::Sizes{16, 1}, JsonEvents::Sizes{61, 200}, JsonEvents::Sizes{1000, 64}, JsonEvents::Sizes{4096, 1 << 20}, JsonEvents::Sizes{1 << 20, 1}})
+        for (const JsonEvents::Sizes sizes :
+             {JsonEvents::Sizes{16, 1}, JsonEvents::Sizes{61, 200}, JsonEvents::Sizes{1000, 64},
+              JsonEvents::Sizes{4096, 1 << 20}, JsonEvents::Sizes{1 << 20, 1}})
             QVERIFY2(keptOf(whole, sizes) == usual, std::to_string(sizes.window).c_str());
         // Cut off anywhere: what was whole is there, and no more.
         std::size_t before = 0;
@@ -131,8 +144,10 @@ private slots:
     void longEventsAreLeftOut()
     {
         const std::string small = quoted("{'ph':'X','name':'small','pid':1,'tid':1,'ts':5,'dur':1}");
-        const std::string most = quoted("{'ph':'X','pid':1,'tid':1,'ts':6,'dur':1,'name':'") + std::string(JsonEvents::mostEventBytes - 100, 'm') + "\"}";
-        const std::string over = quoted("{'ph':'X','pid':1,'tid':1,'ts':7,'dur':1,'name':'") + std::string(JsonEvents::mostEventBytes + (1 << 21), 'o') + "\"}";
+        const std::string most = quoted("{'ph':'X','pid':1,'tid':1,'ts':6,'dur':1,'name':'") +
+                                 std::string(JsonEvents::mostEventBytes - 100, 'm') + "\"}";
+        const std::string over = quoted("{'ph':'X','pid':1,'tid':1,'ts':7,'dur':1,'name':'") +
+                                 std::string(JsonEvents::mostEventBytes + (1 << 21), 'o') + "\"}";
         for (const JsonEvents::Sizes sizes : {JsonEvents::Sizes{}, JsonEvents::Sizes{5000, 300}}) {
             const Kept kept = keptOf("[" + small + "," + most + "," + over + "," + small + "]", sizes);
             QCOMPARE(kept.spans.size(), std::size_t{3});
@@ -145,13 +160,16 @@ private slots:
 
     void damageIsSteppedOver()
     {
-        const std::string good = quoted("{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':1,'dur':2}");
+        const std::string good =
+            quoted("{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':1,'dur':2}");
         const auto readOf = [&](const std::string& bad) {
             auto file = readText("[" + good + "," + bad + "," + good + "," + good + "]");
             if (!file) return std::pair<std::size_t, std::int64_t>(0, -1);
             return std::pair(file->ranks[0].annotations.size(), file->ranks[0].damaged);
         };
-        for (const std::string& bad : {quoted("{'ph':'X','name':'open,'ts':1}"), quoted("{'ph':'X','name':'no time'}"), std::string("17"), std::string("}"), quoted("{'ph':'X','ts':'x','dur':1}"), quoted("{'ph':'X','ts':1,'dur':-1}")}) {
+        for (const std::string& bad :
+             {quoted("{'ph':'X','name':'open,'ts':1}"), quoted("{'ph':'X','name':'no time'}"), std::string("17"),
+              std::string("}"), quoted("{'ph':'X','ts':'x','dur':1}"), quoted("{'ph':'X','ts':1,'dur':-1}")}) {
             const auto [kept, damaged] = readOf(bad);
             QVERIFY2(kept == 3, bad.c_str());
             QVERIFY2(damaged >= 1, bad.c_str());
@@ -185,19 +203,40 @@ private slots:
         QVERIFY(!readText(deep));
     }
 
-    // A hundred places to nest something in, deeper than any stack: what is there is left out or read, and the event beside it stays.
+    // A hundred places to nest something in, deeper than any stack: what is there is left out or read, and the event
+    // beside it stays.
     void nestedInputs()
     {
         const std::vector<std::string> places{
-            "{'distributedInfo':{'rank':0,'pg_config':[{'pg_name':'0','ranks':@}]},", "{'distributedInfo':{'rank':0,'pg_config':[{'pg_name':'0','pg_desc':@}]},", "{'distributedInfo':{'rank':0,'pg_config':[@]},",
-            "{'distributedInfo':{'rank':@},", "{'distributedInfo':@,", "{'distributedInfo':{'backend':@},", "{'deviceProperties':[{'name':@}],", "{'deviceProperties':@,", "{'stagewright':{'run':@},",
-            "{'otherData':{'generator':@},", "{'otherData':{'generator':'stagewright','run':@},", "{'traceName':@,", "{'schemaVersion':@,", "{'baseTimeNanoseconds':@,",
-            "{'traceEvents':[{'ph':'C','name':'c','pid':1,'ts':1,'args':@},", "{'traceEvents':[{'ph':'C','name':'c','pid':1,'ts':1,'args':{'a':@}},", "{'traceEvents':[{'args':{'a':@},'ph':'C','name':'c','pid':1,'ts':1},",
-            "{'traceEvents':[{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'ts':1,'dur':1,'args':{'grid':@}},", "{'traceEvents':[{'ph':'X','cat':'cpu_op','name':'k','pid':0,'tid':7,'ts':1,'dur':1,'args':{'External id':3,'Input Dims':@}},",
-            "{'traceEvents':[{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'ts':1,'dur':1,'args':{'Process Group Name':'0','Process Group Ranks':@,'Collective name':'x'}},",
-            "{'traceEvents':[{'ph':'X','cat':'kernel','name':@,'pid':0,'tid':7,'ts':1,'dur':1},", "{'traceEvents':[{'ph':'X','cat':@,'name':'k','pid':0,'tid':7,'ts':1,'dur':1},", "{'traceEvents':[{'ph':@},", "{'traceEvents':[{'ts':@,'ph':'X'},",
+            "{'distributedInfo':{'rank':0,'pg_config':[{'pg_name':'0','ranks':@}]},",
+            "{'distributedInfo':{'rank':0,'pg_config':[{'pg_name':'0','pg_desc':@}]},",
+            "{'distributedInfo':{'rank':0,'pg_config':[@]},",
+            "{'distributedInfo':{'rank':@},",
+            "{'distributedInfo':@,",
+            "{'distributedInfo':{'backend':@},",
+            "{'deviceProperties':[{'name':@}],",
+            "{'deviceProperties':@,",
+            "{'stagewright':{'run':@},",
+            "{'otherData':{'generator':@},",
+            "{'otherData':{'generator':'stagewright','run':@},",
+            "{'traceName':@,",
+            "{'schemaVersion':@,",
+            "{'baseTimeNanoseconds':@,",
+            "{'traceEvents':[{'ph':'C','name':'c','pid':1,'ts':1,'args':@},",
+            "{'traceEvents':[{'ph':'C','name':'c','pid':1,'ts':1,'args':{'a':@}},",
+            "{'traceEvents':[{'args':{'a':@},'ph':'C','name':'c','pid':1,'ts':1},",
+            "{'traceEvents':[{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'ts':1,'dur':1,'args':{'grid':@}},",
+            "{'traceEvents':[{'ph':'X','cat':'cpu_op','name':'k','pid':0,'tid':7,'ts':1,'dur':1,'args':{'External "
+            "id':3,'Input Dims':@}},",
+            "{'traceEvents':[{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'ts':1,'dur':1,'args':{'Process Group "
+            "Name':'0','Process Group Ranks':@,'Collective name':'x'}},",
+            "{'traceEvents':[{'ph':'X','cat':'kernel','name':@,'pid':0,'tid':7,'ts':1,'dur':1},",
+            "{'traceEvents':[{'ph':'X','cat':@,'name':'k','pid':0,'tid':7,'ts':1,'dur':1},",
+            "{'traceEvents':[{'ph':@},",
+            "{'traceEvents':[{'ts':@,'ph':'X'},",
             "{'traceEvents':[@,"};
-        const std::vector<std::pair<std::string, std::string>> nests{{"[", "]"}, {"{'ph':", "}"}, {"[{'name':", "}]"}, {"[1,[", "]]"}};
+        const std::vector<std::pair<std::string, std::string>> nests{
+            {"[", "]"}, {"{'ph':", "}"}, {"[{'name':", "}]"}, {"[1,[", "]]"}};
         int inputs = 0;
         for (const std::string& place : places)
             for (const auto& [open, close] : nests) {

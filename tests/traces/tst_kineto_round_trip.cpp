@@ -1,4 +1,5 @@
-// A run out as Kineto traces and back: every op where and when it was, every message paired, nothing left out and no notes.
+// A run out as Kineto traces and back: every op where and when it was, every message paired, nothing left out and no
+// notes.
 #include <QtTest/QtTest>
 
 #include <cmath>
@@ -31,8 +32,8 @@ using namespace stagewright;
 
 namespace {
 
-// The run's step this many times, one after another with a gap; optionally without its messages' details, as in recordings of the
-// CPU engine.
+// The run's step this many times, one after another with a gap; optionally without its messages' details, as in
+// recordings of the CPU engine.
 Run repeated(const Run& run, int steps, Nanos gap, bool messages)
 {
     const Timeline& base = *run.timeline;
@@ -54,7 +55,8 @@ Run repeated(const Run& run, int steps, Nanos gap, bool messages)
             }
         }
         for (const Edge& edge : base.edges())
-            if (ids[edge.from] != noSpan && ids[edge.to] != noSpan) builder.addEdge(ids[edge.from], ids[edge.to], edge.kind, edge.arrival + by);
+            if (ids[edge.from] != noSpan && ids[edge.to] != noSpan)
+                builder.addEdge(ids[edge.from], ids[edge.to], edge.kind, edge.arrival + by);
     }
     Run out = run;
     out.timeline = *builder.build();
@@ -70,7 +72,8 @@ OpTimes opsOf(const Timeline& timeline)
     OpTimes times;
     for (const Track& track : timeline.tracks())
         if (track.lane == Lane::Compute)
-            for (const Span& span : timeline.spansOf(track)) times[{span.step, track.rank, span.op}] = {span.start - begin, span.end - begin};
+            for (const Span& span : timeline.spansOf(track))
+                times[{span.step, track.rank, span.op}] = {span.start - begin, span.end - begin};
     return times;
 }
 
@@ -82,16 +85,19 @@ std::map<std::tuple<int, Op, Op>, Nanos> arrivalsOf(const Timeline& timeline)
         if (edge.kind != EdgeKind::Data || timeline.trackOf(edge.from).rank == timeline.trackOf(edge.to).rank) continue;
         const Span& from = timeline.spans()[edge.from];
         const Span& to = timeline.spans()[edge.to];
-        if (isCompute(from.op.kind) && isCompute(to.op.kind)) arrivals[{to.step, from.op, to.op}] = std::max(edge.arrival, from.end) - timeline.begin();
+        if (isCompute(from.op.kind) && isCompute(to.op.kind))
+            arrivals[{to.step, from.op, to.op}] = std::max(edge.arrival, from.end) - timeline.begin();
     }
     return arrivals;
 }
 
 // What a rank's file holds on devices, by what tools join and group.
 struct DeviceContent {
-    std::multiset<std::tuple<std::string, std::string, int, Nanos, std::string>> work; // category, name, stream, duration, grid and block
-    std::map<std::int64_t, int> launches, works, starts, ends;                         // by correlation: how many calls, kernels and copies, ends of arrows
-    std::vector<std::string> steps;                                                    // of the host
+    // category, name, stream, duration, grid and block
+    std::multiset<std::tuple<std::string, std::string, int, Nanos, std::string>> work;
+    // by correlation: how many calls, kernels and copies, ends of arrows
+    std::map<std::int64_t, int> launches, works, starts, ends;
+    std::vector<std::string> steps; // of the host
     bool hasRange(const std::string& name) const { return ranges.contains(name); }
     std::set<std::string> ranges;
 };
@@ -101,13 +107,19 @@ DeviceContent contentOf(const std::string& path)
     DeviceContent content;
     const auto trace = nlohmann::json::parse(import_rig::textOf(path));
     for (const auto& event : trace.is_array() ? trace : trace.at("traceEvents")) {
-        const std::string category = event.value("cat", ""), phase = event.value("ph", ""), name = event.value("name", "");
+        const std::string category = event.value("cat", ""), phase = event.value("ph", ""),
+                          name = event.value("name", "");
         const nlohmann::json args = event.value("args", nlohmann::json::object());
         if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") {
-            content.work.insert({category, name, args.value("stream", -1), static_cast<Nanos>(std::llround(event.at("dur").get<double>() * 1000)), args.contains("grid") ? args.at("grid").dump() + args.value("block", nlohmann::json()).dump() : std::string()});
+            content.work.insert({category, name, args.value("stream", -1),
+                                 static_cast<Nanos>(std::llround(event.at("dur").get<double>() * 1000)),
+                                 args.contains("grid")
+                                     ? args.at("grid").dump() + args.value("block", nlohmann::json()).dump()
+                                     : std::string()});
             ++content.works[args.value("correlation", std::int64_t{-1})];
         }
-        if ((category == "cuda_runtime" || category == "cuda_driver") && args.contains("correlation")) ++content.launches[args.at("correlation").get<std::int64_t>()];
+        if ((category == "cuda_runtime" || category == "cuda_driver") && args.contains("correlation"))
+            ++content.launches[args.at("correlation").get<std::int64_t>()];
         if (category == "ac2g") ++(phase == "s" ? content.starts : content.ends)[event.at("id").get<std::int64_t>()];
         if (category == "user_annotation") content.ranges.insert(name);
         if (category == "user_annotation" && name.starts_with("ProfilerStep")) content.steps.push_back(name);
@@ -115,7 +127,8 @@ DeviceContent contentOf(const std::string& path)
     return content;
 }
 
-// Two ranks' work of two steps: kernels on two streams, copies and fills, a collective, calls in and out of ranges, one without a call, a host that waits.
+// Two ranks' work of two steps: kernels on two streams, copies and fills, a collective, calls in and out of ranges, one
+// without a call, a host that waits.
 std::string gpuText(int rank)
 {
     std::string text = "{'distributedInfo':{'rank':" + std::to_string(rank) + ",'world_size':2},'traceEvents':[";
@@ -125,15 +138,22 @@ std::string gpuText(int rank)
         first = false;
     };
     int id = 10;
-    const auto host = [&](const std::string& category, const std::string& name, int thread, int start, int length, const std::string& args = {}) {
-        add("{'ph':'X','cat':'" + category + "','name':'" + name + "','pid':900,'tid':" + std::to_string(thread) + ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) + ",'args':{" + args + "}}");
+    const auto host = [&](const std::string& category, const std::string& name, int thread, int start, int length,
+                          const std::string& args = {}) {
+        add("{'ph':'X','cat':'" + category + "','name':'" + name + "','pid':900,'tid':" + std::to_string(thread) +
+            ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) + ",'args':{" + args + "}}");
     };
-    const auto work = [&](const std::string& category, const std::string& name, int thread, int called, int stream, int start, int length) {
+    const auto work = [&](const std::string& category, const std::string& name, int thread, int called, int stream,
+                          int start, int length) {
         ++id;
         const std::string correlation = "'correlation':" + std::to_string(id);
-        if (called >= 0) host("cuda_runtime", category == "kernel" ? "cudaLaunchKernel" : "cudaMemsetAsync", thread, called, 2, correlation);
-        add("{'ph':'X','cat':'" + category + "','name':'" + name + "','pid':" + std::to_string(rank) + ",'tid':" + std::to_string(stream) + ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) +
-            ",'args':{'device':" + std::to_string(rank) + ",'stream':" + std::to_string(stream) + "," + correlation + "}}");
+        if (called >= 0)
+            host("cuda_runtime", category == "kernel" ? "cudaLaunchKernel" : "cudaMemsetAsync", thread, called, 2,
+                 correlation);
+        add("{'ph':'X','cat':'" + category + "','name':'" + name + "','pid':" + std::to_string(rank) +
+            ",'tid':" + std::to_string(stream) + ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) +
+            ",'args':{'device':" + std::to_string(rank) + ",'stream':" + std::to_string(stream) + "," + correlation +
+            "}}");
     };
     for (int step = 0; step < 2; ++step) {
         const int at = 1000 * step;
@@ -166,7 +186,8 @@ private slots:
         QTest::addColumn<int>("steps");
         for (const char* schedule : {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zbv"})
             for (const char* messages : {"of no time", "arrivals", "waits alone", "buffered", "rendezvous"})
-                for (const int steps : {1, 3}) QTest::addRow("%s, %s, %d steps", schedule, messages, steps) << schedule << messages << steps;
+                for (const int steps : {1, 3})
+                    QTest::addRow("%s, %s, %d steps", schedule, messages, steps) << schedule << messages << steps;
     }
     void nothingIsLost()
     {
@@ -180,7 +201,8 @@ private slots:
         const bool lowered = messages == "buffered" || messages == "rendezvous";
         Channels channels;
         if (messages == "rendezvous") channels = {SendMode::Rendezvous, 0, ReceiveMode::Posted};
-        const auto made = lowered ? simulatedRun(*lower(order, *parseLowering("pytorch")), costs, channels) : simulatedRun(order, costs);
+        const auto made = lowered ? simulatedRun(*lower(order, *parseLowering("pytorch")), costs, channels)
+                                  : simulatedRun(order, costs);
         QVERIFY(made.has_value());
         const Run run = repeated(*made, steps, rankShare / 2, messages != "waits alone");
         const QTemporaryDir folder;
@@ -197,8 +219,9 @@ private slots:
         QCOMPARE(read.unpaired, 0);
         QVERIFY(opsOf(*read.run.timeline) == opsOf(*run.timeline));
         const auto arrivals = arrivalsOf(*run.timeline);
-        QCOMPARE(arrivals.size(), static_cast<std::size_t>(steps) * (schedule == "interleaved-1f1b" ? 112 : schedule == "zbv" ? 96
-                                                                                                                              : 48));
+        QCOMPARE(arrivals.size(), static_cast<std::size_t>(steps) * (schedule == "interleaved-1f1b" ? 112
+                                                                     : schedule == "zbv"            ? 96
+                                                                                                    : 48));
         const bool drawn = messages != "of no time"; // the simulator draws no messages that take none
         const auto returned = arrivalsOf(*read.run.timeline);
         if (messages == "buffered") { // a message that came before its receive was posted is seen by the receive's end
@@ -215,9 +238,13 @@ private slots:
     {
         QTest::addColumn<QStringList>("files");
         QTest::newRow("ranges alone") << QStringList{};
-        QTest::newRow("ops") << QStringList{QString::fromStdString(import_rig::dataFile("gpu_rank4.json")), QString::fromStdString(import_rig::dataFile("gpu_rank6.json"))};
-        if (const auto folder = import_rig::sharedFolder("kineto/dlrm_8rank"); std::filesystem::exists(folder)) QTest::newRow("DLRM") << QStringList{QString::fromStdString(folder.string())};
-        if (const auto file = import_rig::sharedFolder("nsys_sqlite/mfu_2gpu_before.sqlite"); std::filesystem::exists(file)) QTest::newRow("Nsight") << QStringList{QString::fromStdString(file.string())};
+        QTest::newRow("ops") << QStringList{QString::fromStdString(import_rig::dataFile("gpu_rank4.json")),
+                                            QString::fromStdString(import_rig::dataFile("gpu_rank6.json"))};
+        if (const auto folder = import_rig::sharedFolder("kineto/dlrm_8rank"); std::filesystem::exists(folder))
+            QTest::newRow("DLRM") << QStringList{QString::fromStdString(folder.string())};
+        if (const auto file = import_rig::sharedFolder("nsys_sqlite/mfu_2gpu_before.sqlite");
+            std::filesystem::exists(file))
+            QTest::newRow("Nsight") << QStringList{QString::fromStdString(file.string())};
     }
     void devicesAreKept()
     {
@@ -240,10 +267,13 @@ private slots:
         std::size_t works = 0;
         for (int rank = 0; rank < before.ranks(); ++rank) {
             const DeviceContent content = contentOf(traces + "/rank" + std::to_string(rank) + ".pt.trace.json");
-            for (const auto& [correlation, count] : content.launches) QVERIFY2(count == 1 && content.works.contains(correlation) && content.starts.contains(correlation), std::to_string(correlation).c_str());
+            for (const auto& [correlation, count] : content.launches)
+                QVERIFY2(count == 1 && content.works.contains(correlation) && content.starts.contains(correlation),
+                         std::to_string(correlation).c_str());
             QVERIFY(content.starts == content.ends);
             QCOMPARE(content.starts.size(), content.launches.size());
-            QCOMPARE(std::set<std::string>(content.steps.begin(), content.steps.end()).size(), content.steps.size()); // each once
+            // each once
+            QCOMPARE(std::set<std::string>(content.steps.begin(), content.steps.end()).size(), content.steps.size());
             launched += static_cast<std::int64_t>(content.launches.size());
             works += content.work.size();
             if (!files.isEmpty()) continue;
@@ -269,7 +299,8 @@ private slots:
                 QVERIFY(idleAfter[rank].time == idle[rank].time);
                 QCOMPARE(idleAfter[rank].lateLaunches, idle[rank].lateLaunches);
             }
-            const auto exposed = analyseExposedCommunication(before, step), exposedAfter = analyseExposedCommunication(after, step);
+            const auto exposed = analyseExposedCommunication(before, step),
+                       exposedAfter = analyseExposedCommunication(after, step);
             QCOMPARE(exposedAfter.size(), exposed.size());
             for (std::size_t i = 0; i < exposed.size(); ++i) {
                 QCOMPARE(exposedAfter[i].name, exposed[i].name);
@@ -279,14 +310,17 @@ private slots:
                 QCOMPARE(exposedAfter[i].bytes, exposed[i].bytes);
                 QVERIFY(exposedAfter[i].least == exposed[i].least);
             }
-            const ReportTable copies = reportTable(*findAnalysis("copies"), first->runs[0].run, step), copiesAfter = reportTable(*findAnalysis("copies"), second->runs[0].run, step);
+            const ReportTable copies = reportTable(*findAnalysis("copies"), first->runs[0].run, step),
+                              copiesAfter = reportTable(*findAnalysis("copies"), second->runs[0].run, step);
             QVERIFY(copiesAfter.rows == copies.rows); // with their bytes
         }
         // Who launched what: the same names.
         const auto launchers = [](const Timeline& timeline) {
             std::multiset<std::pair<std::string, std::string>> out;
             for (const Edge& edge : timeline.edges())
-                if (edge.kind == EdgeKind::Launch) out.insert({timeline.nameOf(timeline.spans()[edge.from]), timeline.nameOf(timeline.spans()[edge.to])});
+                if (edge.kind == EdgeKind::Launch)
+                    out.insert(
+                        {timeline.nameOf(timeline.spans()[edge.from]), timeline.nameOf(timeline.spans()[edge.to])});
             return out;
         };
         if (files.isEmpty() || first->runs[0].ops == 0) QVERIFY(launchers(after) == launchers(before));
@@ -318,14 +352,17 @@ private slots:
             const auto changesOf = [](const Timeline& of) {
                 std::map<Cell, std::map<Nanos, Bytes>> out;
                 for (const MemoryEvent& event : of.memory())
-                    out[{event.rank, event.category, event.stage, event.microbatch}][event.time - of.begin()] += event.delta;
+                    out[{event.rank, event.category, event.stage, event.microbatch}][event.time - of.begin()] +=
+                        event.delta;
                 return out;
             };
             QVERIFY(!changesOf(*run.timeline).empty());
             QVERIFY2(changesOf(timeline) == changesOf(*run.timeline), name);
             for (int rank = 0; rank < 4; ++rank)
-                for (const auto category : {MemoryCategory::Activations, MemoryCategory::Weights, MemoryCategory::Workspace})
-                    QCOMPARE(memorySeries(timeline, rank, category).peak, memorySeries(*run.timeline, rank, category).peak);
+                for (const auto category :
+                     {MemoryCategory::Activations, MemoryCategory::Weights, MemoryCategory::Workspace})
+                    QCOMPARE(memorySeries(timeline, rank, category).peak,
+                             memorySeries(*run.timeline, rank, category).peak);
         }
     }
 
@@ -338,7 +375,13 @@ private slots:
             unit.latency = 0.1;
             CostModel costs = CostModel::uniform(order, unit);
             costs.timeUnit = costs.memoryUnit = 1;
-            for (StageMemory& memory : costs.memory) memory = {.activation = 1'000'000, .freedAtInput = 200'000, .workspace = 50'000, .boundary = 4'000, .weight = 700'000, .gradient = 700'000};
+            for (StageMemory& memory : costs.memory)
+                memory = {.activation = 1'000'000,
+                          .freedAtInput = 200'000,
+                          .workspace = 50'000,
+                          .boundary = 4'000,
+                          .weight = 700'000,
+                          .gradient = 700'000};
             const Run run = *simulatedRun(order, costs);
             const QTemporaryDir folder;
             const std::string traces = folder.filePath("traces").toStdString();
@@ -355,20 +398,25 @@ private slots:
             for (std::size_t i = 0; i < figures.size(); ++i) {
                 const std::string what = std::string(name) + " " + figures[i].key;
                 QCOMPARE(returned[i].key, figures[i].key);
-                QVERIFY2(returned[i].unknown == figures[i].unknown, (what + ": " + figures[i].unknown + " | " + returned[i].unknown).c_str());
-                QVERIFY2(returned[i].value == figures[i].value, (what + ": " + std::to_string(figures[i].value) + " | " + std::to_string(returned[i].value)).c_str());
+                QVERIFY2(returned[i].unknown == figures[i].unknown,
+                         (what + ": " + figures[i].unknown + " | " + returned[i].unknown).c_str());
+                QVERIFY2(returned[i].value == figures[i].value,
+                         (what + ": " + std::to_string(figures[i].value) + " | " + std::to_string(returned[i].value))
+                             .c_str());
                 QVERIFY2(returned[i].byRank == figures[i].byRank, what.c_str());
             }
         }
     }
 
-    // Of replicas that share their state: gathers and reductions are beside compute again with their bytes, and what waited for them does.
+    // Of replicas that share their state: gathers and reductions are beside compute again with their bytes, and what
+    // waited for them does.
     void gathersAreKept_data()
     {
         QTest::addColumn<int>("steps");
         QTest::addColumn<bool>("chrome");
         for (const int steps : {1, 3})
-            for (const bool chrome : {false, true}) QTest::addRow("%d steps, %s", steps, chrome ? "chrome" : "kineto") << steps << chrome;
+            for (const bool chrome : {false, true})
+                QTest::addRow("%d steps, %s", steps, chrome ? "chrome" : "kineto") << steps << chrome;
     }
     void gathersAreKept()
     {
@@ -377,14 +425,16 @@ private slots:
         ShardRules rules;
         rules.gather = GatherRule::Microbatch;
         rules.reduce = ReduceRule::Overlapped;
-        const Schedule both = overReplicas(*addShardOps(*makeSchedule("1f1b", Shape{2, 3}), ShardLevel::Weights, rules), 2).value();
+        const Schedule both =
+            overReplicas(*addShardOps(*makeSchedule("1f1b", Shape{2, 3}), ShardLevel::Weights, rules), 2).value();
         CostModel costs = CostModel::uniform(both);
         costs.timeUnit = costs.memoryUnit = 1;
         costs.replicas = 2;
         costs.sharding.level = ShardLevel::Weights;
         costs.links.collectives = CollectiveLane::Beside;
         for (int stage = 0; stage < 2; ++stage) {
-            costs.memory[static_cast<std::size_t>(stage)].weight = costs.memory[static_cast<std::size_t>(stage)].gradient = 1000 * (stage + 1);
+            costs.memory[static_cast<std::size_t>(stage)].weight =
+                costs.memory[static_cast<std::size_t>(stage)].gradient = 1000 * (stage + 1);
             costs.setDuration(OpKind::Unshard, stage, rankShare / 4);
             costs.setDuration(OpKind::ReduceGrad, stage, rankShare / 3);
             costs.setDuration(OpKind::Optimizer, stage, rankShare / 5);
@@ -401,7 +451,8 @@ private slots:
             std::map<std::tuple<int, Lane, int, Op, Nanos>, Nanos> out;
             for (const Track& track : of.tracks())
                 for (const Span& span : of.spansOf(track))
-                    if ((track.lane == Lane::Gather || track.lane == Lane::Reduce) && span.op.kind != OpKind::Reshard) out[{span.step, track.lane, track.rank, span.op, span.start - of.begin()}] = span.duration();
+                    if ((track.lane == Lane::Gather || track.lane == Lane::Reduce) && span.op.kind != OpKind::Reshard)
+                        out[{span.step, track.lane, track.rank, span.op, span.start - of.begin()}] = span.duration();
             return out;
         };
         QCOMPARE(besideOf(*read.timeline).size(), static_cast<std::size_t>(28 * steps));
@@ -411,17 +462,20 @@ private slots:
             QVERIFY(before && after);
             QVERIFY(before->byCause[static_cast<std::size_t>(IdleCause::Collective)] > 0);
             if (chrome) // messages are not in it
-                QCOMPARE(after->byCause[static_cast<std::size_t>(IdleCause::Collective)], before->byCause[static_cast<std::size_t>(IdleCause::Collective)]);
+                QCOMPARE(after->byCause[static_cast<std::size_t>(IdleCause::Collective)],
+                         before->byCause[static_cast<std::size_t>(IdleCause::Collective)]);
             else
                 QVERIFY(after->byCause == before->byCause);
         }
-        const auto sent = rankCollectives(*run.timeline, 0, run.schedule.get(), &*run.costs), received = rankCollectives(*read.timeline, 0, read.schedule.get(), nullptr);
+        const auto sent = rankCollectives(*run.timeline, 0, run.schedule.get(), &*run.costs),
+                   received = rankCollectives(*read.timeline, 0, read.schedule.get(), nullptr);
         QCOMPARE(received.size(), sent.size());
         for (std::size_t rank = 0; rank < sent.size(); ++rank) {
             QCOMPARE(received[rank].gathers, sent[rank].gathers);
             QCOMPARE(received[rank].reductions, sent[rank].reductions);
             QVERIFY(sent[rank].gathered.value_or(0) > 0);
-            QCOMPARE(received[rank].gathered, steps == 1 ? sent[rank].gathered : std::nullopt); // only one simulated step says it
+            // only one simulated step says it
+            QCOMPARE(received[rank].gathered, steps == 1 ? sent[rank].gathered : std::nullopt);
             QCOMPARE(received[rank].reduced, steps == 1 ? sent[rank].reduced : std::nullopt);
         }
     }

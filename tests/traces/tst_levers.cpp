@@ -1,5 +1,5 @@
-// What would help: every lever against the step without what was injected; causes by gain; slow ranks separated from expensive stages; figures
-// over steps.
+// What would help: every lever against the step without what was injected; causes by gain; slow ranks separated from
+// expensive stages; figures over steps.
 #include <QtTest/QtTest>
 
 #include "sample_runs.h"
@@ -32,7 +32,9 @@ Schedule scheduleFor(const std::string& name, int chunks = 0)
 
 Run disturbed(const Schedule& schedule, const char* text, double latency = 0)
 {
-    Run run = simulatedRun(schedule, perturbed(schedule, samples::unitCosts(schedule, latency), parsePerturbation(text, schedule.ranks).value(), rankShare)).value();
+    Run run = simulatedRun(schedule, perturbed(schedule, samples::unitCosts(schedule, latency),
+                                               parsePerturbation(text, schedule.ranks).value(), rankShare))
+                  .value();
     run.configuration.emplace_back("perturb", text);
     return run;
 }
@@ -44,10 +46,7 @@ const Lever* find(const LeverTable& table, const std::string& name)
     return nullptr;
 }
 
-Nanos idleOf(const BubbleReport& report, IdleCause cause)
-{
-    return report.byCause[static_cast<std::size_t>(cause)];
-}
+Nanos idleOf(const BubbleReport& report, IdleCause cause) { return report.byCause[static_cast<std::size_t>(cause)]; }
 
 // A run of `steps` steps like the first of `run`, each `pace(step)` times as long.
 template <typename Pace>
@@ -63,7 +62,9 @@ Run repeated(const Run& run, int steps, Pace pace)
     Nanos begin = 0;
     for (int step = 0; step < steps; ++step) {
         std::vector<SpanId> ids(base.spans().size(), noSpan);
-        const auto at = [&](Nanos t) { return begin + static_cast<Nanos>(static_cast<double>(t - base.begin()) * pace(step)); };
+        const auto at = [&](Nanos t) {
+            return begin + static_cast<Nanos>(static_cast<double>(t - base.begin()) * pace(step));
+        };
         Nanos end = begin;
         for (std::size_t t = 0; t < base.tracks().size(); ++t) {
             const Track& track = base.tracks()[t];
@@ -77,7 +78,8 @@ Run repeated(const Run& run, int steps, Pace pace)
                 ids[id] = builder.addSpan(tracks[t], span);
             }
         }
-        for (const Edge& edge : base.edges()) builder.addEdge(ids[edge.from], ids[edge.to], edge.kind, at(edge.arrival));
+        for (const Edge& edge : base.edges())
+            builder.addEdge(ids[edge.from], ids[edge.to], edge.kind, at(edge.arrival));
         times.values.push_back(static_cast<double>(end - begin));
         begin = end;
     }
@@ -96,8 +98,8 @@ class TestLevers : public QObject {
     Q_OBJECT
 
 private slots:
-    // The gain of free collectives is the step less that of the same lists whose gathers and reductions take no time. On the compute
-    // lane they are work of the rank, and there is no such lever.
+    // The gain of free collectives is the step less that of the same lists whose gathers and reductions take no time.
+    // On the compute lane they are work of the rank, and there is no such lever.
     void freeCollectives()
     {
         ShardRules rules;
@@ -154,7 +156,8 @@ private slots:
         QVERIFY(find(leversOf(simulatedRun(schedule, costs).value(), 0), "gather:2") == nullptr);
     }
 
-    // Lists that came with their sends and receives in Megatron-LM's batches keep that rule with other orders: just in time they hang.
+    // Lists that came with their sends and receives in Megatron-LM's batches keep that rule with other orders: just in
+    // time they hang.
     void batchedStaysBatched()
     {
         const Lowering batched = parseLowering("batched").value();
@@ -191,7 +194,8 @@ private slots:
         setCollectiveTimes(costs, schedule, ring);
         QCOMPARE(costs.duration(OpKind::ReduceGrad, 0, -1), Nanos{1000 * (1000 + 500)});
         Run run = simulatedRun(schedule, costs).value();
-        run.configuration.insert(run.configuration.end(), {{"shard", "gradients"}, {"bucket_bytes", "1000"}, {"collectives", "ring"}});
+        run.configuration.insert(run.configuration.end(),
+                                 {{"shard", "gradients"}, {"bucket_bytes", "1000"}, {"collectives", "ring"}});
         const LeverTable table = leversOf(run, 0);
         QVERIFY(table.simulated.has_value());
         QCOMPARE(*table.simulated, table.measured);
@@ -252,7 +256,8 @@ private slots:
         const Lever* found = find(table, lever.toStdString());
         QVERIFY2(found != nullptr, qPrintable(lever));
         QVERIFY(found->makespan.has_value());
-        QVERIFY2(std::llabs(*found->makespan - 33 * rankShare) <= 100, std::to_string(*found->makespan).c_str()); // rounded by op
+        // rounded by op
+        QVERIFY2(std::llabs(*found->makespan - 33 * rankShare) <= 100, std::to_string(*found->makespan).c_str());
         QCOMPARE(found->gain, *table.simulated - *found->makespan);
         QVERIFY(found - table.levers.data() < 2);
         for (std::size_t i = 1; i < table.levers.size(); ++i)
@@ -270,8 +275,10 @@ private slots:
         QTest::addColumn<QString>("limit");
         QTest::addColumn<bool>("rendezvous");
         QTest::addColumn<bool>("blocking");
-        const auto row = [](const char* name, int chunks, double latency, const char* rule, const char* limit, bool rendezvous, bool blocking) {
-            QTest::addRow("%s %s %s %d%d", name, rule, limit, rendezvous, blocking) << name << chunks << latency << rule << limit << rendezvous << blocking;
+        const auto row = [](const char* name, int chunks, double latency, const char* rule, const char* limit,
+                            bool rendezvous, bool blocking) {
+            QTest::addRow("%s %s %s %d%d", name, rule, limit, rendezvous, blocking)
+                << name << chunks << latency << rule << limit << rendezvous << blocking;
         };
         row("interleaved-1f1b", 2, 0, "pytorch", "shared", true, true);
         row("interleaved-1f1b", 2, 0, "pytorch", "one", false, false);
@@ -299,8 +306,9 @@ private slots:
         if (rendezvous) channels.sends = SendMode::Rendezvous;
         std::optional<Lowering> lowering;
         if (!rule.isEmpty()) lowering = *parseLowering(rule.toStdString());
-        channels.receives = !rendezvous ? receivesOf(lowering.value_or(Lowering{}).rule) : blocking ? ReceiveMode::Blocking
-                                                                                                    : ReceiveMode::Posted;
+        channels.receives = !rendezvous ? receivesOf(lowering.value_or(Lowering{}).rule)
+                            : blocking  ? ReceiveMode::Blocking
+                                        : ReceiveMode::Posted;
         if (lowering) schedule = *lower(schedule, *lowering);
         const Run run = simulatedRun(schedule, costs, channels, lowering).value();
         const LeverTable table = leversOf(run, 0);
@@ -309,31 +317,47 @@ private slots:
         QCOMPARE(residualsOf(run, *run.costs)->error, 0.0);
         const ExecutedRun executed = executedRun(run).value();
         QCOMPARE(executed.channels, channels);
-        QCOMPARE(WhatIf::create(executed.schedule, executed.costs, executed.channels, executed.lowering)->answer({})->makespanBefore, table.measured);
+        QCOMPARE(WhatIf::create(executed.schedule, executed.costs, executed.channels, executed.lowering)
+                     ->answer({})
+                     ->makespanBefore,
+                 table.measured);
         const Comparison same = compareRuns(run, run).value();
         QCOMPARE(same.ladder.size(), std::size_t(1));
         QCOMPARE(same.ladder.front().makespan, table.measured);
         // No lever but faster links comes below what one link has to carry.
         for (const Lever& lever : table.levers)
-            if (lever.makespan && lever.kind != LeverKind::Links && lever.kind != LeverKind::Link && limit != "0") QVERIFY2(*lever.makespan >= 8 * chunks * rankShare / 2, lever.name.c_str());
+            if (lever.makespan && lever.kind != LeverKind::Links && lever.kind != LeverKind::Link && limit != "0")
+                QVERIFY2(*lever.makespan >= 8 * chunks * rankShare / 2, lever.name.c_str());
     }
 
-    // Blocking receives: buffered sends take 13.5 units instead of 20. Grouped messages: links and sends gain what the units say.
+    // Blocking receives: buffered sends take 13.5 units instead of 20. Grouped messages: links and sends gain what the
+    // units say.
     void leversOfMessages()
     {
-        const Schedule interleaved = *lower(makeSchedule("interleaved-1f1b", Shape(2, 4, 2)).value(), *parseLowering("pytorch"));
-        const LeverTable blocked = leversOf(simulatedRun(interleaved, samples::unitCosts(interleaved), {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, *parseLowering("pytorch")).value(), 0);
+        const Schedule interleaved =
+            *lower(makeSchedule("interleaved-1f1b", Shape(2, 4, 2)).value(), *parseLowering("pytorch"));
+        const LeverTable blocked =
+            leversOf(simulatedRun(interleaved, samples::unitCosts(interleaved),
+                                  {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, *parseLowering("pytorch"))
+                         .value(),
+                     0);
         QCOMPARE(*blocked.simulated, 20 * rankShare);
         QCOMPARE(find(blocked, "sends")->gain, 13 * rankShare / 2);
         const Schedule grouped = *lower(makeSchedule("gpipe", Shape(4, 8)).value(), *parseLowering("grouped"));
-        const LeverTable met = leversOf(simulatedRun(grouped, samples::unitCosts(grouped, 0.3), {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, *parseLowering("grouped")).value(), 0);
+        const LeverTable met =
+            leversOf(simulatedRun(grouped, samples::unitCosts(grouped, 0.3),
+                                  {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, *parseLowering("grouped"))
+                         .value(),
+                     0);
         QCOMPARE(*met.simulated, 39 * rankShare);
         QCOMPARE(find(met, "links")->gain, 6 * rankShare);
         QCOMPARE(find(met, "sends")->gain, 21 * rankShare / 5);
-        const Schedule eight = *lower(makeSchedule("interleaved-1f1b", Shape(8, 8, 2)).value(), *parseLowering("pytorch"));
+        const Schedule eight =
+            *lower(makeSchedule("interleaved-1f1b", Shape(8, 8, 2)).value(), *parseLowering("pytorch"));
         Channels stream;
         stream.oneStream = true;
-        const LeverTable held = leversOf(simulatedRun(eight, samples::unitCosts(eight), stream, *parseLowering("pytorch")).value(), 0);
+        const LeverTable held =
+            leversOf(simulatedRun(eight, samples::unitCosts(eight), stream, *parseLowering("pytorch")).value(), 0);
         QCOMPARE(*held.simulated, 60 * rankShare);
         QCOMPARE(*find(held, "channels")->makespan, 69 * rankShare / 2);
     }
@@ -344,7 +368,8 @@ private slots:
         const Schedule schedule = overReplicas(makeSchedule("1f1b", Shape(4, 8)).value(), 2).value();
         CostModel costs = samples::unitCosts(schedule);
         for (int rank = 4; rank < 8; ++rank)
-            for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scaleOnRank(kind, rank - 4, rank, schedule.placement, 2);
+            for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
+                costs.scaleOnRank(kind, rank - 4, rank, schedule.placement, 2);
         const LeverTable table = leversOf(simulatedRun(schedule, costs).value(), 0);
         QCOMPARE(table.levers.front().name, std::string("replica:1"));
         QCOMPARE(*table.levers.front().makespan, 33 * rankShare);
@@ -401,13 +426,15 @@ private slots:
         QVERIFY(find(leversOf(run, 0), "cap") == nullptr); // no cap, no lever
         // For a placement that the planner does not support the reason is given.
         const Schedule chimera = scheduleFor("chimera");
-        const LeverTable other = leversOf(simulatedRun(chimera, samples::unitCosts(chimera)).value(), 0, 2 * activationShare);
+        const LeverTable other =
+            leversOf(simulatedRun(chimera, samples::unitCosts(chimera)).value(), 0, 2 * activationShare);
         QVERIFY(!find(other, "cap")->makespan.has_value());
         QVERIFY(!find(other, "cap")->reason.empty());
         QCOMPARE(other.levers.back().name, std::string("cap")); // unknown ones last
     }
 
-    // A rank that is slow on every chunk is a straggler, and its stages are not to blame; a chunk that costs more alone is.
+    // A rank that is slow on every chunk is a straggler, and its stages are not to blame; a chunk that costs more alone
+    // is.
     void slowRankOrDearStage_data()
     {
         QTest::addColumn<QString>("name");
@@ -428,11 +455,14 @@ private slots:
         QCOMPARE(idleOf(report, IdleCause::Imbalance), Nanos{0});
         QCOMPARE(stragglerRank(report), std::optional<int>(2));
         const std::string sentence = stragglerSentence(report, slow.timeline->timeUnit());
-        QVERIFY2(sentence.find("rank 2 is busy") == 0 && sentence.find("the rank is slow, not its stages") != std::string::npos, sentence.c_str());
+        QVERIFY2(sentence.find("rank 2 is busy") == 0 &&
+                     sentence.find("the rank is slow, not its stages") != std::string::npos,
+                 sentence.c_str());
         for (const Gap& gap : report.gaps)
             if (gap.cause == IdleCause::Straggler) {
                 QCOMPARE(slow.timeline->trackOf(gap.blamed).rank, 2);
-                QVERIFY(explainGap(*slow.timeline, gap).find("because rank 2 is slow: it takes 2.00× as long") != std::string::npos);
+                QVERIFY(explainGap(*slow.timeline, gap).find("because rank 2 is slow: it takes 2.00× as long") !=
+                        std::string::npos);
             }
         const LeverTable levers = leversOf(slow, 0);
         QCOMPARE(levers.levers.front().name, std::string("rank:2"));
@@ -452,16 +482,18 @@ private slots:
         QCOMPARE(even.levers.front().name, std::string("stages"));
     }
 
-    // Replicas that go back to different layers: a backward that ends inside a stage takes less, and the ranks that go through are not slow for that. One
-    // that is slow still is.
+    // Replicas that go back to different layers: a backward that ends inside a stage takes less, and the ranks that go
+    // through are not slow for that. One that is slow still is.
     void comparesLikeWithLike()
     {
         const std::vector<int> first{0, 0, 1};
-        const Schedule schedule = withoutBackwardBelow(overReplicas(makeSchedule("1f1b", Shape(2, 4)).value(), 3).value(), first).value();
+        const Schedule schedule =
+            withoutBackwardBelow(overReplicas(makeSchedule("1f1b", Shape(2, 4)).value(), 3).value(), first).value();
         CostModel costs = samples::unitCosts(schedule);
         costs.scaleOnRank(OpKind::Backward, 1, 5, schedule.placement, 0.25);
         costs.scaleOnRank(OpKind::Forward, 0, 4, schedule.placement, 0.8); // keeps nothing
-        const auto slowRanks = [&] {                                       // by what would help, then by the step's report
+        // by what would help, then by the step's report
+        const auto slowRanks = [&] {
             std::vector<std::string> names;
             const Run run = simulatedRun(schedule, costs).value();
             for (const Lever& lever : leversOf(run, 0).levers)
@@ -472,7 +504,8 @@ private slots:
             return names;
         };
         QCOMPARE(slowRanks(), std::vector<std::string>());
-        for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scaleOnRank(kind, 0, 2, schedule.placement, 2);
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
+            costs.scaleOnRank(kind, 0, 2, schedule.placement, 2);
         QCOMPARE(slowRanks(), (std::vector<std::string>{"rank:2", "2"}));
     }
 
@@ -482,7 +515,8 @@ private slots:
         const Run run = disturbed(scheduleFor("gpipe"), "rank=2:1.5");
         const BubbleReport report = analyseBubbles(*run.timeline, 0).value();
         QCOMPARE(stragglerRank(report), std::optional<int>(2));
-        QVERIFY(stragglerSentence(report, run.timeline->timeUnit()).find("the rank is slow or its stage costs more") != std::string::npos);
+        QVERIFY(stragglerSentence(report, run.timeline->timeUnit()).find("the rank is slow or its stage costs more") !=
+                std::string::npos);
         QVERIFY(idleOf(report, IdleCause::Imbalance) > 0);
         QCOMPARE(idleOf(report, IdleCause::Straggler), Nanos{0});
     }
@@ -509,7 +543,8 @@ private slots:
         const Schedule schedule = scheduleFor("1f1b");
         Run run = repeated(disturbed(schedule, ""), 8, [](int) { return 1.0; });
         QVERIFY(leverSubjectOf(run, 0)->slowSteps.empty());
-        run = repeated(disturbed(schedule, ""), 8, [](int step) { return step == 4 ? 2.0 : 1.0; }); // every rank: the machine
+        // every rank: the machine
+        run = repeated(disturbed(schedule, ""), 8, [](int step) { return step == 4 ? 2.0 : 1.0; });
         QVERIFY(leverSubjectOf(run, 0)->slowSteps.empty());
     }
 
@@ -564,12 +599,15 @@ private slots:
         const Run a = disturbed(scheduleFor("1f1b"), "");
         const Run b = disturbed(scheduleFor("1f1b"), "rank=2:2");
         const auto claimed = [&](int steps) {
-            return compareRuns(repeated(a, steps, [](int) { return 1.0; }), repeated(b, steps, [](int) { return 1.0; })).value();
+            return compareRuns(repeated(a, steps, [](int) { return 1.0; }), repeated(b, steps, [](int) { return 1.0; }))
+                .value();
         };
         const Comparison few = claimed(3);
         QVERIFY(!few.shows());
         QVERIFY2(few.headline.find("no difference is claimed") == 0, few.headline.c_str());
-        QVERIFY(std::none_of(few.why.begin(), few.why.end(), [](const std::string& text) { return text.find("take longer in B") != std::string::npos; }));
+        QVERIFY(std::none_of(few.why.begin(), few.why.end(), [](const std::string& text) {
+            return text.find("take longer in B") != std::string::npos;
+        }));
         const Comparison enough = claimed(4);
         QVERIFY(enough.shows());
         QVERIFY2(enough.headline.find("slower") != std::string::npos, enough.headline.c_str());

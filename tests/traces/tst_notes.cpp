@@ -24,7 +24,8 @@ class TestNotes : public QObject {
     {
         Note note;
         for (SpanId id = 0; id < run.timeline->spans().size(); ++id)
-            if (run.timeline->trackOf(id).rank == rank && run.timeline->nameOf(run.timeline->spans()[id]) == op) note = noteOnSpan(*run.timeline, id);
+            if (run.timeline->trackOf(id).rank == rank && run.timeline->nameOf(run.timeline->spans()[id]) == op)
+                note = noteOnSpan(*run.timeline, id);
         note.text = text;
         return note;
     }
@@ -80,7 +81,8 @@ private slots:
     {
         const Run run = samples::simulatedRun("zb-h1", 4, 8);
         const Timeline& timeline = *run.timeline;
-        for (SpanId id = 0; id < timeline.spans().size(); ++id) QCOMPARE(spanOfNote(timeline, noteOnSpan(timeline, id)), id);
+        for (SpanId id = 0; id < timeline.spans().size(); ++id)
+            QCOMPARE(spanOfNote(timeline, noteOnSpan(timeline, id)), id);
         Note gone = noteOnSpan(timeline, 0);
         gone.step = 5;
         QCOMPARE(spanOfNote(timeline, gone), noSpan);
@@ -159,7 +161,8 @@ private slots:
         VERIFY_RESULT(file->saveQuery({"a", "SELECT 1", "one"}));
         VERIFY_RESULT(file->saveQuery({"b", "SELECT 3", "three"}));
         QVERIFY(!file->saveQuery({"", "SELECT 3", ""}));
-        QVERIFY(file->savedQueries().value() == (std::vector<SavedQuery>{{"a", "SELECT 1", "one"}, {"b", "SELECT 3", "three"}}));
+        QVERIFY(file->savedQueries().value() ==
+                (std::vector<SavedQuery>{{"a", "SELECT 1", "one"}, {"b", "SELECT 3", "three"}}));
         VERIFY_RESULT(file->removeQuery("a"));
         QCOMPARE(file->savedQueries().value().size(), std::size_t(1));
     }

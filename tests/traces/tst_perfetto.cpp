@@ -1,5 +1,5 @@
-// Perfetto traces, decoded again: counts are those of the timeline, slices balance, every track is declared before its use, every
-// name is interned when it is used, arrows pair up, ranks and rows are in order; atomic on a full disk.
+// Perfetto traces, decoded again: counts are those of the timeline, slices balance, every track is declared before its
+// use, every name is interned when it is used, arrows pair up, ranks and rows are in order; atomic on a full disk.
 #include <QtTest/QtTest>
 
 #include <map>
@@ -123,8 +123,9 @@ private:
     {
         Reader<pf::Interned> table(bytes);
         while (table.next()) {
-            auto& names = table.tag() == pf::Interned::names ? m_names : table.tag() == pf::Interned::categories ? m_categories
-                                                                                                                 : m_noteNames;
+            auto& names = table.tag() == pf::Interned::names        ? m_names
+                          : table.tag() == pf::Interned::categories ? m_categories
+                                                                    : m_noteNames;
             Reader<pf::InternedName> entry = table.get_message();
             std::uint64_t iid = 0;
             std::string name;
@@ -305,7 +306,8 @@ std::string written(const Run& run, TraceCounts* counts = nullptr, std::size_t n
 {
     std::string bytes;
     const auto done = writePerfetto(
-        run, [&bytes](std::string_view part) {
+        run,
+        [&bytes](std::string_view part) {
             bytes += part;
             return true;
         },
@@ -369,12 +371,14 @@ private slots:
             }
             for (const Track& track : timeline.tracks())
                 for (const Span& span : timeline.spansOf(track))
-                    wanted.insert({static_cast<std::uint64_t>(track.rank) + 1, span.start + shift, span.end + shift, timeline.nameOf(span), std::to_string(span.step)});
+                    wanted.insert({static_cast<std::uint64_t>(track.rank) + 1, span.start + shift, span.end + shift,
+                                   timeline.nameOf(span), std::to_string(span.step)});
             QVERIFY(found == wanted);
             QCOMPARE(counts.spans, static_cast<std::int64_t>(timeline.spans().size()));
             QCOMPARE(counts.bubbles, bubbles);
             // arrows
-            const auto data = std::ranges::count_if(timeline.edges(), [](const Edge& edge) { return edge.kind == EdgeKind::Data; });
+            const auto data =
+                std::ranges::count_if(timeline.edges(), [](const Edge& edge) { return edge.kind == EdgeKind::Data; });
             QCOMPARE(counts.flows, static_cast<std::int64_t>(data));
             QCOMPARE(begins.size(), static_cast<std::size_t>(data));
             QVERIFY(begins == ends);
@@ -384,10 +388,12 @@ private slots:
             std::int64_t expected = 0;
             for (int rank = 0; rank < timeline.ranks() && timeline.hasMemory(); ++rank) {
                 std::set<std::pair<int, Nanos>> distinct;
-                for (const MemoryEvent& event : timeline.memoryOf(rank)) distinct.insert({static_cast<int>(event.category), event.time});
+                for (const MemoryEvent& event : timeline.memoryOf(rank))
+                    distinct.insert({static_cast<int>(event.category), event.time});
                 expected += static_cast<std::int64_t>(distinct.size());
             }
-            for (const Counter& counter : timeline.counters()) expected += static_cast<std::int64_t>(counter.samples.size());
+            for (const Counter& counter : timeline.counters())
+                expected += static_cast<std::int64_t>(counter.samples.size());
             QCOMPARE(counts.counterSamples, expected);
         }
     }

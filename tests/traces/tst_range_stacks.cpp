@@ -1,4 +1,5 @@
-// Work folded by nested ranges: kernels lie in the innermost range that launched them, totals are those of the kernels, a part is trimmed.
+// Work folded by nested ranges: kernels lie in the innermost range that launched them, totals are those of the kernels,
+// a part is trimmed.
 #include <QtTest/QtTest>
 
 #include "tests/traces/import_rig.h"
@@ -37,7 +38,10 @@ QStringList linesOf(const RangeStacks& stacks)
 {
     QStringList lines;
     for (std::size_t i = 0; i < stacks.nodes.size(); ++i)
-        lines << QStringLiteral("%1 %2 (%3)").arg(QString::fromStdString(stacks.pathOf(static_cast<int>(i)))).arg(stacks.nodes[i].total).arg(stacks.nodes[i].count);
+        lines << QStringLiteral("%1 %2 (%3)")
+                     .arg(QString::fromStdString(stacks.pathOf(static_cast<int>(i))))
+                     .arg(stacks.nodes[i].total)
+                     .arg(stacks.nodes[i].count);
     return lines;
 }
 
@@ -48,7 +52,8 @@ std::shared_ptr<const Timeline> nestedRanges()
     Rank zero(builder), one(builder, 1);
     const char* track = "rank 0 thread 1 on the device";
     const SpanId step = zero.add(Lane::Other, track, "step", 0, 100);
-    const SpanId first = zero.add(Lane::Other, track, "layer", 0, 40), second = zero.add(Lane::Other, track, "layer", 50, 90);
+    const SpanId first = zero.add(Lane::Other, track, "layer", 0, 40),
+                 second = zero.add(Lane::Other, track, "layer", 50, 90);
     zero.add(Lane::Other, "rank 0 thread 1", "idle range", 0, 5);
     zero.kernel(first, "gemm", 0, 30);
     zero.kernel(first, "norm", 30, 40);
@@ -71,7 +76,9 @@ private slots:
         const auto timeline = nestedRanges();
         const RangeStacks stacks = foldRanges(*timeline, 0);
         QVERIFY(stacks.device);
-        QCOMPARE(linesOf(stacks), (QStringList{"step 110 (1)", "memset 3 (1)", "step › layer 80 (2)", "step › gemm 20 (1)", "step › adam 10 (1)", "step › layer › gemm 70 (2)", "step › layer › norm 10 (1)"}));
+        QCOMPARE(linesOf(stacks),
+                 (QStringList{"step 110 (1)", "memset 3 (1)", "step › layer 80 (2)", "step › gemm 20 (1)",
+                              "step › adam 10 (1)", "step › layer › gemm 70 (2)", "step › layer › norm 10 (1)"}));
         QCOMPARE(stacks.total, Nanos(113));
         Nanos kernels = 0, leaves = 0;
         for (const KernelRow& row : analyseKernels(*timeline, 0).rows) kernels += row.total;
@@ -85,7 +92,9 @@ private slots:
     void aPartIsTrimmed()
     {
         const auto timeline = nestedRanges();
-        QCOMPARE(linesOf(foldRanges(*timeline, 0, 20, 60, {0})), (QStringList{"step 30 (1)", "step › layer 30 (2)", "step › layer › gemm 20 (2)", "step › layer › norm 10 (1)"}));
+        QCOMPARE(linesOf(foldRanges(*timeline, 0, 20, 60, {0})),
+                 (QStringList{"step 30 (1)", "step › layer 30 (2)", "step › layer › gemm 20 (2)",
+                              "step › layer › norm 10 (1)"}));
         QCOMPARE(linesOf(foldRanges(*timeline, 0, 0, 1000, {1})), (QStringList{"step 20 (0)", "step › gemm 20 (1)"}));
         QVERIFY(foldRanges(*timeline, 0, 2000, 3000).empty());
         QVERIFY(foldRanges(*timeline, 7).empty());
@@ -101,7 +110,8 @@ private slots:
         rank.add(Lane::Other, "rank 0 thread 2", "writer", 0, 50);
         const RangeStacks stacks = foldRanges(*builder.build().value(), 0);
         QVERIFY(!stacks.device);
-        QCOMPARE(linesOf(stacks), (QStringList{"step 100 (1)", "writer 50 (1)", "step › load 30 (1)", "step › load › read 10 (1)"}));
+        QCOMPARE(linesOf(stacks),
+                 (QStringList{"step 100 (1)", "writer 50 (1)", "step › load 30 (1)", "step › load › read 10 (1)"}));
         QCOMPARE(stacks.nodes[0].self, Nanos(70));
         QCOMPARE(stacks.nodes[2].self, Nanos(20));
     }
@@ -109,11 +119,13 @@ private slots:
     // Kernels of ops lie in the op's kind; the table has every node.
     void importedOps()
     {
-        const auto result = importTraces({import_rig::dataFile("gpu_rank4.json"), import_rig::dataFile("gpu_rank6.json")}, {});
+        const auto result =
+            importTraces({import_rig::dataFile("gpu_rank4.json"), import_rig::dataFile("gpu_rank6.json")}, {});
         QVERIFY(result && !result->runs.empty());
         const Run& run = result->runs[0].run;
         const RangeStacks stacks = foldRanges(*run.timeline, 0);
-        QVERIFY(std::any_of(stacks.nodes.begin(), stacks.nodes.end(), [](const StackNode& node) { return node.kind == OpKind::Forward; }));
+        QVERIFY(std::any_of(stacks.nodes.begin(), stacks.nodes.end(),
+                            [](const StackNode& node) { return node.kind == OpKind::Forward; }));
         Nanos kernels = 0;
         for (const KernelRow& row : analyseKernels(*run.timeline, 0).rows) kernels += row.total;
         QCOMPARE(stacks.total, kernels);

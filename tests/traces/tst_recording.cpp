@@ -1,5 +1,5 @@
-// A recording: what a step writes, what readers see of steps that are not folded yet, and that nothing is lost where the disk is full, the file is taken
-// away, a reader is stuck or the log is gone.
+// A recording: what a step writes, what readers see of steps that are not folded yet, and that nothing is lost where
+// the disk is full, the file is taken away, a reader is stuck or the log is gone.
 #include <QtTest/QtTest>
 
 #include <atomic>
@@ -53,7 +53,8 @@ std::string answer(const RunFile& file, const std::string& sql)
 void compareReports(const Run& whole, const Run& some, int step)
 {
     QCOMPARE(some.representativeStep(), whole.representativeStep());
-    const auto all = reportOf(whole, {.step = step, .levers = true}), part = reportOf(some, {.step = step, .levers = true});
+    const auto all = reportOf(whole, {.step = step, .levers = true}),
+               part = reportOf(some, {.step = step, .levers = true});
     QVERIFY2(all && part, all ? part ? "" : part.error().message.c_str() : all.error().message.c_str());
     QCOMPARE(part->step, all->step);
     QCOMPARE(part->spans, all->spans);
@@ -61,7 +62,9 @@ void compareReports(const Run& whole, const Run& some, int step)
     QCOMPARE(others.size(), figures.size());
     for (std::size_t i = 0; i < figures.size(); ++i) {
         QCOMPARE(others[i].key, figures[i].key);
-        QVERIFY2(others[i].value == figures[i].value && others[i].byRank == figures[i].byRank && others[i].unknown == figures[i].unknown, figures[i].key.c_str());
+        QVERIFY2(others[i].value == figures[i].value && others[i].byRank == figures[i].byRank &&
+                     others[i].unknown == figures[i].unknown,
+                 figures[i].key.c_str());
     }
     QCOMPARE(part->sentences(), all->sentences());
     QCOMPARE(part->overSteps.steps, all->overSteps.steps);
@@ -69,7 +72,8 @@ void compareReports(const Run& whole, const Run& some, int step)
     QCOMPARE(part->overSteps.figures.size(), all->overSteps.figures.size());
     for (const auto& [key, sample] : all->overSteps.figures) {
         const FigureSample* other = part->overSteps.find(key);
-        QVERIFY2(other && other->median == sample.median && other->low == sample.low && other->high == sample.high, key.c_str());
+        QVERIFY2(other && other->median == sample.median && other->low == sample.low && other->high == sample.high,
+                 key.c_str());
     }
     QCOMPARE(part->criticalPath.size(), all->criticalPath.size());
     for (std::size_t rank = 0; rank < all->memory.size(); ++rank) {
@@ -105,19 +109,26 @@ void compareOverSteps(const Run& whole, const Run& some)
     QCOMPARE(part->why, all->why);
     QCOMPARE(part->ops.size(), all->ops.size());
     QCOMPARE(part->metrics.size(), all->metrics.size());
-    for (std::size_t i = 0; i < all->metrics.size(); ++i) QVERIFY2(part->metrics[i].a == all->metrics[i].a && part->metrics[i].b == all->metrics[i].b, all->metrics[i].key.c_str());
+    for (std::size_t i = 0; i < all->metrics.size(); ++i)
+        QVERIFY2(part->metrics[i].a == all->metrics[i].a && part->metrics[i].b == all->metrics[i].b,
+                 all->metrics[i].key.c_str());
     QVERIFY(part->historyA != nullptr);
 
-    const auto costs = fitCosts(*some.timeline, some.info.warmupSteps), allCosts = fitCosts(*whole.timeline, whole.info.warmupSteps);
+    const auto costs = fitCosts(*some.timeline, some.info.warmupSteps),
+               allCosts = fitCosts(*whole.timeline, whole.info.warmupSteps);
     QVERIFY(costs && allCosts);
-    QVERIFY2(QString::fromStdString(costs->origin).contains(QRegularExpression(QStringLiteral("^fitted from \\d+ of steps"))), costs->origin.c_str());
+    QVERIFY2(QString::fromStdString(costs->origin)
+                 .contains(QRegularExpression(QStringLiteral("^fitted from \\d+ of steps"))),
+             costs->origin.c_str());
     QCOMPARE(costs->launch.size(), allCosts->launch.size());
     const auto residuals = residualsOf(some, *costs), allResiduals = residualsOf(whole, *allCosts);
     QVERIFY(residuals && allResiduals);
     QVERIFY(residuals->steps < residuals->measured && residuals->measured == allResiduals->steps);
     QCOMPARE(residuals->ops.size(), allResiduals->ops.size());
     const ReportTable table = reportTable(*findAnalysis("residuals"), some, 0);
-    QVERIFY2(QString::fromStdString(table.sentence).contains(QStringLiteral("(median of %1 of %2 steps)").arg(residuals->steps).arg(residuals->measured)), table.sentence.c_str());
+    QVERIFY2(QString::fromStdString(table.sentence)
+                 .contains(QStringLiteral("(median of %1 of %2 steps)").arg(residuals->steps).arg(residuals->measured)),
+             table.sentence.c_str());
     const auto page = htmlReport(some);
     QVERIFY2(page && page->find("What would help") != std::string::npos, page ? "" : page.error().message.c_str());
 }
@@ -131,7 +142,10 @@ private:
     QTemporaryDir m_folder;
     int m_files = 0;
 
-    std::string freshPath() { return m_folder.filePath(QStringLiteral("file%1.stagewright").arg(++m_files)).toStdString(); }
+    std::string freshPath()
+    {
+        return m_folder.filePath(QStringLiteral("file%1.stagewright").arg(++m_files)).toStdString();
+    }
 
 private slots:
     // A step of 2 ranks and 4 microbatches: at most 10 KiB, checkpoints included.
@@ -162,7 +176,8 @@ private slots:
         }
         const auto compacted = static_cast<std::int64_t>(fs::file_size(path));
         QVERIFY2(compacted > (8 << 20), qPrintable(QString::number(compacted)));
-        QVERIFY2(size < compacted * 3 / 2, qPrintable(QStringLiteral("%1 bytes, compacted %2").arg(size).arg(compacted)));
+        QVERIFY2(size < compacted * 3 / 2,
+                 qPrintable(QStringLiteral("%1 bytes, compacted %2").arg(size).arg(compacted)));
     }
 
     // While somebody reads for long, nothing is written twice; after that the log is small again.
@@ -177,7 +192,9 @@ private slots:
                 Progress own;
                 own.stop = stop;
                 const auto second = RunFile::open(path, OpenMode::Read).value();
-                (void)second->query("WITH RECURSIVE n(value) AS (SELECT count(*) FROM run UNION ALL SELECT value+1 FROM n WHERE value<100000000000) SELECT max(value) FROM n", 10, own);
+                (void)second->query("WITH RECURSIVE n(value) AS (SELECT count(*) FROM run UNION ALL SELECT value+1 "
+                                    "FROM n WHERE value<100000000000) SELECT max(value) FROM n",
+                                    10, own);
             });
             QTest::qWait(300);
             for (int step = 0; step < 1500; ++step) QVERIFY(recording.append().has_value());
@@ -201,7 +218,8 @@ private slots:
         const std::string path = freshPath();
         samples::Recording recording(path, {4, 16, 0, "zb-h1"});
         QVERIFY(recording.append().has_value());
-        const std::string endless = "WITH RECURSIVE n(value) AS (SELECT count(*) FROM run UNION ALL SELECT value+1 FROM n WHERE value<100000000000) SELECT max(value) FROM n";
+        const std::string endless = "WITH RECURSIVE n(value) AS (SELECT count(*) FROM run UNION ALL SELECT value+1 "
+                                    "FROM n WHERE value<100000000000) SELECT max(value) FROM n";
         std::atomic<bool> ended = false;
         QString message;
         std::uintmax_t longest = 0;
@@ -210,7 +228,8 @@ private slots:
                 Progress own;
                 own.stop = stop;
                 const auto answer = RunFile::open(path, OpenMode::Read).value()->query(endless, 10, own);
-                if (!answer && answer.error().code == ErrorCode::Failed) message = QString::fromStdString(answer.error().message);
+                if (!answer && answer.error().code == ErrorCode::Failed)
+                    message = QString::fromStdString(answer.error().message);
                 ended = true;
             });
             while (!ended && longest < 64U << 20) {
@@ -220,7 +239,8 @@ private slots:
         }
         QVERIFY2(message.contains(QStringLiteral("16 MiB were recorded")), qPrintable(message));
         QVERIFY2(longest < 40U << 20, qPrintable(QString::number(longest)));
-        for (int step = 0; step < 3; ++step) QVERIFY(recording.append().has_value()); // puts the log into the file, then starts it over
+        // puts the log into the file, then starts it over
+        for (int step = 0; step < 3; ++step) QVERIFY(recording.append().has_value());
         QVERIFY(fs::file_size(path + "-wal") <= 16U << 20);
         QCOMPARE(answer(*RunFile::open(path, OpenMode::Read).value(), "SELECT count(*) FROM runs"), std::string("1"));
     }
@@ -283,7 +303,8 @@ private slots:
         QVERIFY(overview->busyByTrack == expected->busyByTrack && overview->sharesByTrack == expected->sharesByTrack);
     }
 
-    // A reader that takes long lets go of its view and goes on: the log starts over meanwhile, and what is read is the run as it was at first.
+    // A reader that takes long lets go of its view and goes on: the log starts over meanwhile, and what is read is the
+    // run as it was at first.
     void aSlowReaderLetsGo()
     {
         const std::string path = freshPath();
@@ -310,7 +331,8 @@ private slots:
         const auto slow = [&](const RunFile::SpanBlock& block) {
             spans[block.step] += static_cast<std::int64_t>(block.spans.size());
             seen += static_cast<std::int64_t>(block.spans.size());
-            for (int i = 0; i < 10 && appended < enough * seen / (before * recording.spansPerStep()); ++i) QThread::msleep(10);
+            for (int i = 0; i < 10 && appended < enough * seen / (before * recording.spansPerStep()); ++i)
+                QThread::msleep(10);
             return true;
         };
         const auto damaged = reader->streamSpans(1, slow);
@@ -320,7 +342,8 @@ private slots:
         QCOMPARE(*damaged, std::int64_t{0});
         QVERIFY(recorded);
         QVERIFY2(appended > 32 << 20, qPrintable(QString::number(appended.load())));
-        QVERIFY2(longest <= 16U << 20, qPrintable(QStringLiteral("%1 bytes of log, %2 written").arg(longest).arg(appended.load())));
+        QVERIFY2(longest <= 16U << 20,
+                 qPrintable(QStringLiteral("%1 bytes of log, %2 written").arg(longest).arg(appended.load())));
         QVERIFY(static_cast<int>(spans.size()) >= before && static_cast<int>(spans.size()) < recording.steps());
         int expected = 0;
         for (const auto& [step, count] : spans) {
@@ -349,10 +372,12 @@ private slots:
         };
         const auto damaged = reader->streamSpans(1, slow);
         closing.join();
-        QVERIFY2(damaged && finished, damaged ? finished ? "" : finished.error().message.c_str() : damaged.error().message.c_str());
+        QVERIFY2(damaged && finished,
+                 damaged ? finished ? "" : finished.error().message.c_str() : damaged.error().message.c_str());
         QCOMPARE(*damaged, std::int64_t{0});
         QCOMPARE(static_cast<int>(spans.size()), steps);
-        for (const auto& [step, count] : spans) QVERIFY2(count == recording.spansPerStep(), qPrintable(QString::number(step)));
+        for (const auto& [step, count] : spans)
+            QVERIFY2(count == recording.spansPerStep(), qPrintable(QString::number(step)));
         const Run whole = reader->read(1).value();
         QCOMPARE(whole.timeline->spans().size(), static_cast<std::size_t>(steps * recording.spansPerStep()));
     }
@@ -368,7 +393,9 @@ private slots:
         Run one = reader->readStep(1, 30).value();
         const auto bounds = reader->steps(1).value();
         const auto blocks = reader->blocks(1).value();
-        const std::string spans = answer(*reader, "SELECT count(*) FROM spans"), edges = answer(*reader, "SELECT count(*) FROM edges"), steps = answer(*reader, "SELECT count(*) FROM steps");
+        const std::string spans = answer(*reader, "SELECT count(*) FROM spans"),
+                          edges = answer(*reader, "SELECT count(*) FROM edges"),
+                          steps = answer(*reader, "SELECT count(*) FROM steps");
         const auto overview = reader->overview(1, 100).value();
         QCOMPARE(answer(*reader, "SELECT count(*) FROM step_log"), std::to_string(small.steps));
         QCOMPARE(answer(*reader, "SELECT steps FROM runs"), std::to_string(small.steps));
@@ -436,7 +463,8 @@ private slots:
     void aReportOfAnyFile_data()
     {
         QTest::addColumn<QString>("file");
-        for (const QFileInfo& file : QDir(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs")).entryInfoList({QStringLiteral("*.stagewright")}))
+        for (const QFileInfo& file : QDir(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs"))
+                                         .entryInfoList({QStringLiteral("*.stagewright")}))
             QTest::newRow(qPrintable(file.fileName())) << file.filePath();
     }
     void aReportOfAnyFile()
@@ -465,7 +493,8 @@ private slots:
         {
             const auto file = RunFile::open(path, OpenMode::Read).value();
             whole = static_cast<std::int64_t>(file->read(1).value().timeline->spans().size());
-            marks = QByteArray::fromHex(QByteArray::fromStdString(answer(*file, "SELECT hex(substr(data, 1, 16)) FROM step_log WHERE id=5")));
+            marks = QByteArray::fromHex(
+                QByteArray::fromStdString(answer(*file, "SELECT hex(substr(data, 1, 16)) FROM step_log WHERE id=5")));
         }
         int changed = 0;
         QFile raw(QString::fromStdString(path));
@@ -518,7 +547,8 @@ private slots:
         if (how == QStringLiteral("removed"))
             fs::remove(path);
         else
-            fs::rename(how == QStringLiteral("renamed") ? path : other, how == QStringLiteral("renamed") ? path + ".moved" : path);
+            fs::rename(how == QStringLiteral("renamed") ? path : other,
+                       how == QStringLiteral("renamed") ? path + ".moved" : path);
         const auto lost = recording.append();
         QVERIFY(!lost.has_value());
         const std::string saved = path.substr(0, path.size() - 12) + ".saved.stagewright";
@@ -536,7 +566,8 @@ private slots:
         }
     }
 
-    // As `cp` and `>` do, the inode stays: what is written there since is left alone, and the runs are saved or said to be lost.
+    // As `cp` and `>` do, the inode stays: what is written there since is left alone, and the runs are saved or said to
+    // be lost.
     void aFileThatIsWrittenOver_data()
     {
         QTest::addColumn<bool>("empty");
@@ -554,11 +585,13 @@ private slots:
         };
         const std::string bytes = empty ? std::string() : bytesOf(other);
         std::optional<samples::Recording> recording(std::in_place, path, small);
-        for (int step = 0; step < 400; ++step) QVERIFY(recording->append().has_value()); // SQLite's log has started over
+        // SQLite's log has started over
+        for (int step = 0; step < 400; ++step) QVERIFY(recording->append().has_value());
         std::ofstream(path, std::ios::binary) << bytes;
         const auto lost = recording->append();
         QVERIFY(!lost.has_value());
-        QVERIFY2(lost.error().message.find("another program wrote over it") != std::string::npos, lost.error().message.c_str());
+        QVERIFY2(lost.error().message.find("another program wrote over it") != std::string::npos,
+                 lost.error().message.c_str());
         const auto finished = recording->finish();
         QVERIFY(!finished.has_value());
         const std::string saved = path.substr(0, path.size() - 12) + ".saved.stagewright";
@@ -601,7 +634,9 @@ private slots:
         QVERIFY(samples::recordAndDie(path, small));
         sqlite3* database = nullptr;
         QCOMPARE(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-        QCOMPARE(sqlite3_exec(database, "UPDATE step_log SET data=zeroblob(9) WHERE id=(SELECT min(id) FROM step_log)", nullptr, nullptr, nullptr), SQLITE_OK);
+        QCOMPARE(sqlite3_exec(database, "UPDATE step_log SET data=zeroblob(9) WHERE id=(SELECT min(id) FROM step_log)",
+                              nullptr, nullptr, nullptr),
+                 SQLITE_OK);
         QCOMPARE(sqlite3_changes(database), 1);
         sqlite3_close(database);
         const auto file = RunFile::open(path, OpenMode::Write).value();
@@ -626,7 +661,8 @@ private slots:
         QVERIFY(recording.finish().has_value());
     }
 
-    // A reader that puts the whole log into the file cuts off the room that the recording keeps there: nobody wrote over it.
+    // A reader that puts the whole log into the file cuts off the room that the recording keeps there: nobody wrote
+    // over it.
     void aCheckpointOfAnotherIsNoForeignWrite()
     {
         const std::string path = freshPath();

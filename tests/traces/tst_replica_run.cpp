@@ -1,4 +1,5 @@
-// A recorded run of replicas that share their state, from its file: numbering, lanes, bytes, what waited for gathers; and the order.
+// A recorded run of replicas that share their state, from its file: numbering, lanes, bytes, what waited for gathers;
+// and the order.
 #include <QTest>
 
 #include "schedules/model/kinds.h"
@@ -26,9 +27,11 @@ private slots:
 
     void numbersRanks()
     {
-        const auto ranks = m_file->query("SELECT DISTINCT rank, replica, pipeline_rank FROM spans WHERE lane='compute' ORDER BY rank");
+        const auto ranks =
+            m_file->query("SELECT DISTINCT rank, replica, pipeline_rank FROM spans WHERE lane='compute' ORDER BY rank");
         QVERIFY2(ranks, ranks ? "" : ranks.error().message.c_str());
-        const std::vector<std::vector<std::string>> wanted{{"0", "0", "0"}, {"1", "0", "1"}, {"2", "1", "0"}, {"3", "1", "1"}};
+        const std::vector<std::vector<std::string>> wanted{
+            {"0", "0", "0"}, {"1", "0", "1"}, {"2", "1", "0"}, {"3", "1", "1"}};
         QCOMPARE(ranks->rows.size(), wanted.size());
         for (std::size_t i = 0; i < wanted.size(); ++i)
             for (std::size_t k = 0; k < 3; ++k) QCOMPARE(ranks->rows[i][k], wanted[i][k]);
@@ -57,7 +60,8 @@ private slots:
         const auto rows = info->rows(m_run, timeline.steps() - 1);
         QVERIFY2(rows, rows ? "" : rows.error().message.c_str());
         QCOMPARE(rows->rows.size(), std::size_t{8});
-        const std::int64_t stage[] = {(256 + 8) * 16 + 12 * 256 + 13 * 16, 12 * 256 + 13 * 16 + (256 + 2) * 16}; // elements
+        // elements
+        const std::int64_t stage[] = {(256 + 8) * 16 + 12 * 256 + 13 * 16, 12 * 256 + 13 * 16 + (256 + 2) * 16};
         for (const auto& row : rows->rows) {
             const bool gather = std::get<std::string>(row[1]) == "gather";
             const std::int64_t rank = std::get<std::int64_t>(row[0]);
@@ -71,7 +75,9 @@ private slots:
             for (const Nanos cause : rank.byCause) sum += cause;
             QCOMPARE(sum, rank.idle);
         }
-        QVERIFY(std::any_of(report->gaps.begin(), report->gaps.end(), [](const Gap& gap) { return gap.cause == IdleCause::Collective; })); // its links are slow
+        // its links are slow
+        QVERIFY(std::any_of(report->gaps.begin(), report->gaps.end(),
+                            [](const Gap& gap) { return gap.cause == IdleCause::Collective; }));
     }
 
     void keepsTheOrder()

@@ -1,4 +1,5 @@
-// Traces as people report them in public threads, each with one property that used to be read wrongly, and its right value (tests/data/traces/reported).
+// Traces as people report them in public threads, each with one property that used to be read wrongly, and its right
+// value (tests/data/traces/reported).
 #include <QtTest/QtTest>
 
 #include <filesystem>
@@ -20,10 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string reported(const std::string& name)
-{
-    return dataFile(("reported/" + name).c_str());
-}
+std::string reported(const std::string& name) { return dataFile(("reported/" + name).c_str()); }
 
 // Names of the spans on a lane with their durations, in order.
 std::vector<std::pair<std::string, Nanos>> onLane(const Timeline& timeline, Lane lane)
@@ -56,9 +54,11 @@ void checkReadable(const ImportResult& result)
     }
 }
 
-std::string kernelEvent(const std::string& start, const std::string& duration, int number = 1, const std::string& name = "gemm")
+std::string kernelEvent(const std::string& start, const std::string& duration, int number = 1,
+                        const std::string& name = "gemm")
 {
-    return "{'ph':'X','cat':'kernel','name':'" + name + "','pid':0,'tid':7,'ts':" + start + ",'dur':" + duration + ",'args':{'stream':7,'correlation':" + std::to_string(number) + "}}";
+    return "{'ph':'X','cat':'kernel','name':'" + name + "','pid':0,'tid':7,'ts':" + start + ",'dur':" + duration +
+           ",'args':{'stream':7,'correlation':" + std::to_string(number) + "}}";
 }
 
 ImportResult ofEvents(const std::string& events)
@@ -78,9 +78,12 @@ private slots:
         const ImportResult result = imported({reported("ts_zero.json")});
         QCOMPARE(result.runs.size(), std::size_t{1});
         const ImportedRun& one = result.runs[0];
-        QCOMPARE(onLane(*one.run.timeline, Lane::Kernel), (std::vector<std::pair<std::string, Nanos>>(4, {"ampere_sgemm_64x64_nt", 60'000})));
-        QVERIFY(notesSay(one, "2 kernels are apart from everything else by up to 51 years: left out of lanes and figures"));
-        QVERIFY(configured(one.run, "outliers").starts_with("kernel ampere_sgemm_64x64_nt on stream 7: from 0 to 0 ns\n"));
+        QCOMPARE(onLane(*one.run.timeline, Lane::Kernel),
+                 (std::vector<std::pair<std::string, Nanos>>(4, {"ampere_sgemm_64x64_nt", 60'000})));
+        QVERIFY(
+            notesSay(one, "2 kernels are apart from everything else by up to 51 years: left out of lanes and figures"));
+        QVERIFY(
+            configured(one.run, "outliers").starts_with("kernel ampere_sgemm_64x64_nt on stream 7: from 0 to 0 ns\n"));
         checkReadable(result);
     }
 
@@ -95,18 +98,22 @@ private slots:
         checkReadable(result);
     }
 
-    // Its neighbours: the future, durations that overflowed, samples, whole clusters, a range; in what the run file holds.
+    // Its neighbours: the future, durations that overflowed, samples, whole clusters, a range; in what the run file
+    // holds.
     void outliers_data()
     {
         QTest::addColumn<QString>("event");
         QTest::addColumn<bool>("outlier");
-        const auto row = [](const char* name, const std::string& event, bool outlier) { QTest::newRow(name) << QString::fromStdString(event) << outlier; };
+        const auto row = [](const char* name, const std::string& event, bool outlier) {
+            QTest::newRow(name) << QString::fromStdString(event) << outlier;
+        };
         row("future", kernelEvent("9000000000000", "5"), true);
         row("negative time", kernelEvent("-7200000000000", "5"), true);
         row("seven weeks long", kernelEvent("1300", "4294967296000"), true);
         row("limit of a reading", kernelEvent("2305843009213692", "1"), true);
         row("half an hour", kernelEvent("1800000000", "5"), false);
-        row("range", "{'ph':'X','cat':'user_annotation','name':'epoch','pid':1,'tid':1,'ts':0,'dur':90000000000000}", true);
+        row("range", "{'ph':'X','cat':'user_annotation','name':'epoch','pid':1,'tid':1,'ts':0,'dur':90000000000000}",
+            true);
         row("sample", "{'ph':'C','name':'load','pid':1,'ts':90000000000000,'args':{'a':1}}", true);
     }
     void outliers()
@@ -125,7 +132,9 @@ private slots:
     void windowsHoursApart()
     {
         std::string events;
-        for (int i = 0; i < 10; ++i) events += kernelEvent(std::to_string(1000 + 100 * i), "60", i) + "," + kernelEvent(std::to_string(10'800'000'000 + 100 * i), "60", 100 + i) + (i < 9 ? "," : "");
+        for (int i = 0; i < 10; ++i)
+            events += kernelEvent(std::to_string(1000 + 100 * i), "60", i) + "," +
+                      kernelEvent(std::to_string(10'800'000'000 + 100 * i), "60", 100 + i) + (i < 9 ? "," : "");
         const ImportResult result = ofEvents(events);
         QCOMPARE(result.runs.at(0).kernels, std::int64_t{20});
         QVERIFY(!notesSay(result.runs[0], "everything else"));
@@ -164,7 +173,8 @@ private slots:
             std::ofstream(path) << quoted("{'schemaVersion':1,'traceEvents':[" + kernelEvent(start, "50") + "]}");
             return path;
         };
-        const ImportResult result = imported({write("job_rank0.json", "1759300000000000"), write("job_rank1.json", "5000")});
+        const ImportResult result =
+            imported({write("job_rank0.json", "1759300000000000"), write("job_rank1.json", "5000")});
         QCOMPARE(result.runs.size(), std::size_t{1});
         QCOMPARE(result.runs[0].run.timeline->end(), Nanos{50'000});
         QVERIFY(notesSay(result.runs[0], "the clocks of its ranks are 56 years apart"));
@@ -175,14 +185,23 @@ private slots:
     {
         const ImportResult result = imported({reported("duration_overflow.json")});
         const ImportedRun& one = result.runs.at(0);
-        QVERIFY(notesSay(one, "kernels of one stream contain each other, which a stream can't run: fmha_bwd_kernel on rank 0 stream 7 lasts 1.60 s and 20 others start and end within it"));
+        QVERIFY(notesSay(one, "kernels of one stream contain each other, which a stream can't run: fmha_bwd_kernel on "
+                              "rank 0 stream 7 lasts 1.60 s and 20 others start and end within it"));
         const auto table = reportTable(*findAnalysis("device_time"), one.run, 0);
         QVERIFY2(table.sentence.find("contain each other") != std::string::npos, table.sentence.c_str());
         // Partial overlaps are said, ticks of a clock and the kernels of one graph are not.
-        QVERIFY(notesSay(ofEvents(kernelEvent("100", "50", 1) + "," + kernelEvent("140", "50", 2)).runs.at(0), "1 kernel on rank 0 stream 7 starts before the one before it ends, by 10.0 µs in total"));
-        QVERIFY(deviceDoubts(*ofEvents(kernelEvent("100", "50", 1) + "," + kernelEvent("149.5", "50", 2)).runs.at(0).run.timeline).empty());
-        const std::string graph = "{'ph':'X','cat':'cuda_runtime','name':'cudaGraphLaunch','pid':1,'tid':1,'ts':90,'dur':5,'args':{'correlation':9}},";
-        QVERIFY(deviceDoubts(*ofEvents(graph + kernelEvent("100", "50", 9) + "," + kernelEvent("120", "10", 9)).runs.at(0).run.timeline).empty());
+        QVERIFY(notesSay(ofEvents(kernelEvent("100", "50", 1) + "," + kernelEvent("140", "50", 2)).runs.at(0),
+                         "1 kernel on rank 0 stream 7 starts before the one before it ends, by 10.0 µs in total"));
+        QVERIFY(
+            deviceDoubts(
+                *ofEvents(kernelEvent("100", "50", 1) + "," + kernelEvent("149.5", "50", 2)).runs.at(0).run.timeline)
+                .empty());
+        const std::string graph = "{'ph':'X','cat':'cuda_runtime','name':'cudaGraphLaunch','pid':1,'tid':1,'ts':90,'"
+                                  "dur':5,'args':{'correlation':9}},";
+        QVERIFY(deviceDoubts(*ofEvents(graph + kernelEvent("100", "50", 9) + "," + kernelEvent("120", "10", 9))
+                                  .runs.at(0)
+                                  .run.timeline)
+                    .empty());
     }
 
     void unescapedQuotes()
@@ -204,7 +223,8 @@ private slots:
         QCOMPARE(range.runs.at(0).damaged, std::int64_t{0});
         QVERIFY(!notesSay(range.runs[0], "cut off"));
         bool found = false;
-        for (const auto& [name, duration] : onLane(*range.runs[0].run.timeline, Lane::Other)) found = found || name == "src\\model\\unit.py(7): forward";
+        for (const auto& [name, duration] : onLane(*range.runs[0].run.timeline, Lane::Other))
+            found = found || name == "src\\model\\unit.py(7): forward";
         QVERIFY(found);
     }
     void backslashes_data()
@@ -225,8 +245,10 @@ private slots:
     {
         QFETCH(QString, written);
         QFETCH(QString, read);
-        const ImportResult result = importedText(quoted("[{'ph':'X','cat':'user_annotation','pid':1,'tid':1,'ts':1,'dur':5,'name':'") + written.toStdString() + quoted("'},") +
-                                                 quoted("{'ph':'X','cat':'user_annotation','pid':1,'tid':1,'ts':9,'dur':5,'name':'after'}]"));
+        const ImportResult result =
+            importedText(quoted("[{'ph':'X','cat':'user_annotation','pid':1,'tid':1,'ts':1,'dur':5,'name':'") +
+                         written.toStdString() + quoted("'},") +
+                         quoted("{'ph':'X','cat':'user_annotation','pid':1,'tid':1,'ts':9,'dur':5,'name':'after'}]"));
         const auto names = onLane(*result.runs.at(0).run.timeline, Lane::Other);
         QCOMPARE(names.size(), std::size_t{2});
         QCOMPARE(QString::fromStdString(names[0].first), read);
@@ -238,7 +260,8 @@ private slots:
     {
         QTest::addColumn<QString>("bad");
         const auto row = [](const char* bad) { QTest::newRow(bad) << QString::fromStdString(quoted(bad)); };
-        row("{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'ts':5,'dur':-1,'args':{'stream':7,'name':'x','grid':[1,1,1]}}");
+        row("{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'ts':5,'dur':-1,'args':{'stream':7,'name':'x','grid':["
+            "1,1,1]}}");
         row("{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'ts':5,'args':{'name':'x'}}");
         row("{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'ts':5,'dur':null}");
         row("{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'dur':5}");
@@ -250,8 +273,12 @@ private slots:
     void oneEventIsLost()
     {
         QFETCH(QString, bad);
-        const std::string good = quoted("{'ph':'X','cat':'user_annotation','name':'a','pid':1,'tid':1,'ts':10,'dur':5}");
-        for (const std::string& text : {"[" + good + "," + bad.toStdString() + "," + good + "]", "[" + good + "," + good + "," + bad.toStdString() + "]", "{\"traceEvents\":[" + good + "," + good + "," + bad.toStdString() + "],\"traceName\":\"x\"}"}) {
+        const std::string good =
+            quoted("{'ph':'X','cat':'user_annotation','name':'a','pid':1,'tid':1,'ts':10,'dur':5}");
+        for (const std::string& text :
+             {"[" + good + "," + bad.toStdString() + "," + good + "]",
+              "[" + good + "," + good + "," + bad.toStdString() + "]",
+              "{\"traceEvents\":[" + good + "," + good + "," + bad.toStdString() + "],\"traceName\":\"x\"}"}) {
             const auto file = readText(text);
             QVERIFY2(file.has_value(), text.c_str());
             QCOMPARE(file->ranks[0].annotations.size(), std::size_t{2});
@@ -265,8 +292,10 @@ private slots:
     void manyDamagedEvents()
     {
         std::string text = "[";
-        for (int i = 0; i < 30'000; ++i) text += quoted(i % 3 == 0 ? "{'ph':1,,}," : i % 3 == 1 ? "{'ph':'X','ts':1,'dur':-3,'name':'n'},"
-                                                                                                : "{'ph':'X','name':'ok','pid':1,'tid':1,'ts':5,'dur':1},");
+        for (int i = 0; i < 30'000; ++i)
+            text += quoted(i % 3 == 0   ? "{'ph':1,,},"
+                           : i % 3 == 1 ? "{'ph':'X','ts':1,'dur':-3,'name':'n'},"
+                                        : "{'ph':'X','name':'ok','pid':1,'tid':1,'ts':5,'dur':1},");
         const auto file = readText(text + quoted("{'ph':'X','name':'last','pid':1,'tid':1,'ts':5,'dur':1}]"));
         QVERIFY(file);
         QCOMPARE(file->ranks[0].damaged, std::int64_t{20'000});
@@ -279,7 +308,9 @@ private slots:
         QTest::addColumn<QString>("text");
         QTest::addColumn<bool>("cut");
         const std::string one = quoted("{'ph':'X','name':'a','pid':1,'tid':1,'ts':5,'dur':1,'args':{'grid':[1,1,1]}}");
-        const auto row = [](const char* name, const std::string& text, bool cut) { QTest::newRow(name) << QString::fromStdString(text) << cut; };
+        const auto row = [](const char* name, const std::string& text, bool cut) {
+            QTest::newRow(name) << QString::fromStdString(text) << cut;
+        };
         row("no bracket", "[" + one + "," + one, false);
         row("no bracket, comma", "[" + one + "," + one + ",\n", false);
         row("within an event", "[" + one + "," + one.substr(0, 40), true);
@@ -287,7 +318,8 @@ private slots:
         row("object within an event", "{\"traceEvents\":[" + one + "," + one.substr(0, 40), true);
         row("damaged at the end", "[" + one + ",{\"ph\":\"X\",,}]", false);
         row("unclosed at the end", "[" + one + ",{\"ph\":\"X\",\"name\":\"open}\n]", false);
-        row("unclosed in an object", "{\"traceEvents\":[" + one + ",{\"ph\":\"X\",\"name\":\"open},\n" + one + "],\"traceName\":\"x\"}", false);
+        row("unclosed in an object",
+            "{\"traceEvents\":[" + one + ",{\"ph\":\"X\",\"name\":\"open},\n" + one + "],\"traceName\":\"x\"}", false);
     }
     void cutOff()
     {
@@ -296,7 +328,9 @@ private slots:
         const auto file = readText(text.toStdString());
         QVERIFY(file);
         const auto& notes = file->ranks[0].notes;
-        QCOMPARE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) { return note.find("cut off") != std::string::npos; }), cut);
+        QCOMPARE(std::any_of(notes.begin(), notes.end(),
+                             [](const std::string& note) { return note.find("cut off") != std::string::npos; }),
+                 cut);
     }
 
     void processPerTensor()
@@ -318,7 +352,8 @@ private slots:
             std::string text = "[";
             for (std::size_t i = 0; i < names.size(); ++i) {
                 const std::string pid = std::to_string(40 + i);
-                if (!names[i].empty()) text += "{'ph':'M','name':'process_name','pid':" + pid + ",'args':{'name':'" + names[i] + "'}},";
+                if (!names[i].empty())
+                    text += "{'ph':'M','name':'process_name','pid':" + pid + ",'args':{'name':'" + names[i] + "'}},";
                 text += "{'ph':'X','name':'work','pid':" + pid + ",'tid':1,'ts':" + std::to_string(i) + ",'dur':5},";
             }
             text.back() = ']';
@@ -330,7 +365,8 @@ private slots:
         QCOMPARE(named({"layer_1/weight", "layer_2/weight", "layer_3/weight"}).run.timeline->ranks(), 1);
         const ImportedRun mixed = named({"rank 0", "rank 1", "loader"});
         QCOMPARE(mixed.run.timeline->ranks(), 2);
-        QVERIFY(std::any_of(mixed.run.timeline->tracks().begin(), mixed.run.timeline->tracks().end(), [](const Track& track) { return track.name == "rank 0 loader"; }));
+        QVERIFY(std::any_of(mixed.run.timeline->tracks().begin(), mixed.run.timeline->tracks().end(),
+                            [](const Track& track) { return track.name == "rank 0 loader"; }));
         QCOMPARE(configured(mixed.run, "files"), std::string("trace_rank0.json"));
         const ImportedRun namesakes = named({"python", "python"});
         QCOMPARE(namesakes.run.timeline->ranks(), 1);
@@ -348,19 +384,29 @@ private slots:
         QCOMPARE(samples, std::size_t{4});
         QVERIFY(one.notes.empty());
         // Arguments first say as much as arguments last.
-        const auto kernel = onLane(*ofEvents("{'args':{'stream':7,'correlation':1,'grid':[8,1,1],'block':[128,1,1]},'cat':'kernel','dur':10,'name':'k','ph':'X','pid':0,'tid':7,'ts':5}").runs.at(0).run.timeline, Lane::Kernel);
+        const auto kernel = onLane(*ofEvents("{'args':{'stream':7,'correlation':1,'grid':[8,1,1],'block':[128,1,1]},'"
+                                             "cat':'kernel','dur':10,'name':'k','ph':'X','pid':0,'tid':7,'ts':5}")
+                                        .runs.at(0)
+                                        .run.timeline,
+                                   Lane::Kernel);
         QCOMPARE(kernel.size(), std::size_t{1});
-        const auto process = readText(quoted("[{'args':{'name':'rank 3'},'name':'process_name','ph':'M','pid':1},{'args':{},'dur':1,'name':'w','ph':'X','pid':1,'tid':1,'ts':1},"
-                                             "{'args':{'name':'rank 5'},'name':'process_name','ph':'M','pid':2},{'args':{},'dur':1,'name':'w','ph':'X','pid':2,'tid':1,'ts':1}]"));
+        const auto process = readText(quoted("[{'args':{'name':'rank "
+                                             "3'},'name':'process_name','ph':'M','pid':1},{'args':{},'dur':1,'name':'w'"
+                                             ",'ph':'X','pid':1,'tid':1,'ts':1},"
+                                             "{'args':{'name':'rank "
+                                             "5'},'name':'process_name','ph':'M','pid':2},{'args':{},'dur':1,'name':'w'"
+                                             ",'ph':'X','pid':2,'tid':1,'ts':1}]"));
         QVERIFY(process && process->ranks.size() == 2);
         QCOMPARE(process->ranks[1].rank, 5);
     }
     // Own traces whose keys another program sorted: what they are is said after the events.
     void ownTraceSaidLate()
     {
-        const std::string events = "'traceEvents':[{'name':'0F0','cat':'F','ph':'X','ts':0,'dur':5,'pid':1,'tid':1},{'name':'0B0','cat':'B','ph':'X','ts':5,'dur':5,'pid':1,'tid':1}]";
+        const std::string events = "'traceEvents':[{'name':'0F0','cat':'F','ph':'X','ts':0,'dur':5,'pid':1,'tid':1},{'"
+                                   "name':'0B0','cat':'B','ph':'X','ts':5,'dur':5,'pid':1,'tid':1}]";
         const std::string own = "'otherData':{'generator':'stagewright'}";
-        for (const std::string& text : {"{" + own + "," + events + "}", "{" + events + "," + own + "}", "{" + events + ",'otherData': {'generator' : 'stagewright'}}"})
+        for (const std::string& text : {"{" + own + "," + events + "}", "{" + events + "," + own + "}",
+                                        "{" + events + ",'otherData': {'generator' : 'stagewright'}}"})
             QCOMPARE(importedText(quoted(text)).runs.at(0).ops, std::int64_t{2});
     }
 
@@ -380,12 +426,16 @@ private slots:
         const ImportResult result = imported({reported("start_end_ranges.sqlite")});
         const Timeline& timeline = *result.runs.at(0).run.timeline;
         std::map<std::string, Nanos> ranges;
-        for (const auto& [name, duration] : onLane(timeline, Lane::Other)) ranges[name] = std::max(ranges[name], duration);
-        QCOMPARE(ranges, (std::map<std::string, Nanos>{{"phase alpha", 19'000'000}, {"phase beta", 24'000'000}, {"registered gamma", 40'000'000}}));
+        for (const auto& [name, duration] : onLane(timeline, Lane::Other))
+            ranges[name] = std::max(ranges[name], duration);
+        QCOMPARE(ranges,
+                 (std::map<std::string, Nanos>{
+                     {"phase alpha", 19'000'000}, {"phase beta", 24'000'000}, {"registered gamma", 40'000'000}}));
         QCOMPARE(result.runs[0].kernelsUnderRanges, std::int64_t{4});
         std::map<std::string, int> under;
         for (const Edge& edge : timeline.edges())
-            if (edge.kind == EdgeKind::Launch && edge.from != edge.to) ++under[timeline.nameOf(timeline.spans()[edge.from])];
+            if (edge.kind == EdgeKind::Launch && edge.from != edge.to)
+                ++under[timeline.nameOf(timeline.spans()[edge.from])];
         QCOMPARE(under, (std::map<std::string, int>{{"phase alpha", 2}, {"phase beta", 2}}));
     }
 
@@ -396,9 +446,13 @@ private slots:
         QVERIFY(notesSay(one, "2 CUDA graphs were traced as a whole"));
         QVERIFY(notesSay(one, "--cuda-graph-trace=node"));
         const auto table = reportTable(*findAnalysis("device_time"), one.run, 0);
-        QVERIFY2(table.sentence.find("communicates 0.0 %") == std::string::npos && table.sentence.find("--cuda-graph-trace=node") != std::string::npos, table.sentence.c_str());
+        QVERIFY2(table.sentence.find("communicates 0.0 %") == std::string::npos &&
+                     table.sentence.find("--cuda-graph-trace=node") != std::string::npos,
+                 table.sentence.c_str());
         for (std::size_t c = 0; c < table.columns.size(); ++c)
-            if (table.columns[c].key == "communicating_ns" || table.columns[c].key == "computing_ns" || table.columns[c].key == "exposed_ns") QCOMPARE(table.rows.at(0)[c].index(), std::size_t{0});
+            if (table.columns[c].key == "communicating_ns" || table.columns[c].key == "computing_ns" ||
+                table.columns[c].key == "exposed_ns")
+                QCOMPARE(table.rows.at(0)[c].index(), std::size_t{0});
     }
 
     void graphLaunchesComeBack()
@@ -408,7 +462,11 @@ private slots:
             QCOMPARE(one.kernels, std::int64_t{10});
             QCOMPARE(one.kernelsUnderOps, std::int64_t{10});
             const auto calls = onLane(*one.run.timeline, Lane::Other);
-            QCOMPARE(std::count_if(calls.begin(), calls.end(), [](const auto& call) { return call == std::pair<std::string, Nanos>("cudaGraphLaunch", 5'000); }), std::ptrdiff_t{2});
+            QCOMPARE(std::count_if(calls.begin(), calls.end(),
+                                   [](const auto& call) {
+                                       return call == std::pair<std::string, Nanos>("cudaGraphLaunch", 5'000);
+                                   }),
+                     std::ptrdiff_t{2});
             std::set<Nanos> launches;
             for (const Edge& edge : one.run.timeline->edges())
                 if (edge.kind == EdgeKind::Launch) launches.insert(edge.arrival);
@@ -450,13 +508,18 @@ private slots:
         QTest::addColumn<QStringList>("runs");  // NAME/RANKS
         QTest::newRow("alone") << QStringList{"resnet-50.json@0"} << QStringList{"resnet-50/1"};
         QTest::newRow("same time") << QStringList{"trace_0.json@0", "trace_1.json@0"} << QStringList{"trace/2"};
-        QTest::newRow("one after the other") << QStringList{"trace_0.json@0", "trace_1.json@5000"} << QStringList{"trace_0/1", "trace_1/1"};
+        QTest::newRow("one after the other")
+            << QStringList{"trace_0.json@0", "trace_1.json@5000"} << QStringList{"trace_0/1", "trace_1/1"};
         QTest::newRow("said") << QStringList{"job_rank0.json@0", "job_rank1.json@5000"} << QStringList{"job/2"};
         QTest::newRow("GPUs in the name") << QStringList{"llama_gpu8.json@0"} << QStringList{"llama_gpu8/1"};
-        QTest::newRow("GPUs beside each other") << QStringList{"a_gpu0.json@0", "a_gpu1.json@0"} << QStringList{"a_gpu/2"};
+        QTest::newRow("GPUs beside each other")
+            << QStringList{"a_gpu0.json@0", "a_gpu1.json@0"} << QStringList{"a_gpu/2"};
         QTest::newRow("a version") << QStringList{"net_r2.json@0"} << QStringList{"net_r2/1"};
-        QTest::newRow("process and time") << QStringList{"host_4711.1694128201545.pt.trace.json@0"} << QStringList{"host/1"};
-        QTest::newRow("windows of a process") << QStringList{"host_4711.1694128201545.pt.trace.json@0", "host_4711.1694128209545.pt.trace.json@9000"} << QStringList{"host (1)/1", "host (2)/1"};
+        QTest::newRow("process and time")
+            << QStringList{"host_4711.1694128201545.pt.trace.json@0"} << QStringList{"host/1"};
+        QTest::newRow("windows of a process")
+            << QStringList{"host_4711.1694128201545.pt.trace.json@0", "host_4711.1694128209545.pt.trace.json@9000"}
+            << QStringList{"host (1)/1", "host (2)/1"};
     }
     void numbersOfFiles()
     {
@@ -465,10 +528,13 @@ private slots:
         QTemporaryDir folder;
         for (const QString& file : files) {
             const long long start = file.section('@', 1).toLongLong() * 1000;
-            std::ofstream(folder.filePath(file.section('@', 0, 0)).toStdString()) << quoted("{'schemaVersion':1,'baseTimeNanoseconds':1759300000000000000,'traceEvents':[" + kernelEvent(std::to_string(1000 + start), "500") + "]}");
+            std::ofstream(folder.filePath(file.section('@', 0, 0)).toStdString())
+                << quoted("{'schemaVersion':1,'baseTimeNanoseconds':1759300000000000000,'traceEvents':[" +
+                          kernelEvent(std::to_string(1000 + start), "500") + "]}");
         }
         QStringList found;
-        for (const ImportedRun& one : imported({folder.path().toStdString()}).runs) found << QString("%1/%2").arg(QString::fromStdString(one.run.info.name)).arg(one.run.timeline->ranks());
+        for (const ImportedRun& one : imported({folder.path().toStdString()}).runs)
+            found << QString("%1/%2").arg(QString::fromStdString(one.run.info.name)).arg(one.run.timeline->ranks());
         found.sort();
         QCOMPARE(found, runs);
     }
@@ -491,18 +557,20 @@ private slots:
                                                  << ""
                                                  << "JSON lines of Nsight Systems"
                                                  << "--type sqlite";
-        QTest::newRow("event lines") << "e.json"
-                                     << "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}\n{\"ph\":\"X\",\"name\":\"b\",\"ts\":3,\"dur\":1}\n"
-                                     << "event lines"
-                                     << "jq -s";
+        QTest::newRow("event lines")
+            << "e.json"
+            << "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}\n{\"ph\":\"X\",\"name\":\"b\",\"ts\":3,\"dur\":1}\n"
+            << "event lines"
+            << "jq -s";
         QTest::newRow("lines") << "l.jsonl"
                                << "{\"loss\":1}\n{\"loss\":2}\n"
                                << "JSON lines"
                                << "export_chrome_trace";
-        QTest::newRow("Chakra") << "et.json"
-                                << "{\n \"schema\": \"1.0.2-chakra.0.0.4\", \"pid\": 7, \"nodes\": [{\"id\": 1, \"name\": \"aten::mm\"}]}"
-                                << "Chakra execution trace"
-                                << "export_chrome_trace";
+        QTest::newRow("Chakra")
+            << "et.json"
+            << "{\n \"schema\": \"1.0.2-chakra.0.0.4\", \"pid\": 7, \"nodes\": [{\"id\": 1, \"name\": \"aten::mm\"}]}"
+            << "Chakra execution trace"
+            << "export_chrome_trace";
         QTest::newRow("execution trace of 2022") << "et.json"
                                                  << "{\"schema\": \"1.0.1\", \"pid\": 7, \"nodes\": []}"
                                                  << "Chakra execution trace"
@@ -512,7 +580,8 @@ private slots:
                                     << "no kernels"
                                     << "--trace=cuda,nvtx";
         QTest::newRow("operators alone") << "o.json"
-                                         << "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":5}]}"
+                                         << "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\","
+                                            "\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":5}]}"
                                          << "only 1 operators of the host"
                                          << "--host-ops";
         QTest::newRow("other JSON") << "x.json"
@@ -557,16 +626,21 @@ private slots:
             for (int i = 0; i < 12; ++i) {
                 if (rank == 1 && lacking.contains(i)) continue;
                 const int at = 1000 + 200 * i + (i % 3) * 7; // closer to each other than clocks agree
-                events += std::string(events.empty() ? "" : ",") + kernelEvent(std::to_string(at + 3 * rank), "100", i, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+                events +=
+                    std::string(events.empty() ? "" : ",") +
+                    kernelEvent(std::to_string(at + 3 * rank), "100", i, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
             }
-            std::ofstream(folder.filePath(QString("rank%1.json").arg(rank)).toStdString()) << quoted("{'schemaVersion':1,'baseTimeNanoseconds':1759300000000000000,'traceEvents':[" + events + "]}");
+            std::ofstream(folder.filePath(QString("rank%1.json").arg(rank)).toStdString()) << quoted(
+                "{'schemaVersion':1,'baseTimeNanoseconds':1759300000000000000,'traceEvents':[" + events + "]}");
         }
         const ImportResult result = imported({folder.path().toStdString()});
         QCOMPARE(result.runs.at(0).collectives, static_cast<std::int64_t>(12 - lacking.size()));
         QCOMPARE(result.runs[0].collectivesAlone, static_cast<std::int64_t>(alone));
         const Timeline& timeline = *result.runs[0].run.timeline;
         for (const Edge& edge : timeline.edges())
-            if (edge.kind == EdgeKind::Transfer) QCOMPARE(timeline.spans()[edge.from].end, timeline.spans()[edge.to].end); // after the clock of rank 1 was moved by the 3 µs
+            // after the clock of rank 1 was moved by the 3 µs
+            if (edge.kind == EdgeKind::Transfer)
+                QCOMPARE(timeline.spans()[edge.from].end, timeline.spans()[edge.to].end);
     }
 
     void noSkew()

@@ -1,4 +1,5 @@
-// Rules drafted from names of ranges: what is suggested, what the preview says, and that an import with the draft gives the same schedule.
+// Rules drafted from names of ranges: what is suggested, what the preview says, and that an import with the draft gives
+// the same schedule.
 #include <QtTest/QtTest>
 
 #include <fstream>
@@ -19,8 +20,10 @@ namespace {
 
 using Naming = std::function<std::string(OpKind kind, int stage, int microbatch, int rank)>;
 
-// Kineto files of a simulated schedule, several steps one after the other, with ranges named by `name`; layers within each forward.
-std::vector<std::string> writeTraces(const QTemporaryDir& folder, const char* schedule, const Shape& shape, int steps, const Naming& name, const std::string& optimizer)
+// Kineto files of a simulated schedule, several steps one after the other, with ranges named by `name`; layers within
+// each forward.
+std::vector<std::string> writeTraces(const QTemporaryDir& folder, const char* schedule, const Shape& shape, int steps,
+                                     const Naming& name, const std::string& optimizer)
 {
     const auto made = makeSchedule(schedule, shape);
     if (!made) qFatal("%s", made.error().message.c_str());
@@ -30,9 +33,12 @@ std::vector<std::string> writeTraces(const QTemporaryDir& folder, const char* sc
     const Nanos length = timeline.end() - timeline.begin() + 20'000'000;
     std::vector<std::string> files;
     for (int rank = 0; rank < timeline.ranks(); ++rank) {
-        std::string text = "{'schemaVersion':1,'distributedInfo':{'rank':" + std::to_string(rank) + ",'world_size':" + std::to_string(timeline.ranks()) + "},'traceEvents':[";
+        std::string text = "{'schemaVersion':1,'distributedInfo':{'rank':" + std::to_string(rank) +
+                           ",'world_size':" + std::to_string(timeline.ranks()) + "},'traceEvents':[";
         const auto add = [&text](const std::string& label, Nanos start, Nanos end) {
-            text += "{'ph':'X','cat':'user_annotation','name':'" + label + "','pid':1,'tid':1,'ts':" + std::to_string(1000 + start / 1000) + ",'dur':" + std::to_string((end - start) / 1000) + "},";
+            text += "{'ph':'X','cat':'user_annotation','name':'" + label +
+                    "','pid':1,'tid':1,'ts':" + std::to_string(1000 + start / 1000) +
+                    ",'dur':" + std::to_string((end - start) / 1000) + "},";
         };
         for (int step = 0; step < steps; ++step) {
             for (const Span& span : timeline.spansOf(*timeline.trackOf(rank, Lane::Compute))) {
@@ -40,7 +46,9 @@ std::vector<std::string> writeTraces(const QTemporaryDir& folder, const char* sc
                 const Nanos end = span.end + step * length;
                 add(name(span.op.kind, span.op.stage, span.op.microbatch, rank), start, end);
                 if (span.op.kind == OpKind::Forward)
-                    for (int layer = 0; layer < 2; ++layer) add("layer " + std::to_string(layer) + " forward", start + 1'000'000 + layer * 2'000'000, start + 2'000'000 + layer * 2'000'000);
+                    for (int layer = 0; layer < 2; ++layer)
+                        add("layer " + std::to_string(layer) + " forward", start + 1'000'000 + layer * 2'000'000,
+                            start + 2'000'000 + layer * 2'000'000);
             }
             if (optimizer == "marks")
                 add("ProfilerStep#" + std::to_string(step), step * length, (step + 1) * length - 1'000'000);
@@ -54,7 +62,8 @@ std::vector<std::string> writeTraces(const QTemporaryDir& folder, const char* sc
     return files;
 }
 
-std::string word(OpKind kind, const char* forward, const char* backward, const char* input = "", const char* weight = "")
+std::string word(OpKind kind, const char* forward, const char* backward, const char* input = "",
+                 const char* weight = "")
 {
     switch (kind) {
     case OpKind::Forward: return forward;
@@ -74,10 +83,14 @@ private slots:
     void patterns()
     {
         std::vector<ForeignRank> ranks(2);
-        const auto add = [&](std::size_t rank, const char* name) { ranks[rank].annotations.push_back({0, 10, ranks[rank].names.idOf(name), 0}); };
+        const auto add = [&](std::size_t rank, const char* name) {
+            ranks[rank].annotations.push_back({0, 10, ranks[rank].names.idOf(name), 0});
+        };
         for (int mb = 0; mb < 3; ++mb)
             for (std::size_t rank = 0; rank < 2; ++rank) {
-                add(rank, ("Fwd[" + std::to_string(mb) + "] stage=" + std::to_string(rank) + ", op_id = 91" + std::to_string(mb)).c_str());
+                add(rank, ("Fwd[" + std::to_string(mb) + "] stage=" + std::to_string(rank) + ", op_id = 91" +
+                           std::to_string(mb))
+                              .c_str());
                 add(rank, ("a*b{" + std::to_string(mb + 1) + "}").c_str());
             }
         add(0, "AddmmBackward0");
@@ -107,7 +120,8 @@ private slots:
         QTest::addColumn<bool>("optimizer");
         const char* names[] = {"words", "counted", "bare numbers", "rank in the name", "from one"};
         for (int style = 0; style < 5; ++style)
-            for (const char* schedule : {"gpipe", "1f1b"}) QTest::addRow("%s, %s", schedule, names[style]) << schedule << 1 << style << true;
+            for (const char* schedule : {"gpipe", "1f1b"})
+                QTest::addRow("%s, %s", schedule, names[style]) << schedule << 1 << style << true;
         QTest::newRow("1f1b, counted, steps marked") << "1f1b" << 1 << 7 << false;
         QTest::newRow("zb-h1, input and weight") << "zb-h1" << 1 << 5 << true;
         QTest::newRow("interleaved, chunks") << "interleaved-1f1b" << 2 << 6 << false;
@@ -124,10 +138,15 @@ private slots:
             case 1:
             case 7: return word(kind, "## forward ##", "## backward ##");
             case 2: return word(kind, "fprop ", "bprop ") + std::to_string(mb);
-            case 3: return word(kind, "Forward", "Backward") + "Pass(micro_batch=" + std::to_string(mb) + ", rank=" + std::to_string(rank) + ")";
-            case 4: return word(kind, "fwd", "bwd") + "_batch" + std::to_string(mb + 1) + "_stage" + std::to_string(stage + 1);
+            case 3:
+                return word(kind, "Forward", "Backward") + "Pass(micro_batch=" + std::to_string(mb) +
+                       ", rank=" + std::to_string(rank) + ")";
+            case 4:
+                return word(kind, "fwd", "bwd") + "_batch" + std::to_string(mb + 1) + "_stage" +
+                       std::to_string(stage + 1);
             case 5: return word(kind, "forward", "backward", "input grad", "weight grad") + " mb" + std::to_string(mb);
-            default: return word(kind, "fwd", "bwd") + " chunk " + std::to_string(stage / 4) + " mb " + std::to_string(mb);
+            default:
+                return word(kind, "fwd", "bwd") + " chunk " + std::to_string(stage / 4) + " mb " + std::to_string(mb);
             }
         };
         Shape shape;
@@ -135,8 +154,10 @@ private slots:
         shape.microbatches = 8;
         shape.chunks = chunks;
         QTemporaryDir folder;
-        const auto files = writeTraces(folder, schedule.toUtf8().constData(), shape, 2, name, optimizer ? "## optimizer ##" : style == 7 ? "marks"
-                                                                                                                                         : "");
+        const auto files = writeTraces(folder, schedule.toUtf8().constData(), shape, 2, name,
+                                       optimizer    ? "## optimizer ##"
+                                       : style == 7 ? "marks"
+                                                    : "");
         ImportOptions options;
         options.suggestRules = true;
         const ImportResult plain = imported(files, options);
@@ -146,7 +167,8 @@ private slots:
         QVERIFY(without.rangeNames && without.rangeNames->draft);
         const RuleDraft& draft = *without.rangeNames->draft;
         QVERIFY2(draft.preview.whole(), (toText(draft.preview) + "\n" + draft.text).c_str());
-        QVERIFY2(draft.preview.rebuilt.recognised == schedule.toStdString(), (toText(draft.preview) + "\n" + draft.text).c_str());
+        QVERIFY2(draft.preview.rebuilt.recognised == schedule.toStdString(),
+                 (toText(draft.preview) + "\n" + draft.text).c_str());
         QCOMPARE(draft.preview.steps, 2);
         QCOMPARE(draft.preview.rebuilt.schedule->microbatches, 8);
         // the import with it is what the preview promised
@@ -180,10 +202,15 @@ private slots:
         shape.ranks = 2;
         shape.microbatches = 4;
         const auto files = writeTraces(
-            folder, "1f1b", shape, 1, [](OpKind kind, int stage, int mb, int) { return word(kind, "go", "back") + " " + std::to_string(stage) + "/" + std::to_string(mb); }, "");
+            folder, "1f1b", shape, 1,
+            [](OpKind kind, int stage, int mb, int) {
+                return word(kind, "go", "back") + " " + std::to_string(stage) + "/" + std::to_string(mb);
+            },
+            "");
         const ImportResult result = imported(files);
         const TimelineRanges ranges = rangesOf(*result.runs.at(0).run.timeline);
-        auto preview = previewRules(ranges.ranks, "# both\nF go {stage}/{microbatch}\nB back {stage}/{microbatch}\n", ranges.messages);
+        auto preview = previewRules(ranges.ranks, "# both\nF go {stage}/{microbatch}\nB back {stage}/{microbatch}\n",
+                                    ranges.messages);
         QVERIFY(preview && preview->whole());
         QCOMPARE(preview->matched, std::int64_t{16});
         QCOMPARE(preview->rules.at(0).line, 2);
@@ -204,7 +231,8 @@ private slots:
         // nothing looks like a pass: the hint says what is there
         QVERIFY(result.runs[0].rangeNames);
         QVERIFY(!result.runs[0].rangeNames->draft);
-        QVERIFY2(namesText(result.runs[0].rangeNames->patterns).starts_with("layer 0 forward (16)"), namesText(result.runs[0].rangeNames->patterns).c_str());
+        QVERIFY2(namesText(result.runs[0].rangeNames->patterns).starts_with("layer 0 forward (16)"),
+                 namesText(result.runs[0].rangeNames->patterns).c_str());
     }
 
     // Ranks that do the same at the same time are not stages of a pipeline.
@@ -213,13 +241,17 @@ private slots:
         QTemporaryDir folder;
         std::vector<std::string> files;
         for (int rank = 0; rank < 4; ++rank) {
-            std::string text = "{'schemaVersion':1,'distributedInfo':{'rank':" + std::to_string(rank) + ",'world_size':4},'traceEvents':[";
+            std::string text = "{'schemaVersion':1,'distributedInfo':{'rank':" + std::to_string(rank) +
+                               ",'world_size':4},'traceEvents':[";
             for (int at = 0; at < 3; ++at)
-                text += "{'ph':'X','cat':'user_annotation','name':'forward','pid':1,'tid':1,'ts':" + std::to_string(1000 * at + rank) + ",'dur':400},"
-                                                                                                                                        "{'ph':'X','cat':'user_annotation','name':'backward','pid':1,'tid':1,'ts':" +
+                text += "{'ph':'X','cat':'user_annotation','name':'forward','pid':1,'tid':1,'ts':" +
+                        std::to_string(1000 * at + rank) +
+                        ",'dur':400},"
+                        "{'ph':'X','cat':'user_annotation','name':'backward','pid':1,'tid':1,'ts':" +
                         std::to_string(1000 * at + 450 + rank) + ",'dur':400},";
             files.push_back(folder.filePath("rank%1.json").arg(rank).toStdString());
-            std::ofstream(files.back(), std::ios::binary) << quoted(text + "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':1,'dur':1}]}");
+            std::ofstream(files.back(), std::ios::binary)
+                << quoted(text + "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':1,'dur':1}]}");
         }
         ImportOptions options;
         options.rules = *LabelRules::parse("F forward\nB backward\n");
@@ -227,7 +259,8 @@ private slots:
         QCOMPARE(result.runs.size(), std::size_t{1});
         QCOMPARE(result.runs[0].ops, std::int64_t{24});
         QVERIFY(!result.runs[0].run.schedule);
-        QVERIFY2(result.runs[0].notRebuilt.find("copies of a model") != std::string::npos, result.runs[0].notRebuilt.c_str());
+        QVERIFY2(result.runs[0].notRebuilt.find("copies of a model") != std::string::npos,
+                 result.runs[0].notRebuilt.c_str());
     }
 
     // Names of the frameworks for which rules are ready.
@@ -273,10 +306,14 @@ private slots:
             for (ForeignRank& rank : ranks)
                 for (int i = 0; i < 20; ++i) {
                     std::string name;
-                    for (std::size_t length = random() % 24; length > 0; --length) name += letters[random() % letters.size()];
-                    if (random() % 3 == 0) name = (random() % 2 == 0 ? "forward " : "backward ") + std::to_string(random() % 4) + name.substr(0, 2);
+                    for (std::size_t length = random() % 24; length > 0; --length)
+                        name += letters[random() % letters.size()];
+                    if (random() % 3 == 0)
+                        name = (random() % 2 == 0 ? "forward " : "backward ") + std::to_string(random() % 4) +
+                               name.substr(0, 2);
                     const auto start = static_cast<Nanos>(random() % 1000);
-                    rank.annotations.push_back({start, start + static_cast<Nanos>(random() % 100), rank.names.idOf(name), static_cast<std::uint32_t>(random() % 2)});
+                    rank.annotations.push_back({start, start + static_cast<Nanos>(random() % 100),
+                                                rank.names.idOf(name), static_cast<std::uint32_t>(random() % 2)});
                 }
             const auto patterns = namePatterns(ranks);
             for (const NamePattern& pattern : patterns) {
@@ -284,10 +321,12 @@ private slots:
                 const auto rules = LabelRules::parse(rule);
                 QVERIFY2(rules, rule.c_str());
             }
-            if (const auto draft = suggestRules(ranks, patterns, random() % 2 == 0)) QVERIFY(LabelRules::parse(draft->text));
+            if (const auto draft = suggestRules(ranks, patterns, random() % 2 == 0))
+                QVERIFY(LabelRules::parse(draft->text));
             std::string text;
             for (std::size_t length = random() % 60; length > 0; --length) text += letters[random() % letters.size()];
-            if (const auto preview = previewRules(ranks, text, false); !preview) QVERIFY(!preview.error().message.empty());
+            if (const auto preview = previewRules(ranks, text, false); !preview)
+                QVERIFY(!preview.error().message.empty());
         }
     }
 };

@@ -153,10 +153,12 @@ private slots:
                     ids[id] = moved.addSpan(number, span);
                 }
             }
-            for (const Edge& edge : timeline->edges()) moved.addEdge(ids[edge.from], ids[edge.to], edge.kind, edge.arrival + step * apart);
+            for (const Edge& edge : timeline->edges())
+                moved.addEdge(ids[edge.from], ids[edge.to], edge.kind, edge.arrival + step * apart);
             for (int rank = 0; rank < timeline->ranks(); ++rank) {
                 if (step == 0) // weights stay from the first step on
-                    moved.addMemory({0, 7000 + rank, -1, 0, static_cast<std::uint16_t>(rank), static_cast<std::uint16_t>(rank), MemoryCategory::Weights});
+                    moved.addMemory({0, 7000 + rank, -1, 0, static_cast<std::uint16_t>(rank),
+                                     static_cast<std::uint16_t>(rank), MemoryCategory::Weights});
                 for (MemoryEvent event : timeline->memoryOf(rank)) {
                     event.time += step * apart;
                     event.step = step;
@@ -215,7 +217,8 @@ private slots:
                 for (const Span& span : whole->timeline->spansOf(track)) {
                     if (span.step != step.step) continue;
                     ++spans;
-                    if (track.lane == Lane::Other) continue; // a host runs ahead: its ranges don't bound a step that has work
+                    // a host runs ahead: its ranges don't bound a step that has work
+                    if (track.lane == Lane::Other) continue;
                     begin = std::min(begin, span.start);
                     end = std::max(end, span.end);
                 }
@@ -225,7 +228,8 @@ private slots:
             QCOMPARE(step.end, end);
             std::size_t edges = 0;
             for (const Edge& edge : whole->timeline->edges())
-                edges += whole->timeline->spans()[edge.from].step == step.step && whole->timeline->spans()[edge.to].step == step.step;
+                edges += whole->timeline->spans()[edge.from].step == step.step &&
+                         whole->timeline->spans()[edge.to].step == step.step;
             QCOMPARE(one->timeline->edges().size(), edges);
         }
     }
@@ -255,7 +259,8 @@ private slots:
             QCOMPARE(back->timeline->shapeOf(span), std::string_view(shapes[i % 3]));
             QCOMPARE(back->timeline->labelOf(span), std::string_view(i < 3 ? "gemm" : "gelu"));
         }
-        const auto rows = file->query("SELECT l.text, s.text FROM label l LEFT JOIN label_shape s USING(run, label) ORDER BY l.label");
+        const auto rows = file->query(
+            "SELECT l.text, s.text FROM label l LEFT JOIN label_shape s USING(run, label) ORDER BY l.label");
         VERIFY_RESULT(rows);
         QCOMPARE(rows->rows.size(), std::size_t(6));
         // Appended to another timeline, each keeps its own.
@@ -263,7 +268,8 @@ private slots:
         joined.intern("gemm");
         joined.append(*run.timeline);
         const auto both = joined.build().value();
-        for (int i = 0; i < 6; ++i) QCOMPARE(both->shapeOf(both->spans()[static_cast<std::size_t>(i)]), std::string_view(shapes[i % 3]));
+        for (int i = 0; i < 6; ++i)
+            QCOMPARE(both->shapeOf(both->spans()[static_cast<std::size_t>(i)]), std::string_view(shapes[i % 3]));
         const auto none = samples::simulated("1f1b", 2, 2);
         QVERIFY(none->shapeOf(none->spans()[0]).empty());
     }
@@ -382,8 +388,10 @@ private slots:
         const auto run = file->read(1);
         VERIFY_RESULT(run);
         QStringList labels;
-        for (const Span& span : run->timeline->spans()) labels << QString::fromStdString(std::string(run->timeline->labelOf(span)));
-        QCOMPARE(labels.join(", "), QString("first 0, first 1, second 0, second 1, too many 0, too many 1, too many 2"));
+        for (const Span& span : run->timeline->spans())
+            labels << QString::fromStdString(std::string(run->timeline->labelOf(span)));
+        QCOMPARE(labels.join(", "),
+                 QString("first 0, first 1, second 0, second 1, too many 0, too many 1, too many 2"));
     }
 
     void aWriteThatFailsIsAnError()
@@ -496,7 +504,8 @@ private slots:
         VERIFY_RESULT(a->merge(b->path())); // and again: nothing is left attached
     }
 
-    // From one pass over the tables, and the same as the run's own: also of a run that was killed, with its steps where they were logged.
+    // From one pass over the tables, and the same as the run's own: also of a run that was killed, with its steps where
+    // they were logged.
     void theListSaysWhatTheRunsSay()
     {
         const std::string path = freshPath();
@@ -508,7 +517,8 @@ private slots:
             measured.metrics = {{"loss", "nats", {}}, {"contention", "", {}}};
             measured.info.warmupSteps = 0;
             const auto writer = file ? (*file)->begin(measured) : tl::unexpected(file.error());
-            if (writer && (*writer)->append(*samples::simulated("1f1b", 2, 4), {{"loss", 2.0}, {"contention", 0.25}})) ::kill(::getpid(), SIGKILL);
+            if (writer && (*writer)->append(*samples::simulated("1f1b", 2, 4), {{"loss", 2.0}, {"contention", 0.25}}))
+                ::kill(::getpid(), SIGKILL);
             ::_exit(1);
         }
         int status = 0;
@@ -554,7 +564,8 @@ private slots:
             QCOMPARE(all[i].timeUnit, header.timeline->timeUnit());
             QCOMPARE(all[i].memoryUnit, header.timeline->memoryUnit());
             const Metric* contention = header.metric("contention");
-            QCOMPARE(all[i].run.metrics.empty() ? std::vector<double>() : all[i].run.metrics[0].values, contention != nullptr ? contention->values : std::vector<double>());
+            QCOMPARE(all[i].run.metrics.empty() ? std::vector<double>() : all[i].run.metrics[0].values,
+                     contention != nullptr ? contention->values : std::vector<double>());
             QVERIFY(all[i].notes == file->notes(header.info.id).value());
         }
         QCOMPARE(all[2].notes.size(), std::size_t{2});
@@ -562,13 +573,16 @@ private slots:
 
         std::stop_source stop;
         stop.request_stop();
-        QCOMPARE(file->list([](const RunFile::ListedRun&) {}, {{}, stop.get_token()}).error().code, ErrorCode::Cancelled);
+        QCOMPARE(file->list([](const RunFile::ListedRun&) {}, {{}, stop.get_token()}).error().code,
+                 ErrorCode::Cancelled);
     }
 
     // The file, what is beside it while it is recorded, and nothing where it can't be made.
     void newFilesHaveTheModeOfTheUmask()
     {
-        const auto modeOf = [](const std::string& path) { return static_cast<unsigned>(fs::status(path).permissions()); };
+        const auto modeOf = [](const std::string& path) {
+            return static_cast<unsigned>(fs::status(path).permissions());
+        };
         for (const auto& [mask, mode] : {std::pair(002u, 0664u), {022u, 0644u}, {077u, 0600u}, {0u, 0666u}}) {
             const std::string path = freshPath();
             const mode_t before = ::umask(mask);
@@ -588,7 +602,8 @@ private slots:
             const auto none = RunFile::open(path, OpenMode::Create);
             ::close(taken.back());
             const auto one = RunFile::open(path, OpenMode::Create); // for the file itself, but not for its journal
-            const bool said = !none && none.error().message.find("too many open files") != std::string::npos && none.error().remedy.find("ulimit -n") != std::string::npos;
+            const bool said = !none && none.error().message.find("too many open files") != std::string::npos &&
+                              none.error().remedy.find("ulimit -n") != std::string::npos;
             ::_exit(said && !one ? 0 : 1);
         }
         int status = 0;

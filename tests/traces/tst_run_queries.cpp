@@ -26,23 +26,28 @@ private slots:
         };
         QCOMPARE(number("SELECT count(*) FROM spans WHERE run=1"), qint64(run.timeline->spans().size()));
         QCOMPARE(number("SELECT count(*) FROM spans WHERE run=2"), qint64(other.timeline->spans().size()));
-        QCOMPARE(number("SELECT count(*) FROM spans"), qint64(run.timeline->spans().size() + other.timeline->spans().size()));
+        QCOMPARE(number("SELECT count(*) FROM spans"),
+                 qint64(run.timeline->spans().size() + other.timeline->spans().size()));
         QCOMPARE(number("SELECT count(*) FROM edges WHERE run=1"), qint64(run.timeline->edges().size()));
         QCOMPARE(number("SELECT count(*) FROM memory WHERE run=1"), qint64(run.timeline->memory().size()));
-        QCOMPARE(number("SELECT sum(delta_bytes) FROM memory WHERE run=1 AND rank=0 AND category='activations'"), qint64(0));
+        QCOMPARE(number("SELECT sum(delta_bytes) FROM memory WHERE run=1 AND rank=0 AND category='activations'"),
+                 qint64(0));
         Nanos busy = 0;
-        for (const Span& span : run.timeline->spansOf(*run.timeline->trackOf(2, Lane::Compute))) busy += span.duration();
+        for (const Span& span : run.timeline->spansOf(*run.timeline->trackOf(2, Lane::Compute)))
+            busy += span.duration();
         QCOMPARE(number("SELECT sum(duration_ns) FROM spans WHERE run=1 AND rank=2 AND lane='compute'"), qint64(busy));
         QCOMPARE(number("SELECT start_ns FROM spans WHERE run=1 AND name='3I2'"),
-                 qint64(run.timeline->spans()[run.timeline->trackOf(3, Lane::Compute)->begin +
-                                              [&] {
-                                                  SpanId place = 0;
-                                                  for (const Span& s : run.timeline->spansOf(*run.timeline->trackOf(3, Lane::Compute))) {
-                                                      if (toText(s.op) == "3I2") break;
-                                                      ++place;
-                                                  }
-                                                  return place;
-                                              }()]
+                 qint64(run.timeline
+                            ->spans()[run.timeline->trackOf(3, Lane::Compute)->begin +
+                                      [&] {
+                                          SpanId place = 0;
+                                          for (const Span& s :
+                                               run.timeline->spansOf(*run.timeline->trackOf(3, Lane::Compute))) {
+                                              if (toText(s.op) == "3I2") break;
+                                              ++place;
+                                          }
+                                          return place;
+                                      }()]
                             .start));
         QCOMPARE(number("SELECT count(*) FROM edges e JOIN spans a ON a.run=e.run AND a.span=e.from_span "
                         "JOIN spans b ON b.run=e.run AND b.span=e.to_span WHERE e.run=1 AND a.end_ns <= b.start_ns"),
@@ -84,20 +89,23 @@ private slots:
             return cells.join(QLatin1Char(' '));
         };
         QCOMPARE(first("SELECT stages IS NULL, microbatches IS NULL FROM runs WHERE run=1"), QStringLiteral("1 1"));
-        QCOMPARE(first("SELECT kind IS NULL, stage IS NULL, microbatch IS NULL, name FROM spans WHERE run=1"), QStringLiteral("1 1 1 gemm"));
+        QCOMPARE(first("SELECT kind IS NULL, stage IS NULL, microbatch IS NULL, name FROM spans WHERE run=1"),
+                 QStringLiteral("1 1 1 gemm"));
         QCOMPARE(first("SELECT stage IS NULL, delta_bytes FROM memory WHERE run=1"), QStringLiteral("1 64"));
         QCOMPARE(first("SELECT stages, microbatches FROM runs WHERE run=2"), QStringLiteral("2 4"));
-        QCOMPARE(first("SELECT count(*) FROM spans WHERE run=2 AND (kind IS NULL OR stage IS NULL)"), QStringLiteral("0"));
+        QCOMPARE(first("SELECT count(*) FROM spans WHERE run=2 AND (kind IS NULL OR stage IS NULL)"),
+                 QStringLiteral("0"));
         QCOMPARE(first("SELECT count(*) FROM memory WHERE run=2 AND stage IS NULL"), QStringLiteral("0"));
     }
 
     void sqlOnlyReads_data()
     {
         QTest::addColumn<QString>("sql");
-        for (const char* sql : {"DELETE FROM run", "UPDATE run SET name='x'", "INSERT INTO run_text VALUES(1,'a',1,'b','c')",
-                                "CREATE TABLE t(x)", "DROP TABLE run", "ATTACH 'other.db' AS o", "PRAGMA user_version=7",
-                                "VACUUM", "BEGIN", "SELECT 1; DELETE FROM run", "", "SELECT nothing FROM nowhere",
-                                "SELECT load_extension('x')", "INSERT INTO spans(run) VALUES(1)", "VACUUM INTO 'copy.db'"})
+        for (const char* sql :
+             {"DELETE FROM run", "UPDATE run SET name='x'", "INSERT INTO run_text VALUES(1,'a',1,'b','c')",
+              "CREATE TABLE t(x)", "DROP TABLE run", "ATTACH 'other.db' AS o", "PRAGMA user_version=7", "VACUUM",
+              "BEGIN", "SELECT 1; DELETE FROM run", "", "SELECT nothing FROM nowhere", "SELECT load_extension('x')",
+              "INSERT INTO spans(run) VALUES(1)", "VACUUM INTO 'copy.db'"})
             QTest::addRow("%s", sql) << sql;
     }
     void sqlOnlyReads()
@@ -121,7 +129,8 @@ private slots:
         stop.request_stop();
         Progress progress;
         progress.stop = stop.get_token();
-        const auto table = file->query("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT count(*) FROM n", 1, progress);
+        const auto table = file->query(
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT count(*) FROM n", 1, progress);
         QVERIFY(!table.has_value());
         QCOMPARE(table.error().code, ErrorCode::Cancelled);
     }
@@ -184,7 +193,8 @@ private slots:
             for (std::size_t i = 0; i < busy.size(); ++i) {
                 const double share = std::min(1.0, expected[i] / static_cast<double>(view->bucketWidth));
                 QVERIFY2(std::abs(share - static_cast<double>(busy[i])) < 1e-5,
-                         qPrintable(QString("track %1 bucket %2: %3, not %4").arg(t).arg(i).arg(double(busy[i])).arg(share)));
+                         qPrintable(
+                             QString("track %1 bucket %2: %3, not %4").arg(t).arg(i).arg(double(busy[i])).arg(share)));
             }
         }
     }

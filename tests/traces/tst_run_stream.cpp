@@ -50,11 +50,15 @@ QString differenceOf(const Streamed& parts, const Timeline& whole)
         const auto spans = whole.spansOf(track);
         const auto found = parts.spans.find(std::to_string(track.rank) + std::string(toText(track.lane)) + track.name);
         if (spans.empty() && found == parts.spans.end()) continue;
-        if (found == parts.spans.end() || found->second.size() != spans.size()) return QStringLiteral("track %1").arg(QString::fromStdString(track.name));
+        if (found == parts.spans.end() || found->second.size() != spans.size())
+            return QStringLiteral("track %1").arg(QString::fromStdString(track.name));
         std::vector<Span> sorted = found->second;
-        std::stable_sort(sorted.begin(), sorted.end(), [](const Span& a, const Span& b) { return std::pair(a.start, a.end) < std::pair(b.start, b.end); });
+        std::stable_sort(sorted.begin(), sorted.end(), [](const Span& a, const Span& b) {
+            return std::pair(a.start, a.end) < std::pair(b.start, b.end);
+        });
         for (std::size_t i = 0; i < spans.size(); ++i)
-            if (sorted[i].start != spans[i].start || sorted[i].end != spans[i].end || sorted[i].op != spans[i].op || sorted[i].step != spans[i].step)
+            if (sorted[i].start != spans[i].start || sorted[i].end != spans[i].end || sorted[i].op != spans[i].op ||
+                sorted[i].step != spans[i].step)
                 return QStringLiteral("span %1 of track %2").arg(i).arg(QString::fromStdString(track.name));
     }
     return {};
@@ -97,23 +101,28 @@ private slots:
         const auto content = file->content(1).value();
         QCOMPARE(content.tracks.size(), whole.timeline->tracks().size());
         for (std::size_t i = 0; i < content.tracks.size(); ++i)
-            QCOMPARE(content.spanCount[i], static_cast<std::int64_t>(whole.timeline->spansOf(whole.timeline->tracks()[i]).size()));
+            QCOMPARE(content.spanCount[i],
+                     static_cast<std::int64_t>(whole.timeline->spansOf(whole.timeline->tracks()[i]).size()));
         QCOMPARE(content.begin, whole.timeline->begin());
         QCOMPARE(content.end, whole.timeline->end());
         std::size_t events = 0;
         std::map<std::pair<int, int>, Bytes> sums, expected;
-        QVERIFY(file->streamMemory(1, [&](std::span<const MemoryEvent> part) {
-                        for (const MemoryEvent& event : part) sums[{event.rank, static_cast<int>(event.category)}] += event.delta;
-                        events += part.size();
-                        return true;
-                    })
+        QVERIFY(file->streamMemory(1,
+                                   [&](std::span<const MemoryEvent> part) {
+                                       for (const MemoryEvent& event : part)
+                                           sums[{event.rank, static_cast<int>(event.category)}] += event.delta;
+                                       events += part.size();
+                                       return true;
+                                   })
                     .has_value());
-        for (const MemoryEvent& event : whole.timeline->memory()) expected[{event.rank, static_cast<int>(event.category)}] += event.delta;
+        for (const MemoryEvent& event : whole.timeline->memory())
+            expected[{event.rank, static_cast<int>(event.category)}] += event.delta;
         QCOMPARE(events, whole.timeline->memory().size());
         QVERIFY(sums == expected);
     }
 
-    // A range holds what overlaps it of the whole run, with the edges inside and the memory in use; in one segment and in many.
+    // A range holds what overlaps it of the whole run, with the edges inside and the memory in use; in one segment and
+    // in many.
     void aRangeIsThatPartOfTheRun()
     {
         const std::string path = freshPath();
@@ -132,28 +141,42 @@ private slots:
         for (int round = 0; round < 24; ++round) {
             const auto file = RunFile::open(round % 2 == 0 ? path : single, OpenMode::Read).value();
             const Nanos length = t.end() - t.begin();
-            Nanos begin = t.begin() + static_cast<Nanos>(random() % 1000) * length / 1000, end = begin + static_cast<Nanos>(1 + random() % 200) * length / 1000;
+            Nanos begin = t.begin() + static_cast<Nanos>(random() % 1000) * length / 1000,
+                  end = begin + static_cast<Nanos>(1 + random() % 200) * length / 1000;
             if (round == 0) begin = t.begin(), end = t.end();
             if (round == 1) begin = t.end() + 1, end = t.end() + 100;
             std::vector<RunFile::BlockBounds> rows = file->blocks(1).value();
-            std::erase_if(rows, [&](const RunFile::BlockBounds& block) { return block.begin >= end || block.end <= begin; });
+            std::erase_if(rows,
+                          [&](const RunFile::BlockBounds& block) { return block.begin >= end || block.end <= begin; });
             const auto header = file->readHeader(1);
-            QVERIFY(header && header->timeline->empty() && *header->schedule == *whole.schedule && header->timeline->timeUnit() == t.timeUnit());
-            const auto part = round % 3 == 0 ? file->readRange(1, begin, end) : file->readRange(1, begin, end, {}, rows, round % 3 == 1 ? &*header : nullptr);
+            QVERIFY(header && header->timeline->empty() && *header->schedule == *whole.schedule &&
+                    header->timeline->timeUnit() == t.timeUnit());
+            const auto part = round % 3 == 0
+                                  ? file->readRange(1, begin, end)
+                                  : file->readRange(1, begin, end, {}, rows, round % 3 == 1 ? &*header : nullptr);
             QVERIFY2(part.has_value(), part ? "" : part.error().message.c_str());
-            QVERIFY(part->metrics.size() == whole.metrics.size() && part->costs.has_value() == whole.costs.has_value() && *part->schedule == *whole.schedule);
+            QVERIFY(part->metrics.size() == whole.metrics.size() &&
+                    part->costs.has_value() == whole.costs.has_value() && *part->schedule == *whole.schedule);
             const Timeline& p = *part->timeline;
             std::multiset<Key> expected, got;
             for (SpanId id = 0; id < t.spans().size(); ++id)
                 if (t.spans()[id].start < end && t.spans()[id].end > begin) expected.insert(keyOf(t, id));
             for (SpanId id = 0; id < p.spans().size(); ++id) got.insert(keyOf(p, id));
-            QVERIFY2(got == expected, qPrintable(QStringLiteral("round %1: %2 spans, %3 expected").arg(round).arg(got.size()).arg(expected.size())));
+            QVERIFY2(
+                got == expected,
+                qPrintable(
+                    QStringLiteral("round %1: %2 spans, %3 expected").arg(round).arg(got.size()).arg(expected.size())));
             std::multiset<std::tuple<Key, Key, EdgeKind, Nanos>> edges, expectedEdges;
             const auto inside = [&](SpanId id) { return t.spans()[id].start < end && t.spans()[id].end > begin; };
             for (const Edge& edge : t.edges())
-                if (inside(edge.from) && inside(edge.to)) expectedEdges.insert({keyOf(t, edge.from), keyOf(t, edge.to), edge.kind, edge.arrival});
-            for (const Edge& edge : p.edges()) edges.insert({keyOf(p, edge.from), keyOf(p, edge.to), edge.kind, edge.arrival});
-            QVERIFY2(edges == expectedEdges, qPrintable(QStringLiteral("round %1: %2 edges, %3 expected").arg(round).arg(edges.size()).arg(expectedEdges.size())));
+                if (inside(edge.from) && inside(edge.to))
+                    expectedEdges.insert({keyOf(t, edge.from), keyOf(t, edge.to), edge.kind, edge.arrival});
+            for (const Edge& edge : p.edges())
+                edges.insert({keyOf(p, edge.from), keyOf(p, edge.to), edge.kind, edge.arrival});
+            QVERIFY2(edges == expectedEdges, qPrintable(QStringLiteral("round %1: %2 edges, %3 expected")
+                                                            .arg(round)
+                                                            .arg(edges.size())
+                                                            .arg(expectedEdges.size())));
             std::map<std::tuple<int, int, MemoryCategory>, Bytes> inUse, expectedInUse;
             for (const MemoryEvent& event : t.memory())
                 if (event.time < end) expectedInUse[{event.rank, event.stage, event.category}] += event.delta;
@@ -193,7 +216,8 @@ private slots:
                 QVERIFY(std::abs(a.busyByTrack[track][i] - b.busyByTrack[track][i]) < 1e-5F);
                 int sum = 0;
                 for (const auto share : a.sharesByTrack[track][i]) sum += share;
-                QVERIFY2(std::abs(sum / 255.0 - static_cast<double>(a.busyByTrack[track][i])) < 4.0 / 255, "shares by work add up to the busy share");
+                QVERIFY2(std::abs(sum / 255.0 - static_cast<double>(a.busyByTrack[track][i])) < 4.0 / 255,
+                         "shares by work add up to the busy share");
             }
         // finer than the summary: from the segments
         const auto fine = file->overview(1, 2000).value(), fineSingle = single->overview(1, 2000).value();
@@ -231,7 +255,8 @@ private slots:
             samples::Recording recording(path, {8, 32, 0});
             for (int step = 0; step < steps; ++step)
                 if (!recording.append()) return -1;
-            const auto file = RunFile::open(path, OpenMode::Read); // checks the pages of a file that no other process writes
+            // checks the pages of a file that no other process writes
+            const auto file = RunFile::open(path, OpenMode::Read);
             const qint64 before = readSoFar();
             const auto run = (*file)->readSteps(1, steps - 1);
             if (!run || static_cast<std::int64_t>(run->timeline->spans().size()) != recording.spansPerStep()) return -1;

@@ -53,7 +53,8 @@ private slots:
     {
         QFETCH(int, version);
         const std::string path = freshPath();
-        fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/version" + std::to_string(version) + ".stagewright", path);
+        fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/version" + std::to_string(version) + ".stagewright",
+                      path);
         const Run simulated = samples::simulatedRun("zb-h1", 4, 8, 0.25);
         Run asItIs;
         {
@@ -73,7 +74,8 @@ private slots:
         VERIFY_RESULT(run);
         QCOMPARE(QString::fromStdString(samples::difference(asItIs, *run)), QString());
         if (version == 1) QCOMPARE(QString::fromStdString(samples::difference(simulated, *run)), QString());
-        const auto indexes = (*file)->query("SELECT name FROM sqlite_schema WHERE type='index' AND tbl_name='span_block' AND sql IS NOT NULL");
+        const auto indexes = (*file)->query(
+            "SELECT name FROM sqlite_schema WHERE type='index' AND tbl_name='span_block' AND sql IS NOT NULL");
         VERIFY_RESULT(indexes);
         QCOMPARE(indexes->rows.size(), std::size_t{1});
         QCOMPARE(indexes->rows[0][0], std::string("span_block_bounds"));

@@ -1,4 +1,5 @@
-// The stream of steps: replayed elsewhere it is the same run, cut anywhere, once; damaged and hostile streams end in a sentence.
+// The stream of steps: replayed elsewhere it is the same run, cut anywhere, once; damaged and hostile streams end in a
+// sentence.
 #include <QtTest/QtTest>
 
 #include <filesystem>
@@ -25,14 +26,19 @@ std::vector<std::byte> bytesIn(const std::string& path)
 // "" where both are the same run, but for its id and name.
 QString difference(const Run& a, const Run& b)
 {
-    if (a.timeline->spans().size() != b.timeline->spans().size()) return QStringLiteral("%1 and %2 spans").arg(a.timeline->spans().size()).arg(b.timeline->spans().size());
+    if (a.timeline->spans().size() != b.timeline->spans().size())
+        return QStringLiteral("%1 and %2 spans").arg(a.timeline->spans().size()).arg(b.timeline->spans().size());
     for (std::size_t i = 0; i < a.timeline->spans().size(); ++i)
-        if (a.timeline->spans()[i].start != b.timeline->spans()[i].start || a.timeline->spans()[i].op != b.timeline->spans()[i].op) return QStringLiteral("span %1").arg(i);
+        if (a.timeline->spans()[i].start != b.timeline->spans()[i].start ||
+            a.timeline->spans()[i].op != b.timeline->spans()[i].op)
+            return QStringLiteral("span %1").arg(i);
     if (a.timeline->memory().size() != b.timeline->memory().size()) return QStringLiteral("memory events");
     if (a.timeline->edges().size() != b.timeline->edges().size()) return QStringLiteral("edges");
-    if (a.metrics.size() != b.metrics.size() || a.metrics.front().values != b.metrics.front().values) return QStringLiteral("metrics");
+    if (a.metrics.size() != b.metrics.size() || a.metrics.front().values != b.metrics.front().values)
+        return QStringLiteral("metrics");
     if (a.configuration != b.configuration || a.environment != b.environment) return QStringLiteral("texts");
-    if (a.info.state != b.info.state || a.info.steps != b.info.steps || a.info.warmupSteps != b.info.warmupSteps) return QStringLiteral("state or steps");
+    if (a.info.state != b.info.state || a.info.steps != b.info.steps || a.info.warmupSteps != b.info.warmupSteps)
+        return QStringLiteral("state or steps");
     return {};
 }
 
@@ -47,7 +53,10 @@ private:
     std::string m_source, m_streamPath;
     std::vector<std::byte> m_stream;
 
-    std::string freshPath(const char* suffix = "stagewright") { return m_folder.filePath(QString("file%1.%2").arg(++m_files).arg(suffix)).toStdString(); }
+    std::string freshPath(const char* suffix = "stagewright")
+    {
+        return m_folder.filePath(QString("file%1.%2").arg(++m_files).arg(suffix)).toStdString();
+    }
 
 private slots:
     void initTestCase() // recorded as a recording is: after each step what it added
@@ -99,7 +108,8 @@ private slots:
         QCOMPARE(here->overview(2, 100).value().busyByTrack.size(), there->overview(1, 100).value().busyByTrack.size());
     }
 
-    // While it is replayed a step is one row, as a recording has it; at the end it is in the tables. A step writes little.
+    // While it is replayed a step is one row, as a recording has it; at the end it is in the tables. A step writes
+    // little.
     void aStepIsOneRow()
     {
         const std::string source = freshPath(), streamPath = freshPath("stream"), path = freshPath();
@@ -126,7 +136,9 @@ private slots:
         const std::int64_t each = writtenByReplay / (steps - 20);
         QVERIFY2(each > 500 && each <= 10 * 1024, qPrintable(QStringLiteral("%1 bytes").arg(each)));
         const auto here = RunFile::open(path, OpenMode::Read).value();
-        const auto count = [&](const char* table) { return QString::fromStdString(here->query(std::string("SELECT count(*) FROM main.") + table)->rows[0][0]); };
+        const auto count = [&](const char* table) {
+            return QString::fromStdString(here->query(std::string("SELECT count(*) FROM main.") + table)->rows[0][0]);
+        };
         QCOMPARE(count("step_log"), QString::number(steps));
         QCOMPARE(count("segment"), QStringLiteral("0"));
         Run live = here->read(1).value();
@@ -237,9 +249,11 @@ private slots:
         rows.number(-1);
         QVERIFY(refused({begin, blockBytes(StepBlockKind::Commit, 1, rows.bytes())}));
         // rows of a table that is not part of a recording, and with too few columns
-        for (const std::string_view row : {std::string_view("\x0d\x00", 2), std::string_view("\x00\x01\x05", 3), std::string_view("\xff\x00", 2)}) {
+        for (const std::string_view row :
+             {std::string_view("\x0d\x00", 2), std::string_view("\x00\x01\x05", 3), std::string_view("\xff\x00", 2)}) {
             std::vector<std::byte> commit;
-            for (std::span<const std::byte> rest = std::span(m_stream).subspan(streamHeadBytes); commit.empty(); rest = rest.subspan(length)) {
+            for (std::span<const std::byte> rest = std::span(m_stream).subspan(streamHeadBytes); commit.empty();
+                 rest = rest.subspan(length)) {
                 StepBlock block;
                 QCOMPARE(readBlock(rest, block, length), BlockState::Whole);
                 if (block.kind == StepBlockKind::Commit) commit = blockBytes(StepBlockKind::Commit, 1, block.payload);
@@ -278,7 +292,8 @@ private slots:
         const auto reader = RunFile::open(m_source, OpenMode::Read).value();
         QVERIFY(StepStreamWriter::create(streamPath).value()->end(*reader, 1).has_value());
         QVERIFY(StreamReplay::open(path).value()->take(bytesIn(streamPath)).has_value());
-        QCOMPARE(difference(reader->read(1).value(), RunFile::open(path, OpenMode::Read).value()->read(1).value()), QString());
+        QCOMPARE(difference(reader->read(1).value(), RunFile::open(path, OpenMode::Read).value()->read(1).value()),
+                 QString());
     }
 };
 

@@ -1,5 +1,5 @@
-// Figures that a trace can't give are unknown with their reason, in the report, its tables, comparisons and sentences; device time needs
-// no ops.
+// Figures that a trace can't give are unknown with their reason, in the report, its tables, comparisons and sentences;
+// device time needs no ops.
 #include <QTest>
 
 #include "gpu_step.h"
@@ -82,9 +82,12 @@ private slots:
         for (const MemoryCategory category : {MemoryCategory::Workspace, MemoryCategory::Activations}) {
             const Run run = kernelsAlone(category);
             const auto figures = reportOf(run, {}).value().figures();
-            const auto peak = std::find_if(figures.begin(), figures.end(), [](const ReportFigure& figure) { return figure.key == "peak_activation"; });
+            const auto peak = std::find_if(figures.begin(), figures.end(),
+                                           [](const ReportFigure& figure) { return figure.key == "peak_activation"; });
             QVERIFY(peak != figures.end());
-            QCOMPARE(peak->unknown, std::string(category == MemoryCategory::Workspace ? "the trace does not say what its memory is used for" : ""));
+            QCOMPARE(peak->unknown, std::string(category == MemoryCategory::Workspace
+                                                    ? "the trace does not say what its memory is used for"
+                                                    : ""));
             const ReportTable table = reportTable(*findAnalysis("memory"), run, 0);
             QCOMPARE(table.rows.size(), std::size_t(1));
             for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
@@ -102,7 +105,9 @@ private slots:
         QVERIFY(QString::fromStdString(reportOf(deviceRun("a"))->noOps).contains("--rules"));
         const auto report = reportOf(kernelsAlone());
         QVERIFY(report);
-        QVERIFY2(QString::fromStdString(report->noOps).contains("record_function") && !QString::fromStdString(report->noOps).contains("rules"), report->noOps.c_str());
+        QVERIFY2(QString::fromStdString(report->noOps).contains("record_function") &&
+                     !QString::fromStdString(report->noOps).contains("rules"),
+                 report->noOps.c_str());
         QCOMPARE(reportTable(*findAnalysis("bubbles"), kernelsAlone(), 0).unknown, report->noOps);
     }
 
@@ -121,10 +126,14 @@ private slots:
         QCOMPARE(rank.busy, 40 * us); // 0–10, 20–40, 50–60
         QCOMPARE(rank.idle(), 20 * us);
         QCOMPARE(rank.calls, std::int64_t(4));
-        QCOMPARE(deviceTimeSentence(ranks), std::string("devices compute 33.3 %, communicate 25.0 % (16.7 % exposed), are idle 33.3 % of 60.0 µs on average"));
+        QCOMPARE(
+            deviceTimeSentence(ranks),
+            std::string(
+                "devices compute 33.3 %, communicate 25.0 % (16.7 % exposed), are idle 33.3 % of 60.0 µs on average"));
         RankDeviceTime quiet = rank; // one device that never communicates
         quiet.communicating = quiet.hidden = 0;
-        QCOMPARE(deviceTimeSentence({quiet}), std::string("the device computes 33.3 %, communicates 0.0 %, is idle 33.3 % of 60.0 µs"));
+        QCOMPARE(deviceTimeSentence({quiet}),
+                 std::string("the device computes 33.3 %, communicates 0.0 %, is idle 33.3 % of 60.0 µs"));
     }
 
     void partsOfARecordedStep()
@@ -132,7 +141,8 @@ private slots:
         const auto ranks = analyseDeviceTime(*samples::gpuStep(), 0);
         for (const RankDeviceTime& rank : ranks) {
             QVERIFY(rank.calls > 0 && rank.idle() >= 0 && rank.busy > 0);
-            QVERIFY(rank.hidden <= rank.communicating && rank.busy <= rank.computing + rank.communicating + rank.copying);
+            QVERIFY(rank.hidden <= rank.communicating &&
+                    rank.busy <= rank.computing + rank.communicating + rank.copying);
         }
     }
 
@@ -148,7 +158,9 @@ private slots:
         QVERIFY(!report->levers->simulated && !report->levers->reason.empty());
         for (const AnalysisInfo* analysis : allAnalyses()) {
             const ReportTable table = reportTable(*analysis, run, report->step);
-            const bool ofDevices = analysis->name.starts_with("device_") || analysis->name == "exposed_communication" || analysis->name == "copies" || analysis->name == "range_stacks" || analysis->name.starts_with("kernel");
+            const bool ofDevices = analysis->name.starts_with("device_") || analysis->name == "exposed_communication" ||
+                                   analysis->name == "copies" || analysis->name == "range_stacks" ||
+                                   analysis->name.starts_with("kernel");
             QVERIFY2(table.unknown.empty() == ofDevices, analysis->name.data());
         }
     }
@@ -158,7 +170,8 @@ private slots:
         const auto comparison = compareRuns(deviceRun("a"), deviceRun("b", 4));
         QVERIFY(comparison);
         QVERIFY(!comparison->unknown.empty());
-        QVERIFY(comparison->metrics.empty() && comparison->why.empty() && comparison->ladder.empty() && !comparison->shows());
+        QVERIFY(comparison->metrics.empty() && comparison->why.empty() && comparison->ladder.empty() &&
+                !comparison->shows());
         QVERIFY(comparison->devices.has_value());
         const auto& kernels = comparison->devices->kernels;
         QCOMPARE(kernels.size(), std::size_t(3));
@@ -166,14 +179,18 @@ private slots:
         QCOMPARE(kernels.front().callsA, std::int64_t(4));
         QCOMPARE(kernels.front().change(), 8 * us);
         QCOMPARE(kernels.back().change(), Nanos(0));
-        QCOMPARE(comparison->headline, std::string("devices are busy 80.0 µs of 120.0 µs in A and 80.0 µs of 120.0 µs in B, summed over ranks"));
+        QCOMPARE(
+            comparison->headline,
+            std::string("devices are busy 80.0 µs of 120.0 µs in A and 80.0 µs of 120.0 µs in B, summed over ranks"));
     }
 
     void comparisonOfARunWithOpsAndOneWithout()
     {
         const auto comparison = compareRuns(samples::simulatedRun("1f1b", 2, 4), deviceRun("b"));
         QVERIFY(comparison);
-        QVERIFY2(QString::fromStdString(comparison->headline).startsWith("the steps can't be compared: run B: no range"), comparison->headline.c_str());
+        QVERIFY2(
+            QString::fromStdString(comparison->headline).startsWith("the steps can't be compared: run B: no range"),
+            comparison->headline.c_str());
         QVERIFY(!comparison->devices);
     }
 

@@ -1,5 +1,5 @@
-// A file manager for tests: a small window at the right edge of the screen from which the files given as arguments are dragged with
-// the mouse. Prints "ready" once it is shown, and "moved", "copied" or "refused" after a drag.
+// A file manager for tests: a small window at the right edge of the screen from which the files given as arguments are
+// dragged with the mouse. Prints "ready" once it is shown, and "moved", "copied" or "refused" after a drag.
 #include <cstdio>
 
 #include <QApplication>
@@ -29,8 +29,7 @@ protected:
         auto* drag = new QDrag(this);
         drag->setMimeData(carried);
         const Qt::DropAction action = drag->exec(Qt::CopyAction | Qt::MoveAction, Qt::CopyAction);
-        std::puts(action == Qt::CopyAction ? "copied" : action == Qt::MoveAction ? "moved"
-                                                                                 : "refused");
+        std::puts(action == Qt::CopyAction ? "copied" : action == Qt::MoveAction ? "moved" : "refused");
         std::fflush(stdout);
     }
     void paintEvent(QPaintEvent*) override

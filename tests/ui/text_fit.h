@@ -1,5 +1,5 @@
-// Whether texts fit: in labels, buttons, tabs, fields and headers of a window. A text that is elided on purpose has the full text in its
-// tooltip. For tests.
+// Whether texts fit: in labels, buttons, tabs, fields and headers of a window. A text that is elided on purpose has the
+// full text in its tooltip. For tests.
 #pragma once
 
 #include <QAbstractButton>
@@ -41,8 +41,9 @@ public:
 
 inline bool internal(const QWidget* widget)
 {
-    return widget->objectName().startsWith(QLatin1String("qt_")) || qobject_cast<const QScrollBar*>(widget) || qobject_cast<const QMenu*>(widget) ||
-           widget->inherits("QAbstractScrollAreaScrollBarContainer") || (widget->parentWidget() && widget->parentWidget()->inherits("QAbstractSpinBox")) ||
+    return widget->objectName().startsWith(QLatin1String("qt_")) || qobject_cast<const QScrollBar*>(widget) ||
+           qobject_cast<const QMenu*>(widget) || widget->inherits("QAbstractScrollAreaScrollBarContainer") ||
+           (widget->parentWidget() && widget->parentWidget()->inherits("QAbstractSpinBox")) ||
            (widget->parentWidget() && widget->parentWidget()->inherits("QComboBox"));
 }
 
@@ -50,7 +51,8 @@ inline QString described(const QWidget* widget)
 {
     QString text = QString::fromLatin1(widget->metaObject()->className()) + QLatin1Char(' ') + widget->objectName();
     if (const auto* label = qobject_cast<const QLabel*>(widget)) text += QStringLiteral(": ") + label->text();
-    if (const auto* button = qobject_cast<const QAbstractButton*>(widget)) text += QStringLiteral(": ") + button->text();
+    if (const auto* button = qobject_cast<const QAbstractButton*>(widget))
+        text += QStringLiteral(": ") + button->text();
     return text;
 }
 
@@ -64,11 +66,13 @@ inline QStringList overlapping(const QWidget* root)
     QList<QWidget*> fields;
     for (QWidget* widget : root->findChildren<QWidget*>())
         if (widget->isVisibleTo(root) && !internal(widget) &&
-            (widget->inherits("QLineEdit") || widget->inherits("QComboBox") || widget->inherits("QAbstractSpinBox") || widget->inherits("QAbstractButton")))
+            (widget->inherits("QLineEdit") || widget->inherits("QComboBox") || widget->inherits("QAbstractSpinBox") ||
+             widget->inherits("QAbstractButton")))
             fields << widget;
     for (qsizetype i = 0; i < fields.size(); ++i)
         for (qsizetype k = 0; k < i; ++k)
-            if (fields[i]->parentWidget() == fields[k]->parentWidget() && fields[i]->geometry().intersects(fields[k]->geometry()))
+            if (fields[i]->parentWidget() == fields[k]->parentWidget() &&
+                fields[i]->geometry().intersects(fields[k]->geometry()))
                 found << described(fields[i]) + QStringLiteral(" lies over ") + described(fields[k]);
     return found;
 }
@@ -94,8 +98,10 @@ inline QStringList clipped(QWidget* root)
                 document.setHtml(text);
                 text = document.toPlainText();
             }
-            tell(label, label->fontMetrics().boundingRect(QRect(0, 0, 10000, 1000), 0, text).width(), label->contentsRect().width() + 1);
-            tell(label, label->fontMetrics().height() * static_cast<int>(1 + text.count(QLatin1Char('\n'))), label->height() + 3);
+            tell(label, label->fontMetrics().boundingRect(QRect(0, 0, 10000, 1000), 0, text).width(),
+                 label->contentsRect().width() + 1);
+            tell(label, label->fontMetrics().height() * static_cast<int>(1 + text.count(QLatin1Char('\n'))),
+                 label->height() + 3);
             if (elided(text) && label->toolTip().isEmpty()) found << described(label) + QStringLiteral(" (no tooltip)");
         } else if (auto* link = qobject_cast<LinkButton*>(widget)) { // it wraps
             tell(link, link->minimumSizeHint().width(), link->width());
@@ -103,15 +109,19 @@ inline QStringList clipped(QWidget* root)
         } else if (auto* button = qobject_cast<QAbstractButton*>(widget)) {
             const QString text = plain(button->text());
             if (text.isEmpty()) continue;
-            const bool box = qobject_cast<QCheckBox*>(button) != nullptr || qobject_cast<QRadioButton*>(button) != nullptr;
+            const bool box =
+                qobject_cast<QCheckBox*>(button) != nullptr || qobject_cast<QRadioButton*>(button) != nullptr;
             QFont font = button->font();
             tell(button, QFontMetrics(font).horizontalAdvance(text) + (box ? 18 : 0), button->width());
             tell(button, QFontMetrics(font).ascent(), button->height());
         } else if (auto* box = qobject_cast<QComboBox*>(widget)) {
-            if (!box->isEditable() && box->toolTip().isEmpty()) tell(box, box->fontMetrics().horizontalAdvance(box->currentText()), box->width() - 16);
+            if (!box->isEditable() && box->toolTip().isEmpty())
+                tell(box, box->fontMetrics().horizontalAdvance(box->currentText()), box->width() - 16);
         } else if (auto* tabs = qobject_cast<QTabBar*>(widget)) {
             for (int i = 0; i < tabs->count(); ++i)
-                if (tabs->tabRect(i).right() <= tabs->width()) tell(tabs, tabs->fontMetrics().horizontalAdvance(plain(tabs->tabText(i))), tabs->tabRect(i).width());
+                if (tabs->tabRect(i).right() <= tabs->width())
+                    tell(tabs, tabs->fontMetrics().horizontalAdvance(plain(tabs->tabText(i))),
+                         tabs->tabRect(i).width());
         }
     }
     return found;

@@ -85,7 +85,8 @@ private slots:
         const TimelinePanel& panel = *view->panels().front();
         const SpanId span = WindowFixture::spanOf(*panel.timeline, "1F3");
         const auto name = accessibleSliceName(panel, span);
-        QCOMPARE(name, QStringLiteral("Forward, microbatch 3, rank 1, 1 unit at %1").arg(durationText(panel.toAxis(panel.timeline->spans()[span].start), panel.units)));
+        QCOMPARE(name, QStringLiteral("Forward, microbatch 3, rank 1, 1 unit at %1")
+                           .arg(durationText(panel.toAxis(panel.timeline->spans()[span].start), panel.units)));
         // Its place, and the effect of pressing it.
         const auto at = view->rectOf({0, span});
         const QPoint middle = view->mapToGlobal(at->center().toPoint());
@@ -176,7 +177,8 @@ private slots:
         const auto remove = qScopeGuard([&] { QCoreApplication::removeTranslator(&texts); });
         QVERIFY(open(size));
         QVERIFY(m_window->workspace().actions()["open"]->text().size() > 7); // the language is in force
-        QVERIFY2(m_window->minimumSizeHint().width() <= size.width(), qPrintable(QString::number(m_window->minimumSizeHint().width())));
+        QVERIFY2(m_window->minimumSizeHint().width() <= size.width(),
+                 qPrintable(QString::number(m_window->minimumSizeHint().width())));
         QTest::qWait(50);
         QCOMPARE(clipped(m_window.get()).join(QStringLiteral("; ")), QString());
         auto* preferences = m_window->workspace().feature<PreferencesController>()->open();
@@ -188,7 +190,8 @@ private slots:
         m_window->workspace().feature<NotesController>()->dock()->show();
         QTest::qWait(20);
         QCOMPARE(clipped(m_window->workspace().feature<SqlController>()->dock()).join(QStringLiteral("; ")), QString());
-        QCOMPARE(clipped(m_window->workspace().feature<NotesController>()->dock()).join(QStringLiteral("; ")), QString());
+        QCOMPARE(clipped(m_window->workspace().feature<NotesController>()->dock()).join(QStringLiteral("; ")),
+                 QString());
         showKeys(m_window->workspace());
         auto* keys = m_window->findChild<QDialog*>(QStringLiteral("keyMap"));
         QTest::qWait(20);

@@ -1,5 +1,5 @@
-// No text of the window is clipped: every page and dialog, at the smallest and at a very large size, light and dark, in English and in a
-// language with longer words. STAGEWRIGHT_PICTURES names a folder that gets a picture of each.
+// No text of the window is clipped: every page and dialog, at the smallest and at a very large size, light and dark, in
+// English and in a language with longer words. STAGEWRIGHT_PICTURES names a folder that gets a picture of each.
 #include <QDialog>
 #include <QDir>
 #include <QDockWidget>
@@ -53,15 +53,26 @@ class TestClipping : public QObject {
         if (!ready(window)) m_found << QString::fromLatin1(page) + QStringLiteral(": does not settle");
         QWidget* shown = dialog != nullptr ? dialog : &window;
         (void)QTest::qWaitFor([&] { return clipped(shown).isEmpty(); }, 10000); // it may still be laying itself out
-        for (const QString& text : dialog != nullptr ? clipped(shown) + overlapping(shown) : clipped(shown)) m_found << QString::fromLatin1(page) + QStringLiteral(": ") + text;
+        for (const QString& text : dialog != nullptr ? clipped(shown) + overlapping(shown) : clipped(shown))
+            m_found << QString::fromLatin1(page) + QStringLiteral(": ") + text;
         if (window.size() != m_size) {
-            m_found << QStringLiteral("%1: the window wants %2 × %3").arg(QLatin1String(page)).arg(window.width()).arg(window.height());
+            m_found << QStringLiteral("%1: the window wants %2 × %3")
+                           .arg(QLatin1String(page))
+                           .arg(window.width())
+                           .arg(window.height());
             m_size = window.size();
         }
         if (dialog != nullptr && (dialog->width() > window.width() || dialog->height() > window.height()))
-            m_found << QStringLiteral("%1: %2 × %3 are more than the window has").arg(QLatin1String(page)).arg(dialog->width()).arg(dialog->height());
+            m_found << QStringLiteral("%1: %2 × %3 are more than the window has")
+                           .arg(QLatin1String(page))
+                           .arg(dialog->width())
+                           .arg(dialog->height());
         if (const QString folder = qEnvironmentVariable("STAGEWRIGHT_PICTURES"); !folder.isEmpty())
-            shown->grab().save(QStringLiteral("%1/%2_%3.png").arg(folder, QString::fromLatin1(QTest::currentDataTag()).replace(QLatin1Char(' '), QLatin1Char('_')), QLatin1String(page)));
+            shown->grab().save(
+                QStringLiteral("%1/%2_%3.png")
+                    .arg(folder,
+                         QString::fromLatin1(QTest::currentDataTag()).replace(QLatin1Char(' '), QLatin1Char('_')),
+                         QLatin1String(page)));
     }
 
 private slots:
@@ -101,7 +112,8 @@ private slots:
         Appearance::choose(theme);
         QVERIFY(WindowFixture::show(window, size));
         look(window, "empty");
-        window.workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", {"1f1b", "zb-h1", "interleaved-1f1b"})});
+        window.workspace().feature<FileOpening>()->openFiles(
+            {m_fixture->file("runs.stagewright", {"1f1b", "zb-h1", "interleaved-1f1b"})});
         QVERIFY(ready(window));
         const auto refs = window.workspace().runs()->refs();
         look(window, "run");
@@ -112,7 +124,8 @@ private slots:
         window.workspace().viewState()->setAreas({});
         window.workspace().actions()["nextGap"]->trigger();
         look(window, "gap");
-        for (const auto& [id, name] : {std::pair{"whatIf", "what_if"}, {"loweredView", "lowered"}, {"residuals", "residuals"}}) {
+        for (const auto& [id, name] :
+             {std::pair{"whatIf", "what_if"}, {"loweredView", "lowered"}, {"residuals", "residuals"}}) {
             if (!window.workspace().actions()[id]->isEnabled()) continue;
             window.workspace().actions()[id]->trigger();
             look(window, name);
@@ -127,8 +140,10 @@ private slots:
         window.workspace().feature<NotesController>()->dock()->hide();
         window.workspace().feature<SearchController>()->dock()->hide();
         window.workspace().feature<SqlController>()->open();
-        window.workspace().feature<SqlController>()->ask(QStringLiteral("SELECT rank, kind, count(*) AS ops, sum(duration_ns) AS busy FROM spans GROUP BY rank, kind"));
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && !window.workspace().feature<SqlController>()->console()->running(), 30000);
+        window.workspace().feature<SqlController>()->ask(QStringLiteral(
+            "SELECT rank, kind, count(*) AS ops, sum(duration_ns) AS busy FROM spans GROUP BY rank, kind"));
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().settled() && !window.workspace().feature<SqlController>()->console()->running(), 30000);
         look(window, "sql");
         window.workspace().feature<SqlController>()->dock()->hide();
 
@@ -143,7 +158,8 @@ private slots:
         QVERIFY(ready(window));
         window.workspace().feature<OrderEditing>()->enterEdit();
         look(window, "edit");
-        window.workspace().viewState()->select({0, window.workspace().feature<OrderEditing>()->editor().spanAt({1, 4})});
+        window.workspace().viewState()->select(
+            {0, window.workspace().feature<OrderEditing>()->editor().spanAt({1, 4})});
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().move({1, 5}, 0)); // a backward before its forward
         look(window, "edit_fault");
         window.workspace().feature<OrderEditing>()->leaveEdit();
@@ -162,7 +178,11 @@ private slots:
         QVERIFY(ready(window));
         window.workspace().shown().showRun(refs[0]);
         QVERIFY(ready(window));
-        window.workspace().banner()->showError(QObject::tr("the file could not be written"), {ErrorCode::Failed, "file /a/rather/long/path/to/a/folder/that/is/not/there/run.stagewright: no space is left on this device", "choose another folder"});
+        window.workspace().banner()->showError(
+            QObject::tr("the file could not be written"),
+            {ErrorCode::Failed,
+             "file /a/rather/long/path/to/a/folder/that/is/not/there/run.stagewright: no space is left on this device",
+             "choose another folder"});
         look(window, "banner");
         window.workspace().banner()->clear();
 

@@ -1,4 +1,5 @@
-// Comparing in the window: two to four runs, the pair, alignment, steps, units, the waterfall, the ops, the baseline; both themes.
+// Comparing in the window: two to four runs, the pair, alignment, steps, units, the waterfall, the ops, the baseline;
+// both themes.
 #include <QComboBox>
 #include <QLabel>
 #include <QPushButton>
@@ -26,7 +27,9 @@ class TestCompareWindow : public QObject {
     static bool compare(MainWindow& window, const std::vector<RunRef>& refs)
     {
         window.workspace().feature<CompareController>()->show(refs);
-        return QTest::qWaitFor([&] { return window.workspace().shown().mode() == Shown::Mode::Compare && window.workspace().settled(); }, 30000);
+        return QTest::qWaitFor(
+            [&] { return window.workspace().shown().mode() == Shown::Mode::Compare && window.workspace().settled(); },
+            30000);
     }
 
 private slots:
@@ -54,14 +57,20 @@ private slots:
         QVERIFY(text.contains("C is "));
         // swapped: A and the one compared
         window.workspace().actions()["swapCompare"]->trigger();
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled() && window.workspace().shown().ref() == RunRef{b, 1}; }, 20000));
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                return window.workspace().settled() && window.workspace().shown().ref() == RunRef{b, 1};
+            },
+            20000));
         QVERIFY(window.workspace().shown().comparison()->change.makespanDelta > 0);
         for (const ThemeChoice theme : {ThemeChoice::Dark, ThemeChoice::Light}) {
             Appearance::choose(theme);
-            const QImage image = window.workspace().feature<CompareController>()->panel()->waterfall()->grab().toImage();
+            const QImage image =
+                window.workspace().feature<CompareController>()->panel()->waterfall()->grab().toImage();
             int coloured = 0;
             for (int y = 0; y < image.height(); y += 2)
-                for (int x = 0; x < image.width(); x += 2) coloured += image.pixelColor(x, y) == window.workspace().theme().worse ? 1 : 0;
+                for (int x = 0; x < image.width(); x += 2)
+                    coloured += image.pixelColor(x, y) == window.workspace().theme().worse ? 1 : 0;
             QVERIFY2(coloured > 20, qPrintable(QString::number(coloured)));
         }
         window.workspace().actions()["compare"]->trigger();
@@ -87,7 +96,12 @@ private slots:
             }
             QCOMPARE(now, bars.back().to);
             QCOMPARE(bars.back().to - bars.front().to, window.workspace().shown().comparison()->change.makespanDelta);
-            QVERIFY(!window.workspace().feature<CompareController>()->panel()->waterfall()->accessibleDescription().isEmpty());
+            QVERIFY(!window.workspace()
+                         .feature<CompareController>()
+                         ->panel()
+                         ->waterfall()
+                         ->accessibleDescription()
+                         .isEmpty());
         }
     }
 
@@ -102,20 +116,35 @@ private slots:
         const Timeline& first = *window.workspace().views().timeline->panels()[0]->timeline;
         window.workspace().viewState()->select({0, WindowFixture::spanOf(first, "0B0")});
         window.workspace().actions()["alignAtOp"]->trigger();
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled() && window.workspace().feature<CompareController>()->alignedAt().has_value(); }, 20000));
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                return window.workspace().settled() &&
+                       window.workspace().feature<CompareController>()->alignedAt().has_value();
+            },
+            20000));
         std::vector<Nanos> starts;
-        for (const auto& panel : window.workspace().views().timeline->panels()) starts.push_back(panel->toAxis(panel->timeline->spans()[WindowFixture::spanOf(*panel->timeline, "0B0")].start));
+        for (const auto& panel : window.workspace().views().timeline->panels())
+            starts.push_back(
+                panel->toAxis(panel->timeline->spans()[WindowFixture::spanOf(*panel->timeline, "0B0")].start));
         QCOMPARE(starts[0], starts[1]);
         QVERIFY(window.workspace().actions()["alignAtOp"]->isChecked());
         // the figures are those of the steps, independent of alignment
-        QCOMPARE(window.workspace().shown().comparison()->reportA.bubbles.makespan(), window.workspace().views().timeline->panels()[0]->duration - window.workspace().views().timeline->panels()[0]->lead);
+        QCOMPARE(window.workspace().shown().comparison()->reportA.bubbles.makespan(),
+                 window.workspace().views().timeline->panels()[0]->duration -
+                     window.workspace().views().timeline->panels()[0]->lead);
         window.workspace().actions()["alignAtOp"]->trigger();
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled() && !window.workspace().feature<CompareController>()->alignedAt().has_value(); }, 20000));
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                return window.workspace().settled() &&
+                       !window.workspace().feature<CompareController>()->alignedAt().has_value();
+            },
+            20000));
         QCOMPARE(window.workspace().views().timeline->panels()[1]->lead, 0);
         // nothing selected: a message, and nothing changes
         window.workspace().viewState()->clearSelection();
         window.workspace().actions()["alignAtOp"]->trigger();
-        QVERIFY2(window.workspace().banner()->text().contains("no op is selected", Qt::CaseInsensitive), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(window.workspace().banner()->text().contains("no op is selected", Qt::CaseInsensitive),
+                 qPrintable(window.workspace().banner()->text()));
         QVERIFY(!window.workspace().actions()["alignAtOp"]->isChecked());
     }
 
@@ -128,7 +157,8 @@ private slots:
         const Schedule schedule = *makeSchedule("zb-h1", Shape(4, 8));
         CostModel costs = CostModel::uniform(schedule);
         costs.timeUnit = costs.memoryUnit = 1;
-        const RunRef measured = window.workspace().library()->addSimulated(*simulatedRun(schedule, costs)); // never saved
+        // never saved
+        const RunRef measured = window.workspace().library()->addSimulated(*simulatedRun(schedule, costs));
         QVERIFY(compare(window, {{a, 1}, measured}));
         QVERIFY(!window.workspace().shown().comparison()->sameUnits);
         const QString text = window.workspace().feature<CompareController>()->panel()->plainText();
@@ -171,16 +201,22 @@ private slots:
         const auto comparison = window.workspace().shown().comparison();
         QVERIFY(comparison->devices.has_value());
         const QString text = panel->plainText();
-        for (const std::string& why : comparison->devices->why) QVERIFY2(text.contains(QString::fromStdString(why), Qt::CaseInsensitive), qPrintable(text));
+        for (const std::string& why : comparison->devices->why)
+            QVERIFY2(text.contains(QString::fromStdString(why), Qt::CaseInsensitive), qPrintable(text));
         for (const DeviceTable& table : deviceTables(*comparison->devices)) {
-            QVERIFY2(table.content == DeviceTable::Content::Figures || text.contains(QString::fromStdString(table.title), Qt::CaseInsensitive), qPrintable(text));
-            for (const DeviceTable::Row& row : table.rows) QVERIFY2(text.contains(QString::fromStdString(row.cells[0])), qPrintable(text));
+            QVERIFY2(table.content == DeviceTable::Content::Figures ||
+                         text.contains(QString::fromStdString(table.title), Qt::CaseInsensitive),
+                     qPrintable(text));
+            for (const DeviceTable::Row& row : table.rows)
+                QVERIFY2(text.contains(QString::fromStdString(row.cells[0])), qPrintable(text));
         }
         QPushButton* gemm = nullptr;
         for (QPushButton* button : panel->findChildren<QPushButton*>())
             if (button->text() == "gemm") gemm = button;
         QVERIFY(gemm != nullptr);
-        QVERIFY2(gemm->toolTip().contains("shape: grid 8×1×1, block 128×1×1") && gemm->toolTip().contains("matched by: shape and order"), qPrintable(gemm->toolTip()));
+        QVERIFY2(gemm->toolTip().contains("shape: grid 8×1×1, block 128×1×1") &&
+                     gemm->toolTip().contains("matched by: shape and order"),
+                 qPrintable(gemm->toolTip()));
         gemm->click();
         QVERIFY(QTest::qWaitFor([&] { return window.workspace().viewState()->selected().valid(); }, 5000));
         QCOMPARE(window.workspace().viewState()->selected().panel, 1);
@@ -199,7 +235,8 @@ private slots:
         table->sortByColumn(CompareOpModel::Start, Qt::DescendingOrder);
         qlonglong last = std::numeric_limits<qlonglong>::max();
         for (int i = 0; i < table->model()->rowCount(); ++i) {
-            const qlonglong change = table->model()->index(i, CompareOpModel::Start).data(CompareOpModel::SortRole).toLongLong();
+            const qlonglong change =
+                table->model()->index(i, CompareOpModel::Start).data(CompareOpModel::SortRole).toLongLong();
             QVERIFY(change <= last);
             last = change;
         }
@@ -219,12 +256,20 @@ private slots:
         BaselineStrip* strip = window.workspace().feature<CompareController>()->strip();
         QVERIFY(!strip->isVisible());
         window.workspace().actions()["setBaseline"]->trigger();
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<CompareController>()->baseline().valid(); }, 20000));
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<CompareController>()->baseline().valid(); },
+                                20000));
         QVERIFY(strip->isVisible());
         QVERIFY(strip->plainText().contains("This is the baseline"));
         window.workspace().shown().showRun({a, 2});
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().shown().ref() == RunRef{a, 2} && window.workspace().settled() && window.workspace().feature<CompareController>()->againstBaseline(); }, 20000));
-        QTRY_VERIFY2_WITH_TIMEOUT(strip->plainText().contains("time") && strip->plainText().contains(QStringLiteral("−")), qPrintable(strip->plainText()), 10000);
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                return window.workspace().shown().ref() == RunRef{a, 2} && window.workspace().settled() &&
+                       window.workspace().feature<CompareController>()->againstBaseline();
+            },
+            20000));
+        QTRY_VERIFY2_WITH_TIMEOUT(strip->plainText().contains("time") &&
+                                      strip->plainText().contains(QStringLiteral("−")),
+                                  qPrintable(strip->plainText()), 10000);
         // Every figure of the panel also shows its change: ZB-H1 is shorter and idles less; a range has none.
         SidePanel* side = window.workspace().views().side;
         const auto line = [&](const char* begin) {
@@ -232,13 +277,18 @@ private slots:
                 if (one.startsWith(QLatin1String(begin))) return one;
             return QString();
         };
-        QVERIFY2(line("Step time").contains(QRegularExpression(QStringLiteral("  −[0-9.]+ %$"))), qPrintable(line("Step time")));
-        QVERIFY2(line("Rank 0: ").contains(QRegularExpression(QStringLiteral("  −[0-9]+ pt$"))), qPrintable(line("Rank 0: ")));
-        QVERIFY2(line("Peak activation").contains(QRegularExpression(QStringLiteral(" %$"))), qPrintable(line("Peak activation")));
-        QVERIFY2(line("Warm-up").contains(QRegularExpression(QStringLiteral("  [−+]?[0-9.]+ %$"))), qPrintable(line("Warm-up")));
+        QVERIFY2(line("Step time").contains(QRegularExpression(QStringLiteral("  −[0-9.]+ %$"))),
+                 qPrintable(line("Step time")));
+        QVERIFY2(line("Rank 0: ").contains(QRegularExpression(QStringLiteral("  −[0-9]+ pt$"))),
+                 qPrintable(line("Rank 0: ")));
+        QVERIFY2(line("Peak activation").contains(QRegularExpression(QStringLiteral(" %$"))),
+                 qPrintable(line("Peak activation")));
+        QVERIFY2(line("Warm-up").contains(QRegularExpression(QStringLiteral("  [−+]?[0-9.]+ %$"))),
+                 qPrintable(line("Warm-up")));
         for (const QLabel* label : side->findChildren<QLabel*>()) {
             if (!label->isVisibleTo(side) || label->text().isEmpty()) continue;
-            QVERIFY2(label->mapTo(side->widget(), QPoint(label->width(), 0)).x() <= side->viewport()->width(), qPrintable(label->text()));
+            QVERIFY2(label->mapTo(side->widget(), QPoint(label->width(), 0)).x() <= side->viewport()->width(),
+                     qPrintable(label->text()));
         }
         window.workspace().viewState()->setAreas({{{0, rankShare * 10}, 0, 3}});
         QTRY_VERIFY_WITH_TIMEOUT(side->filtered(), 20000);
@@ -247,7 +297,11 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(!side->filtered(), 20000);
         QVERIFY(line("Step time").endsWith(QStringLiteral(" %")));
         window.workspace().shown().showRun({a, 3});
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().shown().ref() == RunRef{a, 3} && window.workspace().settled(); }, 20000));
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                return window.workspace().shown().ref() == RunRef{a, 3} && window.workspace().settled();
+            },
+            20000));
         QVERIFY(strip->isVisible());
         QVERIFY(!window.workspace().actions()["setBaseline"]->isChecked());
         for (QPushButton* button : strip->findChildren<QPushButton*>())
@@ -269,7 +323,8 @@ private slots:
         const RunRef ref = window.workspace().library()->addSimulated(std::move(empty));
         window.workspace().feature<CompareController>()->show({{a, 1}, ref});
         QVERIFY(fixture.settle(window));
-        QVERIFY(window.workspace().shown().mode() == Shown::Mode::Compare || !window.workspace().banner()->text().isEmpty());
+        QVERIFY(window.workspace().shown().mode() == Shown::Mode::Compare ||
+                !window.workspace().banner()->text().isEmpty());
     }
 };
 

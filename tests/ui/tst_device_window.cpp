@@ -21,7 +21,10 @@ class TestDeviceWindow : public WindowTest {
     Q_OBJECT
 
     DevicePanel& panel() { return *m_window->workspace().feature<DeviceController>()->panel(); }
-    static QString cell(const FigureTable& table, int row, int column) { return table.model()->index(row, column).data().toString(); }
+    static QString cell(const FigureTable& table, int row, int column)
+    {
+        return table.model()->index(row, column).data().toString();
+    }
     void openDock()
     {
         m_window->workspace().actions()["deviceTables"]->trigger();
@@ -38,10 +41,7 @@ class TestDeviceWindow : public WindowTest {
     }
 
 private slots:
-    void initTestCase()
-    {
-        QVERIFY2(WindowFixture::recordsWithBuiltProgram(), "the program stagewright is not built");
-    }
+    void initTestCase() { QVERIFY2(WindowFixture::recordsWithBuiltProgram(), "the program stagewright is not built"); }
     void kernelsByOpAndWhereTheyAre()
     {
         openGpuRun();
@@ -54,7 +54,8 @@ private slots:
         QCOMPARE(cell(kernels, 0, 2), QStringLiteral("Matrix product"));
         QCOMPARE(cell(kernels, 0, 3), QStringLiteral("2"));
         QVERIFY2(panel().lineText().contains(QStringLiteral("9 kernels and copies")), qPrintable(panel().lineText()));
-        QVERIFY2(panel().lineText().contains(QStringLiteral("5.00 %")), qPrintable(panel().lineText())); // 40 µs of 2 × 400 µs
+        // 40 µs of 2 × 400 µs
+        QVERIFY2(panel().lineText().contains(QStringLiteral("5.00 %")), qPrintable(panel().lineText()));
         kernels.setCurrentIndex(kernels.model()->index(0, 0));
         const SpanRef selected = m_window->workspace().viewState()->selected();
         QVERIFY(selected.valid());
@@ -120,13 +121,16 @@ private slots:
             QSignalSpy ended(m_window->workspace().feature<Recording>()->process(), &RecordProcess::finished);
             m_window->workspace().feature<Recording>()->startRecording(settings, target, *backend == 0);
             QVERIFY(ended.wait(120000));
-            QVERIFY2(m_window->workspace().feature<Recording>()->process()->state() == RecordProcess::State::Finished, qPrintable(m_window->workspace().feature<Recording>()->process()->errorMessage()));
+            QVERIFY2(m_window->workspace().feature<Recording>()->process()->state() == RecordProcess::State::Finished,
+                     qPrintable(m_window->workspace().feature<Recording>()->process()->errorMessage()));
             QVERIFY(!m_window->workspace().feature<Recording>()->process()->devices().isEmpty());
             QVERIFY(WindowFixture::settle(*m_window, 60000));
         }
         qunsetenv("STAGEWRIGHT_CUDA_MODULE");
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().runs()->refs().size() == 2 && m_window->workspace().settled(), 60000);
-        m_window->workspace().feature<RunComparing>()->show({{RunLibrary::normalised(target), 1}, {RunLibrary::normalised(target), 2}});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().runs()->refs().size() == 2 && m_window->workspace().settled(),
+                                 60000);
+        m_window->workspace().feature<RunComparing>()->show(
+            {{RunLibrary::normalised(target), 1}, {RunLibrary::normalised(target), 2}});
         QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().mode(), Shown::Mode::Compare, 60000);
         QVERIFY(WindowFixture::settle(*m_window, 60000));
         const auto fact = [](const RunView& view, const char* key) {

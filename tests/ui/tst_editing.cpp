@@ -1,4 +1,5 @@
-// Edit mode in the window: selecting, dragging, refusals, patterns, text, tray, library, and recovery after a killed window.
+// Edit mode in the window: selecting, dragging, refusals, patterns, text, tray, library, and recovery after a killed
+// window.
 #include <csignal>
 
 #include <QDialog>
@@ -36,7 +37,11 @@ OpPosition find(const Schedule& schedule, const char* text)
     return {};
 }
 
-SpanRef spanOf(MainWindow& window, const char* text) { return {0, window.workspace().feature<OrderEditing>()->editor().spanAt(find(window.workspace().feature<OrderEditing>()->editor().schedule(), text))}; }
+SpanRef spanOf(MainWindow& window, const char* text)
+{
+    return {0, window.workspace().feature<OrderEditing>()->editor().spanAt(
+                   find(window.workspace().feature<OrderEditing>()->editor().schedule(), text))};
+}
 
 bool edit(WindowFixture& fixture, MainWindow& window, const char* schedule)
 {
@@ -67,11 +72,13 @@ private slots:
         TimelineView* view = window.workspace().views().timeline;
         const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
         QTest::mouseClick(view, Qt::LeftButton, {}, WindowFixture::centre(window, spanOf(window, "0F0")));
-        QTest::mouseClick(view, Qt::LeftButton, Qt::ControlModifier, WindowFixture::centre(window, spanOf(window, "0F2")));
+        QTest::mouseClick(view, Qt::LeftButton, Qt::ControlModifier,
+                          WindowFixture::centre(window, spanOf(window, "0F2")));
         QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{2});
         QCOMPARE(window.findChild<EditOverlay*>()->chosen().size(), std::size_t{2});
         QTest::keyClick(view, Qt::Key_Right, Qt::ControlModifier);
-        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().order[0], moveOps(before, {{0, 0}, {0, 2}}, 1)->schedule.order[0]);
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().order[0],
+                 moveOps(before, {{0, 0}, {0, 2}}, 1)->schedule.order[0]);
         QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{2}); // still the same ops
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == before);
@@ -81,7 +88,8 @@ private slots:
         QTest::keyClick(view, Qt::Key_Right, Qt::ShiftModifier);
         QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{3});
         const auto from = view->rectOf(spanOf(window, "2F1")), to = view->rectOf(spanOf(window, "3F3"));
-        WindowFixture::drag(view, QPoint(static_cast<int>(from->left()) + 2, static_cast<int>(from->top()) - 3), QPoint(static_cast<int>(to->right()) - 2, static_cast<int>(to->bottom()) + 1));
+        WindowFixture::drag(view, QPoint(static_cast<int>(from->left()) + 2, static_cast<int>(from->top()) - 3),
+                            QPoint(static_cast<int>(to->right()) - 2, static_cast<int>(to->bottom()) + 1));
         QVERIFY(window.workspace().feature<EditController>()->chosen().size() >= 4);
     }
 
@@ -91,12 +99,16 @@ private slots:
         MainWindow window;
         QVERIFY(edit(fixture, window, "1f1b"));
         TimelineView* view = window.workspace().views().timeline;
-        const QPoint from = WindowFixture::centre(window, spanOf(window, "0B1")), first = WindowFixture::centre(window, spanOf(window, "0F0"));
+        const QPoint from = WindowFixture::centre(window, spanOf(window, "0B1")),
+                     first = WindowFixture::centre(window, spanOf(window, "0F0"));
         WindowFixture::drag(view, from, QPoint(first.x() - 20, first.y()));
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().valid());
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->hint()->isVisible(), longWait);
-        QVERIFY2(window.workspace().feature<EditController>()->hint()->text().contains(QStringLiteral("0B1 can't go there: it needs 1B1 of rank 1")), qPrintable(window.workspace().feature<EditController>()->hint()->text()));
-        QVERIFY(window.workspace().feature<EditController>()->hint()->text().contains(QStringLiteral("Earliest place: after")));
+        QVERIFY2(window.workspace().feature<EditController>()->hint()->text().contains(
+                     QStringLiteral("0B1 can't go there: it needs 1B1 of rank 1")),
+                 qPrintable(window.workspace().feature<EditController>()->hint()->text()));
+        QVERIFY(window.workspace().feature<EditController>()->hint()->text().contains(
+            QStringLiteral("Earliest place: after")));
         QTest::keyClick(view, Qt::Key_Period, Qt::ControlModifier);
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         QVERIFY(!window.workspace().feature<EditController>()->hint()->isVisible());
@@ -112,7 +124,8 @@ private slots:
         window.workspace().actions()["strictMoves"]->setChecked(false);
         // Carried along: its dependants follow.
         window.workspace().actions()["carryAlong"]->setChecked(true);
-        const QPoint f = WindowFixture::centre(window, spanOf(window, "0F4")), later = WindowFixture::centre(window, spanOf(window, "0B5"));
+        const QPoint f = WindowFixture::centre(window, spanOf(window, "0F4")),
+                     later = WindowFixture::centre(window, spanOf(window, "0B5"));
         WindowFixture::drag(view, f, QPoint(later.x() + 10, later.y()));
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().changed());
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
@@ -125,11 +138,13 @@ private slots:
         MainWindow window;
         QVERIFY(edit(fixture, window, "zb-h1"));
         TimelineView* view = window.workspace().views().timeline;
-        const QPoint from = WindowFixture::centre(window, spanOf(window, "0W0")), to = WindowFixture::centre(window, spanOf(window, "0W5"));
+        const QPoint from = WindowFixture::centre(window, spanOf(window, "0W0")),
+                     to = WindowFixture::centre(window, spanOf(window, "0W5"));
         QTest::mousePress(view, Qt::LeftButton, {}, from);
         for (int i = 1; i <= 4; ++i) {
             const QPoint at = from + (to - from) * i / 4;
-            QMouseEvent move(QEvent::MouseMove, at, view->mapToGlobal(at), Qt::NoButton, Qt::LeftButton, Qt::NoModifier);
+            QMouseEvent move(QEvent::MouseMove, at, view->mapToGlobal(at), Qt::NoButton, Qt::LeftButton,
+                             Qt::NoModifier);
             QCoreApplication::sendEvent(view, &move);
         }
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().previewing());
@@ -144,7 +159,8 @@ private slots:
         // Esc: as before.
         QTest::mousePress(view, Qt::LeftButton, {}, WindowFixture::centre(window, spanOf(window, "1W0")));
         const QPoint away = WindowFixture::centre(window, spanOf(window, "1W5"));
-        QMouseEvent move(QEvent::MouseMove, away, view->mapToGlobal(away), Qt::NoButton, Qt::LeftButton, Qt::NoModifier);
+        QMouseEvent move(QEvent::MouseMove, away, view->mapToGlobal(away), Qt::NoButton, Qt::LeftButton,
+                         Qt::NoModifier);
         QCoreApplication::sendEvent(view, &move);
         QTest::keyClick(view, Qt::Key_Escape);
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().previewing());
@@ -170,10 +186,13 @@ private slots:
         WindowFixture elsewhere;
         MainWindow plain;
         QVERIFY(edit(elsewhere, plain, "1f1b"));
-        plain.workspace().feature<EditController>()->choose({find(plain.workspace().feature<OrderEditing>()->editor().schedule(), "1F0")});
+        plain.workspace().feature<EditController>()->choose(
+            {find(plain.workspace().feature<OrderEditing>()->editor().schedule(), "1F0")});
         trigger(plain, "rankBelow");
         QVERIFY(!plain.workspace().feature<OrderEditing>()->editor().changed());
-        QVERIFY2(plain.workspace().feature<EditController>()->hint()->text().contains(QStringLiteral("the weights of stage 1 are on rank 1 alone")), qPrintable(plain.workspace().feature<EditController>()->hint()->text()));
+        QVERIFY2(plain.workspace().feature<EditController>()->hint()->text().contains(
+                     QStringLiteral("the weights of stage 1 are on rank 1 alone")),
+                 qPrintable(plain.workspace().feature<EditController>()->hint()->text()));
     }
 
     void patternsAreStampedAlongMicrobatches()
@@ -208,13 +227,15 @@ private slots:
         const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
         window.workspace().feature<EditController>()->choose(allPositions(before));
         trigger(window, "splitBackward");
-        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().undoStack()->undoText(), QStringLiteral("Split 32 backwards"));
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().undoStack()->undoText(),
+                 QStringLiteral("Split 32 backwards"));
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule().splitsBackward());
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         // Every W to the end of rank 0, then into the gaps one after another.
         trigger(window, "snapAll");
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
-        window.workspace().feature<EditController>()->choose(allPositions(window.workspace().feature<OrderEditing>()->editor().schedule()));
+        window.workspace().feature<EditController>()->choose(
+            allPositions(window.workspace().feature<OrderEditing>()->editor().schedule()));
         trigger(window, "mergeBackward");
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().schedule().splitsBackward());
         while (window.workspace().feature<OrderEditing>()->editor().undoStack()->canUndo())
@@ -231,7 +252,10 @@ private slots:
         QVERIFY(window.workspace().feature<EditController>()->changeMicrobatches(12));
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().microbatches, 12);
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().feature<EditController>()->panel()->recognised().contains(QStringLiteral("1F1B")), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().settled() &&
+                window.workspace().feature<EditController>()->panel()->recognised().contains(QStringLiteral("1F1B")),
+            longWait);
     }
 
     void textAndCanvasAreInStep()
@@ -245,7 +269,8 @@ private slots:
         QCOMPARE(text->field()->toPlainText(), textLinesOf(before)->join(QLatin1Char('\n')));
         // The canvas moves an op: the text follows; the caret is in the selected op.
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().nudge(find(before, "0F1"), 1));
-        QCOMPARE(text->field()->toPlainText(), textLinesOf(window.workspace().feature<OrderEditing>()->editor().schedule())->join(QLatin1Char('\n')));
+        QCOMPARE(text->field()->toPlainText(),
+                 textLinesOf(window.workspace().feature<OrderEditing>()->editor().schedule())->join(QLatin1Char('\n')));
         window.workspace().feature<EditController>()->choose({{2, 3}});
         QCOMPARE(text->field()->textCursor().blockNumber(), 2);
         // Typed: two ops of rank 3 swap places; both views show the fault.
@@ -254,7 +279,8 @@ private slots:
         typed.replace(QStringLiteral("3F0,3B0"), QStringLiteral("3B0,3F0"));
         text->field()->selectAll();
         text->field()->insertPlainText(typed);
-        QTRY_VERIFY_WITH_TIMEOUT(text->settled() && !window.workspace().feature<OrderEditing>()->editor().valid(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(text->settled() && !window.workspace().feature<OrderEditing>()->editor().valid(),
+                                 longWait);
         QCOMPARE(text->fault().line, 3);
         QVERIFY(!window.findChild<EditOverlay*>()->faults().empty());
         QCOMPARE(text->field()->toPlainText(), typed);
@@ -283,7 +309,8 @@ private slots:
         QCOMPARE(tray->count(), 1);
         // Figures of an order with ops missing are not held against a whole one's.
         for (const QLabel* label : window.findChildren<QLabel*>())
-            QVERIFY2(!label->isVisible() || !label->text().startsWith(QStringLiteral("against ")), qPrintable(label->text()));
+            QVERIFY2(!label->isVisible() || !label->text().startsWith(QStringLiteral("against ")),
+                     qPrintable(label->text()));
 
         TimelineView* view = window.workspace().views().timeline;
         QWidget* list = tray->list()->viewport();
@@ -330,7 +357,8 @@ private slots:
         QVERIFY(dialog != nullptr);
         dialog->findChildren<QSpinBox*>().at(2)->setValue(1);
         QTest::keyClick(dialog, Qt::Key_Return);
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().opCount(), std::size_t{0});
         OpTray* tray = window.workspace().feature<EditController>()->tray();
         QCOMPARE(tray->count(), 4);
@@ -345,7 +373,8 @@ private slots:
         QVERIFY(tray->isVisible());
         window.workspace().feature<EditController>()->refreshActions();
         emit tray->placeAllAsked();
-        QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete() && window.workspace().feature<OrderEditing>()->editor().valid());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete() &&
+                window.workspace().feature<OrderEditing>()->editor().valid());
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().figures().makespan, 9 * rankShare);
         window.workspace().feature<OrderEditing>()->editor().undoStack()->setIndex(0);
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().opCount(), std::size_t{0});
@@ -362,10 +391,12 @@ private slots:
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
         window.workspace().feature<FileOpening>()->openFiles({path});
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().unplaced(), std::vector<Op>{*parseOp("1F1")});
         emit window.workspace().feature<EditController>()->tray()->placeAllAsked();
-        QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete() && window.workspace().feature<OrderEditing>()->editor().valid());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete() &&
+                window.workspace().feature<OrderEditing>()->editor().valid());
     }
 
     void theLibraryIsComparedWith()
@@ -375,11 +406,14 @@ private slots:
         QVERIFY(edit(fixture, window, "1f1b"));
         window.workspace().feature<EditController>()->compareWith(QStringLiteral("zb-h1"));
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled(), longWait);
-        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("against ZB-H1")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
+        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(
+                     QStringLiteral("against ZB-H1")),
+                 qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
         QVERIFY(window.findChild<EditOverlay*>()->ghost() != nullptr);
         window.workspace().feature<EditController>()->compareWith(QStringLiteral("chimera:f=9"));
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled(), longWait);
-        QVERIFY(!window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("against ZB-H1")));
+        QVERIFY(!window.workspace().feature<EditController>()->panel()->plainText().contains(
+            QStringLiteral("against ZB-H1")));
         window.workspace().feature<EditController>()->compareWith({});
         QVERIFY(window.findChild<EditOverlay*>()->ghost() == nullptr);
         QVERIFY(window.workspace().feature<EditController>()->panel()->recognised().contains(QStringLiteral("1F1B")));
@@ -397,7 +431,8 @@ private slots:
         QTRY_COMPARE_WITH_TIMEOUT(window.workspace().runs()->refs().size(), runs + 1, longWait);
         // With a fault it can't be a run: editing the same run again restores it.
         window.workspace().feature<OrderEditing>()->enterEdit();
-        QVERIFY(window.workspace().feature<OrderEditing>()->editor().move(find(window.workspace().feature<OrderEditing>()->editor().schedule(), "0I1"), 0));
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().move(
+            find(window.workspace().feature<OrderEditing>()->editor().schedule(), "0I1"), 0));
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().valid());
         const Schedule left = window.workspace().feature<OrderEditing>()->editor().schedule();
         window.workspace().feature<OrderEditing>()->leaveEdit();
@@ -415,15 +450,20 @@ private slots:
         MainWindow window;
         QVERIFY(edit(fixture, window, "zb-h1"));
         trigger(window, "snapAll");
-        QVERIFY(window.workspace().feature<OrderEditing>()->editor().changed() && window.workspace().feature<OrderEditing>()->editor().valid());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().changed() &&
+                window.workspace().feature<OrderEditing>()->editor().valid());
         const QByteArray program = qgetenv("STAGEWRIGHT_PROGRAM");
         qputenv("STAGEWRIGHT_PROGRAM", "/nonexistent");
         trigger(window, "runEdited");
         qputenv("STAGEWRIGHT_PROGRAM", program);
         if (program.isEmpty()) qunsetenv("STAGEWRIGHT_PROGRAM");
         QVERIFY(!window.workspace().feature<Recording>()->process()->running());
-        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("was not found")), qPrintable(window.workspace().banner()->text()));
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->autosave()->written() && QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()), longWait);
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("was not found")),
+                 qPrintable(window.workspace().banner()->text()));
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().feature<EditController>()->autosave()->written() &&
+                QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()),
+            longWait);
         const std::size_t runs = window.workspace().runs()->refs().size();
         window.workspace().feature<OrderEditing>()->leaveEdit();
         QTRY_COMPARE_WITH_TIMEOUT(window.workspace().runs()->refs().size(), runs + 1, longWait);
@@ -436,10 +476,13 @@ private slots:
         const QString file = fixture.file("runs.stagewright", {"1f1b"});
         QProcess child;
         child.setProcessChannelMode(QProcess::ForwardedErrorChannel);
-        child.start(QCoreApplication::applicationFilePath(), {QStringLiteral("--edit-until-killed"), fixture.dir.path(), file});
+        child.start(QCoreApplication::applicationFilePath(),
+                    {QStringLiteral("--edit-until-killed"), fixture.dir.path(), file});
         QVERIFY(child.waitForStarted(longWait));
         QByteArray said;
-        QVERIFY(QTest::qWaitFor([&] { return child.waitForReadyRead(50), said += child.readAllStandardOutput(), said.contains("\n"); }, longWait * 2));
+        QVERIFY(QTest::qWaitFor(
+            [&] { return child.waitForReadyRead(50), said += child.readAllStandardOutput(), said.contains("\n"); },
+            longWait * 2));
         const Schedule original = *makeSchedule("1f1b", Shape{4, 8, 0});
         { // it is still open: its file is its own
             MainWindow second;
@@ -452,25 +495,33 @@ private slots:
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
         QVERIFY(window.workspace().feature<EditController>()->recovery() != nullptr);
-        QVERIFY2(window.workspace().feature<EditController>()->recovery()->text().contains(QStringLiteral("runs.stagewright")) && window.workspace().feature<EditController>()->recovery()->text().contains(QStringLiteral("2 changes")), qPrintable(window.workspace().feature<EditController>()->recovery()->text()));
+        QVERIFY2(
+            window.workspace().feature<EditController>()->recovery()->text().contains(
+                QStringLiteral("runs.stagewright")) &&
+                window.workspace().feature<EditController>()->recovery()->text().contains(QStringLiteral("2 changes")),
+            qPrintable(window.workspace().feature<EditController>()->recovery()->text()));
         { // offered once
             MainWindow third;
             QVERIFY(third.workspace().feature<EditController>()->recovery() == nullptr);
         }
-        for (QPushButton* button : window.workspace().feature<EditController>()->recovery()->findChildren<QPushButton*>())
+        for (QPushButton* button :
+             window.workspace().feature<EditController>()->recovery()->findChildren<QPushButton*>())
             if (button->text().contains(QStringLiteral("Recover"))) QTest::mouseClick(button, Qt::LeftButton);
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
         Schedule wanted = moveOps(original, {{0, 1}}, 1)->schedule;
         wanted = splitBackward(wanted, allPositions(wanted, 2))->schedule;
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule().order == wanted.order);
-        QCOMPARE(window.workspace().shown().ref(), (RunRef{file, 1})); // in its recording, so that its result is stored there
+        // in its recording, so that its result is stored there
+        QCOMPARE(window.workspace().shown().ref(), (RunRef{file, 1}));
         QCOMPARE(window.workspace().runs()->refs().size(), std::size_t(1));
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule().order == original.order);
         window.workspace().feature<OrderEditing>()->editor().undoStack()->redo();
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->autosave()->written(), longWait);
         QVERIFY(QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()));
-        // Switched off, nothing more is saved; switched on or set more frequent during an edit, changes made meanwhile are saved.
+        // Switched off, nothing more is saved; switched on or set more frequent during an edit, changes made meanwhile
+        // are saved.
         const Preferences before = PreferenceStore::instance().value();
         Preferences other = before;
         other.autosave = false;
@@ -479,10 +530,12 @@ private slots:
             QFile kept(window.workspace().feature<EditController>()->autosave()->file());
             if (!kept.open(QIODevice::ReadOnly)) return false;
             const QByteArray bytes = kept.readAll();
-            const auto record = readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
+            const auto record =
+                readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
             return record && record->edited == window.workspace().feature<OrderEditing>()->editor().schedule();
         };
-        QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(tr("move"), moveOps(window.workspace().feature<OrderEditing>()->editor().schedule(), {{1, 1}}, 1)));
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(
+            tr("move"), moveOps(window.workspace().feature<OrderEditing>()->editor().schedule(), {{1, 1}}, 1)));
         QVERIFY(WindowFixture::settle(window));
         QVERIFY(!window.workspace().feature<EditController>()->autosave()->pending() && !keptNow());
         other.autosave = true;
@@ -494,7 +547,9 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(keptNow(), longWait);
         // After leaving, nothing stays behind.
         window.workspace().feature<OrderEditing>()->leaveEdit();
-        QTRY_VERIFY_WITH_TIMEOUT(!QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()), longWait); // once it is written
+        // once it is written
+        QTRY_VERIFY_WITH_TIMEOUT(!QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()),
+                                 longWait);
         MainWindow last;
         QVERIFY(last.workspace().feature<EditController>()->recovery() == nullptr);
     }
@@ -511,8 +566,13 @@ static int editUntilKilled(int argc, char** argv)
     if (!WindowFixture::show(window) || !WindowFixture::settle(window)) return 1;
     window.workspace().feature<OrderEditing>()->enterEdit();
     if (!window.workspace().feature<OrderEditing>()->editor().move({0, 1}, 2)) return 2;
-    if (!window.workspace().feature<OrderEditing>()->editor().apply(QStringLiteral("Split"), splitBackward(window.workspace().feature<OrderEditing>()->editor().schedule(), allPositions(window.workspace().feature<OrderEditing>()->editor().schedule(), 2)))) return 3;
-    if (!QTest::qWaitFor([&] { return window.workspace().feature<EditController>()->autosave()->written(); }, longWait)) return 4;
+    if (!window.workspace().feature<OrderEditing>()->editor().apply(
+            QStringLiteral("Split"),
+            splitBackward(window.workspace().feature<OrderEditing>()->editor().schedule(),
+                          allPositions(window.workspace().feature<OrderEditing>()->editor().schedule(), 2))))
+        return 3;
+    if (!QTest::qWaitFor([&] { return window.workspace().feature<EditController>()->autosave()->written(); }, longWait))
+        return 4;
     std::puts("written");
     std::fflush(stdout);
     return QApplication::exec();

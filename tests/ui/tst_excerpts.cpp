@@ -1,4 +1,5 @@
-// A step too large for one timeline (by injected limits): what is in view is read once it is little enough, and is then as good as the whole.
+// A step too large for one timeline (by injected limits): what is in view is read once it is little enough, and is then
+// as good as the whole.
 #include <QtTest>
 
 #include <QStatusBar>
@@ -69,7 +70,8 @@ private slots:
         QVERIFY(panel().isPart());
         QCOMPARE(panel().overview, !lanes);
         QVERIFY(!hasExcerpt());
-        QVERIFY2(workspace().banner()->text().contains(QStringLiteral("zoom in")), qPrintable(workspace().banner()->text()));
+        QVERIFY2(workspace().banner()->text().contains(QStringLiteral("zoom in")),
+                 qPrintable(workspace().banner()->text()));
         QVERIFY(workspace().shown().captions().status.contains(QStringLiteral("zoom in")));
         const Actions& actions = workspace().actions();
         QVERIFY(!actions["nextGap"]->isEnabled());
@@ -80,23 +82,31 @@ private slots:
         QVERIFY(settle());
         QCOMPARE(hasExcerpt(), lanes);
         QCOMPARE(workspace().viewState()->selected().valid(), lanes);
-        if (!lanes) QVERIFY2(m_window->statusBar()->currentMessage().contains(QStringLiteral("Zoom in to at most 1,500 to select")), qPrintable(m_window->statusBar()->currentMessage()));
+        if (!lanes)
+            QVERIFY2(
+                m_window->statusBar()->currentMessage().contains(QStringLiteral("Zoom in to at most 1,500 to select")),
+                qPrintable(m_window->statusBar()->currentMessage()));
         if (lanes) {
             const Span& span = panel().timeline->spans()[workspace().viewState()->selected().span];
-            const auto pixels = static_cast<Nanos>(3 * workspace().views().timeline->axis().nanosPerPixel()); // ops are about a pixel wide
-            QVERIFY(span.start - panel().origin <= opAt(1, middle) + pixels && span.end - panel().origin >= opAt(1, middle) - pixels);
+            // ops are about a pixel wide
+            const auto pixels = static_cast<Nanos>(3 * workspace().views().timeline->axis().nanosPerPixel());
+            QVERIFY(span.start - panel().origin <= opAt(1, middle) + pixels &&
+                    span.end - panel().origin >= opAt(1, middle) - pixels);
         }
 
         // Zoomed in: its figures are those of the whole run cut to the same range.
         const Nanos begin = panel().duration / 3, end = begin + panel().duration / 12;
         zoom(begin, end);
-        QVERIFY(QTest::qWaitFor([&] { return hasExcerpt() && workspace().shown().view()->excerpt->begin == begin + panel().origin; }, 30000));
+        QVERIFY(QTest::qWaitFor(
+            [&] { return hasExcerpt() && workspace().shown().view()->excerpt->begin == begin + panel().origin; },
+            30000));
         QVERIFY(settle());
         const auto view = workspace().shown().view();
         QVERIFY(view->run->timeline->spans().size() < m_whole->timeline->spans().size() / 3);
         QVERIFY(panel().isPart() && !panel().overview);
         QCOMPARE(panel().duration, m_whole->timeline->end() - m_whole->timeline->begin());
-        const RunReport expected = reportIn(*reportOf(*m_whole, {.step = 0}), *m_whole->timeline, view->excerpt->begin, view->excerpt->end);
+        const RunReport expected =
+            reportIn(*reportOf(*m_whole, {.step = 0}), *m_whole->timeline, view->excerpt->begin, view->excerpt->end);
         const RunReport& got = *view->figures;
         QCOMPARE(got.spans, expected.spans);
         QCOMPARE(got.bubbles.busy, expected.bubbles.busy);
@@ -125,7 +135,12 @@ private slots:
 
         // Moved a little: another part, the same op selected.
         zoom(begin + (end - begin) / 8, end + (end - begin) / 8);
-        QVERIFY(QTest::qWaitFor([&] { return workspace().shown().view()->excerpt && workspace().shown().view()->excerpt->begin == begin + (end - begin) / 8 + panel().origin; }, 30000));
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                return workspace().shown().view()->excerpt &&
+                       workspace().shown().view()->excerpt->begin == begin + (end - begin) / 8 + panel().origin;
+            },
+            30000));
         QVERIFY(settle());
         QVERIFY(workspace().viewState()->selected().valid());
         QCOMPARE(panel().timeline->spans()[workspace().viewState()->selected().span].start, span.start);
@@ -150,17 +165,20 @@ private slots:
         const auto large = openLargeRun({m_path, 1});
         QVERIFY(large.has_value());
         QVERIFY(!(*large)->detailed() && !(*large)->keepsLanes());
-        QCOMPARE((*large)->spansIn((*large)->content.begin, (*large)->content.end), static_cast<qint64>(m_whole->timeline->spans().size()));
+        QCOMPARE((*large)->spansIn((*large)->content.begin, (*large)->content.end),
+                 static_cast<qint64>(m_whole->timeline->spans().size()));
         TimelinePanel base;
         base.origin = (*large)->content.begin;
         base.duration = (*large)->content.end - (*large)->content.begin;
-        const auto empty = readExcerptView(**large, base, (*large)->content.end + 1'000'000, (*large)->content.end + 2'000'000, {}, {});
+        const auto empty = readExcerptView(**large, base, (*large)->content.end + 1'000'000,
+                                           (*large)->content.end + 2'000'000, {}, {});
         QVERIFY(!empty && empty.error().code == ErrorCode::Invalid && !empty.error().remedy.empty());
         std::stop_source stop;
         stop.request_stop();
         Progress progress;
         progress.stop = stop.get_token();
-        const auto cancelled = readExcerptView(**large, base, (*large)->content.begin, (*large)->content.end, {}, progress);
+        const auto cancelled =
+            readExcerptView(**large, base, (*large)->content.begin, (*large)->content.end, {}, progress);
         QVERIFY(!cancelled && cancelled.error().code == ErrorCode::Cancelled);
     }
 };

@@ -28,13 +28,17 @@ class TestExplanations : public WindowTest {
     }
     void open(std::initializer_list<const char*> schedules, int ranks = 4, int microbatches = 8)
     {
-        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", schedules, ranks, microbatches)});
+        m_window->workspace().feature<FileOpening>()->openFiles(
+            {m_fixture->file("runs.stagewright", schedules, ranks, microbatches)});
         QVERIFY(WindowFixture::settle(*m_window));
         m_window->activateWindow();
         m_window->workspace().views().timeline->setFocus();
         QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
     }
-    BubbleReport report() const { return *analyseBubbles(*m_window->workspace().views().timeline->panels().front()->timeline, 0); }
+    BubbleReport report() const
+    {
+        return *analyseBubbles(*m_window->workspace().views().timeline->panels().front()->timeline, 0);
+    }
     QPushButton* button(const QString& text) const
     {
         for (auto* found : m_window->workspace().views().side->findChildren<QPushButton*>())
@@ -55,13 +59,16 @@ private slots:
         QVERIFY(m_window->workspace().feature<GapsController>()->gapExplanation());
         // As the library explains it.
         const auto timeline = m_window->workspace().views().timeline->panels().front()->timeline;
-        const GapExplanation expected = GapExplainer(*timeline, 0).explain(shown.gaps[static_cast<std::size_t>(order[0])]);
+        const GapExplanation expected =
+            GapExplainer(*timeline, 0).explain(shown.gaps[static_cast<std::size_t>(order[0])]);
         QCOMPARE(m_window->workspace().feature<GapsController>()->gapExplanation()->sentence, expected.sentence);
         const QString text = m_window->workspace().views().side->plainText();
         QVERIFY2(text.contains(QString::fromStdString(expected.sentence).mid(1)), qPrintable(text));
         const auto notes = m_window->workspace().views().timeline->notes();
         QVERIFY(notes && notes->selected);
-        QCOMPARE(notes->chain.size(), static_cast<std::size_t>(std::count_if(expected.chain.begin(), expected.chain.end(), [](const GapLink& link) { return link.span != noSpan; })));
+        QCOMPARE(notes->chain.size(),
+                 static_cast<std::size_t>(std::count_if(expected.chain.begin(), expected.chain.end(),
+                                                        [](const GapLink& link) { return link.span != noSpan; })));
         press(Qt::Key_G);
         QCOMPARE(m_window->workspace().feature<GapsController>()->chosenGap(), order[1]);
         press(Qt::Key_G, Qt::ShiftModifier);
@@ -73,7 +80,8 @@ private slots:
         button(QStringLiteral("Previous gap"))->setFocus();
         for (int i = 2; i < 4; ++i) {
             press(Qt::Key_Space);
-            QTRY_COMPARE(m_window->workspace().feature<GapsController>()->chosenGap(), order[order.size() - static_cast<std::size_t>(i)]);
+            QTRY_COMPARE(m_window->workspace().feature<GapsController>()->chosenGap(),
+                         order[order.size() - static_cast<std::size_t>(i)]);
             QVERIFY(WindowFixture::settle(*m_window));
             QTRY_VERIFY(button(QStringLiteral("Previous gap")) && button(QStringLiteral("Previous gap"))->hasFocus());
         }
@@ -92,13 +100,16 @@ private slots:
         QVERIFY(drain->focusPolicy() & Qt::TabFocus);
         drain->setFocus();
         press(Qt::Key_Space);
-        const auto drains = std::count_if(shown.gaps.begin(), shown.gaps.end(), [](const Gap& gap) { return gap.cause == IdleCause::Drain; });
+        const auto drains = std::count_if(shown.gaps.begin(), shown.gaps.end(),
+                                          [](const Gap& gap) { return gap.cause == IdleCause::Drain; });
         QTRY_COMPARE(static_cast<std::ptrdiff_t>(m_window->workspace().views().timeline->notes()->gaps.size()), drains);
         QTRY_VERIFY(button(QStringLiteral("Drain"))->isChecked());
         QTRY_VERIFY(button(QStringLiteral("Drain"))->hasFocus()); // recreated, and still focused
         m_window->workspace().views().timeline->setFocus();
         press(Qt::Key_G); // only among these
-        QCOMPARE(shown.gaps[static_cast<std::size_t>(m_window->workspace().feature<GapsController>()->chosenGap())].cause, IdleCause::Drain);
+        QCOMPARE(
+            shown.gaps[static_cast<std::size_t>(m_window->workspace().feature<GapsController>()->chosenGap())].cause,
+            IdleCause::Drain);
         press(Qt::Key_Escape);
         press(Qt::Key_Escape);
         QVERIFY(m_window->workspace().views().timeline->notes()->gaps.empty());
@@ -109,10 +120,13 @@ private slots:
         open({"1f1b"});
         const BubbleReport shown = report();
         const Timeline& timeline = *m_window->workspace().views().timeline->panels().front()->timeline;
-        const QRectF last = *m_window->workspace().views().timeline->rectOf({0, WindowFixture::spanOf(timeline, "3B7")});
-        QTest::mouseClick(m_window->workspace().views().timeline, Qt::LeftButton, {}, QPointF(last.right() + 30, last.center().y()).toPoint());
+        const QRectF last =
+            *m_window->workspace().views().timeline->rectOf({0, WindowFixture::spanOf(timeline, "3B7")});
+        QTest::mouseClick(m_window->workspace().views().timeline, Qt::LeftButton, {},
+                          QPointF(last.right() + 30, last.center().y()).toPoint());
         QVERIFY(m_window->workspace().feature<GapsController>()->chosenGap() >= 0);
-        const Gap& gap = shown.gaps[static_cast<std::size_t>(m_window->workspace().feature<GapsController>()->chosenGap())];
+        const Gap& gap =
+            shown.gaps[static_cast<std::size_t>(m_window->workspace().feature<GapsController>()->chosenGap())];
         QCOMPARE(gap.rank, 3);
         QCOMPARE(gap.cause, IdleCause::Drain);
         QTest::mouseClick(m_window->workspace().views().timeline, Qt::LeftButton, {}, last.center().toPoint());
@@ -123,7 +137,8 @@ private slots:
     {
         open({"1f1b"}, 24, 24);
         const BubbleReport shown = report();
-        const auto last = std::find_if(shown.gaps.begin(), shown.gaps.end(), [](const Gap& gap) { return gap.rank == 23; });
+        const auto last =
+            std::find_if(shown.gaps.begin(), shown.gaps.end(), [](const Gap& gap) { return gap.rank == 23; });
         const Timeline& timeline = *m_window->workspace().views().timeline->panels().front()->timeline;
         const SpanRef there{0, WindowFixture::spanOf(timeline, "23F0")};
         const QRectF rows = QRectF(m_window->workspace().views().timeline->rect());
@@ -140,8 +155,10 @@ private slots:
         QVERIFY(m_window->workspace().actions()["slack"]->isEnabled());
         press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY(m_window->workspace().actions()["slack"]->isChecked());
-        QTRY_VERIFY(m_window->workspace().views().timeline->notes() && m_window->workspace().views().timeline->notes()->slack);
-        for (const OpSlack& op : slackOf(*timeline, 0)) QCOMPARE((*m_window->workspace().views().timeline->notes()->slack)[op.span], op.slack);
+        QTRY_VERIFY(m_window->workspace().views().timeline->notes() &&
+                    m_window->workspace().views().timeline->notes()->slack);
+        for (const OpSlack& op : slackOf(*timeline, 0))
+            QCOMPARE((*m_window->workspace().views().timeline->notes()->slack)[op.span], op.slack);
         m_window->workspace().viewState()->select({0, WindowFixture::spanOf(*timeline, "0F0")});
         QTRY_VERIFY(m_window->workspace().views().side->plainText().contains(QStringLiteral("Slack: 0 units")));
         press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
@@ -156,7 +173,9 @@ private slots:
         QCOMPARE(m_window->workspace().views().timeline->panels().size(), std::size_t(2));
         auto* panel = m_window->findChild<WhatIfPanel*>();
         QVERIFY(panel && panel->isVisible());
-        const auto makespan = [&](std::size_t i) { return m_window->workspace().views().timeline->panels()[i]->duration; };
+        const auto makespan = [&](std::size_t i) {
+            return m_window->workspace().views().timeline->panels()[i]->duration;
+        };
         const Nanos asItIs = makespan(0);
         QCOMPARE(makespan(1), asItIs);
         auto* slider = panel->findChild<QSlider*>(QStringLiteral("opsFactor"));
@@ -168,7 +187,8 @@ private slots:
         const Schedule schedule = *makeSchedule("1f1b", Shape{4, 8, 0});
         CostModel::UnitCosts unit;
         unit.latency = 0.05;
-        const auto expected = WhatIf::create(schedule, CostModel::uniform(schedule, unit))->answer(*parseWhatIf("F*0.5,B*0.5"));
+        const auto expected =
+            WhatIf::create(schedule, CostModel::uniform(schedule, unit))->answer(*parseWhatIf("F*0.5,B*0.5"));
         QCOMPARE(makespan(1), expected->makespanAfter);
         QVERIFY2(panel->plainText().contains(QStringLiteral("--what-if")), qPrintable(panel->plainText()));
         // An unfinished text is reported and the picture stays; another number of microbatches is another schedule.
@@ -204,11 +224,14 @@ private slots:
         QVERIFY(WindowFixture::settle(*m_window));
         const auto& panels = m_window->workspace().views().timeline->panels();
         QCOMPARE(panels.size(), std::size_t(2));
-        QVERIFY(std::abs(static_cast<double>(panels[1]->timeline->timeUnit()) / static_cast<double>(panels[0]->timeline->timeUnit()) - 1) < 1e-9);
+        QVERIFY(std::abs(static_cast<double>(panels[1]->timeline->timeUnit()) /
+                             static_cast<double>(panels[0]->timeline->timeUnit()) -
+                         1) < 1e-9);
         const Schedule schedule = *makeSchedule("1f1b", Shape{8, 64, 0});
         CostModel::UnitCosts unit;
         unit.latency = 0.05;
-        const auto expected = WhatIf::create(schedule, CostModel::uniform(schedule, unit))->answer(*parseWhatIf("F*0.5,B*0.5"));
+        const auto expected =
+            WhatIf::create(schedule, CostModel::uniform(schedule, unit))->answer(*parseWhatIf("F*0.5,B*0.5"));
         QCOMPARE(panels[1]->duration, expected->makespanAfter);
         // Leaving during an answer really leaves.
         slider->setValue(20);
@@ -291,11 +314,13 @@ private slots:
         press(Qt::Key_Right);
         QVERIFY(timeline.nameOf(timeline.spans()[m_window->workspace().viewState()->selected().span]) != "0B0");
         press(Qt::Key_Home);
-        QCOMPARE(timeline.nameOf(timeline.spans()[m_window->workspace().viewState()->selected().span]), std::string("0B0"));
+        QCOMPARE(timeline.nameOf(timeline.spans()[m_window->workspace().viewState()->selected().span]),
+                 std::string("0B0"));
         m_window->workspace().viewState()->clearSelection();
         auto* marks = static_cast<ResidualPlot*>(plot);
         QTest::mouseClick(plot, Qt::LeftButton, {}, marks->placeOf(4).toPoint());
-        QCOMPARE(timeline.nameOf(timeline.spans()[m_window->workspace().viewState()->selected().span]), std::string("0B0"));
+        QCOMPARE(timeline.nameOf(timeline.spans()[m_window->workspace().viewState()->selected().span]),
+                 std::string("0B0"));
         // Predicted from the costs of the other run.
         auto* source = panel->findChild<QComboBox*>(QStringLiteral("source"));
         QCOMPARE(source->count(), 2);
@@ -306,7 +331,8 @@ private slots:
         for (const ThemeChoice theme : {ThemeChoice::Dark, ThemeChoice::Light}) {
             Appearance::choose(theme);
             const QImage image = plot->grab().toImage();
-            const QColor fill = (theme == ThemeChoice::Dark ? Theme::darkTheme() : Theme::light()).of(OpKind::Backward).fill;
+            const QColor fill =
+                (theme == ThemeChoice::Dark ? Theme::darkTheme() : Theme::light()).of(OpKind::Backward).fill;
             int marked = 0;
             for (int y = 0; y < image.height(); ++y)
                 for (int x = 0; x < image.width(); ++x) {

@@ -53,7 +53,8 @@ private slots:
         ExploreView* view = shown(window, {1024, 700});
         QVERIFY(view != nullptr);
         const auto labels = view->pareto()->labels();
-        QVERIFY2(static_cast<int>(labels.size()) * 2 >= view->pareto()->markCount(), qPrintable(QStringLiteral("%1 of %2").arg(labels.size()).arg(view->pareto()->markCount())));
+        QVERIFY2(static_cast<int>(labels.size()) * 2 >= view->pareto()->markCount(),
+                 qPrintable(QStringLiteral("%1 of %2").arg(labels.size()).arg(view->pareto()->markCount())));
         for (std::size_t i = 0; i < labels.size(); ++i)
             for (std::size_t j = i + 1; j < labels.size(); ++j) QVERIFY(!labels[i].intersects(labels[j]));
     }
@@ -65,7 +66,8 @@ private slots:
         QVERIFY(view != nullptr);
         const QHeaderView* header = view->table()->horizontalHeader();
         for (int column = 0; column < header->count(); ++column)
-            QVERIFY2(header->sectionSize(column) >= header->sectionSizeHint(column), qPrintable(view->table()->model()->headerData(column, Qt::Horizontal).toString()));
+            QVERIFY2(header->sectionSize(column) >= header->sectionSizeHint(column),
+                     qPrintable(view->table()->model()->headerData(column, Qt::Horizontal).toString()));
     }
 
     void everyPointIsWhatSimulateSays()
@@ -91,7 +93,8 @@ private slots:
             const SimResult result = simulate(*schedule, CostModel::uniform(*schedule, question.units())).value();
             QCOMPARE(row.makespan, figuresOf(*schedule, result).makespan);
             QVERIFY(row.peaks == result.peakActivation);
-            QCOMPARE(!overCap(row, question).isEmpty(), *std::max_element(row.peaks.begin(), row.peaks.end()) > 6 * activationShare);
+            QCOMPARE(!overCap(row, question).isEmpty(),
+                     *std::max_element(row.peaks.begin(), row.peaks.end()) > 6 * activationShare);
             ++good;
         }
         QVERIFY(good > 20);
@@ -102,7 +105,8 @@ private slots:
             if (at.memoryValue(at.peak()) <= bound.cap) QVERIFY(at.timeValue(at.makespan) >= bound.makespan - 1e-9);
         }
         for (int i = 0; view->rowAt(i) != nullptr; ++i)
-            if (view->rowAt(i)->good()) QVERIFY(view->rowAt(i)->timeValue(view->rowAt(i)->makespan) >= workBound(question) - 1e-6);
+            if (view->rowAt(i)->good())
+                QVERIFY(view->rowAt(i)->timeValue(view->rowAt(i)->makespan) >= workBound(question) - 1e-6);
     }
 
     void slidersAndFieldsFollowEachOther()
@@ -124,7 +128,8 @@ private slots:
         const int gpipe = rowOf(view, "gpipe");
         QVERIFY(overCap(*view->rowAt(gpipe), view->question()).contains("the cap is 5.0"));
         // many requests in a row: the latest is answered
-        for (int m = 9; m < 40; ++m) view->form()->setQuestion(view->question().with(ExploreParameter::Microbatches, m));
+        for (int m = 9; m < 40; ++m)
+            view->form()->setQuestion(view->question().with(ExploreParameter::Microbatches, m));
         QVERIFY(settle(window));
         QCOMPARE(view->rowAt(gpipe)->microbatches, 39);
     }
@@ -220,7 +225,8 @@ private slots:
         const auto points = pointsOf(lines);
         QCOMPARE(points.size(), lines.rows.size());
         for (const SweepPoint& point : points) QCOMPARE(point.shape.ranks, 4);
-        HeatPicture heat = heatOf(question, ExploreParameter::Microbatches, ExploreParameter::Ranks, {"1f1b", "zb-h1", "pipedream"});
+        HeatPicture heat =
+            heatOf(question, ExploreParameter::Microbatches, ExploreParameter::Ranks, {"1f1b", "zb-h1", "pipedream"});
         const auto cells = pointsOf(heat);
         heat.rows = sweep(cells);
         for (std::size_t cell = 0; cell < heat.cells(); ++cell) {
@@ -228,7 +234,8 @@ private slots:
             const int winner = heat.winner(cell);
             QVERIFY(winner >= 0 && winner < 2); // stale weights are excluded
             for (std::size_t i = 0; i < 2; ++i)
-                if (heat.row(cell, i).good()) QVERIFY(heat.row(cell, static_cast<std::size_t>(winner)).makespan <= heat.row(cell, i).makespan);
+                if (heat.row(cell, i).good())
+                    QVERIFY(heat.row(cell, static_cast<std::size_t>(winner)).makespan <= heat.row(cell, i).makespan);
         }
         // on screen: both charts are drawn and navigated by keys
         QTest::keyClick(view->lines(), Qt::Key_Right);
@@ -254,10 +261,11 @@ private slots:
         const QString path = fixture.dir.filePath("explored.stagewright");
         for (const char* name : {"zb-h1", "v-half"}) {
             bool done = false;
-            window.workspace().feature<ExplorerController>()->saveAsRun(view->rowAt(rowOf(view, name))->point, path, [&](const Result<void>& saved) {
-                QVERIFY(saved.has_value());
-                done = true;
-            });
+            window.workspace().feature<ExplorerController>()->saveAsRun(view->rowAt(rowOf(view, name))->point, path,
+                                                                        [&](const Result<void>& saved) {
+                                                                            QVERIFY(saved.has_value());
+                                                                            done = true;
+                                                                        });
             QVERIFY(QTest::qWaitFor([&] { return done; }, 20000));
         }
         auto file = RunFile::open(path.toStdString(), OpenMode::Read);
@@ -268,10 +276,11 @@ private slots:
         const Run run = (*file)->read(runs[0].id).value();
         QCOMPARE(run.timeline->end() - run.timeline->begin(), view->rowAt(rowOf(view, "zb-h1"))->makespan);
         bool exported = false;
-        window.workspace().feature<ExplorerController>()->saveAsRun(view->rowAt(0)->point, QStringLiteral("/nowhere/x.stagewright"), [&](const Result<void>& saved) {
-            QVERIFY(!saved.has_value());
-            exported = true;
-        });
+        window.workspace().feature<ExplorerController>()->saveAsRun(
+            view->rowAt(0)->point, QStringLiteral("/nowhere/x.stagewright"), [&](const Result<void>& saved) {
+                QVERIFY(!saved.has_value());
+                exported = true;
+            });
         QVERIFY(QTest::qWaitFor([&] { return exported; }, 20000));
         QVERIFY(!window.workspace().banner()->text().isEmpty());
     }
@@ -289,7 +298,8 @@ private slots:
         QVERIFY(table.readLine().startsWith("schedule,ranks,microbatches"));
         for (const ExplorePlot plot : {ExplorePlot::Pareto, ExplorePlot::Lines, ExplorePlot::Heat}) {
             for (const char* suffix : {"svg", "pdf", "png"}) {
-                const QString path = fixture.dir.filePath(QStringLiteral("p%1.%2").arg(static_cast<int>(plot)).arg(QLatin1String(suffix)));
+                const QString path = fixture.dir.filePath(
+                    QStringLiteral("p%1.%2").arg(static_cast<int>(plot)).arg(QLatin1String(suffix)));
                 QVERIFY(window.workspace().feature<ExplorerController>()->writePicture(plot, path).has_value());
                 QVERIFY(QFileInfo(path).size() > 1000);
             }
@@ -300,7 +310,10 @@ private slots:
         QVERIFY(text.contains("Simulated with unit costs"));
         QVERIFY(text.contains("Schedules by activation peak"));
         QVERIFY(!text.contains("<image"));
-        QVERIFY(!window.workspace().feature<ExplorerController>()->writePicture(ExplorePlot::Pareto, fixture.dir.filePath("p.gif")).has_value());
+        QVERIFY(!window.workspace()
+                     .feature<ExplorerController>()
+                     ->writePicture(ExplorePlot::Pareto, fixture.dir.filePath("p.gif"))
+                     .has_value());
     }
 
     // The page State: its topics by keyboard alone, answers as the fields ask, exported pictures with their setup.
@@ -337,7 +350,8 @@ private slots:
         QTest::keyClicks(state->memoriesField(), "80");
         QVERIFY(settle(window));
         QCOMPARE(state->mixed()->marks(), 12);
-        for (int i = 0; i < 40 && window.focusWidget() != state->mixed(); ++i) QTest::keyClick(window.focusWidget(), Qt::Key_Tab);
+        for (int i = 0; i < 40 && window.focusWidget() != state->mixed(); ++i)
+            QTest::keyClick(window.focusWidget(), Qt::Key_Tab);
         QCOMPARE(window.focusWidget(), state->mixed());
         QTest::keyClick(state->mixed(), Qt::Key_End);
         QCOMPARE(state->mixed()->cursor(), 11);
@@ -358,7 +372,8 @@ private slots:
             state->setTopic(topic);
             QVERIFY(settle(window));
             const QString path = fixture.dir.filePath(QStringLiteral("s%1.svg").arg(static_cast<int>(topic)));
-            QVERIFY(window.workspace().feature<ExplorerController>()->writePicture(ExplorePlot::State, path).has_value());
+            QVERIFY(
+                window.workspace().feature<ExplorerController>()->writePicture(ExplorePlot::State, path).has_value());
             QFile svg(path);
             QVERIFY(svg.open(QIODevice::ReadOnly));
             const QByteArray text = svg.readAll();

@@ -1,5 +1,6 @@
-// A window's first ten minutes: no row widens a panel, keys go where they should, messages move nothing and disappear with their
-// subject, small and large screens, the console's rows, the export's suffix, and one figure that is the same everywhere.
+// A window's first ten minutes: no row widens a panel, keys go where they should, messages move nothing and disappear
+// with their subject, small and large screens, the console's rows, the export's suffix, and one figure that is the same
+// everywhere.
 #include <algorithm>
 #include <set>
 
@@ -58,9 +59,12 @@ QStringList tooWide(MainWindow& window)
     if (column == nullptr) return {QStringLiteral("no panel of sections is shown")};
     QStringList found;
     const int room = column->viewport()->width();
-    if (column->widget()->width() > room) found << QStringLiteral("the body is %1 wide in %2").arg(column->widget()->width()).arg(room);
+    if (column->widget()->width() > room)
+        found << QStringLiteral("the body is %1 wide in %2").arg(column->widget()->width()).arg(room);
     for (QWidget* child : column->widget()->findChildren<QWidget*>()) {
-        if (!child->isVisibleTo(column->widget()) || internal(child) || child->parentWidget()->inherits("QAbstractScrollArea") || child->width() == 0) continue;
+        if (!child->isVisibleTo(column->widget()) || internal(child) ||
+            child->parentWidget()->inherits("QAbstractScrollArea") || child->width() == 0)
+            continue;
         const int right = child->mapTo(column->widget(), QPoint(child->width(), 0)).x();
         if (right > room + 1) found << QStringLiteral("%1 ends at %2 of %3").arg(described(child)).arg(right).arg(room);
     }
@@ -72,7 +76,8 @@ QString textsOf(const QByteArray& svg)
     QXmlStreamReader reader(svg);
     QStringList texts;
     while (!reader.atEnd())
-        if (reader.readNext() == QXmlStreamReader::Characters && !reader.isWhitespace()) texts << reader.text().toString().trimmed();
+        if (reader.readNext() == QXmlStreamReader::Characters && !reader.isWhitespace())
+            texts << reader.text().toString().trimmed();
     return texts.join(QLatin1Char('\n'));
 }
 
@@ -121,7 +126,8 @@ class TestFirstLook : public QObject {
     {
         TimelineView* view = m_window->workspace().views().timeline;
         const QPointF at(view->width() / 2.0, view->height() / 2.0);
-        QWheelEvent event(at, view->mapToGlobal(at), {}, {0, 120 * notches}, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
+        QWheelEvent event(at, view->mapToGlobal(at), {}, {0, 120 * notches}, Qt::NoButton, modifiers, Qt::NoScrollPhase,
+                          false);
         QCoreApplication::sendEvent(view, &event);
     }
 
@@ -157,7 +163,10 @@ private slots:
             QTest::qWait(60);
             (void)QTest::qWaitFor([&] { return tooWide(*m_window).isEmpty(); }, 3000);
             for (const QString& one : tooWide(*m_window)) found << QLatin1String(what) + QStringLiteral(": ") + one;
-            if (m_window->workspace().room().panelColumn()->parentWidget()->width() > least) found << QStringLiteral("%1: the panel is %2 wide").arg(QLatin1String(what)).arg(m_window->workspace().room().panelColumn()->parentWidget()->width());
+            if (m_window->workspace().room().panelColumn()->parentWidget()->width() > least)
+                found << QStringLiteral("%1: the panel is %2 wide")
+                             .arg(QLatin1String(what))
+                             .arg(m_window->workspace().room().panelColumn()->parentWidget()->width());
         };
         const auto refs = m_window->workspace().runs()->refs();
         for (const RunRef& ref : refs) {
@@ -202,7 +211,8 @@ private slots:
         clickRun(1);
         const RunRef shown = m_window->workspace().shown().ref();
         WindowFixture::walkByKeys(*m_window);
-        for (const char letter : {'i', 'z', '1'}) QTest::keyClick(QApplication::focusWidget(), letter); // names of runs begin with them
+        // names of runs begin with them
+        for (const char letter : {'i', 'z', '1'}) QTest::keyClick(QApplication::focusWidget(), letter);
         QVERIFY(WindowFixture::settle(*m_window));
         QCOMPARE(m_window->workspace().shown().ref(), shown);
         QVERIFY(tree()->hasFocus());
@@ -338,23 +348,31 @@ private slots:
         press(Qt::Key_Return);
         QVERIFY(m_window->workspace().feature<NotesController>()->field() == nullptr);
         QVERIFY(m_window->workspace().feature<NotesController>()->passing().has_value());
-        QCOMPARE(QString::fromStdString(m_window->workspace().feature<NotesController>()->passing()->text), QStringLiteral("slow here"));
+        QCOMPARE(QString::fromStdString(m_window->workspace().feature<NotesController>()->passing()->text),
+                 QStringLiteral("slow here"));
         QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
         press(Qt::Key_M);
-        QTRY_VERIFY(m_window->workspace().feature<NotesController>()->field() != nullptr && m_window->workspace().feature<NotesController>()->field()->hasFocus());
+        QTRY_VERIFY(m_window->workspace().feature<NotesController>()->field() != nullptr &&
+                    m_window->workspace().feature<NotesController>()->field()->hasFocus());
         press(Qt::Key_Escape);
-        QVERIFY(m_window->workspace().feature<NotesController>()->field() == nullptr && !m_window->workspace().feature<NotesController>()->passing().has_value());
+        QVERIFY(m_window->workspace().feature<NotesController>()->field() == nullptr &&
+                !m_window->workspace().feature<NotesController>()->passing().has_value());
     }
 
     void aBannerMovesNothingAndGoesWithItsSubject()
     {
         open({"1f1b", "zb-h1"});
         const auto refs = m_window->workspace().runs()->refs();
-        const QRect timeline(m_window->workspace().views().timeline->mapTo(m_window.get(), QPoint()), m_window->workspace().views().timeline->size());
-        m_window->workspace().banner()->showError(QStringLiteral("something is wrong with this run"), QStringLiteral("mend it"));
+        const QRect timeline(m_window->workspace().views().timeline->mapTo(m_window.get(), QPoint()),
+                             m_window->workspace().views().timeline->size());
+        m_window->workspace().banner()->showError(QStringLiteral("something is wrong with this run"),
+                                                  QStringLiteral("mend it"));
         QTest::qWait(50);
-        QCOMPARE(QRect(m_window->workspace().views().timeline->mapTo(m_window.get(), QPoint()), m_window->workspace().views().timeline->size()), timeline);
-        const QRect banner(m_window->workspace().banner()->mapTo(m_window.get(), QPoint()), m_window->workspace().banner()->size());
+        QCOMPARE(QRect(m_window->workspace().views().timeline->mapTo(m_window.get(), QPoint()),
+                       m_window->workspace().views().timeline->size()),
+                 timeline);
+        const QRect banner(m_window->workspace().banner()->mapTo(m_window.get(), QPoint()),
+                           m_window->workspace().banner()->size());
         QVERIFY(m_window->rect().contains(banner) && m_window->workspace().banner()->isVisible());
         QVERIFY(banner.top() > timeline.top() + 60);    // the ruler and the first ranks stay visible
         m_window->workspace().shown().showRun(refs[0]); // the same one
@@ -376,9 +394,11 @@ private slots:
         QVERIFY(broken.open(QIODevice::WriteOnly));
         broken.write("not a run file at all");
         broken.close();
-        m_window->workspace().feature<FileOpening>()->openFiles({broken.fileName(), m_fixture->file("more.stagewright", {"zb-h1"})});
+        m_window->workspace().feature<FileOpening>()->openFiles(
+            {broken.fileName(), m_fixture->file("more.stagewright", {"zb-h1"})});
         QTRY_VERIFY(m_window->workspace().runs()->refs().size() == 2 && m_window->workspace().settled());
-        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("broken")), qPrintable(m_window->workspace().banner()->text()));
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("broken")),
+                 qPrintable(m_window->workspace().banner()->text()));
         QTest::qWait(50);
         const auto refs = m_window->workspace().runs()->refs();
         m_window->workspace().shown().showRun(refs[m_window->workspace().shown().ref() == refs[0] ? 1 : 0]);
@@ -424,7 +444,8 @@ private slots:
             if (room.contains(QRect(at, window + frame))) QCOMPARE(fits.topLeft(), at);
         }
         // What can't be made smaller starts where its title can be reached.
-        const QRect large = keptOnScreen(QRect(QPoint(-50, -50), QSize(900, 800) + frame), {900, 800}, {0, 0, 640, 480}, least);
+        const QRect large =
+            keptOnScreen(QRect(QPoint(-50, -50), QSize(900, 800) + frame), {900, 800}, {0, 0, 640, 480}, least);
         QCOMPARE(large, QRect(QPoint(0, 0), least));
     }
 
@@ -446,7 +467,10 @@ private slots:
         int without = 0;
         for (Nanos begin = 12 * rankShare; begin < 18 * rankShare; begin += rankShare / 4) {
             m_window->workspace().viewState()->setAreas({{{begin, begin + rankShare / 5}, 0, 3}});
-            QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && m_window->workspace().views().side->plainText().contains(QStringLiteral("Filtered")), 20000);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                m_window->workspace().settled() &&
+                    m_window->workspace().views().side->plainText().contains(QStringLiteral("Filtered")),
+                20000);
             const QString text = m_window->workspace().views().side->plainText();
             const bool heading = text.contains(QStringLiteral("Longest gaps"));
             QCOMPARE(heading, text.contains(QRegularExpression(QStringLiteral("Rank \\d+, (before|at)"))));
@@ -475,14 +499,19 @@ private slots:
         const QImage picture = more->grab().toImage();
         int ink = 0;
         for (int y = 4; y < picture.height() - 4; ++y)
-            for (int x = 2; x < picture.width() - 2; ++x) ink += qAbs(qGray(picture.pixel(x, y)) - qGray(picture.pixel(x, 3))) > 40 ? 1 : 0;
+            for (int x = 2; x < picture.width() - 2; ++x)
+                ink += qAbs(qGray(picture.pixel(x, y)) - qGray(picture.pixel(x, 3))) > 40 ? 1 : 0;
         QVERIFY2(ink >= 8, qPrintable(QString::number(ink)));
         // The cross that clears a field is in its middle.
         for (QToolButton* cross : find->findChildren<QToolButton*>())
-            if (cross->isVisible()) QVERIFY2(qAbs(cross->geometry().center().y() - find->rect().center().y()) <= 1, qPrintable(QString::number(cross->geometry().center().y())));
+            if (cross->isVisible())
+                QVERIFY2(qAbs(cross->geometry().center().y() - find->rect().center().y()) <= 1,
+                         qPrintable(QString::number(cross->geometry().center().y())));
         // Narrow gutter: more of the width is time, and it still names the ranks.
-        QVERIFY(m_window->workspace().views().timeline->axis().width > 0.7 * m_window->workspace().views().timeline->width());
-        QVERIFY(paintedTexts(*m_window->workspace().views().timeline, m_window->workspace().theme()).contains(QStringLiteral("Rank 3")));
+        QVERIFY(m_window->workspace().views().timeline->axis().width >
+                0.7 * m_window->workspace().views().timeline->width());
+        QVERIFY(paintedTexts(*m_window->workspace().views().timeline, m_window->workspace().theme())
+                    .contains(QStringLiteral("Rank 3")));
     }
 
     // Beside the start page, which is larger than what they leave of a small screen.
@@ -496,7 +525,8 @@ private slots:
             dock->show();
             QVERIFY(WindowFixture::settle(*m_window));
             QCoreApplication::processEvents();
-            QVERIFY2(m_window->size() == QSize(1024, 700), qPrintable(QStringLiteral("%1: %2").arg(dock->objectName()).arg(m_window->height())));
+            QVERIFY2(m_window->size() == QSize(1024, 700),
+                     qPrintable(QStringLiteral("%1: %2").arg(dock->objectName()).arg(m_window->height())));
             shown += dock->isVisible() ? 1 : 0;
             dock->hide();
         }
@@ -509,7 +539,9 @@ private slots:
         QCOMPARE(rowHeight(), 48.0);
         m_window->resize(2560, 1440);
         QTRY_VERIFY(rowHeight() > 64);
-        QVERIFY(m_window->workspace().views().timeline->contentHeight() <= m_window->workspace().views().timeline->height() + 1); // all rows visible
+        // all rows visible
+        QVERIFY(m_window->workspace().views().timeline->contentHeight() <=
+                m_window->workspace().views().timeline->height() + 1);
         m_window->resize(1600, 1000);
         QTRY_COMPARE(rowHeight(), 48.0);
         const TimeRange visible = m_window->workspace().viewState()->visible();
@@ -539,8 +571,15 @@ private slots:
         QVERIFY(!m_window->workspace().theme().hatched());
         const Timeline& timeline = *m_window->workspace().views().timeline->panels().front()->timeline;
         const auto inks = [&](const char* op) { // colours of one slice, left of its label
-            const QRect rect = m_window->workspace().views().timeline->rectOf({0, WindowFixture::spanOf(timeline, op)})->toRect().adjusted(2, 2, -2, -2);
-            const QImage image = m_window->workspace().views().timeline->grab(QRect(rect.topLeft(), QSize(rect.width() / 4, rect.height()))).toImage();
+            const QRect rect = m_window->workspace()
+                                   .views()
+                                   .timeline->rectOf({0, WindowFixture::spanOf(timeline, op)})
+                                   ->toRect()
+                                   .adjusted(2, 2, -2, -2);
+            const QImage image = m_window->workspace()
+                                     .views()
+                                     .timeline->grab(QRect(rect.topLeft(), QSize(rect.width() / 4, rect.height())))
+                                     .toImage();
             std::set<QRgb> colours;
             for (int y = 0; y < image.height(); ++y)
                 for (int x = 0; x < image.width(); ++x) colours.insert(image.pixel(x, y));
@@ -569,11 +608,16 @@ private slots:
         QFETCH(QSize, size);
         open({"1f1b"}, size);
         m_window->workspace().feature<SqlController>()->open();
-        m_window->workspace().feature<SqlController>()->ask(QStringLiteral("SELECT rank, kind, duration_ns FROM spans LIMIT 40"));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
+        m_window->workspace().feature<SqlController>()->ask(
+            QStringLiteral("SELECT rank, kind, duration_ns FROM spans LIMIT 40"));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() &&
+                                     !m_window->workspace().feature<SqlController>()->console()->running(),
+                                 30000);
         auto* table = m_window->findChild<QTableView*>(QStringLiteral("queryTable"));
-        QTRY_VERIFY2(table->viewport()->height() >= 10 * table->rowHeight(0), qPrintable(QString::number(table->viewport()->height())));
-        QVERIFY(m_window->workspace().views().timeline->isVisible() && m_window->workspace().views().timeline->height() >= 100);
+        QTRY_VERIFY2(table->viewport()->height() >= 10 * table->rowHeight(0),
+                     qPrintable(QString::number(table->viewport()->height())));
+        QVERIFY(m_window->workspace().views().timeline->isVisible() &&
+                m_window->workspace().views().timeline->height() >= 100);
         QCOMPARE(m_window->size(), size);
     }
 
@@ -584,9 +628,11 @@ private slots:
         m_window->workspace().actions()["exportPicture"]->trigger();
         QTRY_VERIFY(m_window->findChild<ExportDialog*>() != nullptr);
         auto* dialog = m_window->findChild<ExportDialog*>();
-        for (const QPushButton* button : dialog->findChildren<QPushButton*>()) QVERIFY2(button->icon().isNull(), qPrintable(button->text()));
+        for (const QPushButton* button : dialog->findChildren<QPushButton*>())
+            QVERIFY2(button->icon().isNull(), qPrintable(button->text()));
         const QDialogButtonBox standard(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
-        for (const QAbstractButton* button : standard.buttons()) QVERIFY2(button->icon().isNull(), qPrintable(button->text()));
+        for (const QAbstractButton* button : standard.buttons())
+            QVERIFY2(button->icon().isNull(), qPrintable(button->text()));
         dialog->close();
     }
 
@@ -605,17 +651,20 @@ private slots:
         for (const PicturePart& part : m_window->workspace().feature<ExportController>()->picture().parts)
             if (part.role == PicturePart::Role::View) nothing.without << part.name;
         dialog->setStyle(nothing); // a failed write leaves the dialog open
-        m_window->workspace().feature<ExportController>()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
+        m_window->workspace().feature<ExportController>()->savePicture(
+            dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
         QVERIFY(dialog->isVisible() && m_window->workspace().banner()->text().isEmpty());
         QVERIFY2(dialog->noteText().contains(QStringLiteral("Nothing to draw")), qPrintable(dialog->noteText()));
         QCOMPARE(dialog->style().widthMm, 123.0);
         dialog->setStyle(style);
-        m_window->workspace().feature<ExportController>()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
+        m_window->workspace().feature<ExportController>()->savePicture(
+            dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
         QTRY_VERIFY(QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("picture.svg"))));
         QVERIFY(!QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("picture.png"))));
         QFile file(m_fixture->dir.filePath(QStringLiteral("picture.svg")));
         QVERIFY(file.open(QIODevice::ReadOnly));
-        const auto width = QRegularExpression(QStringLiteral("<svg width=\"([0-9.]+)mm\"")).match(QString::fromUtf8(file.readAll()));
+        const auto width =
+            QRegularExpression(QStringLiteral("<svg width=\"([0-9.]+)mm\"")).match(QString::fromUtf8(file.readAll()));
         QVERIFY(width.hasMatch() && std::abs(width.captured(1).toDouble() - 123) < 0.1);
         QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
     }
@@ -630,16 +679,22 @@ private slots:
         style.look = PictureStyle::Look::Paper;
         const auto labels = [&](double millimetres) {
             style.widthMm = millimetres;
-            const QStringList lines = textsOf(*pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style, PictureKind::Svg)).split(QLatin1Char('\n'));
-            return std::count_if(lines.begin(), lines.end(), [](const QString& line) { return line.size() == 1 && line.front().isDigit(); });
+            const QStringList lines =
+                textsOf(*pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style,
+                                      PictureKind::Svg))
+                    .split(QLatin1Char('\n'));
+            return std::count_if(lines.begin(), lines.end(),
+                                 [](const QString& line) { return line.size() == 1 && line.front().isDigit(); });
         };
         const auto two = labels(twoColumnsMm), one = labels(oneColumnMm);
         QVERIFY2(one * 10 >= two * 9, qPrintable(QStringLiteral("%1 labels instead of %2").arg(one).arg(two)));
         style.widthMm = oneColumnMm;
         const QSizeF size = pictureMillimetres(m_window->workspace().feature<ExportController>()->picture(), style);
         QVERIFY2(size.height() <= 90, qPrintable(QString::number(size.height())));
-        const QString texts = textsOf(*pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style, PictureKind::Svg));
-        for (const char* text : {"Rank 0", "Rank 3", "1F1B", "ZB-H1"}) QVERIFY2(texts.contains(QLatin1String(text)), text);
+        const QString texts = textsOf(
+            *pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style, PictureKind::Svg));
+        for (const char* text : {"Rank 0", "Rank 3", "1F1B", "ZB-H1"})
+            QVERIFY2(texts.contains(QLatin1String(text)), text);
         QVERIFY2(!texts.contains(QChar(0x2026)), qPrintable(texts)); // nothing is cut
     }
 
@@ -650,34 +705,45 @@ private slots:
         m_window->workspace().feature<RunComparing>()->show({refs[0], refs[1]});
         QVERIFY(WindowFixture::settle(*m_window));
         const auto& metrics = m_window->workspace().shown().comparison()->metrics;
-        const auto time = std::find_if(metrics.begin(), metrics.end(), [](const MetricDelta& one) { return one.key == "makespan_ns"; });
+        const auto time = std::find_if(metrics.begin(), metrics.end(),
+                                       [](const MetricDelta& one) { return one.key == "makespan_ns"; });
         QVERIFY(time != metrics.end());
         const QString change = changeText(time->a, time->b);
         QVERIFY2(change.startsWith(QChar(0x2212)) && change.endsWith(QStringLiteral(" %")), qPrintable(change));
         QStringList texts;
-        for (const QLabel* label : m_window->workspace().feature<CompareController>()->panel()->findChildren<QLabel*>()) texts << label->text();
+        for (const QLabel* label : m_window->workspace().feature<CompareController>()->panel()->findChildren<QLabel*>())
+            texts << label->text();
         QVERIFY2(texts.contains(change), qPrintable(texts.join(QLatin1Char('\n'))));
         const QString painted = paintedTexts(*m_window->workspace().views().timeline, m_window->workspace().theme());
         QVERIFY2(painted.contains(change), qPrintable(painted));
         m_window->workspace().feature<CompareController>()->setBaseline(refs[0]);
         m_window->workspace().shown().showRun(refs[1]);
         QVERIFY(WindowFixture::settle(*m_window));
-        QTRY_VERIFY2(m_window->findChild<BaselineStrip*>()->plainText().contains(change), qPrintable(m_window->findChild<BaselineStrip*>()->plainText()));
-        QTRY_VERIFY2(m_window->workspace().views().side->plainText().contains(change), qPrintable(m_window->workspace().views().side->plainText()));
+        QTRY_VERIFY2(m_window->findChild<BaselineStrip*>()->plainText().contains(change),
+                     qPrintable(m_window->findChild<BaselineStrip*>()->plainText()));
+        QTRY_VERIFY2(m_window->workspace().views().side->plainText().contains(change),
+                     qPrintable(m_window->workspace().views().side->plainText()));
     }
 
     void countsAreInTheRightNumber()
     {
-        const auto ops = [](qint64 count) { return countText(count, QStringLiteral("1 op"), QStringLiteral("%L1 ops")); };
+        const auto ops = [](qint64 count) {
+            return countText(count, QStringLiteral("1 op"), QStringLiteral("%L1 ops"));
+        };
         QCOMPARE(ops(0), QStringLiteral("0 ops"));
         QCOMPARE(ops(1), QStringLiteral("1 op"));
         QCOMPARE(ops(32), QStringLiteral("32 ops"));
         open({"1f1b"});
         m_window->workspace().feature<SqlController>()->open();
         for (const auto& [limit, says] : {std::pair{1, "1 row,"}, {2, "2 rows,"}}) {
-            m_window->workspace().feature<SqlController>()->ask(QStringLiteral("SELECT rank FROM spans LIMIT %1").arg(limit));
-            QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
-            QVERIFY2(m_window->workspace().feature<SqlController>()->console()->status().startsWith(QLatin1String(says)), qPrintable(m_window->workspace().feature<SqlController>()->console()->status()));
+            m_window->workspace().feature<SqlController>()->ask(
+                QStringLiteral("SELECT rank FROM spans LIMIT %1").arg(limit));
+            QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() &&
+                                         !m_window->workspace().feature<SqlController>()->console()->running(),
+                                     30000);
+            QVERIFY2(
+                m_window->workspace().feature<SqlController>()->console()->status().startsWith(QLatin1String(says)),
+                qPrintable(m_window->workspace().feature<SqlController>()->console()->status()));
         }
         QCOMPARE(changeText(335.2, 279.3), QString(QChar(0x2212)) + QStringLiteral("16.7 %"));
         QCOMPARE(changeText(4, 4), QStringLiteral("0.0 %"));

@@ -1,4 +1,5 @@
-// The user guide and the window name the same keys: a key on a page is in the action table, in a key map, or in a field listed here.
+// The user guide and the window name the same keys: a key on a page is in the action table, in a key map, or in a field
+// listed here.
 #include <set>
 
 #include <QDir>
@@ -16,13 +17,17 @@ using namespace stagewright;
 namespace {
 
 // Keys of the fields and lists themselves.
-const char* const ofFields[] = {"Shift+Return", "Ctrl+Return", "Ctrl+Space", "Ctrl+Up", "Ctrl+Down", "Shift+Left", "Shift+Right", "F2"};
+const char* const ofFields[] = {"Shift+Return", "Ctrl+Return", "Ctrl+Space",  "Ctrl+Up",
+                                "Ctrl+Down",    "Shift+Left",  "Shift+Right", "F2"};
 // Keys with the same meaning everywhere.
-const char* const everywhere[] = {"Return", "Esc", "Tab", "Space", "Left", "Right", "Up", "Down", "Home", "End", "PgUp", "PgDown", "Del", "Backspace"};
+const char* const everywhere[] = {"Return", "Esc",  "Tab", "Space", "Left",   "Right", "Up",
+                                  "Down",   "Home", "End", "PgUp",  "PgDown", "Del",   "Backspace"};
 
 QString portable(QString word)
 {
-    static const std::pair<const char*, const char*> names[] = {{"PgDn", "PgDown"}, {"Enter", "Return"}, {"Delete", "Del"}, {"←", "Left"}, {"→", "Right"}, {"↑", "Up"}, {"↓", "Down"}, {"−", "-"}};
+    static const std::pair<const char*, const char*> names[] = {
+        {"PgDn", "PgDown"}, {"Enter", "Return"}, {"Delete", "Del"}, {"←", "Left"},
+        {"→", "Right"},     {"↑", "Up"},         {"↓", "Down"},     {"−", "-"}};
     for (const auto& [from, to] : names) word.replace(QString::fromUtf8(from), QLatin1String(to));
     return QKeySequence(word, QKeySequence::PortableText).toString(QKeySequence::PortableText);
 }
@@ -45,7 +50,9 @@ std::set<QString> known()
 QStringList keysIn(const QString& line, bool table, int column)
 {
     QStringList keys;
-    static const QRegularExpression chord(QStringLiteral("(?:(?:Ctrl|Shift|Alt)\\+)+(PgUp|PgDn|PgDown|Home|End|Return|Enter|Space|Left|Right|Up|Down|Del|Ins|F\\d+|[←→↑↓]|[A-Z0-9.,=+/>−-])(?![a-z])"));
+    static const QRegularExpression chord(
+        QStringLiteral("(?:(?:Ctrl|Shift|Alt)\\+)+(PgUp|PgDn|PgDown|Home|End|Return|Enter|Space|Left|Right|Up|Down|Del|"
+                       "Ins|F\\d+|[←→↑↓]|[A-Z0-9.,=+/>−-])(?![a-z])"));
     auto found = chord.globalMatch(line);
     while (found.hasNext()) keys << found.next().captured();
     if (!table) return keys;
@@ -84,12 +91,14 @@ private slots:
                 if (table && i + 1 < lines.size() && lines[i + 1].startsWith(QLatin1String("|---"))) {
                     const QStringList titles = lines[i].mid(1).split(QLatin1Char('|'));
                     for (qsizetype c = 0; c < titles.size(); ++c)
-                        if (titles[c].trimmed() == QLatin1String("key") || titles[c].trimmed() == QLatin1String("keys")) column = static_cast<int>(c);
+                        if (titles[c].trimmed() == QLatin1String("key") || titles[c].trimmed() == QLatin1String("keys"))
+                            column = static_cast<int>(c);
                     continue;
                 }
                 for (const QString& key : keysIn(lines[i], column >= 0, column)) {
                     ++seen;
-                    if (keys.count(portable(key)) == 0) strange << QStringLiteral("%1:%2: %3").arg(page).arg(i + 1).arg(key);
+                    if (keys.count(portable(key)) == 0)
+                        strange << QStringLiteral("%1:%2: %3").arg(page).arg(i + 1).arg(key);
                 }
             }
         }
@@ -113,7 +122,8 @@ private slots:
             while (found.hasNext()) {
                 const QString to = found.next().captured(1);
                 ++seen;
-                if (!QFileInfo::exists(QFileInfo(path).dir().filePath(to))) lost << QFileInfo(path).fileName() + QStringLiteral(": ") + to;
+                if (!QFileInfo::exists(QFileInfo(path).dir().filePath(to)))
+                    lost << QFileInfo(path).fileName() + QStringLiteral(": ") + to;
             }
         }
         QVERIFY2(lost.isEmpty(), qPrintable(lost.join(QLatin1String("; "))));
@@ -123,7 +133,8 @@ private slots:
         QVERIFY(index.open(QIODevice::ReadOnly));
         const QString text = QString::fromUtf8(index.readAll());
         for (const QString& page : folder.entryList({QStringLiteral("*.md")}))
-            QVERIFY2(page == QLatin1String("README.md") || text.contains(QStringLiteral("(%1)").arg(page)), qPrintable(page));
+            QVERIFY2(page == QLatin1String("README.md") || text.contains(QStringLiteral("(%1)").arg(page)),
+                     qPrintable(page));
     }
 };
 

@@ -1,5 +1,6 @@
-// Other tools' traces in the window: the dialog's preview, storing all or nothing, drops, the plan beside the measured run, and exporting
-// again. Our own writer makes the traces; tests of recorded traces (STAGEWRIGHT_SHARED) are skipped where those are absent.
+// Other tools' traces in the window: the dialog's preview, storing all or nothing, drops, the plan beside the measured
+// run, and exporting again. Our own writer makes the traces; tests of recorded traces (STAGEWRIGHT_SHARED) are skipped
+// where those are absent.
 #include <QDropEvent>
 #include <QFileDialog>
 #include <QLabel>
@@ -57,14 +58,16 @@ class TestImportDialog : public WindowTest {
     QString traces(const char* schedule, const char* name, int ranks = 4, int microbatches = 8)
     {
         const QString folder = m_fixture->dir.filePath(QString::fromLatin1(name));
-        const Schedule order = *makeSchedule(schedule, Shape{ranks, microbatches, 0}); // without latency, which their messages don't record
+        // without latency, which their messages don't record
+        const Schedule order = *makeSchedule(schedule, Shape{ranks, microbatches, 0});
         const auto written = writeKinetoFolder(*simulatedRun(order, CostModel::uniform(order)), folder.toStdString());
         return written ? folder : QString();
     }
     QStringList filesIn(const QString& folder) const
     {
         QStringList files;
-        for (const QString& name : QDir(folder).entryList(QDir::Files, QDir::Name)) files << QDir(folder).filePath(name);
+        for (const QString& name : QDir(folder).entryList(QDir::Files, QDir::Name))
+            files << QDir(folder).filePath(name);
         return files;
     }
     ImportDialog* dialog() const { return m_window->workspace().feature<ImportController>()->dialog(); }
@@ -83,7 +86,11 @@ class TestImportDialog : public WindowTest {
         return QTest::qWaitFor([&] { return m_window->workspace().settled() && dialog() == nullptr; }, 60000);
     }
     // No partial file is left beside the requested one.
-    QStringList remains() const { return QDir(m_fixture->dir.path()).entryList({QStringLiteral("*.part*")}, QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot); }
+    QStringList remains() const
+    {
+        return QDir(m_fixture->dir.path())
+            .entryList({QStringLiteral("*.part*")}, QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot);
+    }
     void drop(const QStringList& paths)
     {
         QMimeData data;
@@ -98,7 +105,8 @@ class TestImportDialog : public WindowTest {
     }
     static QString fixture(const char* path)
     {
-        const QString folder = qEnvironmentVariable("STAGEWRIGHT_SHARED") + QStringLiteral("/fixtures/") + QLatin1String(path);
+        const QString folder =
+            qEnvironmentVariable("STAGEWRIGHT_SHARED") + QStringLiteral("/fixtures/") + QLatin1String(path);
         return QFileInfo::exists(folder) ? folder : QString();
     }
 
@@ -116,8 +124,11 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 60000);
         QCOMPARE(dialog()->runs()->topLevelItemCount(), 1);
         const QString details = dialog()->detailsText();
-        for (const char* said : {"PyTorch profiler (Kineto), 4 files", "4 ranks, 1 step, 4 stages, 8 microbatches", "identical to the library's", "64, named by PyTorch", "48 pairs of send and receive", "agree"})
-            QVERIFY2(details.contains(QString::fromUtf8(said)), qPrintable(QLatin1String(said) + QStringLiteral(" is not in:\n") + details));
+        for (const char* said :
+             {"PyTorch profiler (Kineto), 4 files", "4 ranks, 1 step, 4 stages, 8 microbatches",
+              "identical to the library's", "64, named by PyTorch", "48 pairs of send and receive", "agree"})
+            QVERIFY2(details.contains(QString::fromUtf8(said)),
+                     qPrintable(QLatin1String(said) + QStringLiteral(" is not in:\n") + details));
         const QString target = m_fixture->dir.filePath(QStringLiteral("job.stagewright"));
         QCOMPARE(dialog()->target(), target); // beside the folder
         QVERIFY(!QFileInfo::exists(target));
@@ -134,7 +145,8 @@ private slots:
         QCOMPARE(remains(), QStringList());
 
         // The offer that follows: the plan beside it, with the first deviating op selected and reported.
-        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("was read as 1F1B")), qPrintable(m_window->workspace().banner()->text()));
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("was read as 1F1B")),
+                 qPrintable(m_window->workspace().banner()->text()));
         QPushButton* offer = m_window->workspace().banner()->answerButton();
         QVERIFY(offer->isVisible());
         QCOMPARE(offer->text(), QStringLiteral("Compare with the plan"));
@@ -146,7 +158,8 @@ private slots:
         QCOMPARE(m_window->workspace().shown().view()->run->info.provenance, Provenance::Simulated);
         QCOMPARE(m_window->workspace().shown().other()->ref.file, target);
         // with its own costs nothing deviates
-        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("No op starts or ends more than 2 %")), qPrintable(m_window->workspace().banner()->text()));
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("No op starts or ends more than 2 %")),
+                 qPrintable(m_window->workspace().banner()->text()));
     }
 
     // An op that took longer than its like: found, selected, reported with its effect.
@@ -171,17 +184,21 @@ private slots:
                 const bool waits = op.kind == OpKind::Forward ? rank == 1 : rank == 0;
                 if (waits && !ends.contains(toText(needed))) continue;
                 const double begin = std::max(free[rank], waits ? ends[toText(needed)] + 5 : 0.0);
-                const double takes = toText(op) == "1F2" ? 800 : op.kind == OpKind::Forward ? 100
-                                                                                            : 200;
+                const double takes = toText(op) == "1F2" ? 800 : op.kind == OpKind::Forward ? 100 : 200;
                 free[rank] = ends[toText(op)] = begin + takes;
-                texts[rank] += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"PP:" + QByteArray::fromStdString(toText(op)) + "\",\"pid\":1,\"tid\":1,\"ts\":" + QByteArray::number(begin, 'f', 1) + ",\"dur\":" + QByteArray::number(takes, 'f', 1) + "},\n";
+                texts[rank] +=
+                    "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"PP:" + QByteArray::fromStdString(toText(op)) +
+                    "\",\"pid\":1,\"tid\":1,\"ts\":" + QByteArray::number(begin, 'f', 1) +
+                    ",\"dur\":" + QByteArray::number(takes, 'f', 1) + "},\n";
                 ++next[rank];
                 more = true;
             }
         }
         for (int rank = 0; rank < 2; ++rank)
             QVERIFY(writeBytes(folder + QStringLiteral("/slow_rank%1.json").arg(rank),
-                               "{\"distributedInfo\":{\"rank\":" + QByteArray::number(rank) + ",\"world_size\":2},\"traceEvents\":[\n" + texts[rank] + "{\"ph\":\"i\",\"name\":\"end\",\"ts\":9000}]}\n"));
+                               "{\"distributedInfo\":{\"rank\":" + QByteArray::number(rank) +
+                                   ",\"world_size\":2},\"traceEvents\":[\n" + texts[rank] +
+                                   "{\"ph\":\"i\",\"name\":\"end\",\"ts\":9000}]}\n"));
         ImportDialog* opened = preview({folder});
         QVERIFY(opened != nullptr && opened->reading());
         QVERIFY2(opened->detailsText().contains(QStringLiteral("GPipe")), qPrintable(opened->detailsText()));
@@ -195,15 +212,19 @@ private slots:
         QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
         QTest::keyClick(m_window.get(), Qt::Key_P, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(settle());
-        QVERIFY2(m_window->workspace().shown().mode() == Shown::Mode::Compare, qPrintable(m_window->workspace().banner()->text()));
+        QVERIFY2(m_window->workspace().shown().mode() == Shown::Mode::Compare,
+                 qPrintable(m_window->workspace().banner()->text()));
         QCOMPARE(m_window->workspace().shown().other()->ref, measured);
         const auto& deviation = m_window->workspace().feature<PlanController>()->deviation();
         QVERIFY(deviation.has_value());
         QCOMPARE(QString::fromStdString(toText(deviation->op.op)), QStringLiteral("1F2"));
         QCOMPARE(m_window->workspace().viewState()->selected(), (SpanRef{1, deviation->op.b}));
-        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("1F2 on rank 1 ends 705.0")) && m_window->workspace().banner()->text().contains(QStringLiteral("it took 800")), qPrintable(m_window->workspace().banner()->text()));
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("1F2 on rank 1 ends 705.0")) &&
+                     m_window->workspace().banner()->text().contains(QStringLiteral("it took 800")),
+                 qPrintable(m_window->workspace().banner()->text()));
         QVERIFY(!action->isEnabled());
-        m_window->workspace().shown().showRun(m_window->workspace().feature<CompareController>()->shown().front()->ref); // the plan has no plan
+        // the plan has no plan
+        m_window->workspace().shown().showRun(m_window->workspace().feature<CompareController>()->shown().front()->ref);
         QVERIFY(settle());
         QVERIFY(!action->isEnabled());
     }
@@ -216,7 +237,8 @@ private slots:
         QCOMPARE(opened->runs()->topLevelItemCount(), 2);
         QCOMPARE(opened->chosen().size(), std::size_t(2));
         opened->runs()->setCurrentItem(opened->runs()->topLevelItem(1));
-        QVERIFY2(opened->detailsText().contains(QStringLiteral("2 ranks, 1 step, 2 stages, 4 microbatches")), qPrintable(opened->detailsText()));
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("2 ranks, 1 step, 2 stages, 4 microbatches")),
+                 qPrintable(opened->detailsText()));
         opened->runs()->topLevelItem(0)->setCheckState(0, Qt::Unchecked);
         QCOMPARE(opened->chosen(), (std::vector<std::size_t>{1}));
         auto* import = opened->findChild<QPushButton*>(QStringLiteral("primary"));
@@ -242,7 +264,8 @@ private slots:
         QVERIFY(opened != nullptr);
         opened->setTarget(path);
         bool noted = false;
-        for (const QLabel* label : opened->findChildren<QLabel*>()) noted = noted || label->text().contains(QStringLiteral("the runs are added to it"));
+        for (const QLabel* label : opened->findChildren<QLabel*>())
+            noted = noted || label->text().contains(QStringLiteral("the runs are added to it"));
         QVERIFY(noted);
         opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
         QVERIFY(settle());
@@ -267,7 +290,8 @@ private slots:
         const QString nowhere = m_fixture->dir.filePath(QStringLiteral("no/such/folder/a.stagewright"));
         opened->setTarget(nowhere);
         import->click();
-        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->faultText().contains(QStringLiteral("can't be written")), 30000);
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->faultText().contains(QStringLiteral("can't be written")),
+                                 30000);
         QVERIFY(!QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("no"))));
         QVERIFY(opened->isVisible());
 
@@ -320,26 +344,37 @@ private slots:
         const QString folder = m_fixture->dir.filePath(QStringLiteral("own"));
         QVERIFY(QDir().mkpath(folder));
         for (int rank = 0; rank < 2; ++rank) {
-            QByteArray text = "{\"distributedInfo\":{\"rank\":" + QByteArray::number(rank) + ",\"world_size\":2},\"traceEvents\":[\n";
+            QByteArray text =
+                "{\"distributedInfo\":{\"rank\":" + QByteArray::number(rank) + ",\"world_size\":2},\"traceEvents\":[\n";
             for (int i = 0; i < 2; ++i) {
                 const QByteArray of = " s" + QByteArray::number(rank) + " m" + QByteArray::number(i + 1);
-                text += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"fwd" + of + "\",\"pid\":1,\"tid\":1,\"ts\":" + QByteArray::number(rank * 100 + i * 100) + ",\"dur\":80},\n";
-                text += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"bwd" + of + "\",\"pid\":1,\"tid\":1,\"ts\":" + QByteArray::number(500 - rank * 100 + i * 200) + ",\"dur\":90},\n";
+                text += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"fwd" + of +
+                        "\",\"pid\":1,\"tid\":1,\"ts\":" + QByteArray::number(rank * 100 + i * 100) + ",\"dur\":80},\n";
+                text += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"bwd" + of +
+                        "\",\"pid\":1,\"tid\":1,\"ts\":" + QByteArray::number(500 - rank * 100 + i * 200) +
+                        ",\"dur\":90},\n";
             }
-            QVERIFY(writeBytes(folder + QStringLiteral("/own_rank%1.json").arg(rank), text + "{\"ph\":\"i\",\"name\":\"end\",\"ts\":2000}]}\n"));
+            QVERIFY(writeBytes(folder + QStringLiteral("/own_rank%1.json").arg(rank),
+                               text + "{\"ph\":\"i\",\"name\":\"end\",\"ts\":2000}]}\n"));
         }
-        const QString good = m_fixture->dir.filePath(QStringLiteral("names.txt")), bad = m_fixture->dir.filePath(QStringLiteral("bad.txt"));
+        const QString good = m_fixture->dir.filePath(QStringLiteral("names.txt")),
+                      bad = m_fixture->dir.filePath(QStringLiteral("bad.txt"));
         QVERIFY(writeBytes(good, "# ours\nF fwd s{stage} m{microbatch-1}\nB bwd s{stage} m{microbatch-1}\n"));
         QVERIFY(writeBytes(bad, "# ours\nF fwd {stge}\n"));
         ImportDialog* opened = preview({folder});
         QVERIFY(opened != nullptr && opened->reading());
-        QVERIFY2(opened->detailsText().contains(QStringLiteral("Ranges: bwd s0 m1 (4), fwd s0 m1 (4). Import, then Analyse ▸ Make a pipeline of ranges")), qPrintable(opened->detailsText()));
+        QVERIFY2(opened->detailsText().contains(QStringLiteral(
+                     "Ranges: bwd s0 m1 (4), fwd s0 m1 (4). Import, then Analyse ▸ Make a pipeline of ranges")),
+                 qPrintable(opened->detailsText()));
         opened->setRulesFile(bad);
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && !opened->faultText().isEmpty(), 30000);
-        QVERIFY2(opened->faultText().contains(QStringLiteral("line 2")) && opened->faultText().contains(QStringLiteral("stge")), qPrintable(opened->faultText()));
+        QVERIFY2(opened->faultText().contains(QStringLiteral("line 2")) &&
+                     opened->faultText().contains(QStringLiteral("stge")),
+                 qPrintable(opened->faultText()));
         QVERIFY(!opened->reading());
         opened->setRulesFile(m_fixture->dir.filePath(QStringLiteral("missing.txt")));
-        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->faultText().contains(QStringLiteral("missing.txt")), 30000);
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->faultText().contains(QStringLiteral("missing.txt")),
+                                 30000);
         opened->setRulesFile(good);
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 30000);
         QCOMPARE(opened->faultText(), QString());
@@ -386,7 +421,9 @@ private slots:
         ImportDialog* opened = preview({folder});
         QVERIFY(opened != nullptr && opened->reading());
         const QString details = opened->detailsText();
-        QVERIFY2(details.contains(QStringLiteral("not a library schedule; ")) && details.contains(QStringLiteral("here, ")), qPrintable(details));
+        QVERIFY2(details.contains(QStringLiteral("not a library schedule; ")) &&
+                     details.contains(QStringLiteral("here, ")),
+                 qPrintable(details));
     }
 
     void dropsAreImported()
@@ -420,7 +457,8 @@ private slots:
         drop({csv});
         QVERIFY(dialog() != nullptr);
         QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 30000);
-        QVERIFY2(dialog()->detailsText().contains(QStringLiteral("simulated with unit costs")), qPrintable(dialog()->detailsText()));
+        QVERIFY2(dialog()->detailsText().contains(QStringLiteral("simulated with unit costs")),
+                 qPrintable(dialog()->detailsText()));
         QPushButton* open = nullptr;
         for (auto* button : dialog()->findChildren<QPushButton*>())
             if (button->text().contains(QStringLiteral("without storing"))) open = button;
@@ -443,7 +481,8 @@ private slots:
                 MainWindow window;
                 Appearance::choose(theme);
                 QVERIFY(WindowFixture::show(window, {1280, 720}));
-                const QString folder = m_fixture->dir.filePath(QStringLiteral("named%1%2").arg(longer).arg(static_cast<int>(theme)));
+                const QString folder =
+                    m_fixture->dir.filePath(QStringLiteral("named%1%2").arg(longer).arg(static_cast<int>(theme)));
                 QVERIFY(writeKinetoFolder(WindowFixture::simulated("zb-h1"), folder.toStdString()).has_value());
                 QVERIFY(writeBytes(folder + QStringLiteral("/readme.txt"), "no trace\n"));
                 ImportDialog* opened = window.workspace().feature<ImportController>()->open({folder});
@@ -451,17 +490,25 @@ private slots:
                 QTest::qWait(80); // laid out
                 (void)QTest::qWaitFor([&] { return clipped(opened).isEmpty(); }, 10000);
                 QVERIFY2(clipped(opened).isEmpty(), qPrintable(clipped(opened).join(QLatin1Char('\n'))));
-                QVERIFY2(opened->width() <= 1280 && opened->height() <= 720, qPrintable(QStringLiteral("%1 × %2").arg(opened->width()).arg(opened->height())));
+                QVERIFY2(opened->width() <= 1280 && opened->height() <= 720,
+                         qPrintable(QStringLiteral("%1 × %2").arg(opened->width()).arg(opened->height())));
                 if (const QString pictures = qEnvironmentVariable("STAGEWRIGHT_PICTURES"); !pictures.isEmpty())
-                    opened->grab().save(QStringLiteral("%1/import_%2%3.png").arg(pictures, theme == ThemeChoice::Dark ? QStringLiteral("dark") : QStringLiteral("light"), longer ? QStringLiteral("_long") : QString()));
+                    opened->grab().save(
+                        QStringLiteral("%1/import_%2%3.png")
+                            .arg(pictures,
+                                 theme == ThemeChoice::Dark ? QStringLiteral("dark") : QStringLiteral("light"),
+                                 longer ? QStringLiteral("_long") : QString()));
                 // Tab reaches every field, and each has a name.
                 QSet<QWidget*> reached;
                 opened->findChild<QPlainTextEdit*>()->setFocus();
                 for (int i = 0; i < 24; ++i) {
                     QWidget* focus = QApplication::focusWidget();
                     QVERIFY(focus != nullptr);
-                    QVERIFY2(!focus->accessibleName().isEmpty() || qobject_cast<QAbstractButton*>(focus), focus->metaObject()->className());
-                    QVERIFY2(!focus->toolTip().isEmpty() || focus == opened->findChild<QScrollArea*>(QStringLiteral("details")), qPrintable(described(focus)));
+                    QVERIFY2(!focus->accessibleName().isEmpty() || qobject_cast<QAbstractButton*>(focus),
+                             focus->metaObject()->className());
+                    QVERIFY2(!focus->toolTip().isEmpty() ||
+                                 focus == opened->findChild<QScrollArea*>(QStringLiteral("details")),
+                             qPrintable(described(focus)));
                     reached << focus;
                     QTest::keyClick(focus, Qt::Key_Tab);
                 }
@@ -476,7 +523,8 @@ private slots:
     // Every format the window writes; what PyTorch can't express is reported with the nearest schedule that it can.
     void whatIsShownIsExported()
     {
-        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", {"zbv", "dualpipe"})});
+        m_window->workspace().feature<FileOpening>()->openFiles(
+            {m_fixture->file("runs.stagewright", {"zbv", "dualpipe"})});
         QVERIFY(settle());
         const auto write = [&](const char* format, const char* name, const TextPairs& options = {}) {
             const QString path = m_fixture->dir.filePath(QString::fromLatin1(name));
@@ -488,20 +536,23 @@ private slots:
         QCOMPARE(filesIn(write("kineto", "kineto")).size(), 4);
         QVERIFY(bytesOf(write("spans", "spans.csv")).startsWith("step,rank"));
         QVERIFY(bytesOf(write("html", "a.html")).contains("<html"));
-        const QByteArray ops = bytesOf(write("csv", "ops.csv", {{"pytorch", ""}})), messages = bytesOf(write("csv", "messages.csv", {{"pytorch", ""}, {"lower", "pytorch"}}));
+        const QByteArray ops = bytesOf(write("csv", "ops.csv", {{"pytorch", ""}})),
+                         messages = bytesOf(write("csv", "messages.csv", {{"pytorch", ""}, {"lower", "pytorch"}}));
         const auto forms = pytorchForms(*makeSchedule("zbv", Shape{4, 8, 0}));
         QVERIFY(forms.has_value());
         QCOMPARE(ops.toStdString(), forms->computeOnly);
         QCOMPARE(messages.toStdString(), forms->withMessages);
         QVERIFY(diffSchedules(*readScheduleCsv(ops.toStdString()), *makeSchedule("zbv", Shape{4, 8, 0})).same());
-        QCOMPARE(QDir(write("torchtitan", "titan")).entryList(QDir::Files, QDir::Name), (QStringList{"README.md", "run.sh", "schedule.csv", "schedule_comms.csv", "settings.toml"}));
+        QCOMPARE(QDir(write("torchtitan", "titan")).entryList(QDir::Files, QDir::Name),
+                 (QStringList{"README.md", "run.sh", "schedule.csv", "schedule_comms.csv", "settings.toml"}));
         QVERIFY(bytesOf(write("csv", "own.csv")).size() > 100);
         QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
         QVERIFY(m_window->statusBar()->currentMessage().contains(QStringLiteral("4 ranks")));
 
         // a folder that is not empty is left as it is
         write("kineto", "titan");
-        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("not empty")), qPrintable(m_window->workspace().banner()->text()));
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("not empty")),
+                 qPrintable(m_window->workspace().banner()->text()));
         QCOMPARE(filesIn(m_fixture->dir.filePath(QStringLiteral("titan"))).size(), 5);
 
         // refused before a file name is requested
@@ -513,10 +564,15 @@ private slots:
             dialog->choose(*findFormat(format));
             if (*flag != 0) dialog->setOption(flag, {});
             dialog->findChild<QPushButton*>(QStringLiteral("primary"))->click();
-            return QTest::qWaitFor([&] { return m_window->workspace().settled() && !dialog->faultText().isEmpty(); }, 60000) ? dialog->faultText() : QString();
+            return QTest::qWaitFor([&] { return m_window->workspace().settled() && !dialog->faultText().isEmpty(); },
+                                   60000)
+                       ? dialog->faultText()
+                       : QString();
         };
         for (const QString& why : {refuses("csv", "pytorch"), refuses("torchtitan", "")}) {
-            QVERIFY2(why.contains(QStringLiteral("has copies on ranks")) && why.contains(QStringLiteral("earest it can run: dualpipev")), qPrintable(why));
+            QVERIFY2(why.contains(QStringLiteral("has copies on ranks")) &&
+                         why.contains(QStringLiteral("earest it can run: dualpipev")),
+                     qPrintable(why));
             QVERIFY(m_window->findChild<QFileDialog*>(QStringLiteral("exportTo")) == nullptr);
         }
         dialog->choose(*findFormat("csv"));
@@ -528,14 +584,15 @@ private slots:
         QVERIFY(bytesOf(write("csv", "dualpipe.csv")).size() > 100); // ours holds it
     }
 
-    // The dialog has every format that is written without being drawn, the command line those and the drawn ones, each with its options: both
-    // read the same descriptors, so that a new line in formats.def is all it takes.
+    // The dialog has every format that is written without being drawn, the command line those and the drawn ones, each
+    // with its options: both read the same descriptors, so that a new line in formats.def is all it takes.
     void everyDescriptorIsInDialogAndCommandLine()
     {
         m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", {"1f1b"})});
         QVERIFY(settle());
         QProcess help;
-        help.start(QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright"), {QStringLiteral("export"), QStringLiteral("--help")});
+        help.start(QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright"),
+                   {QStringLiteral("export"), QStringLiteral("--help")});
         QVERIFY2(help.waitForFinished(60000) && help.exitCode() == 0, qPrintable(help.errorString()));
         const QString said = QString::fromUtf8(help.readAllStandardOutput()).simplified();
         FormatDialog* dialog = openFormats();
@@ -545,8 +602,13 @@ private slots:
             const QString name = QString::fromStdString(std::string(format->name));
             const bool written = format->write != nullptr;
             QVERIFY2((std::find(offered.begin(), offered.end(), format) != offered.end()) == written, qPrintable(name));
-            QVERIFY2(said.contains(name + QStringLiteral(": ") + QString::fromStdString(std::string(format->writes)).simplified()) == (written || format->drawn), qPrintable(name + QLatin1Char('\n') + said));
-            for (const FormatOption& option : format->options) QVERIFY2(said.contains(QStringLiteral("--") + QString::fromStdString(std::string(option.name))), qPrintable(name));
+            QVERIFY2(said.contains(name + QStringLiteral(": ") +
+                                   QString::fromStdString(std::string(format->writes)).simplified()) ==
+                         (written || format->drawn),
+                     qPrintable(name + QLatin1Char('\n') + said));
+            for (const FormatOption& option : format->options)
+                QVERIFY2(said.contains(QStringLiteral("--") + QString::fromStdString(std::string(option.name))),
+                         qPrintable(name));
             if (!written) continue;
             dialog->choose(*format);
             QCOMPARE(&dialog->format(), format);
@@ -561,7 +623,8 @@ private slots:
         }
         dialog->choose(*findFormat("csv"));
         QTest::qWait(50); // laid out
-        if (const QString pictures = qEnvironmentVariable("STAGEWRIGHT_PICTURES"); !pictures.isEmpty()) dialog->grab().save(pictures + QStringLiteral("/formats.png"));
+        if (const QString pictures = qEnvironmentVariable("STAGEWRIGHT_PICTURES"); !pictures.isEmpty())
+            dialog->grab().save(pictures + QStringLiteral("/formats.png"));
         QVERIFY(clipped(dialog).isEmpty());
         dialog->reject();
     }
@@ -573,7 +636,10 @@ private slots:
         QVERIFY(settle());
         const auto placed = [&](const char* name) {
             QFileDialog* place = nullptr;
-            if (!QTest::qWaitFor([&] { return (place = m_window->findChild<QFileDialog*>(QStringLiteral("exportTo"))) != nullptr; }, 30000)) return QString();
+            if (!QTest::qWaitFor(
+                    [&] { return (place = m_window->findChild<QFileDialog*>(QStringLiteral("exportTo"))) != nullptr; },
+                    30000))
+                return QString();
             const QString path = m_fixture->dir.filePath(QString::fromLatin1(name));
             emit place->fileSelected(path);
             place->close();
@@ -605,28 +671,37 @@ private slots:
         QVERIFY(read.has_value());
         QVERIFY(diffSchedules(*read, edited).same());
         QCOMPARE(filesIn(ask("torchtitan", {}, "g")).size(), 5); // of the edited order, too
-        QVERIFY(diffSchedules(*readScheduleCsv(bytesOf(m_fixture->dir.filePath(QStringLiteral("g/schedule.csv"))).toStdString()), edited).same());
+        QVERIFY(diffSchedules(
+                    *readScheduleCsv(bytesOf(m_fixture->dir.filePath(QStringLiteral("g/schedule.csv"))).toStdString()),
+                    edited)
+                    .same());
     }
 
     void recordedTracesAreRead()
     {
-        const QString torch = fixture("kineto/torch26_gloo_pp4"), dlrm = fixture("kineto/dlrm_8rank"), nsys = fixture("nsys_sqlite/mfu_2gpu_before.sqlite");
-        if (torch.isEmpty() || dlrm.isEmpty() || nsys.isEmpty()) QSKIP("STAGEWRIGHT_SHARED names no folder with the recorded traces");
+        const QString torch = fixture("kineto/torch26_gloo_pp4"), dlrm = fixture("kineto/dlrm_8rank"),
+                      nsys = fixture("nsys_sqlite/mfu_2gpu_before.sqlite");
+        if (torch.isEmpty() || dlrm.isEmpty() || nsys.isEmpty())
+            QSKIP("STAGEWRIGHT_SHARED names no folder with the recorded traces");
         ImportDialog* opened = preview({torch});
         QVERIFY(opened != nullptr && opened->reading());
         QCOMPARE(opened->runs()->topLevelItemCount(), 3);
         QStringList schedules;
         for (int i = 0; i < 3; ++i) schedules << opened->runs()->topLevelItem(i)->text(3);
-        QVERIFY2(schedules[0].startsWith(QStringLiteral("1F1B")) && schedules[1].startsWith(QStringLiteral("GPipe")) && schedules[2].startsWith(QStringLiteral("Interleaved")), qPrintable(schedules.join(QLatin1Char(','))));
+        QVERIFY2(schedules[0].startsWith(QStringLiteral("1F1B")) && schedules[1].startsWith(QStringLiteral("GPipe")) &&
+                     schedules[2].startsWith(QStringLiteral("Interleaved")),
+                 qPrintable(schedules.join(QLatin1Char(','))));
         for (const char* said : {"PyTorch profiler (Kineto), 4 files", "pairs of send and receive", "±"})
             QVERIFY2(opened->detailsText().contains(QString::fromUtf8(said)), qPrintable(opened->detailsText()));
         opened->setTraces({dlrm});
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
         QCOMPARE(opened->runs()->topLevelItemCount(), 1);
-        QVERIFY2(opened->detailsText().contains(QStringLiteral("over two or more ranks")), qPrintable(opened->detailsText()));
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("over two or more ranks")),
+                 qPrintable(opened->detailsText()));
         opened->setTraces({nsys});
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
-        QVERIFY2(opened->detailsText().contains(QStringLiteral("Nsight Systems, one file")), qPrintable(opened->detailsText()));
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("Nsight Systems, one file")),
+                 qPrintable(opened->detailsText()));
         // one of a pipeline, stored: its plan beside it
         opened->setTraces({torch});
         opened->setTarget(m_fixture->dir.filePath(QStringLiteral("torch.stagewright")));
@@ -639,7 +714,8 @@ private slots:
         QVERIFY(settle());
         QVERIFY(m_window->workspace().feature<PlanController>()->deviation().has_value());
         QVERIFY(m_window->workspace().viewState()->selected().valid());
-        QVERIFY2(m_window->workspace().banner()->text().startsWith(QStringLiteral("First deviation from the plan: ")), qPrintable(m_window->workspace().banner()->text()));
+        QVERIFY2(m_window->workspace().banner()->text().startsWith(QStringLiteral("First deviation from the plan: ")),
+                 qPrintable(m_window->workspace().banner()->text()));
     }
 };
 

@@ -1,5 +1,6 @@
-// Recordings on another computer, as the window shows them: the list below the runs, fetching, attaching, a lost connection, stopping and
-// forgetting. The other computer is a second home of this one, reached by a program in ssh's place (tests/cli/hosts.sh has a real sshd).
+// Recordings on another computer, as the window shows them: the list below the runs, fetching, attaching, a lost
+// connection, stopping and forgetting. The other computer is a second home of this one, reached by a program in ssh's
+// place (tests/cli/hosts.sh has a real sshd).
 #include <QDir>
 #include <QMenu>
 #include <QProcess>
@@ -32,14 +33,33 @@ class TestJobsElsewhere : public QObject {
         program.setProcessChannelMode(QProcess::MergedChannels);
         program.start(findStagewright(), arguments);
         if (!program.waitForFinished(longWait)) return "it did not end";
-        return program.exitStatus() == QProcess::NormalExit && program.exitCode() == 0 ? QByteArray() : program.readAll();
+        return program.exitStatus() == QProcess::NormalExit && program.exitCode() == 0 ? QByteArray()
+                                                                                       : program.readAll();
     }
     QByteArray begun(const QString& output, int steps)
     {
-        return said({QStringLiteral("record"), QStringLiteral("--host"), QStringLiteral("near"), QStringLiteral("--detach"), QStringLiteral("-s"), QStringLiteral("1f1b"),
-                     QStringLiteral("-p"), QStringLiteral("2"), QStringLiteral("-m"), QStringLiteral("4"), QStringLiteral("--model"), QStringLiteral("layers=4,hidden=32,heads=2,seq=16"),
-                     QStringLiteral("--microbatch-size"), QStringLiteral("1"), QStringLiteral("--clock"), QStringLiteral("virtual"), QStringLiteral("--warmup"), QStringLiteral("0"),
-                     QStringLiteral("--steps"), QString::number(steps), QStringLiteral("-o"), output});
+        return said({QStringLiteral("record"),
+                     QStringLiteral("--host"),
+                     QStringLiteral("near"),
+                     QStringLiteral("--detach"),
+                     QStringLiteral("-s"),
+                     QStringLiteral("1f1b"),
+                     QStringLiteral("-p"),
+                     QStringLiteral("2"),
+                     QStringLiteral("-m"),
+                     QStringLiteral("4"),
+                     QStringLiteral("--model"),
+                     QStringLiteral("layers=4,hidden=32,heads=2,seq=16"),
+                     QStringLiteral("--microbatch-size"),
+                     QStringLiteral("1"),
+                     QStringLiteral("--clock"),
+                     QStringLiteral("virtual"),
+                     QStringLiteral("--warmup"),
+                     QStringLiteral("0"),
+                     QStringLiteral("--steps"),
+                     QString::number(steps),
+                     QStringLiteral("-o"),
+                     output});
     }
     static JobsList* listOf(MainWindow& window) { return window.findChild<JobsList*>(); }
     static const JobEntry* onlyJob(MainWindow& window)
@@ -69,7 +89,11 @@ class TestJobsElsewhere : public QObject {
         QFile pids(m_fixture->dir.filePath(QStringLiteral("connections")));
         if (!pids.open(QIODevice::ReadOnly)) return;
         for (const QByteArray& pid : pids.readAll().split('\n'))
-            if (!pid.isEmpty()) QProcess::execute(QStringLiteral("sh"), {QStringLiteral("-c"), QStringLiteral("pkill -KILL -P %1; kill -KILL %1 2>/dev/null").arg(QString::fromLatin1(pid))});
+            if (!pid.isEmpty())
+                QProcess::execute(
+                    QStringLiteral("sh"),
+                    {QStringLiteral("-c"),
+                     QStringLiteral("pkill -KILL -P %1; kill -KILL %1 2>/dev/null").arg(QString::fromLatin1(pid))});
     }
 
 private slots:
@@ -78,11 +102,15 @@ private slots:
     {
         m_fixture = std::make_unique<WindowFixture>();
         const QDir dir(m_fixture->dir.path());
-        QVERIFY(dir.mkdir(QStringLiteral("here")) && dir.mkdir(QStringLiteral("there")) && dir.mkdir(QStringLiteral("scratch")));
+        QVERIFY(dir.mkdir(QStringLiteral("here")) && dir.mkdir(QStringLiteral("there")) &&
+                dir.mkdir(QStringLiteral("scratch")));
         QFile ssh(dir.filePath(QStringLiteral("ssh")));
         QVERIFY(ssh.open(QIODevice::WriteOnly));
-        ssh.write("#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\necho $$ >>'" + dir.filePath(QStringLiteral("connections")).toUtf8() + "'\n[ ! -e '" + dir.filePath(QStringLiteral("down")).toUtf8() +
-                  "' ] || { echo 'ssh: connect to host near port 22: No route to host' >&2; exit 255; }\ncd '" + dir.filePath(QStringLiteral("there")).toUtf8() +
+        ssh.write("#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\necho $$ >>'" +
+                  dir.filePath(QStringLiteral("connections")).toUtf8() + "'\n[ ! -e '" +
+                  dir.filePath(QStringLiteral("down")).toUtf8() +
+                  "' ] || { echo 'ssh: connect to host near port 22: No route to host' >&2; exit 255; }\ncd '" +
+                  dir.filePath(QStringLiteral("there")).toUtf8() +
                   "' || exit 255\nHOME=$PWD XDG_STATE_HOME= exec sh -c \"$*\"\n");
         ssh.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
         ssh.close();
@@ -91,13 +119,15 @@ private slots:
         qunsetenv("XDG_STATE_HOME");
         qputenv("STAGEWRIGHT_SSH", ssh.fileName().toUtf8());
         const QString programs = QFileInfo(findStagewright()).path();
-        QCOMPARE(said({QStringLiteral("hosts"), QStringLiteral("add"), QStringLiteral("near"), QStringLiteral("near"), QStringLiteral("--scratch"), dir.filePath(QStringLiteral("scratch")),
-                       QStringLiteral("--setup"), QStringLiteral("export PATH='%1':$PATH").arg(programs)}),
+        QCOMPARE(said({QStringLiteral("hosts"), QStringLiteral("add"), QStringLiteral("near"), QStringLiteral("near"),
+                       QStringLiteral("--scratch"), dir.filePath(QStringLiteral("scratch")), QStringLiteral("--setup"),
+                       QStringLiteral("export PATH='%1':$PATH").arg(programs)}),
                  QByteArray());
     }
     void cleanup()
     {
-        static_cast<void>(said({QStringLiteral("hosts"), QStringLiteral("stop"), QStringLiteral("latest")})); // where a test left one running
+        // where a test left one running
+        static_cast<void>(said({QStringLiteral("hosts"), QStringLiteral("stop"), QStringLiteral("latest")}));
         m_fixture.reset();
     }
 
@@ -112,7 +142,10 @@ private slots:
         QVERIFY2(why.isEmpty(), why);
         QTRY_VERIFY_WITH_TIMEOUT(onlyJob(window) != nullptr && listOf(window)->isVisible(), longWait);
         QCOMPARE(onlyJob(window)->host, QStringLiteral("near"));
-        QTRY_VERIFY_WITH_TIMEOUT(choose(window, JobsList::textOf(JobsList::Wish::Fetch)) && QTest::qWaitFor([&] { return window.workspace().settled(); }, longWait) && onlyJob(window)->over(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(choose(window, JobsList::textOf(JobsList::Wish::Fetch)) &&
+                                     QTest::qWaitFor([&] { return window.workspace().settled(); }, longWait) &&
+                                     onlyJob(window)->over(),
+                                 longWait);
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().runs()->rowCount() == 1 && WindowFixture::settle(window), longWait);
         auto file = RunFile::open(path.toStdString(), OpenMode::Read);
         QVERIFY(file);
@@ -122,7 +155,8 @@ private slots:
         QVERIFY(QFileInfo::exists(path)); // the run stays
     }
 
-    // A double click follows a running one: its steps arrive live, a lost connection is a note and not the end, and stopping keeps what came.
+    // A double click follows a running one: its steps arrive live, a lost connection is a note and not the end, and
+    // stopping keeps what came.
     void itIsAttachedToAndLosesTheConnection()
     {
         const QString path = m_fixture->dir.filePath(QStringLiteral("long.stagewright"));
@@ -135,19 +169,22 @@ private slots:
         RecordProcess* process = window.workspace().feature<Recording>()->process();
         QTRY_VERIFY_WITH_TIMEOUT(process->running() && process->done() >= 2, longWait);
         QVERIFY(process->elsewhere());
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().runs()->rowCount() == 1 && window.workspace().shown().view() != nullptr, longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().runs()->rowCount() == 1 && window.workspace().shown().view() != nullptr, longWait);
 
         QFile down(m_fixture->dir.filePath(QStringLiteral("down")));
         QVERIFY(down.open(QIODevice::WriteOnly));
         down.close();
         killConnections();
         QTRY_VERIFY_WITH_TIMEOUT(!process->disconnected().isEmpty(), longWait);
-        QTRY_VERIFY2_WITH_TIMEOUT(window.workspace().banner()->text().contains(QStringLiteral("The job goes on there")), qPrintable(window.workspace().banner()->text()), longWait);
+        QTRY_VERIFY2_WITH_TIMEOUT(window.workspace().banner()->text().contains(QStringLiteral("The job goes on there")),
+                                  qPrintable(window.workspace().banner()->text()), longWait);
         QVERIFY(QApplication::activeModalWidget() == nullptr && process->running());
         const int before = process->done();
         QVERIFY(down.remove());
         QTRY_VERIFY_WITH_TIMEOUT(process->disconnected().isEmpty() && process->done() > before, longWait);
-        QTRY_VERIFY2_WITH_TIMEOUT(window.workspace().banner()->text().contains(QStringLiteral("Connected again")), qPrintable(window.workspace().banner()->text()), longWait);
+        QTRY_VERIFY2_WITH_TIMEOUT(window.workspace().banner()->text().contains(QStringLiteral("Connected again")),
+                                  qPrintable(window.workspace().banner()->text()), longWait);
 
         process->cancel();
         QTRY_VERIFY_WITH_TIMEOUT(!process->running(), longWait);

@@ -1,4 +1,5 @@
-// Everything by keyboard alone: toolbar, runs list, walking, zoom, history, editing, finding, Escape and the page of keys.
+// Everything by keyboard alone: toolbar, runs list, walking, zoom, history, editing, finding, Escape and the page of
+// keys.
 #include <QDialog>
 #include <QLineEdit>
 #include <QToolButton>
@@ -21,7 +22,10 @@ class TestKeyboard : public WindowTest {
     static void press(int key, Qt::KeyboardModifiers modifiers = {}) { WindowFixture::press(key, modifiers); }
     SpanRef selected() const { return m_window->workspace().viewState()->selected(); }
     const Timeline& timeline() const { return *m_window->workspace().views().timeline->panels().front()->timeline; }
-    QString selectedName() const { return QString::fromStdString(timeline().nameOf(timeline().spans()[selected().span])); }
+    QString selectedName() const
+    {
+        return QString::fromStdString(timeline().nameOf(timeline().spans()[selected().span]));
+    }
     int selectedRank() const { return timeline().trackOf(selected().span).rank; }
 
     void open(std::initializer_list<const char*> schedules)
@@ -142,11 +146,13 @@ private slots:
         QCOMPARE(m_window->workspace().shown().ref().id, 1);
         press(Qt::Key_Down);
         press(Qt::Key_Return);
-        QVERIFY(QTest::qWaitFor([&] { return m_window->workspace().shown().ref().id == 2 && m_window->workspace().settled(); }, 10000));
+        QVERIFY(QTest::qWaitFor(
+            [&] { return m_window->workspace().shown().ref().id == 2 && m_window->workspace().settled(); }, 10000));
         QVERIFY(tree->hasFocus());
         press(Qt::Key_Up);
         press(Qt::Key_Return);
-        QVERIFY(QTest::qWaitFor([&] { return m_window->workspace().shown().ref().id == 1 && m_window->workspace().settled(); }, 10000));
+        QVERIFY(QTest::qWaitFor(
+            [&] { return m_window->workspace().shown().ref().id == 1 && m_window->workspace().settled(); }, 10000));
     }
 
     // Tab alone reaches every toolbar button, the list, the timeline and the charts, and each shows the focus.
@@ -155,7 +161,8 @@ private slots:
         open({"1f1b", "zb-h1"});
         QSet<QString> missing;
         for (auto* button : m_window->findChildren<QToolButton*>())
-            if (button->isVisible() && button->isEnabled() && button->defaultAction() != nullptr) missing << button->defaultAction()->objectName();
+            if (button->isVisible() && button->isEnabled() && button->defaultAction() != nullptr)
+                missing << button->defaultAction()->objectName();
         QVERIFY(missing.contains(QStringLiteral("record")) && missing.contains(QStringLiteral("exportPicture")));
         QSet<QWidget*> seen;
         bool list = false;
@@ -165,11 +172,13 @@ private slots:
             QWidget* now = QApplication::focusWidget();
             QVERIFY(now != nullptr);
             seen << now;
-            if (auto* button = qobject_cast<QToolButton*>(now); button != nullptr && button->defaultAction() != nullptr) {
+            if (auto* button = qobject_cast<QToolButton*>(now);
+                button != nullptr && button->defaultAction() != nullptr) {
                 if (missing.contains(button->defaultAction()->objectName())) {
                     const QImage with = button->grab().toImage();
                     button->clearFocus();
-                    QVERIFY2(button->grab().toImage() != with, qPrintable(button->defaultAction()->objectName() + QStringLiteral(" shows no focus")));
+                    QVERIFY2(button->grab().toImage() != with,
+                             qPrintable(button->defaultAction()->objectName() + QStringLiteral(" shows no focus")));
                     button->setFocus(Qt::TabFocusReason);
                 }
                 missing.remove(button->defaultAction()->objectName());
@@ -187,7 +196,8 @@ private slots:
     void theTimelineShowsItsFocus()
     {
         open({"1f1b"});
-        for (QWidget* view : {static_cast<QWidget*>(m_window->workspace().views().timeline), static_cast<QWidget*>(m_window->workspace().views().memory)}) {
+        for (QWidget* view : {static_cast<QWidget*>(m_window->workspace().views().timeline),
+                              static_cast<QWidget*>(m_window->workspace().views().memory)}) {
             view->setFocus(Qt::TabFocusReason);
             QTRY_VERIFY(view->hasFocus());
             const QImage with = view->grab().toImage();
@@ -208,13 +218,19 @@ private slots:
         auto* compare = m_window->findChild<QDialog*>(QStringLiteral("chooseCompare"));
         QVERIFY(compare != nullptr);
         QTest::keyClick(compare, Qt::Key_Return);
-        QVERIFY(QTest::qWaitFor([&] { return m_window->workspace().shown().mode() == Shown::Mode::Compare && m_window->workspace().settled(); }, 10000));
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                return m_window->workspace().shown().mode() == Shown::Mode::Compare && m_window->workspace().settled();
+            },
+            10000));
         QTRY_VERIFY(m_window->findChild<QDialog*>(QStringLiteral("chooseCompare")) == nullptr);
         m_window->activateWindow();
         m_window->workspace().views().timeline->setFocus();
         QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
         press(Qt::Key_K, Qt::ControlModifier);
-        QVERIFY(QTest::qWaitFor([&] { return m_window->workspace().shown().mode() == Shown::Mode::Run && m_window->workspace().settled(); }, 10000));
+        QVERIFY(QTest::qWaitFor(
+            [&] { return m_window->workspace().shown().mode() == Shown::Mode::Run && m_window->workspace().settled(); },
+            10000));
         press(Qt::Key_R, Qt::ControlModifier);
         auto* record = m_window->findChild<QDialog*>(QStringLiteral("recordDialog"));
         if (record == nullptr) record = qobject_cast<QDialog*>(QApplication::activeModalWidget());

@@ -40,7 +40,8 @@ private:
     std::pair<Nanos, std::size_t> opOfStep(int rank, int step) const
     {
         const auto& bounds = panel().steps;
-        const auto at = std::find_if(bounds.begin(), bounds.end(), [&](const PanelStep& one) { return one.step == step; });
+        const auto at =
+            std::find_if(bounds.begin(), bounds.end(), [&](const PanelStep& one) { return one.step == step; });
         const LaneData& lane = panel().ranks[static_cast<std::size_t>(rank)].compute;
         const std::size_t slice = lane.firstBeginningAt(at->begin) + 3;
         return {(lane.slices()[slice].begin() + lane.slices()[slice].end()) / 2, slice};
@@ -52,7 +53,9 @@ private slots:
         m_fixture = std::make_unique<WindowFixture>();
         m_path = RunLibrary::normalised(m_fixture->dir.filePath(QStringLiteral("large.stagewright")));
         samples::RecordedShape large = shape;
-        const auto one = samples::Recording(m_fixture->dir.filePath(QStringLiteral("probe.stagewright")).toStdString(), large).spansPerStep();
+        const auto one =
+            samples::Recording(m_fixture->dir.filePath(QStringLiteral("probe.stagewright")).toStdString(), large)
+                .spansPerStep();
         large.steps = static_cast<int>(wholeRunSpans * 3 / 2 / one);
         m_steps = large.steps;
         const auto made = samples::recordRun(m_path.toStdString(), large);
@@ -109,7 +112,8 @@ private slots:
         QVERIFY(settle());
         QCOMPARE(panel().sliceCount, m_spans);
         QCOMPARE(static_cast<int>(panel().steps.size()), m_steps);
-        for (std::size_t rank = 0; rank < coarse.size(); ++rank) QVERIFY(std::abs(coarse[rank] - panel().ranks[rank].busyFraction) < 0.01);
+        for (std::size_t rank = 0; rank < coarse.size(); ++rank)
+            QVERIFY(std::abs(coarse[rank] - panel().ranks[rank].busyFraction) < 0.01);
         QVERIFY(!m_window->workspace().views().timeline->statusText().contains(QStringLiteral("overview")));
         QVERIFY(QTest::qWaitFor([&] { return !m_window->workspace().views().timeline->showsDraft(); }, 60000));
         // The overview looks like the exact picture: most pixels of the rows are equal.
@@ -120,13 +124,17 @@ private slots:
             for (int x = 160; x < first.width() - 20; x += 3) {
                 const QColor a = first.pixelColor(x, y), b = second.pixelColor(x, y);
                 ++all;
-                alike += std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue()) < 120 ? 1 : 0;
+                alike +=
+                    std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue()) < 120
+                        ? 1
+                        : 0;
             }
         QVERIFY2(alike > all * 3 / 4, qPrintable(QStringLiteral("%1 of %2 pixels").arg(alike).arg(all)));
         // The chart of the memory keeps its peak.
         const auto step = RunFile::open(m_path.toStdString(), OpenMode::Read).value()->readStep(1, 3).value();
         for (int rank = 0; rank < 16; ++rank)
-            QCOMPARE(panel().ranks[static_cast<std::size_t>(rank)].activations.peak, memorySeries(*step.timeline, rank, MemoryCategory::Activations, 3).peak);
+            QCOMPARE(panel().ranks[static_cast<std::size_t>(rank)].activations.peak,
+                     memorySeries(*step.timeline, rank, MemoryCategory::Activations, 3).peak);
     }
 
     void detailsComeWithAClick()
@@ -175,10 +183,14 @@ private slots:
         // again: no other in this step, so in the next one; and back
         const int step = panel().detailStep;
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("mb:7 stage:3 W"));
-        QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == step + 1 && m_window->workspace().viewState()->selected().valid(); }, 120000));
+        QVERIFY(QTest::qWaitFor(
+            [&] { return panel().detailStep == step + 1 && m_window->workspace().viewState()->selected().valid(); },
+            120000));
         QVERIFY(settle());
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("mb:7 stage:3 W"), true);
-        QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == step && m_window->workspace().viewState()->selected().valid(); }, 120000));
+        QVERIFY(QTest::qWaitFor(
+            [&] { return panel().detailStep == step && m_window->workspace().viewState()->selected().valid(); },
+            120000));
         QVERIFY(settle());
         QCOMPARE(panel().timeline->spans()[m_window->workspace().viewState()->selected().span].op.microbatch, 7);
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("mb:777"));
@@ -231,7 +243,8 @@ private slots:
         QCOMPARE(m_window->workspace().shown().mode(), Shown::Mode::Compare);
         QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
         QCOMPARE(m_window->workspace().views().timeline->panels().size(), std::size_t(2));
-        for (const auto& one : m_window->workspace().views().timeline->panels()) QVERIFY(!one->isPart()); // a step of each, with its spans
+        // a step of each, with its spans
+        for (const auto& one : m_window->workspace().views().timeline->panels()) QVERIFY(!one->isPart());
         for (const int step : {3, m_steps - 1}) {
             m_window->workspace().feature<CompareController>()->setStep(step);
             QVERIFY(settle());
@@ -257,13 +270,16 @@ private slots:
         window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window, 240000));
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
-        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("zoom in or click")), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("zoom in or click")),
+                 qPrintable(window.workspace().banner()->text()));
         const TimelinePanel& drawn = *window.workspace().views().timeline->panels().front();
         QVERIFY(drawn.isPart());
         QCOMPARE(static_cast<int>(drawn.ranks.size()), vast.ranks);
         for (const ActionId id : {"nextGap", "slack", "whatIf", "loweredView", "residuals", "editMode"})
-            QVERIFY2(!window.workspace().actions()[id]->isEnabled(), qPrintable(window.workspace().actions()[id]->text()));
-        FormatDialog* formats = window.workspace().feature<ExchangeController>()->openDialog(); // the order is known whole
+            QVERIFY2(!window.workspace().actions()[id]->isEnabled(),
+                     qPrintable(window.workspace().actions()[id]->text()));
+        // the order is known whole
+        FormatDialog* formats = window.workspace().feature<ExchangeController>()->openDialog();
         QVERIFY(formats != nullptr && !formats->formats().empty());
         for (const FormatInfo* format : formats->formats()) QVERIFY(format->order);
         formats->reject();
@@ -273,7 +289,8 @@ private slots:
         QVERIFY(QTest::qWaitFor([&] { return !window.workspace().views().timeline->showsDraft(); }, 60000));
         QSet<QRgb> colours;
         const QImage image = window.workspace().views().timeline->grab().toImage();
-        for (int x = static_cast<int>(row->left()); x < row->right(); x += 3) colours << image.pixel(x, static_cast<int>(row->center().y()));
+        for (int x = static_cast<int>(row->left()); x < row->right(); x += 3)
+            colours << image.pixel(x, static_cast<int>(row->center().y()));
         QVERIFY(colours.size() > 2);
         const QPoint middle = row->center().toPoint();
         QVERIFY(!window.workspace().views().timeline->spanAt(middle).valid());

@@ -1,6 +1,7 @@
-// Each lesson is played as a learner does, through the widgets: guesses and answers are typed or chosen, goals are met by typed edits, Next
-// goes on. Offscreen each lesson by the keyboard alone; on a real X server all in one sitting, by its mouse and keyboard. On the way no text is clipped or printed over another, no answer is given away before its guess, no raw key is
-// shown, and an answer that was right stays right whatever happens to the canvas.
+// Each lesson is played as a learner does, through the widgets: guesses and answers are typed or chosen, goals are met
+// by typed edits, Next goes on. Offscreen each lesson by the keyboard alone; on a real X server all in one sitting, by
+// its mouse and keyboard. On the way no text is clipped or printed over another, no answer is given away before its
+// guess, no raw key is shown, and an answer that was right stays right whatever happens to the canvas.
 #include <cmath>
 
 #include <QButtonGroup>
@@ -47,10 +48,12 @@ class TestLessonPlay : public QObject {
         for (const QLabel* label : window.findChildren<QLabel*>())
             if (label->isVisible()) texts << label->text();
         for (const auto& mark : lessonsOf(window).rail()->marks())
-            if (lessonsOf(window).rail()->isVisible() && !mark.guess) texts << mark.names + QLatin1Char(' ') + QString::number(mark.value);
+            if (lessonsOf(window).rail()->isVisible() && !mark.guess)
+                texts << mark.names + QLatin1Char(' ') + QString::number(mark.value);
         return texts;
     }
-    // Where a number is said as a number of its own, or as one of units. Not what the learner has now, "44/39": the canvas shows it.
+    // Where a number is said as a number of its own, or as one of units. Not what the learner has now, "44/39": the
+    // canvas shows it.
     static QRegularExpression saying(const QString& number)
     {
         const QString whole = QStringLiteral("(?<![\\w.])%1(?![\\w./])").arg(QRegularExpression::escape(number));
@@ -61,19 +64,25 @@ class TestLessonPlay : public QObject {
     {
         const LessonSession& session = *lessonsOf(window).session();
         const lessons::Step* step = session.lesson().step(0);
-        auto start = step == nullptr ? Result<lessons::Canvas>(tl::unexpected(Error{})) : lessons::startOf(session.lesson(), *step);
+        auto start = step == nullptr ? Result<lessons::Canvas>(tl::unexpected(Error{}))
+                                     : lessons::startOf(session.lesson(), *step);
         if (!start) return {};
         const lessons::StepState state(session.lesson(), *step, *start, session.learner());
         QStringList texts = lessonsOf(window).panel()->plainText().split(QLatin1Char('\n'));
         for (const auto& mark : lessonsOf(window).rail()->marks())
-            if (lessonsOf(window).rail()->isVisible() && !mark.guess && !mark.yours) texts << mark.names + QLatin1Char(' ') + QString::number(mark.value);
+            if (lessonsOf(window).rail()->isVisible() && !mark.guess && !mark.yours)
+                texts << mark.names + QLatin1Char(' ') + QString::number(mark.value);
         for (const lessons::Predict* predict : page.guesses) {
             const auto truth = state.evaluate(predict->truth);
             if (!truth || truth->number() == nullptr) continue;
-            if (std::abs(*truth->number() - readPage(session.lesson(), page, session.canvas(), session.learner(), false).makespan) < 1e-9) continue; // the step starts with what was asked: the canvas shows it
+            // the step starts with what was asked: the canvas shows it
+            if (std::abs(*truth->number() -
+                         readPage(session.lesson(), page, session.canvas(), session.learner(), false).makespan) < 1e-9)
+                continue;
             const QString number = qs(lessons::toText(*truth));
             for (const QString& text : texts)
-                if (text.contains(saying(number)) && !qs(state.say(predict->ask)).contains(saying(number))) return number + QStringLiteral(" by: ") + text;
+                if (text.contains(saying(number)) && !qs(state.say(predict->ask)).contains(saying(number)))
+                    return number + QStringLiteral(" by: ") + text;
         }
         return {};
     }
@@ -91,7 +100,8 @@ class TestLessonPlay : public QObject {
             if (auto* scroll = qobject_cast<QScrollArea*>(above)) scroll->ensureWidgetVisible(widget, 0, 20);
         QTest::qWait(onServer() ? 60 : 0);
         if (!onServer()) return;
-        for (QWidget* above = widget->parentWidget(); above != nullptr; above = above->parentWidget()) // a note may have come meanwhile: what was aimed at has moved
+        // a note may have come meanwhile: what was aimed at has moved
+        for (QWidget* above = widget->parentWidget(); above != nullptr; above = above->parentWidget())
             if (auto* scroll = qobject_cast<QScrollArea*>(above)) scroll->ensureWidgetVisible(widget, 0, 20);
     }
     static void press(QAbstractButton* button)
@@ -176,16 +186,27 @@ class TestLessonPlay : public QObject {
     {
         QStringList faults = clipped(&panel) + overlapping(&panel);
         for (const QWidget* widget : panel.findChildren<QWidget*>())
-            if (widget->isVisibleTo(&panel) && widget->hasHeightForWidth() && widget->height() + 1 < widget->heightForWidth(widget->width()))
-                faults << described(widget) + QStringLiteral(" is too low: %1 of %2 at %3 ").arg(widget->height()).arg(widget->heightForWidth(widget->width())).arg(widget->width()) + widget->accessibleName();
+            if (widget->isVisibleTo(&panel) && widget->hasHeightForWidth() &&
+                widget->height() + 1 < widget->heightForWidth(widget->width()))
+                faults << described(widget) +
+                              QStringLiteral(" is too low: %1 of %2 at %3 ")
+                                  .arg(widget->height())
+                                  .arg(widget->heightForWidth(widget->width()))
+                                  .arg(widget->width()) +
+                              widget->accessibleName();
         QList<const QWidget*> parts; // that a layout places: texts, pictures, fields, cards
         for (const QWidget* widget : panel.findChildren<QWidget*>())
-            if (widget->isVisibleTo(&panel) && !internal(widget) && widget->parentWidget()->layout() != nullptr && widget->parentWidget()->layout()->indexOf(widget) >= 0) parts << widget;
+            if (widget->isVisibleTo(&panel) && !internal(widget) && widget->parentWidget()->layout() != nullptr &&
+                widget->parentWidget()->layout()->indexOf(widget) >= 0)
+                parts << widget;
         for (qsizetype i = 0; i < parts.size(); ++i)
             for (qsizetype k = 0; k < i; ++k)
-                if (parts[i]->parentWidget() == parts[k]->parentWidget() && parts[i]->geometry().intersects(parts[k]->geometry())) faults << described(parts[i]) + QStringLiteral(" lies over ") + described(parts[k]);
+                if (parts[i]->parentWidget() == parts[k]->parentWidget() &&
+                    parts[i]->geometry().intersects(parts[k]->geometry()))
+                    faults << described(parts[i]) + QStringLiteral(" lies over ") + described(parts[k]);
         for (const QWidget* part : parts)
-            if (part->parentWidget()->height() > 0 && part->geometry().bottom() > part->parentWidget()->height()) faults << described(part) + QStringLiteral(" reaches beyond its card");
+            if (part->parentWidget()->height() > 0 && part->geometry().bottom() > part->parentWidget()->height())
+                faults << described(part) + QStringLiteral(" reaches beyond its card");
         return faults;
     }
     // What can be pressed or filled in is reached with Tab.
@@ -193,18 +214,27 @@ class TestLessonPlay : public QObject {
     {
         QStringList found;
         for (const QWidget* widget : panel.findChildren<QWidget*>()) {
-            const bool input = widget->inherits("QAbstractButton") || widget->inherits("QLineEdit") || widget->inherits("QComboBox") || widget->inherits("QAbstractSpinBox") || widget->inherits("QAbstractSlider");
-            if (const auto* choice = qobject_cast<const QAbstractButton*>(widget); choice != nullptr && choice->group() != nullptr) { // one of them has Tab, the others arrows
+            const bool input = widget->inherits("QAbstractButton") || widget->inherits("QLineEdit") ||
+                               widget->inherits("QComboBox") || widget->inherits("QAbstractSpinBox") ||
+                               widget->inherits("QAbstractSlider");
+            // one of them has Tab, the others arrows
+            if (const auto* choice = qobject_cast<const QAbstractButton*>(widget);
+                choice != nullptr && choice->group() != nullptr) {
                 const auto buttons = choice->group()->buttons();
-                if (std::any_of(buttons.begin(), buttons.end(), [](const QAbstractButton* one) { return (one->focusPolicy() & Qt::TabFocus) != 0; })) continue;
+                if (std::any_of(buttons.begin(), buttons.end(),
+                                [](const QAbstractButton* one) { return (one->focusPolicy() & Qt::TabFocus) != 0; }))
+                    continue;
             }
-            if (!input || internal(widget) || widget->inherits("QScrollBar") || !widget->isVisibleTo(&panel) || !widget->isEnabled()) continue;
+            if (!input || internal(widget) || widget->inherits("QScrollBar") || !widget->isVisibleTo(&panel) ||
+                !widget->isEnabled())
+                continue;
             if ((widget->focusPolicy() & Qt::TabFocus) == 0) found << described(widget);
         }
         return found;
     }
 
-    // A page: what is asked is answered, what is to be done is done. Its runs, if it has any, are left alone. The test has failed where it can't be played.
+    // A page: what is asked is answered, what is to be done is done. Its runs, if it has any, are left alone. The test
+    // has failed where it can't be played.
     static void playPage(MainWindow& window)
     {
         LessonController& lessons = lessonsOf(window);
@@ -215,14 +245,19 @@ class TestLessonPlay : public QObject {
         const QString where = QStringLiteral("page %1: ").arg(page + 1);
         const auto fits = [&] {
             const QStringList faults = faultsOf(panel) + outOfReach(panel);
-            if (!faults.isEmpty() && QTest::qWaitFor([&] { return (faultsOf(panel) + outOfReach(panel)).isEmpty(); }, 1500)) return true; // once it is laid out
+            // once it is laid out
+            if (!faults.isEmpty() &&
+                QTest::qWaitFor([&] { return (faultsOf(panel) + outOfReach(panel)).isEmpty(); }, 1500))
+                return true;
             if (!faults.isEmpty()) qWarning().noquote() << where << faults.join(QLatin1Char('\n'));
             return faults.isEmpty();
         };
         QVERIFY(fits());
         const LessonPage now = session.page();
         keepPicture(window, QStringLiteral("%1-%2-a").arg(id).arg(page + 1));
-        const auto goal = std::find_if(now.blocks.begin(), now.blocks.end(), [](const lessons::Block* block) { return std::holds_alternative<lessons::Check>(*block); });
+        const auto goal = std::find_if(now.blocks.begin(), now.blocks.end(), [](const lessons::Block* block) {
+            return std::holds_alternative<lessons::Check>(*block);
+        });
         const lessons::Block* firstGoal = goal == now.blocks.end() ? nullptr : *goal;
         for (const lessons::Block* block : now.blocks) {
             if (const auto* predict = std::get_if<lessons::Predict>(block)) {
@@ -235,30 +270,37 @@ class TestLessonPlay : public QObject {
                 QVERIFY(truth);
                 if (truth->number() != nullptr) { // nothing on screen says it, unless the question itself does
                     const QString number = qs(lessons::toText(*truth));
-                    const QRegularExpression said(QStringLiteral("(?<![\\d.])%1(?![\\d.]|\\d)").arg(QRegularExpression::escape(number)));
+                    const QRegularExpression said(
+                        QStringLiteral("(?<![\\d.])%1(?![\\d.]|\\d)").arg(QRegularExpression::escape(number)));
                     for (const QString& text : visibleTexts(window))
                         if (text.contains(said) && !qs(state.say(predict->ask)).contains(said) && number.size() > 1)
                             QFAIL(qPrintable(where + number + QStringLiteral(" is given away by: ") + text));
                 }
-                QVERIFY2(answer(panel, predict->id, predict->choices.empty() ? QStringLiteral("7/2") : qs(predict->choices.front())), predict->id.c_str());
+                QVERIFY2(answer(panel, predict->id,
+                                predict->choices.empty() ? QStringLiteral("7/2") : qs(predict->choices.front())),
+                         predict->id.c_str());
                 QVERIFY(ready(window));
                 QCOMPARE(session.learner().said.count(predict->id), std::size_t(1));
             } else if (const auto* check = std::get_if<lessons::Check>(block)) {
                 const lessons::Solution* solution = session.lesson().solutionOf(check->id);
                 if (!check->graded || solution == nullptr) continue;
                 QVERIFY(!panel.nextReason().isEmpty());
-                if (block == firstGoal) QVERIFY2(givenAway(window, now).isEmpty(), qPrintable(where + givenAway(window, now)));
+                if (block == firstGoal)
+                    QVERIFY2(givenAway(window, now).isEmpty(), qPrintable(where + givenAway(window, now)));
                 auto* words = panel.findChild<QLineEdit*>(QStringLiteral("editInWords"));
                 QVERIFY2(words != nullptr && words->isVisible(), check->id.c_str());
                 const QString edits = editsFor(session, *solution);
                 enter(words, edits);
                 QVERIFY(ready(window));
-                QVERIFY2(session.markOf(check->id) == lessons::Mark::Done, qPrintable(where + edits + QLatin1Char('\n') + lessons.refusal() + QLatin1Char('\n') + panel.plainText()));
+                QVERIFY2(session.markOf(check->id) == lessons::Mark::Done,
+                         qPrintable(where + edits + QLatin1Char('\n') + lessons.refusal() + QLatin1Char('\n') +
+                                    panel.plainText()));
             } else if (const auto* quiz = std::get_if<lessons::Quiz>(block)) {
                 const lessons::Solution* solution = session.lesson().solutionOf(quiz->id);
                 QVERIFY(solution != nullptr);
                 if (now.part == lessons::Part::Prove) continue; // after the runs
-                const auto said = std::find_if(solution->said.begin(), solution->said.end(), [&](const auto& one) { return one.first == quiz->id; });
+                const auto said = std::find_if(solution->said.begin(), solution->said.end(),
+                                               [&](const auto& one) { return one.first == quiz->id; });
                 QVERIFY2(said != solution->said.end(), quiz->id.c_str());
                 QVERIFY2(answer(panel, quiz->id, qs(said->second)), qPrintable(where + qs(quiz->id)));
                 QVERIFY(ready(window));
@@ -266,7 +308,8 @@ class TestLessonPlay : public QObject {
             }
             QVERIFY(fits());
         }
-        static const QRegularExpression raw(QStringLiteral("\\b[a-z]+_[a-z]+\\b|\\bsum\\(|\\bcount\\(|\\brun\\(|\\{\\{|activation shares"));
+        static const QRegularExpression raw(
+            QStringLiteral("\\b[a-z]+_[a-z]+\\b|\\bsum\\(|\\bcount\\(|\\brun\\(|\\{\\{|activation shares"));
         QVERIFY2(!panel.plainText().contains(raw), qPrintable(where + panel.plainText()));
         if (now.part == lessons::Part::Do) { // changing the canvas changes no answer that was right
             if (session.allows("settings")) {
@@ -274,10 +317,13 @@ class TestLessonPlay : public QObject {
                 QVERIFY(ready(window));
                 const PageReading reading = readPage(session.lesson(), now, session.canvas(), session.learner(), false);
                 for (std::size_t i = 0; i < now.blocks.size(); ++i)
-                    if (std::holds_alternative<lessons::Quiz>(*now.blocks[i])) QVERIFY2(reading.blocks[i].state == lessons::Verdict::Pass, qPrintable(where + reading.blocks[i].text));
+                    if (std::holds_alternative<lessons::Quiz>(*now.blocks[i]))
+                        QVERIFY2(reading.blocks[i].state == lessons::Verdict::Pass,
+                                 qPrintable(where + reading.blocks[i].text));
             }
             for (const lessons::Block* block : now.blocks)
-                if (const auto* check = std::get_if<lessons::Check>(block); check != nullptr && check->graded && session.lesson().solutionOf(check->id) != nullptr)
+                if (const auto* check = std::get_if<lessons::Check>(block);
+                    check != nullptr && check->graded && session.lesson().solutionOf(check->id) != nullptr)
                     if (session.allows("settings")) QVERIFY(session.show(check->id)); // as it was
             QVERIFY(ready(window));
         }
@@ -306,9 +352,11 @@ class TestLessonPlay : public QObject {
         for (const lessons::Block* block : session.page().blocks)
             if (const auto* quiz = std::get_if<lessons::Quiz>(block)) {
                 const lessons::Solution* solution = session.lesson().solutionOf(quiz->id);
-                QVERIFY2(solution != nullptr && answer(panel, quiz->id, qs(solution->said.front().second)), quiz->id.c_str());
+                QVERIFY2(solution != nullptr && answer(panel, quiz->id, qs(solution->said.front().second)),
+                         quiz->id.c_str());
                 // While gradients are checked, the server may take a while to bring the click.
-                QVERIFY2(QTest::qWaitFor([&] { return session.markOf(quiz->id) == lessons::Mark::Done; }, 10000), qPrintable(qs(quiz->id) + QStringLiteral(": ") + panel.nextReason()));
+                QVERIFY2(QTest::qWaitFor([&] { return session.markOf(quiz->id) == lessons::Mark::Done; }, 10000),
+                         qPrintable(qs(quiz->id) + QStringLiteral(": ") + panel.nextReason()));
                 QVERIFY(ready(window));
             }
     }
@@ -316,7 +364,9 @@ class TestLessonPlay : public QObject {
     static void prove(MainWindow& window)
     {
         LessonController& lessons = lessonsOf(window);
-        QPushButton* run = shownButton(*lessons.panel(), QRegularExpression(QStringLiteral("^(Run all \\d+|Run it for real)( \\(about \\d+ (s|min)\\))?$")));
+        QPushButton* run = shownButton(
+            *lessons.panel(),
+            QRegularExpression(QStringLiteral("^(Run all \\d+|Run it for real)( \\(about \\d+ (s|min)\\))?$")));
         QVERIFY(run != nullptr);
         press(run);
         const auto ran = [&] {
@@ -324,7 +374,9 @@ class TestLessonPlay : public QObject {
             const LessonPage page = session.page();
             const PageReading reading = readPage(session.lesson(), page, session.canvas(), session.learner(), false);
             for (std::size_t i = 0; i < page.blocks.size(); ++i)
-                if (std::holds_alternative<lessons::RunBlock>(*page.blocks[i]) && reading.blocks[i].state == lessons::Verdict::Open) return false;
+                if (std::holds_alternative<lessons::RunBlock>(*page.blocks[i]) &&
+                    reading.blocks[i].state == lessons::Verdict::Open)
+                    return false;
             return lessons.runs()->running().isEmpty();
         };
         QVERIFY2(QTest::qWaitFor(ran, 300000), qPrintable(lessons.panel()->plainText()));
@@ -343,7 +395,8 @@ private slots:
     void played_to_the_end_data()
     {
         QTest::addColumn<QString>("id");
-        for (const lessons::Lesson& lesson : lessons::loadLibrary().lessons) QTest::newRow(lesson.id.c_str()) << qs(lesson.id);
+        for (const lessons::Lesson& lesson : lessons::loadLibrary().lessons)
+            QTest::newRow(lesson.id.c_str()) << qs(lesson.id);
     }
     void played_to_the_end()
     {
@@ -371,7 +424,8 @@ private slots:
         QVERIFY(lessonsOf(window).panel()->plainText().contains(QStringLiteral("You learned")));
     }
 
-    // From an empty home through the start page's door, the shelf and all lessons with their real runs, to the shelf again: by the mouse and the keyboard of an X server.
+    // From an empty home through the start page's door, the shelf and all lessons with their real runs, to the shelf
+    // again: by the mouse and the keyboard of an X server.
     void all_in_one_sitting()
     {
         if (!onServer()) QSKIP(qPrintable(RealInput::missing()));
@@ -415,12 +469,15 @@ private slots:
         keepPicture(window, QStringLiteral("shelf"));
         for (const LessonCard* card : lessons.shelf()->cards()) {
             const auto& entry = card->entry();
-            if (entry.mark != lessons::Mark::Proved) qInfo() << entry.lesson->id.c_str() << "is done; its run was disturbed"; // step times of a busy computer differ
+            // step times of a busy computer differ
+            if (entry.mark != lessons::Mark::Proved)
+                qInfo() << entry.lesson->id.c_str() << "is done; its run was disturbed";
             QVERIFY2(entry.mark >= lessons::Mark::Done, entry.lesson->id.c_str());
         }
     }
 
-    // The order is kept in the lesson's progress: nothing is to be recovered after a crash, and the learner's own gradients are proven.
+    // The order is kept in the lesson's progress: nothing is to be recovered after a crash, and the learner's own
+    // gradients are proven.
     void the_own_order_is_kept_and_proven()
     {
         MainWindow window;
@@ -448,7 +505,8 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(lessons.panel()->findChildren<QLabel*>().size() > 5, 1000);
     }
 
-    // The runs of a lesson are its own: named for it, out of the user's list, files and session; the sheet is filled in after them.
+    // The runs of a lesson are its own: named for it, out of the user's list, files and session; the sheet is filled in
+    // after them.
     void runs_are_the_lessons_own()
     {
         MainWindow window;
@@ -476,13 +534,17 @@ private slots:
         QVERIFY(ready(window));
         std::set<std::string> names;
         for (const auto& [key, run] : session.learner().runs) names.insert(run->info.name);
-        QCOMPARE(names, (std::set<std::string>{"Lesson 15: Clean", "Lesson 15: Patient A", "Lesson 15: Patient B", "Lesson 15: Patient C", "Lesson 15: Patient D"}));
+        QCOMPARE(names, (std::set<std::string>{"Lesson 15: Clean", "Lesson 15: Patient A", "Lesson 15: Patient B",
+                                               "Lesson 15: Patient C", "Lesson 15: Patient D"}));
         for (const auto& [key, run] : session.learner().runs)
-            for (const auto& [fact, value] : run->configuration) QVERIFY2(fact != "perturb" || value.starts_with("secret="), value.c_str());
+            for (const auto& [fact, value] : run->configuration)
+                QVERIFY2(fact != "perturb" || value.starts_with("secret="), value.c_str());
         QVERIFY(!panel.plainText().contains(QStringLiteral("link=2-3")));
         answerQuizzes(window);
         if (QTest::currentTestFailed()) return;
-        QVERIFY2(shownButton(panel, QRegularExpression(QStringLiteral("^Run all 5 \\(about \\d+ (s|min)\\)$"))) != nullptr, "how long they take is known now");
+        QVERIFY2(shownButton(panel, QRegularExpression(QStringLiteral("^Run all 5 \\(about \\d+ (s|min)\\)$"))) !=
+                     nullptr,
+                 "how long they take is known now");
         QVERIFY2(panel.plainText().contains(QStringLiteral("link=2-3")), "the sheet resolves the secret");
         QCOMPARE(panel.nextReason(), QString());
         QCOMPARE(QSettings().value(QStringLiteral("files/recent")).toStringList(), recent);

@@ -1,5 +1,5 @@
-// Lessons in the window: the shelf, a whole lesson by keyboard with a real recording, verdicts that change with their schedule,
-// refused moves, the shown solution, continuing later, a teacher's file with a mistake, the glossary.
+// Lessons in the window: the shelf, a whole lesson by keyboard with a real recording, verdicts that change with their
+// schedule, refused moves, the shown solution, continuing later, a teacher's file with a mistake, the glossary.
 #include <set>
 
 #include <QDockWidget>
@@ -65,10 +65,7 @@ class TestLessons : public QObject {
     }
 
 private slots:
-    void initTestCase()
-    {
-        QVERIFY2(WindowFixture::recordsWithBuiltProgram(), "the program stagewright is not built");
-    }
+    void initTestCase() { QVERIFY2(WindowFixture::recordsWithBuiltProgram(), "the program stagewright is not built"); }
 
     void init()
     {
@@ -77,7 +74,8 @@ private slots:
         m_file = write(QStringLiteral("small.md"), QString::fromUtf8(smallLesson));
     }
 
-    // What the command line, or another window, keeps while a lesson is open is not written over by what the lesson read at its start.
+    // What the command line, or another window, keeps while a lesson is open is not written over by what the lesson
+    // read at its start.
     void answers_of_others_stay()
     {
         const std::string path = lessons::LearnerProgress::defaultPath();
@@ -85,7 +83,12 @@ private slots:
         QVERIFY(lesson.has_value());
         const auto shared = std::make_shared<const lessons::Lesson>(std::move(*lesson));
         const auto keepElsewhere = [&](const char* of, const char* check) {
-            return lessons::LearnerProgress::change(path, [&](lessons::LearnerProgress& now) { now.keep({of, check, shared->hash, lessons::Mark::Done, {}, {}, "elsewhere", {}, 1}); }).has_value();
+            return lessons::LearnerProgress::change(
+                       path,
+                       [&](lessons::LearnerProgress& now) {
+                           now.keep({of, check, shared->hash, lessons::Mark::Done, {}, {}, "elsewhere", {}, 1});
+                       })
+                .has_value();
         };
         LessonSession session(shared);
         LessonSession second(shared);
@@ -159,7 +162,8 @@ private slots:
         QVERIFY(window.workspace().feature<LessonController>()->rail()->isVisible());
         QVERIFY(!panel->plainText().contains(QStringLiteral("You guessed"))); // not before the goal
         bool guessed = false;
-        for (const auto& mark : window.workspace().feature<LessonController>()->rail()->marks()) guessed = guessed || (mark.value == 17 && mark.guess);
+        for (const auto& mark : window.workspace().feature<LessonController>()->rail()->marks())
+            guessed = guessed || (mark.value == 17 && mark.guess);
         QVERIFY(guessed);
 
         // Next does nothing while the goal is not met.
@@ -177,7 +181,8 @@ private slots:
         QVERIFY(ready(window));
         QCOMPARE(panel->nextReason(), QString());
         QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("low-memory"), lessons::Mark::Done);
-        QVERIFY2(panel->plainText().contains(QStringLiteral("You guessed 17 units. It is 15 units.")), qPrintable(panel->plainText()));
+        QVERIFY2(panel->plainText().contains(QStringLiteral("You guessed 17 units. It is 15 units.")),
+                 qPrintable(panel->plainText()));
         QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(ready(window));
 
@@ -186,15 +191,22 @@ private slots:
         QVERIFY(run != nullptr);
         run->setFocus();
         QTest::keyClick(run, Qt::Key_Space);
-        QVERIFY2(!window.workspace().feature<LessonController>()->runs()->running().isEmpty(), qPrintable(window.workspace().banner()->text()));
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->runs()->running().isEmpty() && window.workspace().settled(); }, 180000));
+        QVERIFY2(!window.workspace().feature<LessonController>()->runs()->running().isEmpty(),
+                 qPrintable(window.workspace().banner()->text()));
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                return window.workspace().feature<LessonController>()->runs()->running().isEmpty() &&
+                       window.workspace().settled();
+            },
+            180000));
         QVERIFY(ready(window));
         QTRY_COMPARE_WITH_TIMEOUT(window.workspace().shown().mode(), Shown::Mode::Compare, 60000);
         QVERIFY(ready(window));
         QCOMPARE(panel->nextReason(), QString());
         QVERIFY(window.workspace().feature<LessonController>()->session()->learner().runs.size() >= 1);
         QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("real"), lessons::Mark::Proved);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<LessonController>()->runs()->proof(QStringLiteral("real")).isEmpty(), 120000);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            !window.workspace().feature<LessonController>()->runs()->proof(QStringLiteral("real")).isEmpty(), 120000);
 
         // Keep: a figure on disk.
         QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
@@ -238,7 +250,8 @@ private slots:
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(ready(window));
         QVERIFY(!window.workspace().feature<LessonController>()->panel()->nextReason().isEmpty());
-        QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("low-memory"), lessons::Mark::Done); // earlier progress is kept
+        // earlier progress is kept
+        QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("low-memory"), lessons::Mark::Done);
     }
 
     void a_move_that_can_not_run_bounces_back_with_the_reason()
@@ -256,7 +269,8 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<LessonController>()->refusal().isEmpty(), 10000);
         QVERIFY(window.workspace().feature<LessonController>()->session()->canvas().schedule == before);
         // The same with typed edits, and tools that the step does not allow.
-        emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(QStringLiteral("rank 1: 1F0 1F1 1F2 1F3 1B0 1B1 1B2 1B3"));
+        emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(
+            QStringLiteral("rank 1: 1F0 1F1 1F2 1F3 1B0 1B1 1B2 1B3"));
         QVERIFY(window.workspace().feature<LessonController>()->refusal().contains(QStringLiteral("doesn't allow")));
     }
 
@@ -266,12 +280,14 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         window.workspace().feature<LessonController>()->start(m_file, false, 1);
         QVERIFY(ready(window));
-        auto* show = named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Show the solution"));
+        auto* show =
+            named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Show the solution"));
         QVERIFY(show != nullptr);
         show->click();
         QVERIFY(ready(window));
         QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("low-memory"), lessons::Mark::Shown);
-        QVERIFY(window.workspace().feature<LessonController>()->panel()->plainText().contains(QStringLiteral("instead of four")));
+        QVERIFY(window.workspace().feature<LessonController>()->panel()->plainText().contains(
+            QStringLiteral("instead of four")));
         // From the start, by hand: done.
         window.workspace().feature<LessonController>()->session()->reset();
         QVERIFY(ready(window));
@@ -291,7 +307,8 @@ private slots:
             QVERIFY(ready(window));
             QCOMPARE(window.workspace().feature<LessonController>()->session()->hintsOf("low-memory"), hint + 1);
         }
-        QCOMPARE(window.workspace().feature<LessonController>()->panel()->nextReason(), QString()); // its edit was the solution
+        // its edit was the solution
+        QCOMPARE(window.workspace().feature<LessonController>()->panel()->nextReason(), QString());
     }
 
     void it_goes_on_where_it_was_left()
@@ -304,7 +321,9 @@ private slots:
             window.workspace().feature<LessonController>()->session()->say("time", "15");
             window.workspace().feature<LessonController>()->session()->goTo(1);
             QVERIFY(ready(window));
-            emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(QStringLiteral("swap 1F3 1B0")); // under way
+            // under way
+            emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(
+                QStringLiteral("swap 1F3 1B0"));
             QVERIFY(ready(window));
         }
         MainWindow again;
@@ -312,11 +331,13 @@ private slots:
         again.workspace().feature<LessonController>()->start(m_file);
         QVERIFY(ready(again));
         QCOMPARE(again.workspace().feature<LessonController>()->session()->pageIndex(), 1);
-        QCOMPARE(again.workspace().feature<LessonController>()->session()->learner().said.at("time"), std::string("15"));
+        QCOMPARE(again.workspace().feature<LessonController>()->session()->learner().said.at("time"),
+                 std::string("15"));
         const auto& row = again.workspace().feature<LessonController>()->session()->canvas().schedule.order[1];
         QCOMPARE(toText(row[3]), std::string("1B0"));
         again.workspace().feature<LessonController>()->start(m_file, true);
-        if (again.workspace().feature<LessonController>()->session() != nullptr) again.workspace().feature<LessonController>()->session()->startOver();
+        if (again.workspace().feature<LessonController>()->session() != nullptr)
+            again.workspace().feature<LessonController>()->session()->startOver();
         QVERIFY(ready(again));
         QCOMPARE(again.workspace().feature<LessonController>()->session()->pageIndex(), 0);
         QVERIFY(again.workspace().feature<LessonController>()->session()->learner().said.empty());
@@ -327,9 +348,11 @@ private slots:
         Schedule order = makeSchedule("gpipe", Shape(2, 1)).value();
         order.order[1].pop_back(); // 1B0
         const Error backward = LessonSession::whyNot(order);
-        QCOMPARE(QString::fromStdString(backward.message), QStringLiteral("place 1B0 on rank 1 first: 0B0 needs its gradient"));
+        QCOMPARE(QString::fromStdString(backward.message),
+                 QStringLiteral("place 1B0 on rank 1 first: 0B0 needs its gradient"));
         order.order[0].clear();
-        QCOMPARE(QString::fromStdString(LessonSession::whyNot(order).message), QStringLiteral("place 0F0 on rank 0 first: 1F0 needs its activations"));
+        QCOMPARE(QString::fromStdString(LessonSession::whyNot(order).message),
+                 QStringLiteral("place 0F0 on rank 0 first: 1F0 needs its activations"));
     }
 
     // What the lesson does not use is put away, and comes back; a step's own needs are there.
@@ -388,15 +411,20 @@ private slots:
         lessons->start(QStringLiteral("bubbles"), false, 1);
         QVERIFY(ready(window));
         const LessonPage& page = lessons->session()->page();
-        const auto reading = [&] { return readPage(lessons->session()->lesson(), page, lessons->session()->canvas(), lessons->session()->learner(), false); };
+        const auto reading = [&] {
+            return readPage(lessons->session()->lesson(), page, lessons->session()->canvas(),
+                            lessons->session()->learner(), false);
+        };
         const auto of = [&](const char* id) {
             for (std::size_t i = 0; i < page.blocks.size(); ++i)
-                if (const auto* quiz = std::get_if<lessons::Quiz>(page.blocks[i]); quiz != nullptr && quiz->id == id) return reading().blocks[i];
+                if (const auto* quiz = std::get_if<lessons::Quiz>(page.blocks[i]); quiz != nullptr && quiz->id == id)
+                    return reading().blocks[i];
             return BlockReading();
         };
         QVERIFY(!of("total").waits);
         QVERIFY(of("ratio").waits);
-        for (const auto& [id, words] : {std::pair("total", "36"), {"not-yet", "6"}, {"nothing-left", "12"}}) lessons->session()->say(id, words);
+        for (const auto& [id, words] : {std::pair("total", "36"), {"not-yet", "6"}, {"nothing-left", "12"}})
+            lessons->session()->say(id, words);
         QVERIFY(!of("ratio").waits);
         QVERIFY(lessons->session()->apply("set microbatches=8"));
         QVERIFY(ready(window));
@@ -442,7 +470,8 @@ private slots:
         QVERIFY(!fields.isEmpty() && !sliders.isEmpty());
         const int before = fields.front()->value();
         for (QWidget* one : {static_cast<QWidget*>(fields.front()), static_cast<QWidget*>(sliders.front())}) {
-            QWheelEvent wheel(QPointF(5, 5), one->mapToGlobal(QPointF(5, 5)), {}, {0, 120}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+            QWheelEvent wheel(QPointF(5, 5), one->mapToGlobal(QPointF(5, 5)), {}, {0, 120}, Qt::NoButton,
+                              Qt::NoModifier, Qt::NoScrollPhase, false);
             QApplication::sendEvent(one, &wheel);
         }
         QCOMPARE(fields.front()->value(), before);
@@ -459,7 +488,9 @@ private slots:
         broken.replace(QStringLiteral("peak_activation <= [2,1]"), QStringLiteral("peak_activation <= [2,"));
         const QString path = write(QStringLiteral("broken.md"), broken);
         window.workspace().feature<FileOpening>()->openFiles({path});
-        QVERIFY2(window.workspace().banner()->text().contains(QRegularExpression(QStringLiteral("broken\\.md:\\d+:\\d+"))), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(
+            window.workspace().banner()->text().contains(QRegularExpression(QStringLiteral("broken\\.md:\\d+:\\d+"))),
+            qPrintable(window.workspace().banner()->text()));
         QVERIFY(window.workspace().feature<LessonController>()->session() == nullptr);
         // A valid lesson dropped onto the window starts.
         QMimeData data;
@@ -479,7 +510,8 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         window.workspace().feature<LessonController>()->start(m_file, false, 1);
         QVERIFY(ready(window));
-        emit window.workspace().views().timeline->idleClicked(0, 1, rankShare / 2); // rank 1 waits for its first forward
+        // rank 1 waits for its first forward
+        emit window.workspace().views().timeline->idleClicked(0, 1, rankShare / 2);
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<LessonController>()->gapCard() != nullptr, 20000);
         QVERIFY(window.workspace().feature<LessonController>()->gapCard()->findChildren<QLabel*>().size() >= 2);
     }
@@ -494,8 +526,10 @@ private slots:
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
         QCOMPARE(window.workspace().viewState()->extent().duration(), 8 * rankShare);
         QVERIFY(window.workspace().views().legend->entries().empty());
-        QVERIFY2(window.workspace().views().timeline->statusText().contains(QStringLiteral("unit")), qPrintable(window.workspace().views().timeline->statusText()));
-        QVERIFY2(!window.workspace().views().timeline->statusText().contains(QStringLiteral("0.0000")), qPrintable(window.workspace().views().timeline->statusText()));
+        QVERIFY2(window.workspace().views().timeline->statusText().contains(QStringLiteral("unit")),
+                 qPrintable(window.workspace().views().timeline->statusText()));
+        QVERIFY2(!window.workspace().views().timeline->statusText().contains(QStringLiteral("0.0000")),
+                 qPrintable(window.workspace().views().timeline->statusText()));
         emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(QStringLiteral("place 0F0 0"));
         QVERIFY(ready(window));
         QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().views().legend->entries().empty(), 20000);
@@ -511,7 +545,8 @@ private slots:
             window.workspace().feature<LessonController>()->start(QLatin1String(lesson), false, 1);
             if (!ready(window)) return std::map<double, QString>();
             std::map<double, QString> all;
-            for (const auto& mark : window.workspace().feature<LessonController>()->rail()->marks()) all[mark.value] = mark.names;
+            for (const auto& mark : window.workspace().feature<LessonController>()->rail()->marks())
+                all[mark.value] = mark.names;
             return all;
         };
         auto latency = marks("latency"); // its bound, 39, is what the open guess asks for
@@ -536,7 +571,8 @@ private slots:
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled(), 20000);
         QVERIFY(!window.workspace().actions()["ghostLibrary"]->isChecked());
-        auto* outlines = named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Outlines of GPipe"));
+        auto* outlines =
+            named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Outlines of GPipe"));
         QVERIFY(outlines != nullptr);
         outlines->click();
         QVERIFY(window.workspace().actions()["ghostLibrary"]->isChecked());
@@ -557,7 +593,8 @@ private slots:
         QVERIFY(window.workspace().actions()["memory"]->isChecked());
         window.workspace().feature<LessonController>()->start(QStringLiteral("microbatches"), false, 1);
         QVERIFY(ready(window));
-        QVERIFY(named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Open the explorer")) != nullptr);
+        QVERIFY(named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Open the explorer")) !=
+                nullptr);
     }
 
     void leaving_gives_the_window_back()
@@ -605,7 +642,8 @@ private slots:
     void pages_of_every_lesson_fit_in_both_themes_data()
     {
         QTest::addColumn<QString>("id");
-        for (const lessons::Lesson& lesson : lessons::loadLibrary().lessons) QTest::newRow(lesson.id.c_str()) << qs(lesson.id);
+        for (const lessons::Lesson& lesson : lessons::loadLibrary().lessons)
+            QTest::newRow(lesson.id.c_str()) << qs(lesson.id);
     }
     void pages_of_every_lesson_fit_in_both_themes()
     {
@@ -616,7 +654,8 @@ private slots:
         QVERIFY(ready(window));
         LessonPanel* panel = window.workspace().feature<LessonController>()->panel();
         const auto pages = static_cast<int>(window.workspace().feature<LessonController>()->session()->pages().size());
-        // A theme is chosen once for all pages, and the next lesson starts in it: styling every widget again takes longer than a page.
+        // A theme is chosen once for all pages, and the next lesson starts in it: styling every widget again takes
+        // longer than a page.
         const ThemeChoice other = m_theme == ThemeChoice::Light ? ThemeChoice::Dark : ThemeChoice::Light;
         for (const ThemeChoice theme : {m_theme, other}) {
             Appearance::choose(theme);
@@ -646,7 +685,8 @@ private:
             if (!label->isVisible() || label->text().isEmpty()) continue;
             const QRect place(label->mapTo(panel, QPoint()), label->size());
             QVERIFY2(place.left() >= 0 && place.right() <= panel->width(), qPrintable(label->text()));
-            if (label->wordWrap()) QVERIFY2(label->height() + 1 >= label->heightForWidth(label->width()), qPrintable(label->text()));
+            if (label->wordWrap())
+                QVERIFY2(label->height() + 1 >= label->heightForWidth(label->width()), qPrintable(label->text()));
         }
     }
 };

@@ -1,4 +1,5 @@
-// The real window, offscreen, driven by synthetic events: open, select, find, steps, compare, edit, export, themes, errors.
+// The real window, offscreen, driven by synthetic events: open, select, find, steps, compare, edit, export, themes,
+// errors.
 #include <QComboBox>
 #include <QDialog>
 #include <QImage>
@@ -88,10 +89,12 @@ private slots:
         const Timeline& timeline = *window.workspace().views().timeline->panels().front()->timeline;
         const SpanId span = WindowFixture::spanOf(timeline, "1B3");
         QVERIFY(span != noSpan);
-        QTest::mouseClick(window.workspace().views().timeline, Qt::LeftButton, {}, WindowFixture::centre(window, {0, span}));
+        QTest::mouseClick(window.workspace().views().timeline, Qt::LeftButton, {},
+                          WindowFixture::centre(window, {0, span}));
         QVERIFY((window.workspace().viewState()->selected() == SpanRef{0, span}));
         const QString text = window.workspace().views().side->plainText();
-        QVERIFY2(text.contains(QStringLiteral("Waits for: ")) && text.contains(QStringLiteral("2B3 on rank 2")), qPrintable(text));
+        QVERIFY2(text.contains(QStringLiteral("Waits for: ")) && text.contains(QStringLiteral("2B3 on rank 2")),
+                 qPrintable(text));
         QVERIFY2(text.contains(QStringLiteral("0B3 on rank 0")), qPrintable(text));
         QTest::keyClick(&window, Qt::Key_Escape);
         QTest::keyClick(window.workspace().views().timeline, Qt::Key_Escape);
@@ -167,8 +170,7 @@ private slots:
         // Rank 1: its first W to after the op that follows it.
         const auto& row = original.order[1];
         int w = 0;
-        while (row[static_cast<std::size_t>(w)].kind != OpKind::WeightGrad)
-            ++w;
+        while (row[static_cast<std::size_t>(w)].kind != OpKind::WeightGrad) ++w;
         QVERIFY(w + 2 < static_cast<int>(row.size()));
         const SpanId from = editor.spanAt({1, w});
         const SpanId to = editor.spanAt({1, w + 1});
@@ -193,7 +195,8 @@ private slots:
         const Op firstForward = editor.schedule().order[0][0];
         editor.move({0, 0}, static_cast<int>(editor.schedule().order[0].size()) - 1);
         QVERIFY(!editor.valid());
-        QVERIFY(window.workspace().feature<EditController>()->panel()->plainText().contains(QString::fromStdString(toText(firstForward))));
+        QVERIFY(window.workspace().feature<EditController>()->panel()->plainText().contains(
+            QString::fromStdString(toText(firstForward))));
         QVERIFY(!window.workspace().actions()["runEdited"]->isEnabled());
         QVERIFY(window.findChild<EditOverlay*>()->faults().size() >= 2);
         window.workspace().actions()["editMode"]->trigger();
@@ -218,10 +221,10 @@ private slots:
         const QColor forward = window.workspace().theme().of(OpKind::Forward).fill;
         int found = 0;
         for (int y = 0; y < picture.height(); y += 3)
-            for (int x = 0; x < picture.width(); x += 3)
-                found += picture.pixelColor(x, y) == forward ? 1 : 0;
+            for (int x = 0; x < picture.width(); x += 3) found += picture.pixelColor(x, y) == forward ? 1 : 0;
         QVERIFY2(found > 200, "the forward ops are in the picture");
-        QVERIFY(!window.workspace().feature<ExportController>()->write(m_fixture->dir.filePath(QStringLiteral("x.bmp"))));
+        QVERIFY(
+            !window.workspace().feature<ExportController>()->write(m_fixture->dir.filePath(QStringLiteral("x.bmp"))));
         const QString copy = m_fixture->dir.filePath(QStringLiteral("copy.stagewright"));
         bool answered = false;
         window.workspace().library()->saveCopy(path, copy, [&](Result<void> done) { answered = done.has_value(); });
@@ -271,7 +274,8 @@ private slots:
         window.workspace().feature<LibraryOpening>()->newFromLibrary(QStringLiteral("1f1b"), Shape{4, 8, 0});
         QVERIFY(WindowFixture::settle(window));
         QVERIFY(window.windowTitle().contains(QStringLiteral("1F1B")));
-        window.workspace().feature<LibraryOpening>()->newFromLibrary(QStringLiteral("no-such-schedule"), Shape{4, 8, 0});
+        window.workspace().feature<LibraryOpening>()->newFromLibrary(QStringLiteral("no-such-schedule"),
+                                                                     Shape{4, 8, 0});
         QVERIFY(WindowFixture::settle(window));
         QVERIFY(!window.workspace().banner()->text().isEmpty());
     }
@@ -313,7 +317,8 @@ private slots:
 
     void commandLine()
     {
-        CommandLine line = parseCommandLine({"a.stagewright", "--screenshot=o.png", "--size", "800x600", "--theme", "dark", "--compare", "1", "2"});
+        CommandLine line = parseCommandLine(
+            {"a.stagewright", "--screenshot=o.png", "--size", "800x600", "--theme", "dark", "--compare", "1", "2"});
         QVERIFY2(line.fault.isEmpty(), qPrintable(line.fault));
         QCOMPARE(line.size, QSize(800, 600));
         QCOMPARE(line.compare, (QStringList{"1", "2"}));

@@ -1,4 +1,5 @@
-// The dock that makes a pipeline of named ranges: names, what they mean, live matches, the rule file, and the import with it.
+// The dock that makes a pipeline of named ranges: names, what they mean, live matches, the rule file, and the import
+// with it.
 #include <QComboBox>
 #include <QDockWidget>
 #include <QPushButton>
@@ -26,17 +27,31 @@ class TestMapper : public WindowTest {
         const QString folder = m_fixture->dir.filePath(QStringLiteral("traces"));
         QDir().mkpath(folder);
         const char* orders[] = {"F0 F1 B0 F2 B1 F3 B2 B3", "F0 B0 F1 B1 F2 B2 F3 B3"};
-        const std::map<std::string, int> starts[] = {{{"F0", 0}, {"F1", 10}, {"B0", 30}, {"F2", 40}, {"B1", 50}, {"F3", 60}, {"B2", 70}, {"B3", 90}},
-                                                     {{"F0", 10}, {"B0", 20}, {"F1", 30}, {"B1", 40}, {"F2", 50}, {"B2", 60}, {"F3", 70}, {"B3", 80}}};
+        const std::map<std::string, int> starts[] = {
+            {{"F0", 0}, {"F1", 10}, {"B0", 30}, {"F2", 40}, {"B1", 50}, {"F3", 60}, {"B2", 70}, {"B3", 90}},
+            {{"F0", 10}, {"B0", 20}, {"F1", 30}, {"B1", 40}, {"F2", 50}, {"B2", 60}, {"F3", 70}, {"B3", 80}}};
         for (int rank = 0; rank < 2; ++rank) {
-            QString text = QStringLiteral("{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":%1,\"world_size\":2},\"traceEvents\":[").arg(rank);
+            QString text =
+                QStringLiteral(
+                    "{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":%1,\"world_size\":2},\"traceEvents\":[")
+                    .arg(rank);
             for (int step = 0; step < 2; ++step)
                 for (const QString& op : QString::fromLatin1(orders[rank]).split(QLatin1Char(' '))) {
                     const int start = 1000 + step * 200 + starts[rank].at(op.toStdString());
-                    for (const QString& name : {QStringLiteral("%1 no %2 of part %3").arg(op.startsWith(QLatin1Char('F')) ? QStringLiteral("go") : QStringLiteral("return"), op.mid(1)).arg(rank), QStringLiteral("misc")})
-                        text += QStringLiteral("{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"%1\",\"pid\":1,\"tid\":1,\"ts\":%2,\"dur\":%3},").arg(name).arg(start).arg(name == QLatin1String("misc") ? 2 : 8);
+                    for (const QString& name :
+                         {QStringLiteral("%1 no %2 of part %3")
+                              .arg(op.startsWith(QLatin1Char('F')) ? QStringLiteral("go") : QStringLiteral("return"),
+                                   op.mid(1))
+                              .arg(rank),
+                          QStringLiteral("misc")})
+                        text += QStringLiteral("{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"%1\",\"pid\":1,"
+                                               "\"tid\":1,\"ts\":%2,\"dur\":%3},")
+                                    .arg(name)
+                                    .arg(start)
+                                    .arg(name == QLatin1String("misc") ? 2 : 8);
                 }
-            text += QStringLiteral("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":1000,\"dur\":1}]}");
+            text += QStringLiteral(
+                "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":1000,\"dur\":1}]}");
             QFile file(folder + QStringLiteral("/rank%1.json").arg(rank));
             if (!file.open(QIODevice::WriteOnly)) return {};
             file.write(text.toUtf8());
@@ -81,9 +96,12 @@ private slots:
         panel().setNumber(0, NumberMeaning::Microbatch);
         panel().setNumber(1, NumberMeaning::Stage);
         QVERIFY(settle());
-        QVERIFY2(panel().rules().contains(QStringLiteral("F        go no {microbatch} of part {stage}")), qPrintable(panel().rules()));
-        QVERIFY2(panel().answerText().contains(QStringLiteral("16 ranges on 2 ranks")), qPrintable(panel().answerText()));
-        QVERIFY2(panel().answerText().contains(QStringLiteral("o schedule")), qPrintable(panel().answerText())); // without backwards
+        QVERIFY2(panel().rules().contains(QStringLiteral("F        go no {microbatch} of part {stage}")),
+                 qPrintable(panel().rules()));
+        QVERIFY2(panel().answerText().contains(QStringLiteral("16 ranges on 2 ranks")),
+                 qPrintable(panel().answerText()));
+        // without backwards
+        QVERIFY2(panel().answerText().contains(QStringLiteral("o schedule")), qPrintable(panel().answerText()));
         // the other one, first wrong, then right
         QVERIFY(panel().chooseName("return no 0 of part 1"));
         panel().setMeaning(QStringLiteral("B"));
@@ -93,8 +111,10 @@ private slots:
         panel().setNumber(0, NumberMeaning::Microbatch);
         QVERIFY(settle());
         QCOMPARE(panel().rules().count(QStringLiteral("return")), 1);
-        QVERIFY2(panel().answerText().startsWith(QStringLiteral("1F1B: 2 ranks, 2 stages, 4 microbatches, 2 steps")), qPrintable(panel().answerText()));
-        QVERIFY2(panel().answerText().contains(QStringLiteral("Every range has its counterpart.")), qPrintable(panel().answerText()));
+        QVERIFY2(panel().answerText().startsWith(QStringLiteral("1F1B: 2 ranks, 2 stages, 4 microbatches, 2 steps")),
+                 qPrintable(panel().answerText()));
+        QVERIFY2(panel().answerText().contains(QStringLiteral("Every range has its counterpart.")),
+                 qPrintable(panel().answerText()));
         QVERIFY(panel().applyButton()->isEnabled());
         // a meaning taken back
         panel().setMeaning(QString());
@@ -140,7 +160,8 @@ private slots:
         QCOMPARE(panel().names()->model()->rowCount(), 0);
         QVERIFY(!panel().applyButton()->isEnabled());
         bool said = false;
-        for (const QLabel* label : panel().findChildren<QLabel*>()) said = said || label->text().contains(QStringLiteral("no named ranges"));
+        for (const QLabel* label : panel().findChildren<QLabel*>())
+            said = said || label->text().contains(QStringLiteral("no named ranges"));
         QVERIFY(said);
     }
 };

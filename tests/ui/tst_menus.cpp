@@ -1,5 +1,6 @@
-// What the window offers, line by line: menus, toolbars, command palette, key page and the views that --show opens. The lines are in
-// tests/data/window/actions.txt; whoever changes one on purpose copies the file that the failed test names.
+// What the window offers, line by line: menus, toolbars, command palette, key page and the views that --show opens. The
+// lines are in tests/data/window/actions.txt; whoever changes one on purpose copies the file that the failed test
+// names.
 #include <QDialog>
 #include <QDir>
 #include <QLabel>
@@ -59,7 +60,8 @@ void addToolBars(QStringList& lines, const MainWindow& window)
         lines << bar->objectName();
         for (QAction* action : bar->actions()) {
             const QWidget* widget = bar->widgetForAction(action);
-            const QString name = action->objectName().isEmpty() ? QString::fromLatin1(widget->metaObject()->className()) : action->objectName();
+            const QString name = action->objectName().isEmpty() ? QString::fromLatin1(widget->metaObject()->className())
+                                                                : action->objectName();
             lines << joined({QStringLiteral("    ") + name, action->iconText(), widget->objectName()});
         }
     }
@@ -72,7 +74,8 @@ void addPalette(QStringList& lines, MainWindow& window)
     CommandPalette* palette = window.workspace().feature<PaletteController>()->open();
     for (int row = 0; row < palette->model()->rowCount(); ++row) {
         const PaletteEntry& entry = *palette->model()->entry(row);
-        if (entry.id.startsWith(QLatin1String("action:"))) lines << joined({entry.id.mid(7), entry.title, entry.detail.trimmed(), entry.keys, entry.disabled});
+        if (entry.id.startsWith(QLatin1String("action:")))
+            lines << joined({entry.id.mid(7), entry.title, entry.detail.trimmed(), entry.keys, entry.disabled});
     }
     palette->close();
 }
@@ -83,7 +86,8 @@ void addDisabled(QStringList& lines, MainWindow& window, const QString& mode)
     lines << QString() << QStringLiteral("disabled, %1").arg(mode);
     CommandPalette* palette = window.workspace().feature<PaletteController>()->open();
     for (int row = 0; row < palette->model()->rowCount(); ++row)
-        if (const PaletteEntry& entry = *palette->model()->entry(row); !entry.disabled.isEmpty()) lines << joined({entry.id.mid(7), entry.disabled});
+        if (const PaletteEntry& entry = *palette->model()->entry(row); !entry.disabled.isEmpty())
+            lines << joined({entry.id.mid(7), entry.disabled});
     palette->close();
 }
 
@@ -138,16 +142,20 @@ private slots:
         QVERIFY(window.workspace().shown().mode() == Shown::Mode::Run);
         addDisabled(lines, window, QStringLiteral("a run is shown"));
         window.workspace().feature<OrderEditing>()->enterEdit();
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Edit && window.workspace().settled(), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Edit && window.workspace().settled(),
+                                 20000);
         addDisabled(lines, window, QStringLiteral("editing"));
         window.workspace().feature<OrderEditing>()->leaveEdit();
         const auto refs = window.workspace().runs()->refs();
         window.workspace().feature<RunComparing>()->show({refs[0], refs[1]});
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Compare && window.workspace().settled(), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().shown().mode() == Shown::Mode::Compare && window.workspace().settled(), 20000);
         addDisabled(lines, window, QStringLiteral("comparing"));
 
         QFile known(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/window/actions.txt"));
-        const QStringList wanted = known.open(QIODevice::ReadOnly) ? QString::fromUtf8(known.readAll()).split(QLatin1Char('\n')) : QStringList();
+        const QStringList wanted = known.open(QIODevice::ReadOnly)
+                                       ? QString::fromUtf8(known.readAll()).split(QLatin1Char('\n'))
+                                       : QStringList();
         lines << QString();
         if (lines == wanted) return;
         QFile found(QDir::temp().filePath(QStringLiteral("stagewright_actions.txt")));
@@ -155,7 +163,9 @@ private slots:
         found.write(lines.join(QLatin1Char('\n')).toUtf8());
         qsizetype at = 0;
         while (at < lines.size() && at < wanted.size() && lines[at] == wanted[at]) ++at;
-        QFAIL(qPrintable(QStringLiteral("line %1 is \"%2\", expected: \"%3\"; %4 has all lines").arg(at + 1).arg(lines.value(at), wanted.value(at), found.fileName())));
+        QFAIL(qPrintable(QStringLiteral("line %1 is \"%2\", expected: \"%3\"; %4 has all lines")
+                             .arg(at + 1)
+                             .arg(lines.value(at), wanted.value(at), found.fileName())));
     }
 
     // Every name of --show changes what the window shows of a measured run, or opens a dialog over it.

@@ -31,7 +31,8 @@ class TestNoFonts : public QObject {
         QStringList found;
         const auto check = [&](const QString& text) {
             for (const char32_t c : text.toUcs4())
-                if (c > 32 && QChar::isPrint(c) && !font.supportsCharacter(c)) found << QStringLiteral("U+%1 in “%2”").arg(static_cast<uint>(c), 4, 16).arg(text.left(40));
+                if (c > 32 && QChar::isPrint(c) && !font.supportsCharacter(c))
+                    found << QStringLiteral("U+%1 in “%2”").arg(static_cast<uint>(c), 4, 16).arg(text.left(40));
         };
         for (const QWidget* widget : root->findChildren<QWidget*>()) {
             if (const auto* label = qobject_cast<const QLabel*>(widget)) check(label->text());
@@ -48,8 +49,11 @@ private slots:
         m_fixture = std::make_unique<WindowFixture>();
         qputenv("XDG_DATA_HOME", m_fixture->dir.path().toUtf8());
         QStringList families = QFontDatabase::families();
-        for (const char* alias : {"Monospace", "Sans Serif", "Serif"}) families.removeAll(QLatin1String(alias)); // names that fontconfig has without any font
-        if (!families.isEmpty()) QSKIP(qPrintable(QStringLiteral("this test needs a process without fonts; it has %1").arg(families.front())));
+        // names that fontconfig has without any font
+        for (const char* alias : {"Monospace", "Sans Serif", "Serif"}) families.removeAll(QLatin1String(alias));
+        if (!families.isEmpty())
+            QSKIP(
+                qPrintable(QStringLiteral("this test needs a process without fonts; it has %1").arg(families.front())));
     }
     void cleanupTestCase() { m_fixture.reset(); }
 
@@ -81,7 +85,8 @@ private slots:
         const double ratio = image.devicePixelRatio();
         QSet<QRgb> colours;
         for (int x = static_cast<int>(rect->left()) + 4; x < rect->right() - 4; ++x)
-            for (int y = static_cast<int>(rect->top()) + 4; y < rect->bottom() - 4; ++y) colours << image.pixel(static_cast<int>(x * ratio), static_cast<int>(y * ratio));
+            for (int y = static_cast<int>(rect->top()) + 4; y < rect->bottom() - 4; ++y)
+                colours << image.pixel(static_cast<int>(x * ratio), static_cast<int>(y * ratio));
         QVERIFY(colours.size() > 3);
     }
 
@@ -94,7 +99,8 @@ private slots:
         QVERIFY(WindowFixture::settle(window));
         window.workspace().viewState()->select({0, 5});
         found << missing(&window);
-        window.workspace().feature<RunComparing>()->show({window.workspace().runs()->refs()[0], window.workspace().runs()->refs()[1]});
+        window.workspace().feature<RunComparing>()->show(
+            {window.workspace().runs()->refs()[0], window.workspace().runs()->refs()[1]});
         QVERIFY(WindowFixture::settle(window));
         found << missing(&window);
         window.workspace().shown().showRun(window.workspace().runs()->refs()[0]);

@@ -41,9 +41,13 @@ class TestOddFiles : public QObject {
     static void bannerIsWhole(MainWindow& window)
     {
         QVERIFY(window.workspace().banner()->isVisible());
-        QTRY_COMPARE_WITH_TIMEOUT(clipped(window.workspace().banner()).join(QStringLiteral("; ")), QString(), 10000); // it may still be laying itself out
+        // it may still be laying itself out
+        QTRY_COMPARE_WITH_TIMEOUT(clipped(window.workspace().banner()).join(QStringLiteral("; ")), QString(), 10000);
     }
-    static int colourDistance(const QColor& a, const QColor& b) { return std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue()); }
+    static int colourDistance(const QColor& a, const QColor& b)
+    {
+        return std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue());
+    }
 
 private slots:
     void init() { m_fixture = std::make_unique<WindowFixture>(); }
@@ -59,7 +63,8 @@ private slots:
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Empty);
         bool said = false;
         for (const auto* label : window.findChildren<QLabel*>())
-            said = said || (label->isVisible() && label->text().contains(QStringLiteral("empty.stagewright holds no runs")));
+            said = said ||
+                   (label->isVisible() && label->text().contains(QStringLiteral("empty.stagewright holds no runs")));
         QVERIFY(said);
     }
 
@@ -79,7 +84,8 @@ private slots:
         window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Empty);
-        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("no complete step")), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("no complete step")),
+                 qPrintable(window.workspace().banner()->text()));
     }
 
     // A dropped building block opens in its editor, by its suffix or its first word; a faulty one is reported.
@@ -111,9 +117,11 @@ private slots:
         }
         drop(write("wrong.block", "block v-half devices=4\n0: X0=1\n"));
         QVERIFY(window.findChild<BlockEditor*>() == nullptr);
-        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("wrong.block")), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("wrong.block")),
+                 qPrintable(window.workspace().banner()->text()));
         // fields leave files to the window
-        for (const auto* field : window.findChildren<QLineEdit*>(QStringLiteral("find"))) QVERIFY(!field->acceptDrops());
+        for (const auto* field : window.findChildren<QLineEdit*>(QStringLiteral("find")))
+            QVERIFY(!field->acceptDrops());
     }
 
     void aTextFileIsRefused()
@@ -164,9 +172,12 @@ private slots:
         window.workspace().feature<FileOpening>()->openFiles({path});
         QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().banner()->text().isEmpty(), 20000);
         QVERIFY(WindowFixture::settle(window));
-        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("odd.stagewright")) && window.workspace().banner()->text().contains(says), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("odd.stagewright")) &&
+                     window.workspace().banner()->text().contains(says),
+                 qPrintable(window.workspace().banner()->text()));
         QCOMPARE(window.workspace().shown().ref().file, sound);
-        for (const RunRef& ref : window.workspace().runs()->refs()) QCOMPARE(ref.file, sound); // the list has its name and the fault, but no run
+        // the list has its name and the fault, but no run
+        for (const RunRef& ref : window.workspace().runs()->refs()) QCOMPARE(ref.file, sound);
         bannerIsWhole(window);
     }
 
@@ -174,7 +185,8 @@ private slots:
     void aFileThatCantBeWrittenIsRead()
     {
         const QString path = m_fixture->file("kept.stagewright", {"1f1b"});
-        rewrite(path, [](QByteArray& bytes) { bytes[18] = 3; }); // a write version that SQLite treats as read-only for everyone
+        // a write version that SQLite treats as read-only for everyone
+        rewrite(path, [](QByteArray& bytes) { bytes[18] = 3; });
         QFile::setPermissions(path, QFileDevice::ReadOwner);
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
@@ -185,7 +197,9 @@ private slots:
         window.workspace().viewState()->select({0, 3});
         window.workspace().actions()["keepNote"]->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().banner()->text().isEmpty(), 20000);
-        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("kept.stagewright")) && window.workspace().banner()->text().contains(QStringLiteral("writ")), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("kept.stagewright")) &&
+                     window.workspace().banner()->text().contains(QStringLiteral("writ")),
+                 qPrintable(window.workspace().banner()->text()));
         bannerIsWhole(window);
         QVERIFY(WindowFixture::settle(window));
         window.workspace().feature<OrderEditing>()->enterEdit(); // a copy is edited, never the file
@@ -195,14 +209,18 @@ private slots:
 
     void whatIsMissingOfAFileIsTold()
     {
-        const auto forget = [](const QString& path) { rewrite(path, [](QByteArray& bytes) { bytes[18] = bytes[19] = 2; }); }; // as a killed writer leaves it
+        // as a killed writer leaves it
+        const auto forget = [](const QString& path) {
+            rewrite(path, [](QByteArray& bytes) { bytes[18] = bytes[19] = 2; });
+        };
         const QString empty = m_fixture->file("empty.stagewright", {});
         forget(empty);
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
         window.workspace().feature<FileOpening>()->openFiles({empty});
         QVERIFY(WindowFixture::settle(window));
-        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("empty.stagewright-wal is not beside it")), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("empty.stagewright-wal is not beside it")),
+                 qPrintable(window.workspace().banner()->text()));
         QVERIFY(!window.workspace().banner()->isError());
         bannerIsWhole(window);
         const QString path = m_fixture->file("other.stagewright", {"1f1b"});
@@ -214,7 +232,9 @@ private slots:
         }
         window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("ther.stagewright: tables and indexes that Stagewright did not make are not read: mine")), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral(
+                     "ther.stagewright: tables and indexes that Stagewright did not make are not read: mine")),
+                 qPrintable(window.workspace().banner()->text()));
         window.workspace().banner()->clear();
         window.workspace().library()->reload(path); // said once
         QVERIFY(WindowFixture::settle(window));
@@ -230,11 +250,15 @@ private slots:
         window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
         rewrite(path, [](QByteArray& bytes) { bytes = QByteArray(5000, 'y'); });
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().banner()->text().contains(QStringLiteral("changed by another program")), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().banner()->text().contains(QStringLiteral("changed by another program")), 20000);
         bannerIsWhole(window);
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
         window.workspace().banner()->answerButton()->click();
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().banner()->text().contains(QStringLiteral("fleeting.stagewright")) && !window.workspace().banner()->text().contains(QStringLiteral("changed by another")), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().banner()->text().contains(QStringLiteral("fleeting.stagewright")) &&
+                !window.workspace().banner()->text().contains(QStringLiteral("changed by another")),
+            20000);
         QVERIFY(WindowFixture::settle(window));
         (void)window.grab();
     }
@@ -267,8 +291,10 @@ private slots:
         QTest::mouseClick(window.workspace().views().timeline, Qt::LeftButton, {}, rect->center().toPoint());
         QCOMPARE(window.workspace().viewState()->selected().span, SpanId{0});
         const QImage image = window.workspace().views().timeline->grab().toImage();
-        const QPoint probe = QPoint(static_cast<int>(rect->left()) + 30, static_cast<int>(rect->top()) + 8) * image.devicePixelRatio();
-        QVERIFY2(colourDistance(image.pixelColor(probe), window.workspace().theme().of(OpKind::Forward).fill) < 40, qPrintable(image.pixelColor(probe).name()));
+        const QPoint probe =
+            QPoint(static_cast<int>(rect->left()) + 30, static_cast<int>(rect->top()) + 8) * image.devicePixelRatio();
+        QVERIFY2(colourDistance(image.pixelColor(probe), window.workspace().theme().of(OpKind::Forward).fill) < 40,
+                 qPrintable(image.pixelColor(probe).name()));
         for (const ActionId id : {"fit", "fitSelection", "nextGap", "whatIf", "residuals", "loweredView", "allSteps"})
             if (window.workspace().actions()[id]->isEnabled()) {
                 window.workspace().actions()[id]->trigger();
@@ -303,7 +329,8 @@ private slots:
         window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
-        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("skipped")), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("skipped")),
+                 qPrintable(window.workspace().banner()->text()));
         window.workspace().feature<FileOpening>()->openFiles({sound});
         QVERIFY(WindowFixture::settle(window));
         QVERIFY(QTest::qWaitFor([&] { return window.workspace().shown().ref().file == sound; }, 10000));
@@ -324,11 +351,14 @@ private slots:
             QVERIFY(WindowFixture::settle(window));
             QVERIFY(!window.workspace().views().side->plainText().contains(QStringLiteral("Headroom")));
             QCOMPARE(memoryTime(window), Nanos{0});
-            QVERIFY(!window.workspace().feature<BudgetController>()->setMemoryBudget(QStringLiteral("much")).has_value());
+            QVERIFY(
+                !window.workspace().feature<BudgetController>()->setMemoryBudget(QStringLiteral("much")).has_value());
             QVERIFY(window.workspace().feature<BudgetController>()->setMemoryBudget(QStringLiteral("4 u")).has_value());
             QVERIFY(WindowFixture::settle(window));
             const QString text = window.workspace().views().side->plainText();
-            QVERIFY2(text.contains(QStringLiteral("Budget per rank: 4 microbatches")) && text.contains(QStringLiteral("Headroom to budget: 0 microbatches")), qPrintable(text));
+            QVERIFY2(text.contains(QStringLiteral("Budget per rank: 4 microbatches")) &&
+                         text.contains(QStringLiteral("Headroom to budget: 0 microbatches")),
+                     qPrintable(text));
             QVERIFY2(memoryTime(window) > 0, "idle time that only memory keeps from being filled");
             window.close();
         }
@@ -440,7 +470,8 @@ private slots:
     // A run too large to read and draw at once on one thread: the window stays responsive while it is read.
     void aLargeRunDoesNotHoldTheWindow()
     {
-        const QString path = m_fixture->file("large.stagewright", {"zb-h1"}, 16, 4000); // 192,000 spans and 180,000 transfers
+        // 192,000 spans and 180,000 transfers
+        const QString path = m_fixture->file("large.stagewright", {"zb-h1"}, 16, 4000);
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
         qint64 longest = 0;

@@ -46,14 +46,14 @@ private slots:
         const auto beats = beatsOfRun(run);
         std::set<Nanos> begins;
         for (const Span& span : run.timeline->spans())
-            if (run.timeline->trackOf(static_cast<SpanId>(&span - run.timeline->spans().data())).lane == Lane::Compute) begins.insert(span.start);
+            if (run.timeline->trackOf(static_cast<SpanId>(&span - run.timeline->spans().data())).lane == Lane::Compute)
+                begins.insert(span.start);
         for (const Nanos begin : begins) { // each belongs to the beat just before it
             const int at = beats->at(begin);
             QVERIFY(at >= 0);
             QVERIFY(begin - beats->beats[static_cast<std::size_t>(at)].time <= rankShare / 50);
         }
-        for (std::size_t i = 1; i < beats->beats.size(); ++i)
-            QVERIFY(beats->beats[i].time > beats->beats[i - 1].time);
+        for (std::size_t i = 1; i < beats->beats.size(); ++i) QVERIFY(beats->beats[i].time > beats->beats[i - 1].time);
         QCOMPARE(beats->parcels.size(), std::size_t(48)); // a forward and a gradient over three borders, eight times
         for (const Parcel& parcel : beats->parcels) {
             QCOMPARE(parcel.arrival - parcel.sent, rankShare / 20);
@@ -68,7 +68,9 @@ private slots:
     void a_pattern_that_goes_on_repeats()
     {
         const auto share = [](const Beats& beats) {
-            return static_cast<double>(std::count_if(beats.beats.begin(), beats.beats.end(), [](const Beat& beat) { return beat.repeats; })) / static_cast<double>(beats.beats.size());
+            return static_cast<double>(std::count_if(beats.beats.begin(), beats.beats.end(),
+                                                     [](const Beat& beat) { return beat.repeats; })) /
+                   static_cast<double>(beats.beats.size());
         };
         const auto many = beatsOfRun(WindowFixture::simulated("1f1b", 4, 32));
         QVERIFY(share(*many) > share(*beatsOfRun(WindowFixture::simulated("1f1b", 4, 8))));
@@ -124,7 +126,8 @@ private slots:
         QVERIFY(window->workspace().feature<PlaybackController>()->bar()->isVisible());
         for (int i = 0; i < 20; ++i) QTest::keyClick(window->workspace().views().timeline, Qt::Key_Space);
         QCOMPARE(player->beat(), 20);
-        QVERIFY(std::any_of(player->beats()->beats.begin(), player->beats()->beats.end(), [](const Beat& beat) { return !beat.words.isEmpty(); }));
+        QVERIFY(std::any_of(player->beats()->beats.begin(), player->beats()->beats.end(),
+                            [](const Beat& beat) { return !beat.words.isEmpty(); }));
         QCOMPARE(window->workspace().feature<PlaybackController>()->bar()->words(), player->beats()->beats[20].words);
         QTest::keyClick(window->workspace().views().timeline, Qt::Key_Space, Qt::ShiftModifier);
         QCOMPARE(player->beat(), 19);
@@ -168,8 +171,10 @@ private slots:
         window->workspace().actions()["nextBeat"]->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(player->active(), 20000);
         const TimelinePanel& panel = *window->workspace().views().timeline->panels().front();
-        player->seek(panel.ranks[0].compute.slices()[4].begin() - 1); // four forwards are done, no gradient has returned yet
-        QCOMPARE(window->workspace().feature<PlaybackController>()->memory()->stacks().at(0), (std::vector<int>{0, 1, 2, 3}));
+        // four forwards are done, no gradient has returned yet
+        player->seek(panel.ranks[0].compute.slices()[4].begin() - 1);
+        QCOMPARE(window->workspace().feature<PlaybackController>()->memory()->stacks().at(0),
+                 (std::vector<int>{0, 1, 2, 3}));
         player->seek(player->beats()->end);
         QVERIFY(window->workspace().feature<PlaybackController>()->memory()->stacks().at(0).empty());
     }

@@ -28,19 +28,24 @@ class TestRealDrop : public QObject {
         source.start(QStringLiteral(STAGEWRIGHT_DRAG_SOURCE), files);
         QString said;
         const auto says = [&](const QString& word) {
-            return QTest::qWaitFor([&] {
-                said += QString::fromLocal8Bit(source.readAllStandardOutput());
-                return said.contains(word);
-            },
-                                   30000);
+            return QTest::qWaitFor(
+                [&] {
+                    said += QString::fromLocal8Bit(source.readAllStandardOutput());
+                    return said.contains(word);
+                },
+                30000);
         };
         if (!says(QStringLiteral("ready"))) return {};
         const auto mouse = [](const QStringList& words) { return RealInput::send(words); };
-        const auto move = [&](QPoint to) { return mouse({QStringLiteral("mousemove"), QString::number(to.x()), QString::number(to.y())}); };
+        const auto move = [&](QPoint to) {
+            return mouse({QStringLiteral("mousemove"), QString::number(to.x()), QString::number(to.y())});
+        };
         const QPoint from(1510, 100), to = onto->mapToGlobal(onto->rect().center());
         bool done = move(from) && mouse({QStringLiteral("mousedown"), QStringLiteral("1")});
-        for (int step = 1; step <= 8 && done; ++step) done = move(from + (to - from) * step / 8); // the drag starts and enters the window
-        QTest::qWait(200);                                                                        // the window answers whether it accepts them
+        // the drag starts and enters the window
+        for (int step = 1; step <= 8 && done; ++step) done = move(from + (to - from) * step / 8);
+        // the window answers whether it accepts them
+        QTest::qWait(200);
         done = done && move(to + QPoint(3, 3)) && mouse({QStringLiteral("mouseup"), QStringLiteral("1")});
         if (done) says(QStringLiteral("ed\n"));
         source.kill();
@@ -73,20 +78,26 @@ private slots:
     void tracesAreImported()
     {
         const Schedule order = *makeSchedule("1f1b", Shape{4, 8, 0});
-        const QString folder = m_fixture->dir.filePath(QStringLiteral("a job's traces")); // with characters that URLs escape
+        // with characters that URLs escape
+        const QString folder = m_fixture->dir.filePath(QStringLiteral("a job's traces"));
         QVERIFY(writeKinetoFolder(*simulatedRun(order, CostModel::uniform(order)), folder.toStdString()).has_value());
         QStringList files;
-        for (const QString& name : QDir(folder).entryList(QDir::Files, QDir::Name)) files << QDir(folder).filePath(name);
+        for (const QString& name : QDir(folder).entryList(QDir::Files, QDir::Name))
+            files << QDir(folder).filePath(name);
         QCOMPARE(drop(files, m_window.get()), QStringLiteral("copied"));
         QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().feature<ImportController>()->dialog() != nullptr, 20000);
         ImportDialog* dialog = m_window->workspace().feature<ImportController>()->dialog();
         QTRY_VERIFY_WITH_TIMEOUT(dialog->settled() && dialog->reading(), 60000);
         QCOMPARE(dialog->question().words, files);
-        QVERIFY2(dialog->detailsText().contains(QStringLiteral("4 ranks, 1 step, 4 stages, 8 microbatches")), qPrintable(dialog->detailsText()));
+        QVERIFY2(dialog->detailsText().contains(QStringLiteral("4 ranks, 1 step, 4 stages, 8 microbatches")),
+                 qPrintable(dialog->detailsText()));
         dialog->activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(dialog, 20000));
         QVERIFY(RealInput::key(QStringLiteral("alt+i")));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().feature<ImportController>()->dialog() == nullptr && m_window->workspace().shown().mode() == Shown::Mode::Run && m_window->workspace().settled(), 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().feature<ImportController>()->dialog() == nullptr &&
+                                     m_window->workspace().shown().mode() == Shown::Mode::Run &&
+                                     m_window->workspace().settled(),
+                                 60000);
         QCOMPARE(m_window->workspace().shown().view()->run->info.scheduleName, std::string("1f1b"));
         QVERIFY(QFileInfo::exists(m_window->workspace().shown().ref().file));
     }
@@ -94,11 +105,16 @@ private slots:
     // Also onto the current view, and run files open as usual.
     void runFilesAreOpened()
     {
-        const QString first = m_fixture->file("first.stagewright", {"1f1b"}), second = m_fixture->file("second.stagewright", {"zb-h1"});
+        const QString first = m_fixture->file("first.stagewright", {"1f1b"}),
+                      second = m_fixture->file("second.stagewright", {"zb-h1"});
         QCOMPARE(drop({first}, m_window.get()), QStringLiteral("copied"));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().mode() == Shown::Mode::Run && m_window->workspace().settled() && m_window->workspace().shown().ref().file == first, 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().mode() == Shown::Mode::Run &&
+                                     m_window->workspace().settled() &&
+                                     m_window->workspace().shown().ref().file == first,
+                                 60000);
         QCOMPARE(drop({second}, m_window->workspace().views().timeline), QStringLiteral("copied"));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && m_window->workspace().shown().ref().file == second, 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && m_window->workspace().shown().ref().file == second,
+                                 60000);
         QVERIFY(m_window->workspace().feature<ImportController>()->dialog() == nullptr);
         QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
     }
@@ -108,14 +124,16 @@ private slots:
     {
         const QString file = m_fixture->file("runs.stagewright", {"gpipe"});
         m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("other.stagewright", {"1f1b"})});
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().mode() == Shown::Mode::Run && m_window->workspace().settled(), 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_window->workspace().shown().mode() == Shown::Mode::Run && m_window->workspace().settled(), 60000);
         QLineEdit* field = nullptr;
         for (auto* one : m_window->findChildren<QLineEdit*>())
             if (one->isVisible() && one->width() > 40) field = one;
         QVERIFY(field != nullptr);
         const QString before = field->text();
         QCOMPARE(drop({file}, field), QStringLiteral("copied"));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && m_window->workspace().shown().ref().file == file, 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && m_window->workspace().shown().ref().file == file,
+                                 60000);
         QCOMPARE(field->text(), before);
     }
 };

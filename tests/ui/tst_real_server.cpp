@@ -75,8 +75,10 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(start->isEnabled(), 20000);
         QVERIFY(RealInput::click(start));
         QTRY_VERIFY_WITH_TIMEOUT(!ended.isEmpty(), 120000);
-        QVERIFY2(window.workspace().feature<Recording>()->process()->state() == RecordProcess::State::Finished, qPrintable(window.workspace().feature<Recording>()->process()->errorMessage()));
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().settled(), 60000);
+        QVERIFY2(window.workspace().feature<Recording>()->process()->state() == RecordProcess::State::Finished,
+                 qPrintable(window.workspace().feature<Recording>()->process()->errorMessage()));
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().settled(),
+                                 60000);
 
         window.activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(&window, 20000));
@@ -88,12 +90,12 @@ private slots:
         ScheduleEditor& editor = window.workspace().feature<OrderEditing>()->editor();
         const auto row = editor.schedule().order[0];
         int w = 0;
-        while (w < static_cast<int>(row.size()) && row[static_cast<std::size_t>(w)].kind != OpKind::WeightGrad)
-            ++w;
+        while (w < static_cast<int>(row.size()) && row[static_cast<std::size_t>(w)].kind != OpKind::WeightGrad) ++w;
         QVERIFY(w + 1 < static_cast<int>(row.size()));
         const auto target = window.workspace().views().timeline->rectOf({0, editor.spanAt({0, w + 1})});
         QVERIFY(target.has_value());
-        QVERIFY(RealInput::drag(window.workspace().views().timeline, WindowFixture::centre(window, {0, editor.spanAt({0, w})}),
+        QVERIFY(RealInput::drag(window.workspace().views().timeline,
+                                WindowFixture::centre(window, {0, editor.spanAt({0, w})}),
                                 QPoint(static_cast<int>(target->right()) - 1, static_cast<int>(target->center().y()))));
         QTRY_VERIFY_WITH_TIMEOUT(editor.changed(), 20000);
         QVERIFY(editor.valid());
@@ -106,9 +108,12 @@ private slots:
         ended.clear();
         QVERIFY(RealInput::key(QStringLiteral("ctrl+Return")));
         QTRY_VERIFY_WITH_TIMEOUT(!ended.isEmpty(), 120000);
-        QVERIFY2(window.workspace().feature<Recording>()->process()->state() == RecordProcess::State::Finished, qPrintable(window.workspace().feature<Recording>()->process()->errorMessage()));
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Compare && window.workspace().settled(), 60000);
-        QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t(3)); // the original, the prediction, the measurement
+        QVERIFY2(window.workspace().feature<Recording>()->process()->state() == RecordProcess::State::Finished,
+                 qPrintable(window.workspace().feature<Recording>()->process()->errorMessage()));
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().shown().mode() == Shown::Mode::Compare && window.workspace().settled(), 60000);
+        // the original, the prediction, the measurement
+        QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t(3));
         QVERIFY2(window.workspace().banner()->text().isEmpty(), qPrintable(window.workspace().banner()->text()));
     }
 
@@ -118,19 +123,27 @@ private slots:
         MainWindow window;
         QVERIFY(show(window));
         window.workspace().feature<FileOpening>()->openFiles({fixture.file("walk.stagewright", {"1f1b"})});
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().settled(), 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().settled(),
+                                 60000);
         TimelineView* view = window.workspace().views().timeline;
         const Timeline& timeline = *view->panels().front()->timeline;
         QVERIFY(RealInput::click(view, WindowFixture::centre(window, {0, WindowFixture::spanOf(timeline, "1F2")})));
-        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(timeline.nameOf(timeline.spans()[window.workspace().viewState()->selected().span])), QStringLiteral("1F2"), 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(
+            QString::fromStdString(timeline.nameOf(timeline.spans()[window.workspace().viewState()->selected().span])),
+            QStringLiteral("1F2"), 20000);
         QVERIFY(RealInput::key(QStringLiteral("period")));
-        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(timeline.nameOf(timeline.spans()[window.workspace().viewState()->selected().span])), QStringLiteral("1B0"), 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(
+            QString::fromStdString(timeline.nameOf(timeline.spans()[window.workspace().viewState()->selected().span])),
+            QStringLiteral("1B0"), 20000);
         QVERIFY(RealInput::key(QStringLiteral("Next"))); // the same microbatch on the next stage
-        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(timeline.nameOf(timeline.spans()[window.workspace().viewState()->selected().span])), QStringLiteral("2B0"), 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(
+            QString::fromStdString(timeline.nameOf(timeline.spans()[window.workspace().viewState()->selected().span])),
+            QStringLiteral("2B0"), 20000);
 
         const TimeRange all = window.workspace().viewState()->visible();
         QVERIFY(RealInput::move(view, view->rect().center()));
-        QVERIFY(RealInput::send({QStringLiteral("keydown"), QStringLiteral("ctrl"), QStringLiteral("click"), QStringLiteral("4"), QStringLiteral("keyup"), QStringLiteral("ctrl")}));
+        QVERIFY(RealInput::send({QStringLiteral("keydown"), QStringLiteral("ctrl"), QStringLiteral("click"),
+                                 QStringLiteral("4"), QStringLiteral("keyup"), QStringLiteral("ctrl")}));
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().viewState()->visible().duration() < all.duration(), 20000);
         QVERIFY(RealInput::key(QStringLiteral("Home")));
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().viewState()->isFitted(), 20000);
@@ -150,14 +163,16 @@ private slots:
         write(csv, "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
         const QString runs = fixture.dir.filePath(QStringLiteral("own.stagewright"));
         QProcess import;
-        import.start(QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright"), {QStringLiteral("import"), csv, QStringLiteral("-o"), runs});
+        import.start(QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright"),
+                     {QStringLiteral("import"), csv, QStringLiteral("-o"), runs});
         QVERIFY(import.waitForFinished(60000));
         QVERIFY2(import.exitCode() == 0, import.readAllStandardError().constData());
 
         MainWindow window;
         QVERIFY(show(window));
         window.workspace().feature<FileOpening>()->openFiles({runs});
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().settled(), 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().settled(),
+                                 60000);
         window.workspace().views().timeline->setFocus();
         QVERIFY(RealInput::key(QStringLiteral("slash")));
         QVERIFY(RealInput::type(QStringLiteral("1B1")));
@@ -298,12 +313,14 @@ private slots:
             QListView* list = tray->list();
             QModelIndex chip;
             for (int row = 0; row < list->model()->rowCount(); ++row)
-                if (list->model()->index(row, 0).data().toString() == QLatin1String(op)) chip = list->model()->index(row, 0);
+                if (list->model()->index(row, 0).data().toString() == QLatin1String(op))
+                    chip = list->model()->index(row, 0);
             QVERIFY2(chip.isValid(), op);
             const auto row = view->rowRect(0, op[0] - '0');
             QVERIFY2(row.has_value(), op);
             const QPoint from = list->viewport()->mapTo(&window, list->visualRect(chip).center());
-            const QPoint to = view->mapTo(&window, QPoint(static_cast<int>(view->axis().toX(5 * rankShare)), static_cast<int>(row->center().y())));
+            const QPoint to = view->mapTo(&window, QPoint(static_cast<int>(view->axis().toX(5 * rankShare)),
+                                                          static_cast<int>(row->center().y())));
             QVERIFY(RealInput::drag(&window, from, to));
             QVERIFY(ready());
         }
@@ -317,13 +334,15 @@ private slots:
     void killedWhileEditing()
     {
         // Keys for another process need its focus, which a busy server without a window manager may take away.
-        if (qEnvironmentVariableIsEmpty("STAGEWRIGHT_KILL_ON_X")) QSKIP("set STAGEWRIGHT_KILL_ON_X=1 on a quiet machine; tst_editing kills and recovers without a server");
+        if (qEnvironmentVariableIsEmpty("STAGEWRIGHT_KILL_ON_X"))
+            QSKIP("set STAGEWRIGHT_KILL_ON_X=1 on a quiet machine; tst_editing kills and recovers without a server");
         WindowFixture fixture;
         const QString window = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright-ui");
         if (!QFileInfo(window).isExecutable()) QSKIP("the program stagewright-ui is not built");
         const QString runs = fixture.file("kept.stagewright", {"1f1b"});
         QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-        for (const char* place : {"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"}) environment.insert(QLatin1String(place), fixture.dir.filePath(QStringLiteral("home")));
+        for (const char* place : {"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"})
+            environment.insert(QLatin1String(place), fixture.dir.filePath(QStringLiteral("home")));
         const QDir autosave(fixture.dir.filePath(QStringLiteral("home/stagewright/autosave")));
         const auto records = [&] {
             std::vector<EditRecord> all;
@@ -331,11 +350,16 @@ private slots:
                 QFile file(autosave.filePath(name));
                 if (!file.open(QIODevice::ReadOnly)) continue;
                 const QByteArray bytes = file.readAll();
-                if (auto record = readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())))) all.push_back(*record);
+                if (auto record =
+                        readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size()))))
+                    all.push_back(*record);
             }
             return all;
         };
-        const auto focus = [] { return RealInput::send({QStringLiteral("search"), QStringLiteral("--onlyvisible"), QStringLiteral("--name"), QStringLiteral("Stagewright"), QStringLiteral("windowfocus")}); };
+        const auto focus = [] {
+            return RealInput::send({QStringLiteral("search"), QStringLiteral("--onlyvisible"), QStringLiteral("--name"),
+                                    QStringLiteral("Stagewright"), QStringLiteral("windowfocus")});
+        };
         const auto start = [&](QProcess& program, const QStringList& words) {
             program.setProcessEnvironment(environment);
             program.setProcessChannelMode(QProcess::ForwardedChannels);
@@ -349,12 +373,14 @@ private slots:
             QProcess program;
             QVERIFY(start(program, {runs}));
             // Enter edit mode, move the first op one place later, and wait until that is on disk.
-            QVERIFY(QTest::qWaitFor([&] {
-                (void)focus(); // a window that is shown again has lost it
-                for (const char* key : {"Escape", "e", "period", "period", "ctrl+Right"}) RealInput::key(QLatin1String(key));
-                return QTest::qWaitFor([&] { return !records().empty(); }, 4000);
-            },
-                                    90000));
+            QVERIFY(QTest::qWaitFor(
+                [&] {
+                    (void)focus(); // a window that is shown again has lost it
+                    for (const char* key : {"Escape", "e", "period", "period", "ctrl+Right"})
+                        RealInput::key(QLatin1String(key));
+                    return QTest::qWaitFor([&] { return !records().empty(); }, 4000);
+                },
+                90000));
             program.kill(); // SIGKILL
             QVERIFY(program.waitForFinished(20000));
             edited = records().front().edited;
@@ -365,16 +391,18 @@ private slots:
         QVERIFY(start(program, {}));
         // Alt+R recovers it: it is edited again, and kept under the name of the new process.
         const QString before = autosave.entryList({QStringLiteral("*.edit")}, QDir::Files).value(0);
-        QVERIFY(QTest::qWaitFor([&] {
-            (void)focus();
-            RealInput::key(QStringLiteral("alt+r"));
-            return QTest::qWaitFor([&] {
-                const QStringList now = autosave.entryList({QStringLiteral("*.edit")}, QDir::Files);
-                return !now.isEmpty() && !now.contains(before) && !records().empty();
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                (void)focus();
+                RealInput::key(QStringLiteral("alt+r"));
+                return QTest::qWaitFor(
+                    [&] {
+                        const QStringList now = autosave.entryList({QStringLiteral("*.edit")}, QDir::Files);
+                        return !now.isEmpty() && !now.contains(before) && !records().empty();
+                    },
+                    4000);
             },
-                                   4000);
-        },
-                                90000));
+            90000));
         QVERIFY(records().front().edited == edited);
         program.kill();
         QVERIFY(program.waitForFinished(20000));

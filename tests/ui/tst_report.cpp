@@ -1,5 +1,5 @@
-// The one report of a run: every analysis of analyses.def is in text, JSON, SQL, window and HTML page, and every figure of the side panel is
-// the one that report --json prints, for every sample run of tests/data.
+// The one report of a run: every analysis of analyses.def is in text, JSON, SQL, window and HTML page, and every figure
+// of the side panel is the one that report --json prints, for every sample run of tests/data.
 #include <QDir>
 #include <QDockWidget>
 #include <QJsonArray>
@@ -28,7 +28,8 @@ QByteArray answerOf(const QStringList& words)
 {
     QProcess process;
     process.start(QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright"), words);
-    if (!process.waitForFinished(60000) || process.exitCode() != 0) qWarning("%s: %s", qPrintable(words.join(QLatin1Char(' '))), process.readAllStandardError().constData());
+    if (!process.waitForFinished(60000) || process.exitCode() != 0)
+        qWarning("%s: %s", qPrintable(words.join(QLatin1Char(' '))), process.readAllStandardError().constData());
     return process.readAllStandardOutput();
 }
 
@@ -53,7 +54,10 @@ constexpr const char* kernelsAlone = R"json({"traceEvents":[
 // The figures of `report --json` as the panel should print them, by the keys of its rows.
 class JsonTexts {
 public:
-    JsonTexts(QJsonObject json, const Units& units, const RunRef& ref) : m_json(std::move(json)), m_units(units), m_ref(ref) {}
+    JsonTexts(QJsonObject json, const Units& units, const RunRef& ref)
+        : m_json(std::move(json)), m_units(units), m_ref(ref)
+    {
+    }
 
     QString of(const QString& key)
     {
@@ -62,7 +66,9 @@ public:
         const auto step = m_json[QStringLiteral("step")].toInt();
         if (group == QStringLiteral("by_rank")) {
             const QJsonObject rank = m_json[group].toArray()[parts[1].toInt()].toObject();
-            return percentText(rank[QStringLiteral("idle")].toDouble() / std::max(1e-9, m_json[QStringLiteral("makespan")].toDouble()), 0);
+            return percentText(rank[QStringLiteral("idle")].toDouble() /
+                                   std::max(1e-9, m_json[QStringLiteral("makespan")].toDouble()),
+                               0);
         }
         if (group == QStringLiteral("over_steps")) {
             const QJsonObject sample = m_json[group].toObject()[parts[1]].toObject();
@@ -71,23 +77,31 @@ public:
         }
         if (group == QStringLiteral("levers")) {
             for (const QJsonValue& lever : m_json[group].toArray())
-                if (lever[QStringLiteral("lever")] == key.section(QLatin1Char('.'), 1)) return time(-lever[QStringLiteral("gain")].toDouble());
+                if (lever[QStringLiteral("lever")] == key.section(QLatin1Char('.'), 1))
+                    return time(-lever[QStringLiteral("gain")].toDouble());
             return QStringLiteral("no such lever");
         }
         if (group.startsWith(QStringLiteral("device_"))) return tableSum(group, parts[1]);
         if (group == QStringLiteral("loss")) {
             const QJsonArray loss = m_json[group].toArray();
-            return parts[1] == QStringLiteral("step") ? fixed(loss[step].toDouble(), 4) : QStringLiteral("%1 → %2").arg(fixed(loss.first().toDouble(), 3), fixed(loss.last().toDouble(), 3));
+            return parts[1] == QStringLiteral("step") ? fixed(loss[step].toDouble(), 4)
+                                                      : QStringLiteral("%1 → %2").arg(fixed(loss.first().toDouble(), 3),
+                                                                                      fixed(loss.last().toDouble(), 3));
         }
         if (group == QStringLiteral("contention")) return percentText(m_json[group].toArray()[step].toDouble());
-        if (group == QStringLiteral("deviation")) return m_json[group].isNull() ? QStringLiteral("not measured") : QString::number(m_json[group].toDouble(), 'e', 2);
+        if (group == QStringLiteral("deviation"))
+            return m_json[group].isNull() ? QStringLiteral("not measured")
+                                          : QString::number(m_json[group].toDouble(), 'e', 2);
         QJsonValue value = m_json;
         for (const QString& part : parts) value = value[part];
         return valueText(key, value);
     }
 
 private:
-    QString time(double value) const { return durationText(std::llround(value * static_cast<double>(m_units.time)), m_units); }
+    QString time(double value) const
+    {
+        return durationText(std::llround(value * static_cast<double>(m_units.time)), m_units);
+    }
     QString valueText(const QString& key, const QJsonValue& value) const
     {
         if (value.isNull() || value.isUndefined()) return QStringLiteral("–");
@@ -97,14 +111,18 @@ private:
             for (const QJsonValue& rank : value.toArray()) most = std::max(most, rank.toDouble());
             return bytesText(std::llround(most * static_cast<double>(m_units.memory)), m_units);
         }
-        if (key.endsWith(QStringLiteral("messages")) || key.endsWith(QStringLiteral("gathers")) || key.endsWith(QStringLiteral("reductions"))) return QString::number(value.toInteger());
+        if (key.endsWith(QStringLiteral("messages")) || key.endsWith(QStringLiteral("gathers")) ||
+            key.endsWith(QStringLiteral("reductions")))
+            return QString::number(value.toInteger());
         return time(value.toDouble());
     }
     QString tableSum(const QString& table, const QString& column)
     {
         if (!m_tables.contains(table))
-            m_tables[table] = QJsonDocument::fromJson(answerOf({QStringLiteral("report"), m_ref.file, QString::number(m_ref.id), QStringLiteral("--table"), table, QStringLiteral("--json")}))
-                                  .object()[QStringLiteral("tables")][table];
+            m_tables[table] =
+                QJsonDocument::fromJson(answerOf({QStringLiteral("report"), m_ref.file, QString::number(m_ref.id),
+                                                  QStringLiteral("--table"), table, QStringLiteral("--json")}))
+                    .object()[QStringLiteral("tables")][table];
         qint64 sum = 0;
         for (const QJsonValue& row : m_tables[table][QStringLiteral("rows")].toArray()) sum += row[column].toInteger();
         return time(static_cast<double>(sum));
@@ -143,18 +161,25 @@ private slots:
         QFETCH(bool, traced);
         QFETCH(int, least);
         int tablesKnown = 0;
-        const QString path = traced ? m_fixture->dir.filePath(QStringLiteral("traced.stagewright")) : m_fixture->file("all.stagewright", {"zb-h1"});
-        if (traced) answerOf({QStringLiteral("import"), QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces/gpu_rank*.json"), QStringLiteral("-o"), path});
+        const QString path = traced ? m_fixture->dir.filePath(QStringLiteral("traced.stagewright"))
+                                    : m_fixture->file("all.stagewright", {"zb-h1"});
+        if (traced)
+            answerOf({QStringLiteral("import"),
+                      QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces/gpu_rank*.json"), QStringLiteral("-o"),
+                      path});
         QVERIFY(WindowFixture::open(*m_window, {path}));
         openDock();
         auto file = RunFile::open(path.toStdString(), OpenMode::Read);
         QVERIFY(file.has_value());
         const Run run = *(*file)->read(1);
         const QString page = QString::fromStdString(*htmlReport(run));
-        const QString text = QString::fromUtf8(answerOf({QStringLiteral("report"), path, QStringLiteral("--table"), QStringLiteral("all")}));
-        const QJsonObject json = QJsonDocument::fromJson(answerOf({QStringLiteral("report"), path, QStringLiteral("--table"), QStringLiteral("all"), QStringLiteral("--json")}))
-                                     .object()[QStringLiteral("tables")]
-                                     .toObject();
+        const QString text = QString::fromUtf8(
+            answerOf({QStringLiteral("report"), path, QStringLiteral("--table"), QStringLiteral("all")}));
+        const QJsonObject json =
+            QJsonDocument::fromJson(answerOf({QStringLiteral("report"), path, QStringLiteral("--table"),
+                                              QStringLiteral("all"), QStringLiteral("--json")}))
+                .object()[QStringLiteral("tables")]
+                .toObject();
         QCOMPARE(panel().names()->count(), static_cast<int>(allAnalyses().size()));
         for (const AnalysisInfo* analysis : allAnalyses()) {
             const QString name = textOf(analysis->name), title = textOf(analysis->title);
@@ -183,7 +208,12 @@ private slots:
                 if (time == nullptr) continue; // unknown in this row
                 const std::int64_t value = *time;
                 QCOMPARE(rows->rows.front()[i], std::to_string(value));
-                QCOMPARE(one[QStringLiteral("rows")].toArray().first().toObject()[QString::fromStdString(table.columns[i].key)].toInteger(), qint64(value));
+                QCOMPARE(one[QStringLiteral("rows")]
+                             .toArray()
+                             .first()
+                             .toObject()[QString::fromStdString(table.columns[i].key)]
+                             .toInteger(),
+                         qint64(value));
             }
             // window
             panel().choose(name);
@@ -193,7 +223,9 @@ private slots:
             else
                 QVERIFY2(panel().lineText().contains(unknown.mid(1)), qPrintable(panel().lineText()));
             // page
-            QVERIFY2(page.contains(QString::fromStdString("<summary>" + std::string(analysis->title))) || page.contains(unknown.isEmpty() ? title : unknown.left(20)), label.constData());
+            QVERIFY2(page.contains(QString::fromStdString("<summary>" + std::string(analysis->title))) ||
+                         page.contains(unknown.isEmpty() ? title : unknown.left(20)),
+                     label.constData());
         }
         QVERIFY2(tablesKnown >= least, qPrintable(QString::number(tablesKnown)));
     }
@@ -210,7 +242,8 @@ private slots:
         const SpanRef selected = m_window->workspace().viewState()->selected();
         QVERIFY(selected.valid());
         const Timeline& timeline = *m_window->workspace().shown().view()->run->timeline;
-        QCOMPARE(QString::fromStdString(timeline.nameOf(timeline.spans()[selected.span])), table->model()->index(3, 0).data().toString());
+        QCOMPARE(QString::fromStdString(timeline.nameOf(timeline.spans()[selected.span])),
+                 table->model()->index(3, 0).data().toString());
         m_window->findChild<QAction*>(QStringLiteral("tables"))->trigger();
         QVERIFY(!m_window->workspace().feature<TablesController>()->dock()->isVisible());
     }
@@ -242,7 +275,8 @@ private slots:
         QVERIFY(files.size() >= 7);
         const QDir traces(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces"));
         answerOf({QStringLiteral("import"), traces.path(), QStringLiteral("-o"), made});
-        answerOf({QStringLiteral("simulate"), QStringLiteral("-s"), QStringLiteral("1f1b"), QStringLiteral("--comm"), QStringLiteral("0.25"), QStringLiteral("-o"), made});
+        answerOf({QStringLiteral("simulate"), QStringLiteral("-s"), QStringLiteral("1f1b"), QStringLiteral("--comm"),
+                  QStringLiteral("0.25"), QStringLiteral("-o"), made});
         // and one of kernels alone, whose ops are not known
         const QString kernels = m_fixture->dir.filePath(QStringLiteral("kernels.json"));
         QFile trace(kernels);
@@ -258,7 +292,10 @@ private slots:
             const auto view = m_window->workspace().shown().view();
             QVERIFY(view && view->ref == ref);
             const QString panel = m_window->workspace().views().side->plainText();
-            const QJsonObject json = QJsonDocument::fromJson(answerOf({QStringLiteral("report"), ref.file, QString::number(ref.id), QStringLiteral("--json")})).object();
+            const QJsonObject json =
+                QJsonDocument::fromJson(
+                    answerOf({QStringLiteral("report"), ref.file, QString::number(ref.id), QStringLiteral("--json")}))
+                    .object();
             QVERIFY2(!json.isEmpty(), qPrintable(ref.file));
             const Units units{view->run->timeline->timeUnit(), view->run->timeline->memoryUnit()};
             const QByteArray label = QStringLiteral("%1#%2\n%3").arg(ref.file).arg(ref.id).arg(panel).toUtf8();
@@ -266,9 +303,14 @@ private slots:
             JsonTexts texts(json, units, ref);
             int inPanel = 0;
             for (const auto& [key, value] : m_window->workspace().views().side->figures()) {
-                QVERIFY2(panel.contains(QString(value).replace(QChar::Nbsp, QLatin1Char(' '))) || key == QStringLiteral("bubble_fraction"), qPrintable(key)); // the ratio is a heading
+                // the ratio is a heading
+                QVERIFY2(panel.contains(QString(value).replace(QChar::Nbsp, QLatin1Char(' '))) ||
+                             key == QStringLiteral("bubble_fraction"),
+                         qPrintable(key));
                 const QString expected = texts.of(key);
-                QVERIFY2(value == expected, (key.toUtf8() + ": the panel has " + value.toUtf8() + ", the JSON " + expected.toUtf8() + "\n" + label).constData());
+                QVERIFY2(value == expected, (key.toUtf8() + ": the panel has " + value.toUtf8() + ", the JSON " +
+                                             expected.toUtf8() + "\n" + label)
+                                                .constData());
                 keys.insert(key.section(QLatin1Char('.'), 0, 0));
                 ++inPanel;
             }
@@ -278,7 +320,8 @@ private slots:
             if (const QString why = unknown[QStringLiteral("peak_activation")].toString(); !why.isEmpty()) {
                 QCOMPARE(rowOf(panel, QStringLiteral("Peak activation")), QStringLiteral("–"));
                 bool said = false;
-                for (const QLabel* one : m_window->workspace().views().side->findChildren<QLabel*>()) said = said || one->toolTip().contains(why);
+                for (const QLabel* one : m_window->workspace().views().side->findChildren<QLabel*>())
+                    said = said || one->toolTip().contains(why);
                 QVERIFY2(said, label.constData());
             }
             if (view->run->info.stages > 0) {
@@ -290,16 +333,21 @@ private slots:
             const auto figures = view->figures->figures();
             for (const ReportFigure& figure : figures) {
                 QJsonValue value = json;
-                for (const QString& part : QString::fromStdString(figure.key).split(QLatin1Char('.'))) value = value.toObject()[part];
+                for (const QString& part : QString::fromStdString(figure.key).split(QLatin1Char('.')))
+                    value = value.toObject()[part];
                 if (figure.key == "weight_bytes" && units.memory != 1) continue; // microbatches have no weights
                 QVERIFY2(value.isNull() == !figure.unknown.empty(), figure.key.c_str());
                 if (value.isNull() || figure.kind == ColumnKind::Size) continue;
-                const double wanted = figure.kind == ColumnKind::Time ? figure.value / static_cast<double>(units.time) : figure.value;
-                QVERIFY2(std::abs(value.toDouble() - wanted) <= 1e-9 * std::max(1.0, std::abs(wanted)), figure.key.c_str());
+                const double wanted =
+                    figure.kind == ColumnKind::Time ? figure.value / static_cast<double>(units.time) : figure.value;
+                QVERIFY2(std::abs(value.toDouble() - wanted) <= 1e-9 * std::max(1.0, std::abs(wanted)),
+                         figure.key.c_str());
             }
         }
         QVERIFY2(compared >= 12, qPrintable(QString::number(compared)));
-        for (const char* key : {"makespan", "bubble_fraction", "by_rank", "idle_by_cause", "peak_activation", "weight_bytes", "overlap", "sharing", "link_latency", "loss", "over_steps", "levers", "device_time"})
+        for (const char* key :
+             {"makespan", "bubble_fraction", "by_rank", "idle_by_cause", "peak_activation", "weight_bytes", "overlap",
+              "sharing", "link_latency", "loss", "over_steps", "levers", "device_time"})
             QVERIFY2(keys.contains(QString::fromLatin1(key)), key);
     }
 };

@@ -36,7 +36,8 @@ class TestRows : public WindowTest {
     void open(std::initializer_list<const char*> schedules, int ranks = 4, int microbatches = 8)
     {
         const QByteArray name = QStringLiteral("rows%1.stagewright").arg(++m_files).toUtf8();
-        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file(name.constData(), schedules, ranks, microbatches)});
+        m_window->workspace().feature<FileOpening>()->openFiles(
+            {m_fixture->file(name.constData(), schedules, ranks, microbatches)});
         QVERIFY(WindowFixture::settle(*m_window));
         m_window->activateWindow();
         m_window->workspace().views().timeline->setFocus();
@@ -160,12 +161,14 @@ private slots:
         kernel.label = builder.intern("gemm_bf16") & 0xffffffu;
         builder.addSpan(builder.addTrack(0, Lane::Kernel, "rank 0 stream 7"), kernel);
         run.timeline = builder.build().value();
-        run.configuration.emplace_back("rank_places", "0 gpu-01 pipeline=0\n1 gpu-01 pipeline=1\n2 gpu-02 pipeline=0\n3 gpu-02 pipeline=1");
+        run.configuration.emplace_back(
+            "rank_places", "0 gpu-01 pipeline=0\n1 gpu-01 pipeline=1\n2 gpu-02 pipeline=0\n3 gpu-02 pipeline=1");
         Workspace& workspace = m_window->workspace();
         workspace.shown().showRun(workspace.library()->addSimulated(run), -1);
         QVERIFY(WindowFixture::settle(*m_window));
         TimelineView* view = workspace.views().timeline;
-        QVERIFY(action("groupHost")->isEnabled() && action("groupPipeline")->isEnabled() && !action("groupTensor")->isEnabled());
+        QVERIFY(action("groupHost")->isEnabled() && action("groupPipeline")->isEnabled() &&
+                !action("groupTensor")->isEnabled());
         action("groupHost")->trigger();
         QCOMPARE(view->layout().rows.size(), std::size_t(2));
         action("groupNone")->trigger();
@@ -180,7 +183,8 @@ private slots:
         QCOMPARE(flame->view()->stacks()->nodes.front().name, std::string("gemm_bf16"));
         workspace.viewState()->setAreas({{{0, 500'000}, 0, 3}});
         QVERIFY(WindowFixture::settle(*m_window));
-        QVERIFY2(flame->view()->lineText().startsWith(QStringLiteral("Selected area")), qPrintable(flame->view()->lineText()));
+        QVERIFY2(flame->view()->lineText().startsWith(QStringLiteral("Selected area")),
+                 qPrintable(flame->view()->lineText()));
         QCOMPARE(flame->view()->stacks()->total, Nanos(500'000));
         workspace.viewState()->setAreas({{{2'000'000, 3'000'000}, 0, 3}});
         QVERIFY(WindowFixture::settle(*m_window));
@@ -246,8 +250,11 @@ private slots:
         const QString whole = m_window->workspace().views().side->headline();
         const Nanos half = shown->panel->duration / 2;
         m_window->workspace().viewState()->setAreas({{{0, half}, 0, 3}});
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().views().side->filtered() && m_window->workspace().feature<RangeController>()->settled(), 20000);
-        QVERIFY(m_window->workspace().views().side->plainText().contains(QStringLiteral("All figures are for the selected range")));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().views().side->filtered() &&
+                                     m_window->workspace().feature<RangeController>()->settled(),
+                                 20000);
+        QVERIFY(m_window->workspace().views().side->plainText().contains(
+            QStringLiteral("All figures are for the selected range")));
         QVERIFY(m_window->workspace().views().side->headline() != whole);
         AggregationPanel* table = m_window->workspace().feature<RangeController>()->table();
         QVERIFY(table->isVisible());
@@ -273,16 +280,19 @@ private slots:
         const RunReport& all = *shown->figures;
         const Nanos begin = all.bubbles.windowBegin, end = all.bubbles.windowEnd;
         for (const Nanos cut : {begin + 1, begin + (end - begin) / 3, begin + (end - begin) / 2 + 7, end - 5}) {
-            const RunReport a = reportIn(all, *shown->run->timeline, begin, cut), b = reportIn(all, *shown->run->timeline, cut, end);
+            const RunReport a = reportIn(all, *shown->run->timeline, begin, cut),
+                            b = reportIn(all, *shown->run->timeline, cut, end);
             QCOMPARE(a.bubbles.busy + b.bubbles.busy, all.bubbles.busy);
             QCOMPARE(a.bubbles.idle + b.bubbles.idle, all.bubbles.idle);
-            for (std::size_t c = 0; c < idleCauseCount; ++c) QCOMPARE(a.bubbles.byCause[c] + b.bubbles.byCause[c], all.bubbles.byCause[c]);
+            for (std::size_t c = 0; c < idleCauseCount; ++c)
+                QCOMPARE(a.bubbles.byCause[c] + b.bubbles.byCause[c], all.bubbles.byCause[c]);
             QCOMPARE(a.overlap.commTime + b.overlap.commTime, all.overlap.commTime);
             QCOMPARE(a.overlap.hiddenTime + b.overlap.hiddenTime, all.overlap.hiddenTime);
             for (std::size_t r = 0; r < all.bubbles.ranks.size(); ++r) {
                 const RankBubbles& part = a.bubbles.ranks[r];
                 QCOMPARE(part.busy + part.apart + part.idle, cut - begin);
-                QCOMPARE(std::max(a.peaks(MemoryCategory::Activations)[r], b.peaks(MemoryCategory::Activations)[r]), all.peaks(MemoryCategory::Activations)[r]);
+                QCOMPARE(std::max(a.peaks(MemoryCategory::Activations)[r], b.peaks(MemoryCategory::Activations)[r]),
+                         all.peaks(MemoryCategory::Activations)[r]);
             }
         }
         const RunReport same = reportIn(all, *shown->run->timeline, begin - 100, end + 100);

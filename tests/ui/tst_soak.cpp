@@ -1,6 +1,6 @@
-// A soak test: random actions, keys, clicks, drags, wheel, edits, undo and redo, themes, sizes, opening, closing, comparing, from a seed,
-// in every open window and dialog. No crash, no Qt warning, no leaked widget or object; undoing everything restores the first order and
-// redoing it the last; the autosave matches the edit; and the window settles.
+// A soak test: random actions, keys, clicks, drags, wheel, edits, undo and redo, themes, sizes, opening, closing,
+// comparing, from a seed, in every open window and dialog. No crash, no Qt warning, no leaked widget or object; undoing
+// everything restores the first order and redoing it the last; the autosave matches the edit; and the window settles.
 // STAGEWRIGHT_SOAK_ACTIONS, STAGEWRIGHT_SOAK_SEED, STAGEWRIGHT_SOAK_LOG (a file that names every action as it starts).
 #include <cstdio>
 #include <map>
@@ -68,7 +68,8 @@ Counts objects()
         if (top->parent() != nullptr) continue; // counted with it
         ++counts[top->metaObject()->className()];
         for (const QObject* object : top->findChildren<QObject*>()) {
-            if (object->objectName() == QLatin1String("qt_qmainwindow_extended_splitter")) continue; // Qt keeps one more each time a dock is shown
+            // Qt keeps one more each time a dock is shown
+            if (object->objectName() == QLatin1String("qt_qmainwindow_extended_splitter")) continue;
             QByteArray name = object->metaObject()->className();
             for (const QObject* above = object->parent(); above != nullptr; above = above->parent()) {
                 name += QByteArray(" of ") + above->metaObject()->className() + ' ' + above->objectName().toUtf8();
@@ -114,10 +115,12 @@ public:
         const Schedule now = m_window.workspace().feature<OrderEditing>()->editor().schedule();
         const int at = stack->index();
         while (stack->canUndo()) stack->undo();
-        if (m_window.workspace().feature<OrderEditing>()->editor().schedule() != *m_begun) return QStringLiteral("undoing everything gives another order than the one that was begun with");
+        if (m_window.workspace().feature<OrderEditing>()->editor().schedule() != *m_begun)
+            return QStringLiteral("undoing everything gives another order than the one that was begun with");
         if (pick(2) == 0) return {}; // and stay there
         while (stack->index() < at) stack->redo();
-        if (m_window.workspace().feature<OrderEditing>()->editor().schedule() != now) return QStringLiteral("undoing everything and redoing it gives another order");
+        if (m_window.workspace().feature<OrderEditing>()->editor().schedule() != now)
+            return QStringLiteral("undoing everything and redoing it gives another order");
         return {};
     }
     // The autosave matches the current order; there is none if it is unchanged.
@@ -126,17 +129,29 @@ public:
         if (m_window.workspace().shown().mode() != Shown::Mode::Edit) return {};
         EditAutosave* autosave = m_window.workspace().feature<EditController>()->autosave();
         const auto& preferences = PreferenceStore::instance().value();
-        if (!preferences.autosave || preferences.autosaveSeconds > 5 || m_window.workspace().feature<LessonController>()->session() != nullptr) return {}; // switched off, or due much later
+        // switched off, or due much later
+        if (!preferences.autosave || preferences.autosaveSeconds > 5 ||
+            m_window.workspace().feature<LessonController>()->session() != nullptr)
+            return {};
         const auto same = [&]() -> QString {
             if (m_window.workspace().shown().mode() != Shown::Mode::Edit) return {};
-            if (autosave->file().isEmpty()) return m_window.workspace().feature<OrderEditing>()->editor().changed() ? QStringLiteral("a changed order is not kept") : QString();
+            if (autosave->file().isEmpty())
+                return m_window.workspace().feature<OrderEditing>()->editor().changed()
+                           ? QStringLiteral("a changed order is not kept")
+                           : QString();
             QFile file(autosave->file());
-            if (!m_window.workspace().feature<OrderEditing>()->editor().changed()) return !file.exists() ? QString() : QStringLiteral("an order that was not changed is kept");
+            if (!m_window.workspace().feature<OrderEditing>()->editor().changed())
+                return !file.exists() ? QString() : QStringLiteral("an order that was not changed is kept");
             if (!file.open(QIODevice::ReadOnly)) return QStringLiteral("a changed order is not kept");
             const QByteArray bytes = file.readAll();
-            const auto record = readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
-            if (!record) return QStringLiteral("what is kept can't be read: ") + QString::fromStdString(record.error().message);
-            return record->edited == m_window.workspace().feature<OrderEditing>()->editor().schedule() && record->original == m_window.workspace().feature<OrderEditing>()->editor().original() ? QString() : QStringLiteral("what is kept is not the order as it is");
+            const auto record =
+                readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
+            if (!record)
+                return QStringLiteral("what is kept can't be read: ") + QString::fromStdString(record.error().message);
+            return record->edited == m_window.workspace().feature<OrderEditing>()->editor().schedule() &&
+                           record->original == m_window.workspace().feature<OrderEditing>()->editor().original()
+                       ? QString()
+                       : QStringLiteral("what is kept is not the order as it is");
         };
         (void)QTest::qWaitFor([&] { return same().isEmpty(); }, 20000 + 1000 * preferences.autosaveSeconds);
         return same();
@@ -147,7 +162,10 @@ private:
     int pick(int count) { return static_cast<int>(m_random() % static_cast<unsigned>(std::max(1, count))); }
     Qt::KeyboardModifiers modifiers()
     {
-        const Qt::KeyboardModifiers some[] = {Qt::NoModifier, Qt::NoModifier, Qt::NoModifier, Qt::ControlModifier, Qt::ShiftModifier, Qt::ControlModifier | Qt::ShiftModifier, Qt::AltModifier};
+        const Qt::KeyboardModifiers some[] = {Qt::NoModifier,    Qt::NoModifier,
+                                              Qt::NoModifier,    Qt::ControlModifier,
+                                              Qt::ShiftModifier, Qt::ControlModifier | Qt::ShiftModifier,
+                                              Qt::AltModifier};
         return some[pick(7)];
     }
     QString said(const QString& what)
@@ -161,7 +179,9 @@ private:
 
     void remember()
     {
-        if (m_window.workspace().shown().mode() == Shown::Mode::Edit && !m_begun && m_window.workspace().feature<OrderEditing>()->editor().active() && m_window.workspace().feature<OrderEditing>()->editor().undoStack()->index() == 0)
+        if (m_window.workspace().shown().mode() == Shown::Mode::Edit && !m_begun &&
+            m_window.workspace().feature<OrderEditing>()->editor().active() &&
+            m_window.workspace().feature<OrderEditing>()->editor().undoStack()->index() == 0)
             m_begun = m_window.workspace().feature<OrderEditing>()->editor().schedule();
     }
 
@@ -177,16 +197,58 @@ private:
 
     QString key()
     {
-        static const int keys[] = {Qt::Key_W, Qt::Key_A, Qt::Key_S, Qt::Key_D, Qt::Key_F, Qt::Key_G, Qt::Key_E, Qt::Key_M, Qt::Key_N, Qt::Key_P, Qt::Key_Q, Qt::Key_Z, Qt::Key_C, Qt::Key_V, Qt::Key_X,
-                                   Qt::Key_B, Qt::Key_K, Qt::Key_Plus, Qt::Key_Minus, Qt::Key_Left, Qt::Key_Right, Qt::Key_Up, Qt::Key_Down, Qt::Key_Home, Qt::Key_End, Qt::Key_PageUp,
-                                   Qt::Key_PageDown, Qt::Key_Comma, Qt::Key_Period, Qt::Key_BracketLeft, Qt::Key_BracketRight, Qt::Key_Escape, Qt::Key_Tab, Qt::Key_Backtab, Qt::Key_Return,
-                                   Qt::Key_Space, Qt::Key_Backspace, Qt::Key_Delete, Qt::Key_Slash, Qt::Key_Question, Qt::Key_F2, Qt::Key_F3, Qt::Key_1, Qt::Key_5};
+        static const int keys[] = {Qt::Key_W,
+                                   Qt::Key_A,
+                                   Qt::Key_S,
+                                   Qt::Key_D,
+                                   Qt::Key_F,
+                                   Qt::Key_G,
+                                   Qt::Key_E,
+                                   Qt::Key_M,
+                                   Qt::Key_N,
+                                   Qt::Key_P,
+                                   Qt::Key_Q,
+                                   Qt::Key_Z,
+                                   Qt::Key_C,
+                                   Qt::Key_V,
+                                   Qt::Key_X,
+                                   Qt::Key_B,
+                                   Qt::Key_K,
+                                   Qt::Key_Plus,
+                                   Qt::Key_Minus,
+                                   Qt::Key_Left,
+                                   Qt::Key_Right,
+                                   Qt::Key_Up,
+                                   Qt::Key_Down,
+                                   Qt::Key_Home,
+                                   Qt::Key_End,
+                                   Qt::Key_PageUp,
+                                   Qt::Key_PageDown,
+                                   Qt::Key_Comma,
+                                   Qt::Key_Period,
+                                   Qt::Key_BracketLeft,
+                                   Qt::Key_BracketRight,
+                                   Qt::Key_Escape,
+                                   Qt::Key_Tab,
+                                   Qt::Key_Backtab,
+                                   Qt::Key_Return,
+                                   Qt::Key_Space,
+                                   Qt::Key_Backspace,
+                                   Qt::Key_Delete,
+                                   Qt::Key_Slash,
+                                   Qt::Key_Question,
+                                   Qt::Key_F2,
+                                   Qt::Key_F3,
+                                   Qt::Key_1,
+                                   Qt::Key_5};
         const int chosen = keys[pick(static_cast<int>(std::size(keys)))];
         const Qt::KeyboardModifiers with = modifiers();
         if (with == Qt::ControlModifier && chosen == Qt::Key_Q) return said(QStringLiteral("nothing"));
         QWidget* to = QApplication::focusWidget();
         if (to == nullptr || pick(3) == 0) to = m_window.workspace().views().timeline;
-        const QString name = said(QStringLiteral("key %1 to %2").arg(QKeySequence(QKeyCombination(with, static_cast<Qt::Key>(chosen))).toString(), QLatin1String(to->metaObject()->className())));
+        const QString name = said(QStringLiteral("key %1 to %2")
+                                      .arg(QKeySequence(QKeyCombination(with, static_cast<Qt::Key>(chosen))).toString(),
+                                           QLatin1String(to->metaObject()->className())));
         QTest::keyClick(to, static_cast<Qt::Key>(chosen), with);
         return name;
     }
@@ -199,9 +261,12 @@ private:
         for (QWidget* top : QApplication::topLevelWidgets()) {
             if (!top->isVisible() || qobject_cast<QMenu*>(top) != nullptr || top->windowType() == Qt::ToolTip) continue;
             for (QWidget* widget : top->findChildren<QWidget*>())
-                if (widget->isVisible() && widget->window() == top && widget->width() > 2 && widget->height() > 2 && qobject_cast<QMenuBar*>(widget) == nullptr) visible << widget;
+                if (widget->isVisible() && widget->window() == top && widget->width() > 2 && widget->height() > 2 &&
+                    qobject_cast<QMenuBar*>(widget) == nullptr)
+                    visible << widget;
         }
-        return visible.isEmpty() ? m_window.workspace().views().timeline : visible[pick(static_cast<int>(visible.size()))];
+        return visible.isEmpty() ? m_window.workspace().views().timeline
+                                 : visible[pick(static_cast<int>(visible.size()))];
     }
     QPoint inside(const QWidget* widget) { return {pick(widget->width()), pick(widget->height())}; }
 
@@ -209,16 +274,23 @@ private:
     {
         QWidget* widget = someWidget();
         const QPoint at = inside(widget);
-        const Qt::MouseButton buttons[] = {Qt::LeftButton, Qt::LeftButton, Qt::LeftButton, Qt::RightButton, Qt::MiddleButton};
+        const Qt::MouseButton buttons[] = {Qt::LeftButton, Qt::LeftButton, Qt::LeftButton, Qt::RightButton,
+                                           Qt::MiddleButton};
         const Qt::MouseButton button = buttons[pick(5)];
         const Qt::KeyboardModifiers with = modifiers();
-        const QString name = said(QStringLiteral("click %1 on %2 %3 at %4,%5").arg(static_cast<int>(button)).arg(QLatin1String(widget->metaObject()->className()), widget->objectName()).arg(at.x()).arg(at.y()));
+        const QString name = said(QStringLiteral("click %1 on %2 %3 at %4,%5")
+                                      .arg(static_cast<int>(button))
+                                      .arg(QLatin1String(widget->metaObject()->className()), widget->objectName())
+                                      .arg(at.x())
+                                      .arg(at.y()));
         QPointer<QWidget> alive(widget);
         if (pick(5) == 0)
             QTest::mouseDClick(widget, button, with, at);
         else
             QTest::mouseClick(widget, button, with, at);
-        if (button == Qt::RightButton && alive) QApplication::sendEvent(alive, std::make_unique<QContextMenuEvent>(QContextMenuEvent::Mouse, at, alive->mapToGlobal(at)).get());
+        if (button == Qt::RightButton && alive)
+            QApplication::sendEvent(
+                alive, std::make_unique<QContextMenuEvent>(QContextMenuEvent::Mouse, at, alive->mapToGlobal(at)).get());
         return name;
     }
 
@@ -226,7 +298,12 @@ private:
     {
         QWidget* widget = pick(4) == 0 ? someWidget() : m_window.workspace().views().timeline;
         const QPoint from = inside(widget), to = inside(widget);
-        const QString name = said(QStringLiteral("drag on %1 from %2,%3 to %4,%5").arg(QLatin1String(widget->metaObject()->className())).arg(from.x()).arg(from.y()).arg(to.x()).arg(to.y()));
+        const QString name = said(QStringLiteral("drag on %1 from %2,%3 to %4,%5")
+                                      .arg(QLatin1String(widget->metaObject()->className()))
+                                      .arg(from.x())
+                                      .arg(from.y())
+                                      .arg(to.x())
+                                      .arg(to.y()));
         QPointer<QWidget> alive(widget);
         const Qt::MouseButton button = pick(5) == 0 ? Qt::MiddleButton : Qt::LeftButton;
         const Qt::KeyboardModifiers with = modifiers();
@@ -246,7 +323,8 @@ private:
         QWidget* widget = someWidget();
         const QPoint at = inside(widget);
         const QString name = said(QStringLiteral("wheel on %1").arg(QLatin1String(widget->metaObject()->className())));
-        QWheelEvent event(at, widget->mapToGlobal(at), QPoint(), QPoint(0, pick(2) == 0 ? 120 : -120), Qt::NoButton, modifiers(), Qt::NoScrollPhase, false);
+        QWheelEvent event(at, widget->mapToGlobal(at), QPoint(), QPoint(0, pick(2) == 0 ? 120 : -120), Qt::NoButton,
+                          modifiers(), Qt::NoScrollPhase, false);
         QCoreApplication::sendEvent(widget, &event);
         return name;
     }
@@ -303,7 +381,8 @@ private:
 
     QString type()
     {
-        const QString texts[] = {QStringLiteral("rank:1 mb:2 B"), QStringLiteral("F"), QStringLiteral("zzz"), QStringLiteral("2F0"), QString()};
+        const QString texts[] = {QStringLiteral("rank:1 mb:2 B"), QStringLiteral("F"), QStringLiteral("zzz"),
+                                 QStringLiteral("2F0"), QString()};
         const QString text = texts[pick(5)];
         const QString name = said(QStringLiteral("find %1").arg(text));
         m_window.workspace().feature<OpFinding>()->find(text, pick(2) == 0);
@@ -342,7 +421,8 @@ class TestSoak : public QObject {
         if (!window.workspace().feature<NotesController>()->settled()) parts << QStringLiteral("notes");
         if (window.workspace().library()->busy()) parts << QStringLiteral("library");
         if (window.workspace().feature<Recording>()->process()->running()) parts << QStringLiteral("recording");
-        return QStringLiteral("the window does not settle: ") + (parts.isEmpty() ? QStringLiteral("a run, a tool or a file") : parts.join(QLatin1String(", ")));
+        return QStringLiteral("the window does not settle: ") +
+               (parts.isEmpty() ? QStringLiteral("a run, a tool or a file") : parts.join(QLatin1String(", ")));
     }
 
     // Everything closed, light theme, initial size.
@@ -354,7 +434,8 @@ class TestSoak : public QObject {
         for (QWidget* widget : QApplication::topLevelWidgets())
             if (widget != &window && widget->isVisible()) widget->close();
         for (int round = 0; round < 3; ++round) { // an edited order stays in the list when its run is closed
-            while (!window.workspace().runs()->files().isEmpty()) window.workspace().feature<FileOpening>()->closeFile(window.workspace().runs()->files().front());
+            while (!window.workspace().runs()->files().isEmpty())
+                window.workspace().feature<FileOpening>()->closeFile(window.workspace().runs()->files().front());
             if (!WindowFixture::settle(window, 60000)) return busy(window);
         }
         window.workspace().feature<LayoutController>()->reset();
@@ -367,7 +448,11 @@ class TestSoak : public QObject {
             QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
         }
         if (!settled) return busy(window);
-        return window.workspace().shown().mode() == Shown::Mode::Empty ? QString() : QStringLiteral("something is shown where every file is closed: mode %1, %2").arg(static_cast<int>(window.workspace().shown().mode())).arg(window.windowTitle());
+        return window.workspace().shown().mode() == Shown::Mode::Empty
+                   ? QString()
+                   : QStringLiteral("something is shown where every file is closed: mode %1, %2")
+                         .arg(static_cast<int>(window.workspace().shown().mode()))
+                         .arg(window.windowTitle());
     }
 
     // Every action once, so that lazily created objects exist.
@@ -390,7 +475,8 @@ class TestSoak : public QObject {
 private slots:
     void initTestCase()
     {
-        for (const char* place : {"XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"}) qputenv(place, m_home.path().toLocal8Bit());
+        for (const char* place : {"XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"})
+            qputenv(place, m_home.path().toLocal8Bit());
         qputenv("STAGEWRIGHT_PROGRAM", "/nonexistent"); // nothing is trained
         QApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
         tellOn = qInstallMessageHandler(hear);
@@ -417,7 +503,8 @@ private slots:
                     window.workspace().feature<FileOpening>()->openFiles({file});
                     QVERIFY(WindowFixture::settle(window, 60000));
                 }
-                if (window.workspace().shown().mode() == Shown::Mode::Run) window.workspace().viewState()->select({0, 3});
+                if (window.workspace().shown().mode() == Shown::Mode::Run)
+                    window.workspace().viewState()->select({0, 3});
                 if (!action->isEnabled()) break;
                 action->trigger();
                 QTest::qWait(20);
@@ -428,7 +515,8 @@ private slots:
             for (const auto& [name, number] : after) {
                 const auto at = before.find(name);
                 const int was = at == before.end() ? 0 : at->second;
-                if (number >= was + times / 2) more << QStringLiteral("%1 %2, before %3").arg(QLatin1String(name)).arg(number).arg(was);
+                if (number >= was + times / 2)
+                    more << QStringLiteral("%1 %2, before %3").arg(QLatin1String(name)).arg(number).arg(was);
             }
             if (!more.isEmpty()) qInfo("%s: %s", entry.id.data(), qPrintable(more.join(QLatin1String("; "))));
             before = after;
@@ -440,13 +528,18 @@ private slots:
         const int count = setting("STAGEWRIGHT_SOAK_ACTIONS", 500);
         const auto seed = static_cast<unsigned>(setting("STAGEWRIGHT_SOAK_SEED", 1));
         std::FILE* log = nullptr;
-        if (qEnvironmentVariableIsSet("STAGEWRIGHT_SOAK_LOG")) log = std::fopen(qPrintable(qEnvironmentVariable("STAGEWRIGHT_SOAK_LOG")), "w");
+        if (qEnvironmentVariableIsSet("STAGEWRIGHT_SOAK_LOG"))
+            log = std::fopen(qPrintable(qEnvironmentVariable("STAGEWRIGHT_SOAK_LOG")), "w");
         WindowFixture fixture;
-        const QStringList files{fixture.file("a.stagewright", {"1f1b", "zb-h1"}), fixture.file("b.stagewright", {"interleaved-1f1b", "gpipe"}, 3, 6), fixture.file("small.stagewright", {"gpipe"}, 1, 1)};
+        const QStringList files{fixture.file("a.stagewright", {"1f1b", "zb-h1"}),
+                                fixture.file("b.stagewright", {"interleaved-1f1b", "gpipe"}, 3, 6),
+                                fixture.file("small.stagewright", {"gpipe"}, 1, 1)};
         const QWidgetList before = QApplication::topLevelWidgets();
         QString last;
         warnings.clear();
-        const auto report = [&](int action, const QString& fault) { return QStringLiteral("seed %1, action %2 (%3): %4").arg(seed).arg(action).arg(last, fault); };
+        const auto report = [&](int action, const QString& fault) {
+            return QStringLiteral("seed %1, action %2 (%3): %4").arg(seed).arg(action).arg(last, fault);
+        };
         {
             Closer closer;
             MainWindow window;
@@ -463,15 +556,20 @@ private slots:
                     QVERIFY2(monkey.fault().isEmpty(), qPrintable(report(i, monkey.fault())));
                     QVERIFY2(warnings.isEmpty(), qPrintable(report(i, warnings.join(QLatin1String("; ")))));
                     if (i % 8 == 0) QCoreApplication::processEvents();
-                    if (i % 100 == 99 && log != nullptr) std::fprintf(log, "after %d actions: %lld widgets, %zu windows\n", i + 1, static_cast<long long>(QApplication::allWidgets().size()), WindowSet::instance().windows().size());
-                    for (MainWindow* other : std::vector<MainWindow*>(WindowSet::instance().windows().begin(), WindowSet::instance().windows().end()))
+                    if (i % 100 == 99 && log != nullptr)
+                        std::fprintf(log, "after %d actions: %lld widgets, %zu windows\n", i + 1,
+                                     static_cast<long long>(QApplication::allWidgets().size()),
+                                     WindowSet::instance().windows().size());
+                    for (MainWindow* other : std::vector<MainWindow*>(WindowSet::instance().windows().begin(),
+                                                                      WindowSet::instance().windows().end()))
                         if (other != &window && WindowSet::instance().windows().size() > 3) {
                             other->close(); // the oldest; it deletes itself
                             QCoreApplication::sendPostedEvents(other, QEvent::DeferredDelete);
                         }
                     if (!window.isVisible()) window.show(); // Ctrl+W and the like may have closed it
                 }
-                QVERIFY2(QTest::qWaitFor([&] { return window.workspace().settled(); }, 60000), qPrintable(report(count, busy(window))));
+                QVERIFY2(QTest::qWaitFor([&] { return window.workspace().settled(); }, 60000),
+                         qPrintable(report(count, busy(window))));
                 QString fault = monkey.autosaveFault();
                 if (fault.isEmpty()) fault = monkey.undoFault();
                 QVERIFY2(fault.isEmpty(), qPrintable(report(count, fault)));
@@ -482,7 +580,8 @@ private slots:
             for (const auto& [name, number] : objects()) {
                 const auto at = begun.find(name);
                 const int was = at == begun.end() ? 0 : at->second;
-                if (number > was + 24 + was / 2) more << QStringLiteral("%1 %2, before %3").arg(QLatin1String(name)).arg(number).arg(was);
+                if (number > was + 24 + was / 2)
+                    more << QStringLiteral("%1 %2, before %3").arg(QLatin1String(name)).arg(number).arg(was);
             }
             QVERIFY2(more.isEmpty(), qPrintable(report(count, more.join(QLatin1String("; ")))));
         }
@@ -490,9 +589,11 @@ private slots:
         QCoreApplication::processEvents();
         QStringList left;
         for (QWidget* widget : QApplication::topLevelWidgets())
-            if (!before.contains(widget)) left << QLatin1String(widget->metaObject()->className()) + QLatin1Char(' ') + widget->objectName();
+            if (!before.contains(widget))
+                left << QLatin1String(widget->metaObject()->className()) + QLatin1Char(' ') + widget->objectName();
         if (log != nullptr) std::fclose(log);
-        QVERIFY2(left.isEmpty(), qPrintable(QStringLiteral("seed %1 leaves %2").arg(seed).arg(left.join(QLatin1String(", ")))));
+        QVERIFY2(left.isEmpty(),
+                 qPrintable(QStringLiteral("seed %1 leaves %2").arg(seed).arg(left.join(QLatin1String(", ")))));
         QVERIFY2(warnings.isEmpty(), qPrintable(warnings.join(QLatin1String("; "))));
     }
 };

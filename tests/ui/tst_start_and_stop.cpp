@@ -1,5 +1,5 @@
-// What a new user meets first: closing during a recording, cancelling, restarting, finding, comparing a third run, predictions for a
-// split backward.
+// What a new user meets first: closing during a recording, cancelling, restarting, finding, comparing a third run,
+// predictions for a split backward.
 #include <QDir>
 #include <QLabel>
 #include <QMessageBox>
@@ -106,7 +106,8 @@ private slots:
         const int done = window.workspace().feature<Recording>()->process()->done();
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() > done, waitOfAProcess);
         QVERIFY(window.isVisible() && window.workspace().feature<Recording>()->process()->running());
-        QTRY_VERIFY_WITH_TIMEOUT(window.findChild<QMessageBox*>(QStringLiteral("stopRecording")) == nullptr, waitOfAProcess);
+        QTRY_VERIFY_WITH_TIMEOUT(window.findChild<QMessageBox*>(QStringLiteral("stopRecording")) == nullptr,
+                                 waitOfAProcess);
         box = asked(window);
         QVERIFY(box != nullptr);
         answer(box, QMessageBox::AcceptRole)->click();
@@ -134,7 +135,11 @@ private slots:
             MainWindow window;
             QVERIFY(WindowFixture::open(window, {path}));
             window.workspace().feature<Recording>()->startRecording(endless(), path, false);
-            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2 && window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().feature<Recording>()->isScratch(window.workspace().shown().ref().file), waitOfAProcess);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                window.workspace().feature<Recording>()->process()->done() >= 2 &&
+                    window.workspace().shown().mode() == Shown::Mode::Run &&
+                    window.workspace().feature<Recording>()->isScratch(window.workspace().shown().ref().file),
+                waitOfAProcess);
             state = window.workspace().feature<SessionController>()->state();
             QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path});
             window.workspace().actions()["cancelRecording"]->trigger();
@@ -153,11 +158,13 @@ private slots:
         QVERIFY(WindowFixture::show(again));
         again.workspace().feature<SessionController>()->restore(state);
         QTRY_COMPARE_WITH_TIMEOUT(runsOf(path).size(), 2 * before, waitOfAProcess);
-        QTRY_VERIFY2_WITH_TIMEOUT(again.workspace().banner()->text().contains(QStringLiteral("during a recording")), qPrintable(again.workspace().banner()->text()), waitOfAProcess);
+        QTRY_VERIFY2_WITH_TIMEOUT(again.workspace().banner()->text().contains(QStringLiteral("during a recording")),
+                                  qPrintable(again.workspace().banner()->text()), waitOfAProcess);
         QVERIFY(!QFileInfo::exists(scratch));
     }
 
-    // What a killed window left in the temporary folder goes at the next start; a recording in it and what a living one has do not.
+    // What a killed window left in the temporary folder goes at the next start; a recording in it and what a living one
+    // has do not.
     void aKilledWindowLeavesNoFolder()
     {
         const QByteArray before = qgetenv("TMPDIR");
@@ -172,13 +179,16 @@ private slots:
         const auto folder = [&](const char* name, const QByteArray& owner) {
             const QString path = m_fixture->dir.filePath(QStringLiteral("stagewright-window-") + QLatin1String(name));
             QDir().mkpath(path + QStringLiteral("/1"));
-            for (const QString& file : {path + QStringLiteral("/1/1f1b (edited)"), path + QStringLiteral("/owner.lock")}) {
+            for (const QString& file :
+                 {path + QStringLiteral("/1/1f1b (edited)"), path + QStringLiteral("/owner.lock")}) {
                 QFile made(file);
-                if (made.open(QIODevice::WriteOnly) && file.endsWith(QLatin1String("lock"))) made.write(owner + "\nstagewright\n" + QSysInfo::machineHostName().toUtf8() + "\n");
+                if (made.open(QIODevice::WriteOnly) && file.endsWith(QLatin1String("lock")))
+                    made.write(owner + "\nstagewright\n" + QSysInfo::machineHostName().toUtf8() + "\n");
             }
             return path;
         };
-        const QString killed = folder("killed", dead), recorded = folder("recorded", dead), unlocked = folder("beingmade", dead);
+        const QString killed = folder("killed", dead), recorded = folder("recorded", dead),
+                      unlocked = folder("beingmade", dead);
         QVERIFY(QFile(recorded + QStringLiteral("/recording-1.stagewright")).open(QIODevice::WriteOnly));
         QVERIFY(QFile::remove(unlocked + QStringLiteral("/owner.lock")));
         QString own;
@@ -194,7 +204,8 @@ private slots:
         QVERIFY(!QFileInfo::exists(own));
     }
 
-    // Cancelled in its warm-up: a good file stays as it was; a new one is not made; nothing says that runs were recorded.
+    // Cancelled in its warm-up: a good file stays as it was; a new one is not made; nothing says that runs were
+    // recorded.
     void warmUpAloneIsNotKept()
     {
         const QString good = m_fixture->file("good.stagewright", {"1f1b"});
@@ -205,8 +216,11 @@ private slots:
             window.workspace().feature<Recording>()->startRecording(endless(1000000), path, path == fresh);
             QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2, waitOfAProcess);
             window.workspace().actions()["cancelRecording"]->trigger();
-            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
-            QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("nothing was kept")), qPrintable(window.workspace().banner()->text()));
+            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() &&
+                                         window.workspace().settled(),
+                                     waitOfAProcess);
+            QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("nothing was kept")),
+                     qPrintable(window.workspace().banner()->text()));
         }
         QCOMPARE(runsOf(good).size(), std::size_t(1));
         QVERIFY(!QFileInfo::exists(fresh));
@@ -222,7 +236,9 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         for (const bool isNew : {true, false}) {
             window.workspace().feature<Recording>()->startRecording(WindowFixture::tinyRecording(), path, isNew);
-            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
+            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() &&
+                                         window.workspace().settled(),
+                                     waitOfAProcess);
         }
         const auto runs = runsOf(path);
         QCOMPARE(runs.size(), std::size_t(2));
@@ -230,7 +246,9 @@ private slots:
         QCOMPARE(runTitle(runs[1]), runTitle(runs[0]) + QStringLiteral(" (2)"));
         // A new recording never replaces a file.
         window.workspace().feature<Recording>()->startRecording(WindowFixture::tinyRecording(), path, true);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() &&
+                                     window.workspace().settled(),
+                                 waitOfAProcess);
         QCOMPARE(runsOf(path).size(), std::size_t(2));
         QVERIFY(window.workspace().banner()->text().contains(QStringLiteral("names-2.stagewright")));
     }
@@ -254,35 +272,42 @@ private slots:
             QVERIFY(WindowFixture::settle(window));
             QVERIFY(!window.workspace().banner()->text().isEmpty());
             state = stateOf(window);
-            QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path}); // unreadable files were reported
+            // unreadable files were reported
+            QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path});
         }
         { // the run that was shown is in memory only
             MainWindow again;
             QVERIFY(WindowFixture::show(again));
             again.workspace().feature<SessionController>()->restore(state);
-            QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
             QVERIFY2(again.workspace().banner()->text().isEmpty(), qPrintable(again.workspace().banner()->text()));
             QVERIFY(again.workspace().library()->isSimulated(again.workspace().shown().ref().file));
             QCOMPARE(again.workspace().shown().view()->run->info.ranks, 3);
             QCOMPARE(again.workspace().runs()->refs().size(), std::size_t(3));
         }
         { // it can't be read, as one of a newer version: it is set aside with all that is in it, and named
-            const QString kept = SessionController::folder() + QLatin1Char('/') + state.value(QStringLiteral("id")).toString();
+            const QString kept =
+                SessionController::folder() + QLatin1Char('/') + state.value(QStringLiteral("id")).toString();
             QFile file(kept + QStringLiteral(".simulated"));
             QVERIFY(file.open(QIODevice::ReadOnly));
             const QByteArray good = file.readAll();
             file.close();
             QByteArray newer = good;
             newer[63] = 99; // its version
-            for (const QByteArray& bytes : {newer, good.left(good.size() / 2), QByteArray("not a run file"), QByteArray()}) {
+            for (const QByteArray& bytes :
+                 {newer, good.left(good.size() / 2), QByteArray("not a run file"), QByteArray()}) {
                 QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate) && file.write(bytes) == bytes.size());
                 file.close();
                 {
                     MainWindow again;
                     QVERIFY(WindowFixture::show(again));
                     again.workspace().feature<SessionController>()->restore(state);
-                    QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && !again.workspace().feature<SessionController>()->restoring(), waitOfAProcess);
-                    QVERIFY2(again.workspace().banner()->text().contains(QStringLiteral("-unread.stagewright")), qPrintable(again.workspace().banner()->text()));
+                    QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() &&
+                                                 !again.workspace().feature<SessionController>()->restoring(),
+                                             waitOfAProcess);
+                    QVERIFY2(again.workspace().banner()->text().contains(QStringLiteral("-unread.stagewright")),
+                             qPrintable(again.workspace().banner()->text()));
                     again.workspace().feature<SessionController>()->keepSimulated(true); // as at its end
                 }
                 QFile aside(kept + QStringLiteral("-unread.stagewright"));
@@ -293,11 +318,13 @@ private slots:
             QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate) && file.write(good) == good.size());
         }
         { // it is gone: shows the first of the others, not the welcome page
-            QVERIFY(QFile::remove(SessionController::folder() + QLatin1Char('/') + state.value(QStringLiteral("id")).toString() + QStringLiteral(".simulated")));
+            QVERIFY(QFile::remove(SessionController::folder() + QLatin1Char('/') +
+                                  state.value(QStringLiteral("id")).toString() + QStringLiteral(".simulated")));
             MainWindow again;
             QVERIFY(WindowFixture::show(again));
             again.workspace().feature<SessionController>()->restore(state);
-            QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
             QCOMPARE(again.workspace().shown().ref(), (RunRef{path, 1}));
         }
         MainWindow listed; // runs are listed, none is shown
@@ -305,7 +332,9 @@ private slots:
         QVERIFY(welcomeText(listed).contains(QStringLiteral("Start in one of these ways")));
         listed.workspace().library()->open(path);
         QTRY_COMPARE_WITH_TIMEOUT(listed.workspace().runs()->refs().size(), std::size_t(2), waitOfAProcess);
-        QVERIFY2(welcomeText(listed).contains(QStringLiteral("No run is shown")) && !welcomeText(listed).contains(QStringLiteral("Start in one of these ways")), qPrintable(welcomeText(listed)));
+        QVERIFY2(welcomeText(listed).contains(QStringLiteral("No run is shown")) &&
+                     !welcomeText(listed).contains(QStringLiteral("Start in one of these ways")),
+                 qPrintable(welcomeText(listed)));
     }
 
     // Edit mode is restored only if no edit can be recovered; a simulated run is edited again as itself.
@@ -319,7 +348,9 @@ private slots:
             QVERIFY(WindowFixture::open(window, {path}));
             window.workspace().feature<OrderEditing>()->enterEdit();
             QVERIFY(WindowFixture::settle(window));
-            QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(QStringLiteral("move"), moveOps(window.workspace().feature<OrderEditing>()->editor().schedule(), {{0, 1}}, 1)));
+            QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(
+                QStringLiteral("move"),
+                moveOps(window.workspace().feature<OrderEditing>()->editor().schedule(), {{0, 1}}, 1)));
             edited = window.workspace().feature<OrderEditing>()->editor().schedule();
             state = stateOf(window);
             window.workspace().feature<EditController>()->closing();
@@ -328,12 +359,15 @@ private slots:
         QVERIFY(WindowFixture::show(again));
         QVERIFY(again.workspace().feature<EditController>()->offersRecovery());
         again.workspace().feature<SessionController>()->restore(state);
-        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
+        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run,
+                                 waitOfAProcess);
         QVERIFY(WindowFixture::finish(again));
         QVERIFY(again.workspace().shown().mode() == Shown::Mode::Run);
-        for (QPushButton* button : again.workspace().feature<EditController>()->recovery()->findChildren<QPushButton*>())
+        for (QPushButton* button :
+             again.workspace().feature<EditController>()->recovery()->findChildren<QPushButton*>())
             if (button->text().contains(QStringLiteral("Recover"))) button->click();
-        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().shown().mode() == Shown::Mode::Edit && again.workspace().settled(), waitOfAProcess);
+        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().shown().mode() == Shown::Mode::Edit && again.workspace().settled(),
+                                 waitOfAProcess);
         QVERIFY(again.workspace().feature<OrderEditing>()->editor().schedule().order == edited.order);
         QCOMPARE(again.workspace().shown().ref(), (RunRef{path, 1}));
         QCOMPARE(again.workspace().runs()->refs().size(), std::size_t(1));
@@ -375,7 +409,8 @@ private slots:
         QVERIFY(std::abs(fault.right() - at.right()) <= 2 && fault.top() - at.bottom() < 6);
     }
 
-    // Ctrl+click, once more, and a third time: three runs with their own letters everywhere, one table with a column each.
+    // Ctrl+click, once more, and a third time: three runs with their own letters everywhere, one table with a column
+    // each.
     void ctrlClicksAddRuns()
     {
         const QString path = m_fixture->file("runs.stagewright", {"gpipe", "1f1b", "zb-h1", "zb-h2", "zbv"});
@@ -389,31 +424,43 @@ private slots:
         };
         click(2);
         click(3); // before the first is on screen
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Compare, waitOfAProcess);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Compare, waitOfAProcess);
         QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t(3));
-        for (int i = 0; i < 3; ++i) QCOMPARE(window.workspace().runs()->indexOf({path, i + 1}).data(RunsModel::MarkRole).toString(), QString(QChar(u'A' + i)));
+        for (int i = 0; i < 3; ++i)
+            QCOMPARE(window.workspace().runs()->indexOf({path, i + 1}).data(RunsModel::MarkRole).toString(),
+                     QString(QChar(u'A' + i)));
         const QString text = window.workspace().feature<CompareController>()->panel()->plainText();
         QVERIFY2(text.contains(QStringLiteral("Differences from A")), qPrintable(text));
-        QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bB is [0-9.]+ % (faster|slower)"))) || text.contains(QStringLiteral("A and B take the same time")), qPrintable(text));
-        QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bC is [0-9.]+ % (faster|slower)"))), qPrintable(text));
+        QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bB is [0-9.]+ % (faster|slower)"))) ||
+                     text.contains(QStringLiteral("A and B take the same time")),
+                 qPrintable(text));
+        QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bC is [0-9.]+ % (faster|slower)"))),
+                 qPrintable(text));
         // The memory curves show A and the compared run, with its own letter.
-        QVERIFY2(window.workspace().views().memory->subtitle().contains(QStringLiteral("solid = C")) && window.workspace().views().memory->subtitle().contains(QStringLiteral("dashed grey = A")), qPrintable(window.workspace().views().memory->subtitle()));
+        QVERIFY2(window.workspace().views().memory->subtitle().contains(QStringLiteral("solid = C")) &&
+                     window.workspace().views().memory->subtitle().contains(QStringLiteral("dashed grey = A")),
+                 qPrintable(window.workspace().views().memory->subtitle()));
         window.workspace().actions()["nextCompared"]->trigger();
         QVERIFY(window.workspace().views().memory->subtitle().contains(QStringLiteral("solid = B")));
         click(4);
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().views().timeline->panels().size() == 4, waitOfAProcess);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().settled() && window.workspace().views().timeline->panels().size() == 4, waitOfAProcess);
         click(5); // no room
         QVERIFY(window.workspace().settled());
         QVERIFY(window.workspace().banner()->text().contains(QStringLiteral("At most four runs")));
         click(2); // off again
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().views().timeline->panels().size() == 3, waitOfAProcess);
-        QCOMPARE(window.workspace().runs()->indexOf({path, 3}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
+        QTRY_VERIFY_WITH_TIMEOUT(
+            window.workspace().settled() && window.workspace().views().timeline->panels().size() == 3, waitOfAProcess);
+        QCOMPARE(window.workspace().runs()->indexOf({path, 3}).data(RunsModel::MarkRole).toString(),
+                 QStringLiteral("B"));
         // All of it is restored.
         const QVariantMap state = stateOf(window);
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
         again.workspace().feature<SessionController>()->restore(state);
-        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Compare, waitOfAProcess);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Compare, waitOfAProcess);
         QCOMPARE(again.workspace().views().timeline->panels().size(), std::size_t(3));
     }
 
@@ -426,10 +473,13 @@ private slots:
         auto* tree = window.findChild<QTreeView*>();
         for (const int row : {0, 1}) {
             window.workspace().feature<RunComparing>()->show({{path, 1}, {path, 2}});
-            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Compare, waitOfAProcess);
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() &&
+                                         window.workspace().shown().mode() == Shown::Mode::Compare,
+                                     waitOfAProcess);
             const QModelIndex run = tree->model()->index(row, 0, tree->model()->index(0, 0));
             QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualRect(run).center());
-            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
             QCOMPARE(window.workspace().shown().ref(), (RunRef{path, row + 1}));
         }
         // A click on the edited run does not leave edit mode.
@@ -455,8 +505,14 @@ private slots:
         QVERIFY(WindowFixture::settle(window));
         QTest::qWait(50);
         QVERIFY(window.workspace().feature<EditController>()->tray()->isVisible());
-        QVERIFY2(window.workspace().feature<EditController>()->text()->height() >= before - 4, qPrintable(QStringLiteral("%1 of %2").arg(window.workspace().feature<EditController>()->text()->height()).arg(before)));
-        QVERIFY(window.workspace().feature<EditController>()->tray()->height() >= window.workspace().feature<EditController>()->tray()->heightFor(window.workspace().feature<EditController>()->tray()->width()) - 4);
+        QVERIFY2(window.workspace().feature<EditController>()->text()->height() >= before - 4,
+                 qPrintable(QStringLiteral("%1 of %2")
+                                .arg(window.workspace().feature<EditController>()->text()->height())
+                                .arg(before)));
+        QVERIFY(window.workspace().feature<EditController>()->tray()->height() >=
+                window.workspace().feature<EditController>()->tray()->heightFor(
+                    window.workspace().feature<EditController>()->tray()->width()) -
+                    4);
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QTest::qWait(50);
         QVERIFY(std::abs(window.workspace().feature<EditController>()->text()->height() - before) <= 6);
@@ -473,24 +529,39 @@ private slots:
         settings.schedules = {QStringLiteral("1f1b")};
         settings.steps = 4;
         window.workspace().feature<Recording>()->startRecording(settings, path, true);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() &&
+                                     window.workspace().settled(),
+                                 waitOfAProcess);
         const auto split = [&] {
             window.workspace().shown().showRun({path, 1});
-            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().ref() == (RunRef{path, 1}), waitOfAProcess);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                window.workspace().settled() && window.workspace().shown().ref() == (RunRef{path, 1}), waitOfAProcess);
             window.workspace().feature<OrderEditing>()->enterEdit();
             QVERIFY(WindowFixture::settle(window));
-            QVERIFY2(!window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("I and W")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
-            QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(QStringLiteral("split"), splitBackward(window.workspace().feature<OrderEditing>()->editor().schedule(), allPositions(window.workspace().feature<OrderEditing>()->editor().schedule(), 1))));
+            QVERIFY2(
+                !window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("I and W")),
+                qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
+            QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(
+                QStringLiteral("split"),
+                splitBackward(window.workspace().feature<OrderEditing>()->editor().schedule(),
+                              allPositions(window.workspace().feature<OrderEditing>()->editor().schedule(), 1))));
         };
         split();
         const auto share = [](const CostModel& costs) {
             const auto input = static_cast<double>(costs.duration(OpKind::InputGrad, 0, -1));
             return input / (input + static_cast<double>(costs.duration(OpKind::WeightGrad, 0, -1)));
         };
-        const auto freed = [](const CostModel& costs) { return static_cast<double>(costs.memory[0].freedAtInput) / static_cast<double>(costs.memory[0].activation); };
-        // No other run is there yet: times from the layers of the run itself, memory from the model's shape, as simulate --costs-from has it.
-        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("B is split as in the run's layers")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
-        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("What I frees is as in the shape of the model")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
+        const auto freed = [](const CostModel& costs) {
+            return static_cast<double>(costs.memory[0].freedAtInput) / static_cast<double>(costs.memory[0].activation);
+        };
+        // No other run is there yet: times from the layers of the run itself, memory from the model's shape, as
+        // simulate --costs-from has it.
+        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(
+                     QStringLiteral("B is split as in the run's layers")),
+                 qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
+        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(
+                     QStringLiteral("What I frees is as in the shape of the model")),
+                 qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
         const CostModel guessed = window.workspace().feature<OrderEditing>()->editor().costs();
         QVERIFY(freed(guessed) != 0);
         const auto first = window.workspace().library()->cachedRun({path, 1});
@@ -506,9 +577,13 @@ private slots:
         window.workspace().feature<OrderEditing>()->leaveEdit();
         settings.schedules = {QStringLiteral("zb-h1")};
         window.workspace().feature<Recording>()->startRecording(settings, path, false);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() &&
+                                     window.workspace().settled(),
+                                 waitOfAProcess);
         split();
-        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("What I frees is as in run 2, ZB-H1")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
+        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(
+                     QStringLiteral("What I frees is as in run 2, ZB-H1")),
+                 qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
         const CostModel& taken = window.workspace().feature<OrderEditing>()->editor().costs();
         const auto measured = window.workspace().library()->cachedRun({path, 2});
         QVERIFY(measured && measured->costs);

@@ -1,4 +1,5 @@
-// Working with runs: notes, palette, SQL console, search, bookmarks, layouts, session, windows, files that change, keys.
+// Working with runs: notes, palette, SQL console, search, bookmarks, layouts, session, windows, files that change,
+// keys.
 #include <map>
 
 #include <QDialog>
@@ -57,7 +58,9 @@ class TestWorking : public WindowTest {
     void ask(const char* sql)
     {
         m_window->workspace().feature<SqlController>()->ask(QString::fromUtf8(sql));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() &&
+                                     !m_window->workspace().feature<SqlController>()->console()->running(),
+                                 30000);
     }
 
 private slots:
@@ -101,7 +104,9 @@ private slots:
         QCOMPARE(m_window->workspace().views().timeline->flagAt(flag), 0);
         const QImage picture = m_window->workspace().views().timeline->grab().toImage();
         const double ratio = picture.devicePixelRatio();
-        QCOMPARE(picture.pixelColor(static_cast<int>((rect->left() + 8) * ratio), static_cast<int>((rect->top() - 20) * ratio)), m_window->workspace().theme().accent);
+        QCOMPARE(picture.pixelColor(static_cast<int>((rect->left() + 8) * ratio),
+                                    static_cast<int>((rect->top() - 20) * ratio)),
+                 m_window->workspace().theme().accent);
         QTest::mouseClick(m_window->workspace().views().timeline, Qt::LeftButton, {}, flag);
         QCOMPARE(notes.panel()->currentRow(), 0);
         action("removeNote")->trigger();
@@ -121,7 +126,8 @@ private slots:
         m_window->workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(*m_window));
         m_window->workspace().shown().showRun({path, 2});
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().ref().id == 2 && WindowFixture::settle(*m_window), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().ref().id == 2 && WindowFixture::settle(*m_window),
+                                 20000);
         QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().feature<NotesController>()->notes({path, 2}).size() == 1, 20000);
         QVERIFY(m_window->workspace().views().timeline->flags()->notes[0].carried);
         // Changed, it becomes this run's own.
@@ -134,14 +140,17 @@ private slots:
     {
         m_window->workspace().feature<LibraryOpening>()->newFromLibrary(QStringLiteral("zb-h1"), Shape{4, 8, 0});
         QVERIFY(WindowFixture::settle(*m_window));
-        if (m_window->workspace().shown().mode() == Shown::Mode::Edit) m_window->workspace().feature<OrderEditing>()->leaveEdit();
+        if (m_window->workspace().shown().mode() == Shown::Mode::Edit)
+            m_window->workspace().feature<OrderEditing>()->leaveEdit();
         QVERIFY(WindowFixture::settle(*m_window));
         m_window->workspace().viewState()->select({0, span("1F1")});
         m_window->workspace().feature<NotesController>()->keep();
-        QCOMPARE(m_window->workspace().feature<NotesController>()->notes(m_window->workspace().shown().ref()).size(), std::size_t(1));
+        QCOMPARE(m_window->workspace().feature<NotesController>()->notes(m_window->workspace().shown().ref()).size(),
+                 std::size_t(1));
         const QString copy = m_fixture->dir.filePath(QStringLiteral("copy.stagewright"));
         bool done = false;
-        m_window->workspace().library()->saveCopy(m_window->workspace().shown().ref().file, copy, [&](Result<void> result) { done = result.has_value(); });
+        m_window->workspace().library()->saveCopy(m_window->workspace().shown().ref().file, copy,
+                                                  [&](Result<void> result) { done = result.has_value(); });
         QTRY_VERIFY_WITH_TIMEOUT(done, 20000);
         QCOMPARE(stored(copy).size(), std::size_t(1));
         QCOMPARE(stored(copy)[0].op, std::string("1F1"));
@@ -155,7 +164,8 @@ private slots:
         QVERIFY(palette != nullptr);
         // Every action in any state, except the palette itself and the menu of recent files.
         palette->field()->clear();
-        QCOMPARE(palette->model()->rowCount() >= static_cast<int>(m_window->workspace().actions().all().size()) - 2, true);
+        QCOMPARE(palette->model()->rowCount() >= static_cast<int>(m_window->workspace().actions().all().size()) - 2,
+                 true);
         QTest::keyClicks(palette->field(), QStringLiteral("zb-h1"));
         bool run = false, schedule = false;
         for (int row = 0; row < palette->model()->rowCount(); ++row) {
@@ -210,14 +220,17 @@ private slots:
         ask("SELECT run, step, span, name FROM spans WHERE run=2 AND name='1I2'");
         m_window->workspace().feature<SqlController>()->chooseRow(0);
         QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().ref().id, 2, 20000);
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().viewState()->selected().valid() && m_window->workspace().viewState()->selected().span == span("1I2"), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().viewState()->selected().valid() &&
+                                     m_window->workspace().viewState()->selected().span == span("1I2"),
+                                 20000);
         // Faults name what is known.
         ask("SELECT * FROM spam");
         QVERIFY(console.status().contains(QStringLiteral("spam")));
         ask("DELETE FROM run");
         QVERIFY(console.status().contains(QStringLiteral("reading")));
         // Cancel.
-        m_window->workspace().feature<SqlController>()->ask(QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"));
+        m_window->workspace().feature<SqlController>()->ask(
+            QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"));
         QTRY_VERIFY(console.running());
         m_window->workspace().feature<SqlController>()->cancel();
         QTRY_VERIFY_WITH_TIMEOUT(!console.running(), 30000);
@@ -225,13 +238,15 @@ private slots:
         // Saved in the file and in the settings.
         m_window->workspace().feature<SqlController>()->saveQuery({"mine", "SELECT 1 AS one", "just one"}, true);
         m_window->workspace().feature<SqlController>()->saveQuery({"everywhere", "SELECT 2 AS two", ""}, false);
-        QTRY_COMPARE_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->savedQueries()->size(), std::size_t(1), 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->savedQueries()->size(),
+                                  std::size_t(1), 20000);
         QCOMPARE(m_window->workspace().feature<SqlController>()->ownQueries().size(), std::size_t(1));
         m_window->workspace().feature<SqlController>()->removeQuery(QStringLiteral("everywhere"), false);
         QVERIFY(m_window->workspace().feature<SqlController>()->ownQueries().empty());
     }
 
-    // Numbers of spans are the run's: chosen from a query, a note or a bookmark while a tool draws its own picture they bring the run's back.
+    // Numbers of spans are the run's: chosen from a query, a note or a bookmark while a tool draws its own picture they
+    // bring the run's back.
     void placesOfTheRunLeaveAToolsPicture()
     {
         const QString path = open({"zb-h1"});
@@ -239,7 +254,9 @@ private slots:
         QVERIFY(m_window->workspace().shown().selectOp(WindowFixture::spanOf(timeline, "2W5")));
         const auto selected = [&] {
             const SpanRef ref = m_window->workspace().viewState()->selected();
-            return ref.valid() && m_window->workspace().shown().tool() == Shown::Tool::None ? QString::fromStdString(timeline.nameOf(timeline.spans()[ref.span])) : QString();
+            return ref.valid() && m_window->workspace().shown().tool() == Shown::Tool::None
+                       ? QString::fromStdString(timeline.nameOf(timeline.spans()[ref.span]))
+                       : QString();
         };
         QCOMPARE(selected(), QStringLiteral("2W5"));
         const auto away = [&] {
@@ -249,7 +266,8 @@ private slots:
             QVERIFY(m_window->workspace().views().timeline->panels().front()->timeline.get() != &timeline);
         };
         m_window->workspace().feature<BookmarksController>()->set(1);
-        QTRY_VERIFY_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->bookmarks()->size() == 1, 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->bookmarks()->size() == 1,
+                                 20000);
         action("sqlConsole")->trigger();
         ask("SELECT name, span FROM spans WHERE run = :run AND name = '2W5'");
         away();
@@ -261,9 +279,11 @@ private slots:
         away();
         m_window->workspace().feature<SqlController>()->showAllRows();
         QCOMPARE(m_window->workspace().shown().tool(), Shown::Tool::None);
-        QVERIFY(m_window->workspace().views().timeline->flags() && m_window->workspace().views().timeline->flags()->hits);
+        QVERIFY(m_window->workspace().views().timeline->flags() &&
+                m_window->workspace().views().timeline->flags()->hits);
         away(); // marks of the run are not those of another picture's ops
-        QVERIFY(!m_window->workspace().views().timeline->flags() || !m_window->workspace().views().timeline->flags()->hits);
+        QVERIFY(!m_window->workspace().views().timeline->flags() ||
+                !m_window->workspace().views().timeline->flags()->hits);
         m_window->workspace().shown().setTool(Shown::Tool::None);
     }
 
@@ -271,7 +291,8 @@ private slots:
     {
         m_window->workspace().feature<LibraryOpening>()->newFromLibrary(QStringLiteral("1f1b"), Shape{2, 4, 0});
         QVERIFY(WindowFixture::settle(*m_window));
-        if (m_window->workspace().shown().mode() == Shown::Mode::Edit) m_window->workspace().feature<OrderEditing>()->leaveEdit();
+        if (m_window->workspace().shown().mode() == Shown::Mode::Edit)
+            m_window->workspace().feature<OrderEditing>()->leaveEdit();
         QVERIFY(WindowFixture::settle(*m_window));
         ask("SELECT span, name FROM spans WHERE run = :run AND name = '1F3'");
         QCOMPARE(m_window->workspace().feature<SqlController>()->console()->model()->rowCount(), 1);
@@ -281,7 +302,8 @@ private slots:
 
     void shownStandsForRunAndStep()
     {
-        QCOMPARE(withShown("SELECT :run, ':run' -- :run\n, :step, :runs, :step_2", 3, 1), std::string("SELECT 3, ':run' -- :run\n, 1, :runs, :step_2"));
+        QCOMPARE(withShown("SELECT :run, ':run' -- :run\n, :step, :runs, :step_2", 3, 1),
+                 std::string("SELECT 3, ':run' -- :run\n, 1, :runs, :step_2"));
         QCOMPARE(withShown("SELECT ':run", 3, 1), std::string("SELECT ':run"));
     }
 
@@ -310,7 +332,9 @@ private slots:
         QCOMPARE(m_window->workspace().viewState()->selected().span, span("3F1"));
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("nothing like it"));
         QVERIFY(search.hits().empty());
-        QVERIFY(m_window->workspace().views().timeline->flags() == nullptr || m_window->workspace().views().timeline->flags()->hits == nullptr || m_window->workspace().views().timeline->flags()->hits->empty());
+        QVERIFY(m_window->workspace().views().timeline->flags() == nullptr ||
+                m_window->workspace().views().timeline->flags()->hits == nullptr ||
+                m_window->workspace().views().timeline->flags()->hits->empty());
         m_window->workspace().feature<OpFinding>()->find(QString());
         QVERIFY(search.hits().empty());
     }
@@ -322,7 +346,8 @@ private slots:
         m_window->workspace().viewState()->setVisible({2 * rankShare, 6 * rankShare});
         const TimeRange view = m_window->workspace().viewState()->visible();
         action("bookmarkSet3")->trigger();
-        QTRY_VERIFY_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->bookmarks()->size() == 1, 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->bookmarks()->size() == 1,
+                                 20000);
         QVERIFY(!action("bookmarkJump1")->isEnabled());
         m_window->workspace().shown().showRun({path, 2});
         QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().ref().id, 2, 20000);
@@ -405,7 +430,8 @@ private slots:
         QVERIFY(WindowFixture::show(third));
         QVERIFY(!set.restore(third));
         QVERIFY(third.workspace().banner()->text().contains(QStringLiteral("could not be reopened")));
-        QSettings().setValue(QStringLiteral("session/windows"), QVariantList()); // the new window, with nothing in it, was saved meanwhile
+        // the new window, with nothing in it, was saved meanwhile
+        QSettings().setValue(QStringLiteral("session/windows"), QVariantList());
         third.workspace().banner()->answerButton()->click();
         QTRY_COMPARE_WITH_TIMEOUT(third.workspace().shown().ref().id, 2, 20000);
         QVERIFY(WindowFixture::settle(third));
@@ -444,7 +470,8 @@ private slots:
         QVERIFY(other != nullptr);
         QTRY_COMPARE_WITH_TIMEOUT(other->workspace().shown().ref(), (RunRef{path, 1}), 20000);
         QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().ref(), (RunRef{path, 2}), 20000);
-        QCOMPARE(other->workspace().viewState()->selected().span, WindowFixture::spanOf(*other->workspace().views().timeline->panels().front()->timeline, "2F3"));
+        QCOMPARE(other->workspace().viewState()->selected().span,
+                 WindowFixture::spanOf(*other->workspace().views().timeline->panels().front()->timeline, "2F3"));
         // Each has its own view; the theme is shared.
         other->workspace().viewState()->setVisible({0, rankShare});
         QVERIFY(!(m_window->workspace().viewState()->visible() == other->workspace().viewState()->visible()));
@@ -453,9 +480,11 @@ private slots:
         Appearance::choose(ThemeChoice::Light);
         QVERIFY(!m_window->workspace().theme().dark);
         // A note set in one window is not an outside change to the other.
-        other->workspace().viewState()->select({0, WindowFixture::spanOf(*other->workspace().views().timeline->panels().front()->timeline, "0F0")});
+        other->workspace().viewState()->select(
+            {0, WindowFixture::spanOf(*other->workspace().views().timeline->panels().front()->timeline, "0F0")});
         other->workspace().feature<NotesController>()->keep();
-        QTRY_VERIFY_WITH_TIMEOUT(other->workspace().feature<NotesController>()->settled() && stored(path).size() == 1, 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(other->workspace().feature<NotesController>()->settled() && stored(path).size() == 1,
+                                 20000);
         QVERIFY(WindowFixture::finish(*m_window)); // the watcher has seen the file, if it changed
         QTRY_VERIFY(!m_window->workspace().feature<SessionController>()->looking());
         QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
@@ -472,7 +501,8 @@ private slots:
             auto file = RunFile::open(path.toStdString(), OpenMode::Write);
             QVERIFY(file && (*file)->add(WindowFixture::simulated("gpipe")));
         }
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().banner()->text().contains(QStringLiteral("changed by another program")), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_window->workspace().banner()->text().contains(QStringLiteral("changed by another program")), 20000);
         QCOMPARE(m_window->workspace().runs()->refs().size(), std::size_t(1));
         m_window->workspace().banner()->answerButton()->click();
         QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().runs()->refs().size(), std::size_t(2), 20000);
@@ -487,12 +517,17 @@ private slots:
     // A key means the same wherever it is pressed: the timeline's keys and the window's.
     void noKeyIsBoundTwice()
     {
-        const std::map<ActionId, ViewAction> same{{"fit", ViewAction::FitAll}, {"fitSelection", ViewAction::FitSelection}, {"back", ViewAction::HistoryBack}, {"forward", ViewAction::HistoryForward}};
+        const std::map<ActionId, ViewAction> same{{"fit", ViewAction::FitAll},
+                                                  {"fitSelection", ViewAction::FitSelection},
+                                                  {"back", ViewAction::HistoryBack},
+                                                  {"forward", ViewAction::HistoryForward}};
         QMap<QKeySequence, QString> window;
         for (const auto& [entry, declared] : m_window->workspace().actions().all())
             for (const QKeySequence& key : declared->shortcuts()) {
-                if (entry.id == "removeOps" && window.value(key) == QLatin1String("removeNote")) continue; // only in edit mode, the note's only outside it
-                QVERIFY2(!window.contains(key), qPrintable(key.toString() + QStringLiteral(": ") + window.value(key) + QStringLiteral(" and ") + QString::fromLatin1(entry.id)));
+                // only in edit mode, the note's only outside it
+                if (entry.id == "removeOps" && window.value(key) == QLatin1String("removeNote")) continue;
+                QVERIFY2(!window.contains(key), qPrintable(key.toString() + QStringLiteral(": ") + window.value(key) +
+                                                           QStringLiteral(" and ") + QString::fromLatin1(entry.id)));
                 window[key] = QString::fromLatin1(entry.id);
             }
         for (const KeyMapName map : {KeyMapName::Perfetto, KeyMapName::Nsight, KeyMapName::Tracy})
@@ -500,8 +535,10 @@ private slots:
                 for (const QKeySequence& key : binding.keys) {
                     if (!window.contains(key)) continue;
                     bool means = false;
-                    for (const auto& [id, view] : same) means = means || (view == binding.action && action(id)->shortcuts().contains(key));
-                    QVERIFY2(means, qPrintable(key.toString() + QStringLiteral(": ") + window.value(key) + QStringLiteral(" and ") + binding.title));
+                    for (const auto& [id, view] : same)
+                        means = means || (view == binding.action && action(id)->shortcuts().contains(key));
+                    QVERIFY2(means, qPrintable(key.toString() + QStringLiteral(": ") + window.value(key) +
+                                               QStringLiteral(" and ") + binding.title));
                 }
     }
 
@@ -515,7 +552,8 @@ private slots:
             QVERIFY(page != nullptr);
             QStringList texts;
             for (const QLabel* label : page->findChildren<QLabel*>()) texts << label->text();
-            for (const KeyBinding& binding : keyMap(m_window->workspace().views().timeline->keyMap())) QVERIFY2(texts.contains(binding.title), qPrintable(binding.title));
+            for (const KeyBinding& binding : keyMap(m_window->workspace().views().timeline->keyMap()))
+                QVERIFY2(texts.contains(binding.title), qPrintable(binding.title));
             showKeys(m_window->workspace());
             QTRY_VERIFY(m_window->findChild<QDialog*>(QStringLiteral("keyMap")) == nullptr);
         }

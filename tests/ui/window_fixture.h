@@ -113,7 +113,8 @@ struct WindowFixture {
         QVERIFY(focus != nullptr);
         QTest::keyClick(focus, static_cast<Qt::Key>(key), modifiers);
     }
-    // The keys that zoom, pan and step from op to op do so, from a view of all with nothing selected; afterwards an op is.
+    // The keys that zoom, pan and step from op to op do so, from a view of all with nothing selected; afterwards an op
+    // is.
     static void walkByKeys(MainWindow& window)
     {
         ViewState& state = *window.workspace().viewState();
@@ -147,7 +148,8 @@ struct WindowFixture {
         QTest::mousePress(view, Qt::LeftButton, {}, from);
         for (int i = 1; i <= 4; ++i) {
             const QPoint at = from + (to - from) * i / 4;
-            QMouseEvent move(QEvent::MouseMove, at, view->mapToGlobal(at), Qt::NoButton, Qt::LeftButton, Qt::NoModifier);
+            QMouseEvent move(QEvent::MouseMove, at, view->mapToGlobal(at), Qt::NoButton, Qt::LeftButton,
+                             Qt::NoModifier);
             QCoreApplication::sendEvent(view, &move);
         }
         QTest::mouseRelease(view, Qt::LeftButton, {}, to);

@@ -1,4 +1,5 @@
-// The building-block editor: papers' blocks, dragging and keys, live validity, figures and the schedule made from a block.
+// The building-block editor: papers' blocks, dragging and keys, live validity, figures and the schedule made from a
+// block.
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -69,7 +70,8 @@ private slots:
         const BlockPass pass{0, 1, OpKind::InputGrad};
         const int slot = slotOf(editor.block(), pass);
         const QPoint from = view->rectOf(pass).center().toPoint();
-        const QPoint to = from + QPoint(static_cast<int>((view->rectOf(pass).width() + 1) * 6), 0); // one interval later
+        // one interval later
+        const QPoint to = from + QPoint(static_cast<int>((view->rectOf(pass).width() + 1) * 6), 0);
         QTest::mousePress(view, Qt::LeftButton, {}, from);
         QMouseEvent move(QEvent::MouseMove, to, view->mapToGlobal(to), Qt::NoButton, Qt::LeftButton, Qt::NoModifier);
         QCoreApplication::sendEvent(view, &move);

@@ -18,7 +18,8 @@ namespace {
 std::shared_ptr<const Schedule> stuck()
 {
     Schedule schedule = *makeSchedule("1f1b", Shape{4, 8, 0});
-    auto& list = schedule.order[1]; // 1F0 1F1 1F2 1B0 …: the gradient of microbatch 0 before the forwards that lead to it
+    // 1F0 1F1 1F2 1B0 …: the gradient of microbatch 0 before the forwards that lead to it
+    auto& list = schedule.order[1];
     const auto at = std::find(list.begin(), list.end(), makeOp(OpKind::Backward, 1, 2));
     const Op op = *at;
     list.erase(at);
@@ -62,8 +63,10 @@ private slots:
             for (const BlockedRank& blocked : dialog.deadlock().blocked) {
                 const QRectF cell = dialog.view()->cellOf(blocked.rank, blocked.position);
                 QVERIFY(!cell.isEmpty());
-                const bool victim = std::find(dialog.deadlock().victims.begin(), dialog.deadlock().victims.end(), blocked.rank) != dialog.deadlock().victims.end();
-                const QColor edge = image.pixelColor(static_cast<int>(cell.left()) + 8, static_cast<int>(std::floor(cell.top() - 1.5)));
+                const bool victim = std::find(dialog.deadlock().victims.begin(), dialog.deadlock().victims.end(),
+                                              blocked.rank) != dialog.deadlock().victims.end();
+                const QColor edge =
+                    image.pixelColor(static_cast<int>(cell.left()) + 8, static_cast<int>(std::floor(cell.top() - 1.5)));
                 if (!victim && edge == theme->critical) ++marked;
             }
             QCOMPARE(marked, static_cast<int>(dialog.deadlock().cycle.size()));

@@ -50,8 +50,10 @@ private slots:
         view.show();
         const double width = view.viewport()->width();
         QCOMPARE(view.place(0), QRectF(0, 24, width, 19));
-        QVERIFY(std::abs(view.place(1).width() - 0.6 * width) < 1e-6 && std::abs(view.place(2).left() - 0.6 * width) < 1e-6);
-        QVERIFY(std::abs(view.place(5).left() - 0.45 * width) < 1e-6 && std::abs(view.place(4).left() - 0.6 * width) < 1e-6);
+        QVERIFY(std::abs(view.place(1).width() - 0.6 * width) < 1e-6 &&
+                std::abs(view.place(2).left() - 0.6 * width) < 1e-6);
+        QVERIFY(std::abs(view.place(5).left() - 0.45 * width) < 1e-6 &&
+                std::abs(view.place(4).left() - 0.6 * width) < 1e-6);
         QVERIFY(view.place(3).top() > view.place(1).top());
         QVERIFY2(view.lineText().contains(QStringLiteral("Step 1")), qPrintable(view.lineText()));
     }
@@ -69,7 +71,9 @@ private slots:
         QCOMPARE(view.place(2).width(), width);
         QCOMPARE(view.place(0).width(), width); // its holder stays above
         QVERIFY(view.place(1).isEmpty() && view.place(3).isEmpty());
-        QVERIFY2(view.lineText().startsWith(QStringLiteral("step › backward: ")) && view.lineText().contains(QStringLiteral("40.0 %")), qPrintable(view.lineText()));
+        QVERIFY2(view.lineText().startsWith(QStringLiteral("step › backward: ")) &&
+                     view.lineText().contains(QStringLiteral("40.0 %")),
+                 qPrintable(view.lineText()));
         QTest::mouseClick(view.viewport(), Qt::LeftButton, {}, view.place(4).center().toPoint());
         QCOMPARE(chosen.size(), 1);
         QCOMPARE(chosen[0][0].value<SpanId>(), SpanId(14));
@@ -106,7 +110,8 @@ private slots:
     {
         FlameView view;
         view.resize(600, 100);
-        view.setStacks(std::make_shared<const RangeStacks>(), {}, QStringLiteral("Step 1"), QStringLiteral("This step has no kernels and no ranges."));
+        view.setStacks(std::make_shared<const RangeStacks>(), {}, QStringLiteral("Step 1"),
+                       QStringLiteral("This step has no kernels and no ranges."));
         QCOMPARE(view.lineText(), QStringLiteral("This step has no kernels and no ranges."));
         QVERIFY(view.stacks() == nullptr);
         view.zoomTo(3);

@@ -1,4 +1,5 @@
-// Other computers: what the program says as values, the page that adds and tests hosts, the list of jobs. A script stands in for the program.
+// Other computers: what the program says as values, the page that adds and tests hosts, the list of jobs. A script
+// stands in for the program.
 #include <QFile>
 #include <QLineEdit>
 #include <QPushButton>
@@ -49,11 +50,15 @@ esac
 private slots:
     void valuesOfTheProgram()
     {
-        const auto hosts = hostsIn(R"({"hosts":[{"name":"a","target":"u@a","scratch":null,"setup":["x","y z"]},{"target":"nameless"},7]})");
+        const auto hosts = hostsIn(
+            R"({"hosts":[{"name":"a","target":"u@a","scratch":null,"setup":["x","y z"]},{"target":"nameless"},7]})");
         QCOMPARE(hosts.size(), 1);
-        QVERIFY((hosts[0] == HostEntry{QStringLiteral("a"), QStringLiteral("u@a"), {}, {QStringLiteral("x"), QStringLiteral("y z")}}));
+        QVERIFY(
+            (hosts[0] ==
+             HostEntry{QStringLiteral("a"), QStringLiteral("u@a"), {}, {QStringLiteral("x"), QStringLiteral("y z")}}));
         QVERIFY(hostsIn("no JSON").isEmpty() && jobsIn("[]").isEmpty() && findingsIn("{\"facts\":3}").isEmpty());
-        const auto jobs = jobsIn(R"({"jobs":[{"job":"a-1","host":"a","file":"/r","state":"running","steps":12,"steps_asked":300,"exit_code":null},
+        const auto jobs = jobsIn(
+            R"({"jobs":[{"job":"a-1","host":"a","file":"/r","state":"running","steps":12,"steps_asked":300,"exit_code":null},
             {"job":"b-1","host":null,"state":"queued","slurm_job":"42","detail":"waits for resources"},{"job":"c","host":"c","state":"ended","exit_code":130,"steps":4},
             {"job":"d","host":"d","state":"lost","steps":1}]})");
         QCOMPARE(jobs.size(), 4);
@@ -62,7 +67,11 @@ private slots:
         QCOMPARE(jobText(jobs[2]), QStringLiteral("stopped, 4 steps · c"));
         QCOMPARE(jobText(jobs[3]), QStringLiteral("ended without a message, 1 step kept · d"));
         QVERIFY(!jobs[0].over() && !jobs[1].over() && jobs[2].over() && jobs[3].over());
-        QCOMPARE(addArguments({QStringLiteral("a"), QStringLiteral("-x"), QStringLiteral("/s"), {QStringLiteral("module load cuda"), QStringLiteral(" ")}}).join(QLatin1Char('|')),
+        QCOMPARE(addArguments({QStringLiteral("a"),
+                               QStringLiteral("-x"),
+                               QStringLiteral("/s"),
+                               {QStringLiteral("module load cuda"), QStringLiteral(" ")}})
+                     .join(QLatin1Char('|')),
                  QStringLiteral("hosts|add|--json|--scratch=/s|--setup=module load cuda|--|a|-x"));
     }
 
@@ -71,13 +80,16 @@ private slots:
         const ProgramAnswer none = askProgram(QStringLiteral("/nowhere/stagewright"), {});
         QVERIFY(!none.good() && none.message.contains(QStringLiteral("could not be started")));
         QVERIFY(askProgram({}, {}).message.contains(QStringLiteral("not found")));
-        const ProgramAnswer far = askProgram(program(), {QStringLiteral("hosts"), QStringLiteral("test"), QStringLiteral("--json"), QStringLiteral("--"), QStringLiteral("far")});
+        const ProgramAnswer far =
+            askProgram(program(), {QStringLiteral("hosts"), QStringLiteral("test"), QStringLiteral("--json"),
+                                   QStringLiteral("--"), QStringLiteral("far")});
         QCOMPARE(far.exitCode, 4);
         QCOMPARE(far.message, QStringLiteral("host far is out of reach: timed out"));
         QCOMPARE(far.remedy, QStringLiteral("see ssh far"));
         std::stop_source stop;
         stop.request_stop();
-        QVERIFY(!askProgram(QStringLiteral("/bin/sleep"), {QStringLiteral("infinity")}, stop.get_token()).good()); // or it never returns
+        // or it never returns
+        QVERIFY(!askProgram(QStringLiteral("/bin/sleep"), {QStringLiteral("infinity")}, stop.get_token()).good());
     }
 
     void thePage()

@@ -1,5 +1,5 @@
-// Job: the newest request wins, what another one has replaced is never delivered, and a job may be destroyed while its function runs. The
-// functions wait for the test, so that the order of events does not depend on time.
+// Job: the newest request wins, what another one has replaced is never delivered, and a job may be destroyed while its
+// function runs. The functions wait for the test, so that the order of events does not depend on time.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -30,7 +30,12 @@ private slots:
         QThreadPool pool;
         Job job(jobs);
         int got = 0;
-        job.start([] { return 7; }, [&](int value) { got = value; QVERIFY(!job.running()); }, &pool);
+        job.start([] { return 7; },
+                  [&](int value) {
+                      got = value;
+                      QVERIFY(!job.running());
+                  },
+                  &pool);
         QVERIFY(job.running() && !jobs.idle());
         QCOMPARE(got, 0); // never before start() returns
         deliver(pool);
@@ -96,7 +101,8 @@ private slots:
         release.release();
         deliver(pool);
         QCOMPARE(got, 2);
-        job.start([](const std::stop_token& stop) { return stop.stop_requested() ? 2 : 1; }, [&](int value) { got = value; }, &pool);
+        job.start([](const std::stop_token& stop) { return stop.stop_requested() ? 2 : 1; },
+                  [&](int value) { got = value; }, &pool);
         QVERIFY(!job.stopped()); // of the last request
         deliver(pool);
         QCOMPARE(got, 1);
@@ -132,7 +138,12 @@ private slots:
         auto job = std::make_unique<Job>(jobs);
         bool again = false;
         QSemaphore release;
-        job->start([&] { release.acquire(); return 1; }, [&](int) { job.reset(); }, &pool);
+        job->start(
+            [&] {
+                release.acquire();
+                return 1;
+            },
+            [&](int) { job.reset(); }, &pool);
         QVERIFY(job->waits([&] { again = true; }));
         release.release();
         deliver(pool);
@@ -187,7 +198,8 @@ private slots:
         QVERIFY(job->running() && !jobs.idle());
         const std::function<void(QString)> second = job->expect([&](const QString& value) {
             got << value;
-            job->start([value] { return value + QStringLiteral(" computed"); }, [&](const QString& more) { got << more; }, &pool);
+            job->start([value] { return value + QStringLiteral(" computed"); },
+                       [&](const QString& more) { got << more; }, &pool);
         });
         first(QStringLiteral("first")); // late
         QVERIFY(got.isEmpty() && job->running());

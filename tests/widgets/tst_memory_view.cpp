@@ -83,7 +83,8 @@ void TestMemoryView::ticksAreNice()
     QCOMPARE(memoryTicks(7 * gib, 100, 22, {}), (std::vector<Bytes>{0, 2 * gib, 4 * gib, 6 * gib}));
     QCOMPARE(memoryTicks(0, 100, 22, {}), std::vector<Bytes>{0});
     const auto units = memoryTicks(4 * activationShare, 100, 22, Units{1, activationShare});
-    QCOMPARE(units, (std::vector<Bytes>{0, activationShare, 2 * activationShare, 3 * activationShare, 4 * activationShare}));
+    QCOMPARE(units,
+             (std::vector<Bytes>{0, activationShare, 2 * activationShare, 3 * activationShare, 4 * activationShare}));
     for (Bytes top = 10; top < (Bytes(1) << 45); top *= 3) {
         const auto ticks = memoryTicks(top, 100, 20, {});
         QVERIFY(ticks.size() >= 2 && ticks.size() <= 6 && ticks.back() <= top);
@@ -111,7 +112,9 @@ void TestMemoryView::stepsAreNotSmoothed()
     m_view->paintTo(painter, QRectF(0, 0, 1284, 500), theme);
     painter.end();
     const Axis axis = m_view->axis();
-    const auto filled = [&](double x, double y) { return image.pixelColor(static_cast<int>(x * ratio), static_cast<int>(y * ratio)) == theme.memoryFill; };
+    const auto filled = [&](double x, double y) {
+        return image.pixelColor(static_cast<int>(x * ratio), static_cast<int>(y * ratio)) == theme.memoryFill;
+    };
     const auto& points = m_panel->ranks[1].activations.points;
     QVERIFY(points.size() > 8);
     Bytes before = 0;
@@ -203,7 +206,8 @@ void TestMemoryView::crowdedCurvesKeepTheirExtremes()
     const double x = m_view->axis().toX(500'000);
     const double y = m_view->yOf(0, 600'000); // well under the pulse, far above the rest
     bool found = false;
-    for (int dx = -2; dx <= 2; ++dx) found = found || image.pixelColor(static_cast<int>(x) + dx, static_cast<int>(y)).lightness() < 230;
+    for (int dx = -2; dx <= 2; ++dx)
+        found = found || image.pixelColor(static_cast<int>(x) + dx, static_cast<int>(y)).lightness() < 230;
     QVERIFY(found);
 }
 
@@ -211,7 +215,8 @@ void TestMemoryView::holdersAreNamed()
 {
     const CardText card = m_view->cardAt(0, 45'000'000); // after four forwards on rank 0
     QVERIFY2(card.plain().contains(QStringLiteral("In use: 4.00 GiB")), qPrintable(card.plain()));
-    QVERIFY2(card.note.contains(QStringLiteral("Stage 0 holds 4.00 GiB: microbatches 0, 1, 2, 3")), qPrintable(card.note));
+    QVERIFY2(card.note.contains(QStringLiteral("Stage 0 holds 4.00 GiB: microbatches 0, 1, 2, 3")),
+             qPrintable(card.note));
     QVERIFY(m_view->cardAt(0, -5).empty());
     QVERIFY(m_view->cardAt(7, 5).empty());
     QTest::mouseMove(m_view.get(), m_view->plotRect(2).center().toPoint());
@@ -228,7 +233,8 @@ struct Change {
     int stage = 0;
 };
 
-std::shared_ptr<const Timeline> withMemory(const std::vector<Change>& changes, Nanos duration = 1000, const std::function<void(TimelineBuilder&)>& more = {})
+std::shared_ptr<const Timeline> withMemory(const std::vector<Change>& changes, Nanos duration = 1000,
+                                           const std::function<void(TimelineBuilder&)>& more = {})
 {
     TimelineBuilder builder(Provenance::Imported, "wall", 1);
     Span span;
@@ -252,7 +258,12 @@ std::shared_ptr<const Timeline> withMemory(const std::vector<Change>& changes, N
 
 void TestMemoryView::holdersSinceWhen()
 {
-    const auto timeline = withMemory({{10, 100, MemoryCategory::Activations, 0}, {20, 50, MemoryCategory::Activations, 1}, {30, -100, MemoryCategory::Activations, 0}, {40, 70, MemoryCategory::Activations, 0}, {45, 5, MemoryCategory::Weights, -1}, {50, -20, MemoryCategory::Activations, 1}});
+    const auto timeline = withMemory({{10, 100, MemoryCategory::Activations, 0},
+                                      {20, 50, MemoryCategory::Activations, 1},
+                                      {30, -100, MemoryCategory::Activations, 0},
+                                      {40, 70, MemoryCategory::Activations, 0},
+                                      {45, 5, MemoryCategory::Weights, -1},
+                                      {50, -20, MemoryCategory::Activations, 1}});
     std::vector<bool> shown(memoryCategoryCount, false);
     shown[static_cast<std::size_t>(MemoryCategory::Activations)] = true;
     const Holdings holdings(*timeline, 0, shown);
@@ -275,7 +286,8 @@ void TestMemoryView::holdersSinceWhen()
         const Holdings index(real, rank, shown);
         for (Nanos t = 0; t < real.end(); t += 3'333'333) {
             std::map<std::pair<int, int>, Bytes> expected;
-            for (const Holder& one : holdersAt(real, rank, MemoryCategory::Activations, t)) expected[{one.stage, one.microbatch}] = one.bytes;
+            for (const Holder& one : holdersAt(real, rank, MemoryCategory::Activations, t))
+                expected[{one.stage, one.microbatch}] = one.bytes;
             std::map<std::pair<int, int>, Bytes> found;
             Nanos before = 0;
             for (const Holding& one : index.at(t)) {
@@ -296,7 +308,8 @@ void TestMemoryView::hoverMarksTheHolder()
         const Bytes at = microbatch * gib + gib / 2;
         QCOMPARE(m_view->holderAt(0, t, at), (MicrobatchRef{microbatch, 0}));
         const CardText card = m_view->cardAt(0, t, at);
-        QVERIFY2(card.note.contains(QStringLiteral("▸ microbatch %1, stage 0: 1.00 GiB since").arg(microbatch)), qPrintable(card.note));
+        QVERIFY2(card.note.contains(QStringLiteral("▸ microbatch %1, stage 0: 1.00 GiB since").arg(microbatch)),
+                 qPrintable(card.note));
         QTest::mouseMove(m_view.get(), QPointF(m_view->axis().toX(t), m_view->yOf(0, at)).toPoint());
         QCOMPARE(m_state->hoveredMicrobatch(), (MicrobatchRef{microbatch, 0}));
     }
@@ -312,7 +325,10 @@ void TestMemoryView::hoverMarksTheHolder()
 void TestMemoryView::categoriesStack()
 {
     using C = MemoryCategory;
-    const auto panel = makePanel(withMemory({{0, 1000, C::Weights, -1}, {100, 400, C::Activations, 0}, {300, 200, C::Gradients, -1}, {600, -400, C::Activations, 0}}));
+    const auto panel = makePanel(withMemory({{0, 1000, C::Weights, -1},
+                                             {100, 400, C::Activations, 0},
+                                             {300, 200, C::Gradients, -1},
+                                             {600, -400, C::Activations, 0}}));
     MemorySettings settings;
     settings.set(C::Weights, true);
     settings.set(C::Gradients, true);
@@ -323,7 +339,8 @@ void TestMemoryView::categoriesStack()
     QCOMPARE(rows[0].layers[0].category, C::Activations); // lowest, so that the budget can be read off
     QCOMPARE(rows[0].layers[1].category, C::Gradients);
     QCOMPARE(rows[0].layers[2].category, C::Weights);
-    for (const auto& [time, activations, gradients, total] : {std::tuple{Nanos(50), 0, 0, 1000}, {150, 400, 400, 1400}, {400, 400, 600, 1600}, {700, 0, 200, 1200}}) {
+    for (const auto& [time, activations, gradients, total] :
+         {std::tuple{Nanos(50), 0, 0, 1000}, {150, 400, 400, 1400}, {400, 400, 600, 1600}, {700, 0, 200, 1200}}) {
         QCOMPARE(rows[0].layers[0].curve.at(time), Bytes(activations));
         QCOMPARE(rows[0].layers[1].curve.at(time), Bytes(gradients));
         QCOMPARE(rows[0].total().at(time), Bytes(total));
@@ -340,14 +357,18 @@ void TestMemoryView::categoriesStack()
             QPainter painter(&image);
             m_view->paintTo(painter, QRectF(0, 0, 1284, 500), *theme);
             painter.end();
-            const auto at = [&](Nanos t, Bytes bytes) { return image.pixelColor(static_cast<int>(m_view->axis().toX(t) * ratio), static_cast<int>(m_view->yOf(0, bytes) * ratio)); };
+            const auto at = [&](Nanos t, Bytes bytes) {
+                return image.pixelColor(static_cast<int>(m_view->axis().toX(t) * ratio),
+                                        static_cast<int>(m_view->yOf(0, bytes) * ratio));
+            };
             QCOMPARE(at(500, 150), colourOf(C::Activations, *theme).rgb());
             QCOMPARE(at(500, 500), colourOf(C::Gradients, *theme).rgb());
             QCOMPARE(at(520, 1450), colourOf(C::Weights, *theme).rgb());
         }
     }
     const QString card = m_view->cardAt(0, 400).plain();
-    QVERIFY2(card.contains(QStringLiteral("Gradients: 200 B")) && card.contains(QStringLiteral("In use: 1.56 KiB")), qPrintable(card));
+    QVERIFY2(card.contains(QStringLiteral("Gradients: 200 B")) && card.contains(QStringLiteral("In use: 1.56 KiB")),
+             qPrintable(card));
     MemorySettings alone = m_view->settings();
     alone.shown.assign(memoryCategoryCount, false);
     alone.set(C::Weights, true);
@@ -367,7 +388,8 @@ void TestMemoryView::scalesAndViolations()
     settings.ownScale = false;
     m_view->setSettings(settings);
     m_view->setBudget(2 * gib + gib / 2);
-    const auto over = curveOf(m_panel->ranks[0].activations, m_panel->origin, m_panel->duration).firstOver(2 * gib + gib / 2);
+    const auto over =
+        curveOf(m_panel->ranks[0].activations, m_panel->origin, m_panel->duration).firstOver(2 * gib + gib / 2);
     QVERIFY(over && *over == 30'000'000); // the third forward's end
     QVERIFY(!curveOf(m_panel->ranks[3].activations, m_panel->origin, m_panel->duration).firstOver(2 * gib + gib / 2));
     const QImage image = m_view->grab().toImage();
@@ -399,7 +421,8 @@ void TestMemoryView::extremesAreExact()
             QCOMPARE(found.most, expected.most);
         }
         for (const double limit : {-1.0, 500.0, 990.0, 998.0, 2000.0}) {
-            const auto expected = static_cast<std::size_t>(std::find_if(values.begin(), values.end(), [&](double v) { return v > limit; }) - values.begin());
+            const auto expected = static_cast<std::size_t>(
+                std::find_if(values.begin(), values.end(), [&](double v) { return v > limit; }) - values.begin());
             QCOMPARE(index.firstAbove(limit, get), expected);
         }
     }
@@ -409,7 +432,8 @@ void TestMemoryView::countersAreCharted()
 {
     const auto timeline = withMemory({{0, 10}}, 1'000'000, [](TimelineBuilder& builder) {
         const int link = builder.addCounter(-1, "link", "B/s");
-        for (Nanos t = 0; t < 1'000'000; t += 10) builder.addSample(link, t, t == 500'000 ? 9e9 : 1e9 + static_cast<double>(t % 1000));
+        for (Nanos t = 0; t < 1'000'000; t += 10)
+            builder.addSample(link, t, t == 500'000 ? 9e9 : 1e9 + static_cast<double>(t % 1000));
         const int load = builder.addCounter(0, "load", "%");
         builder.addSample(load, 100'000, 25);
         builder.addSample(load, 700'000, 75);
@@ -419,16 +443,22 @@ void TestMemoryView::countersAreCharted()
     m_state->fitAll();
     m_view->setPanels({panel});
     QTRY_VERIFY_WITH_TIMEOUT(m_view->ready(), 20000);
-    QCOMPARE(m_view->rowTitles(), (QStringList{QStringLiteral("Rank 0"), QStringLiteral("link"), QStringLiteral("load")}));
-    QVERIFY2(m_view->counterCard(1, 600'000).plain().contains(QStringLiteral("Value: 1 GB/s")) || m_view->counterCard(1, 600'000).plain().contains(QStringLiteral("Value: 1.00 GB/s")),
+    QCOMPARE(m_view->rowTitles(),
+             (QStringList{QStringLiteral("Rank 0"), QStringLiteral("link"), QStringLiteral("load")}));
+    QVERIFY2(m_view->counterCard(1, 600'000).plain().contains(QStringLiteral("Value: 1 GB/s")) ||
+                 m_view->counterCard(1, 600'000).plain().contains(QStringLiteral("Value: 1.00 GB/s")),
              qPrintable(m_view->counterCard(1, 600'000).plain()));
     QVERIFY(m_view->counterCard(2, 50'000).plain().contains(QStringLiteral("Value: none yet")));
     QVERIFY(m_view->counterCard(2, 800'000).plain().contains(QStringLiteral("Value: 75 %")));
-    QVERIFY(m_view->counterCard(1, 600'000).plain().contains(QStringLiteral("9 GB/s"))); // the one peak of 100,000 samples
+    // the one peak of 100,000 samples
+    QVERIFY(m_view->counterCard(1, 600'000).plain().contains(QStringLiteral("9 GB/s")));
     const QImage image = m_view->grab().toImage();
     const double x = m_view->axis().toX(500'000), rowHeight = (m_view->height() - 36) / 3.0;
     bool found = false; // and it is drawn
-    for (int dx = -2; dx <= 2; ++dx) found = found || image.pixelColor(static_cast<int>(x) + dx, static_cast<int>(28 + rowHeight + 14 + (rowHeight - 18) * 0.3)) != Theme::light().canvas;
+    for (int dx = -2; dx <= 2; ++dx)
+        found = found || image.pixelColor(static_cast<int>(x) + dx,
+                                          static_cast<int>(28 + rowHeight + 14 + (rowHeight - 18) * 0.3)) !=
+                             Theme::light().canvas;
     QVERIFY(found);
     MemorySettings settings;
     settings.counters = false;
@@ -449,7 +479,8 @@ void TestMemoryView::predictionIsDotted()
     const QImage image = m_view->grab().toImage();
     int dark = 0;
     for (int x = 200; x < 1200; ++x)
-        for (int dy = -1; dy <= 1; ++dy) dark += image.pixelColor(x, static_cast<int>(m_view->yOf(0, 8 * gib)) + dy).lightness() < 170 ? 1 : 0;
+        for (int dy = -1; dy <= 1; ++dy)
+            dark += image.pixelColor(x, static_cast<int>(m_view->yOf(0, 8 * gib)) + dy).lightness() < 170 ? 1 : 0;
     QVERIFY(dark > 3);
     m_view->setPanels({m_panel});
     QVERIFY(!m_view->cardAt(0, 70'000'000).plain().contains(QStringLiteral("Simulated")));
@@ -477,10 +508,12 @@ void TestMemoryView::groupsAndPinsAreFollowed()
 void TestMemoryView::rangeFilters()
 {
     m_state->setAreas({{{0, 25'000'000}, 0, 3}}); // two forwards are done on rank 0
-    QVERIFY2(m_view->accessibleDescription().contains(QStringLiteral("Rank 0 in range 2.00 GiB")), qPrintable(m_view->accessibleDescription()));
+    QVERIFY2(m_view->accessibleDescription().contains(QStringLiteral("Rank 0 in range 2.00 GiB")),
+             qPrintable(m_view->accessibleDescription()));
     const QImage image = m_view->grab().toImage();
     const double y = m_view->yOf(0, gib + gib / 2);
-    QVERIFY(image.pixelColor(QPointF(m_view->axis().toX(70'000'000), y).toPoint()) != Theme::light().memoryFill); // veiled
+    // veiled
+    QVERIFY(image.pixelColor(QPointF(m_view->axis().toX(70'000'000), y).toPoint()) != Theme::light().memoryFill);
     QCOMPARE(image.pixelColor(QPointF(m_view->axis().toX(23'000'000), y).toPoint()), Theme::light().memoryFill);
     m_state->clearSelection();
     QVERIFY(m_view->accessibleDescription().contains(QStringLiteral("Rank 0 peak 4.00 GiB")));
@@ -489,7 +522,9 @@ void TestMemoryView::rangeFilters()
 void TestMemoryView::largeRunsComeLater()
 {
     std::vector<Change> changes;
-    for (Nanos t = 0; t < 100'000; ++t) changes.push_back({t, t % 2 == 0 ? Bytes(1000 + t) : Bytes(-1000 - t + 1), MemoryCategory::Activations, static_cast<int>(t / 2 % 8)});
+    for (Nanos t = 0; t < 100'000; ++t)
+        changes.push_back({t, t % 2 == 0 ? Bytes(1000 + t) : Bytes(-1000 - t + 1), MemoryCategory::Activations,
+                           static_cast<int>(t / 2 % 8)});
     const auto panel = makePanel(withMemory(changes, 100'000));
     m_state->setExtent({0, panel->duration});
     m_state->fitAll();

@@ -1,4 +1,5 @@
-// Pictures for export: formats and suffixes, sizes on screen and on paper, captions, omitted parts, embedded images, hatch.
+// Pictures for export: formats and suffixes, sizes on screen and on paper, captions, omitted parts, embedded images,
+// hatch.
 #include <QBuffer>
 #include <QImageReader>
 #include <QRegularExpression>
@@ -29,10 +30,19 @@ class TestPicture : public QObject {
         c.caption = {QStringLiteral("Simulated with costs: F=1, B=2; not stored")};
         const TimelineView* view = &m_view;
         const Legend* legend = &m_legend;
-        c.parts.push_back({PicturePart::Role::View, QStringLiteral("Timeline"), [view](double) { return view->contentHeight(); }, true,
-                           [view](QPainter& p, const QRectF& r, const PaintRequest& q) { view->paintTo(p, r, q.theme, PaintedMarks{false, q.selection, q.notes}); },
+        c.parts.push_back({PicturePart::Role::View, QStringLiteral("Timeline"),
+                           [view](double) { return view->contentHeight(); }, true,
+                           [view](QPainter& p, const QRectF& r, const PaintRequest& q) {
+                               view->paintTo(p, r, q.theme, PaintedMarks{false, q.selection, q.notes});
+                           },
                            view->visibleSlices()});
-        c.parts.push_back({PicturePart::Role::Legend, {}, [legend](double width) { return legend->heightFor(width); }, false, [legend](QPainter& p, const QRectF& r, const PaintRequest& q) { legend->paintTo(p, r, q.theme); }, 0});
+        c.parts.push_back(
+            {PicturePart::Role::Legend,
+             {},
+             [legend](double width) { return legend->heightFor(width); },
+             false,
+             [legend](QPainter& p, const QRectF& r, const PaintRequest& q) { legend->paintTo(p, r, q.theme); },
+             0});
         return c;
     }
 
@@ -52,7 +62,8 @@ private slots:
         QCOMPARE(*pictureKindOf("/dev/stdout", PictureKind::Png), PictureKind::Png);
         const auto both = pictureKindOf("pic.png", PictureKind::Svg);
         QVERIFY(!both && both.error().code == ErrorCode::Usage);
-        QCOMPARE(QString::fromStdString(both.error().message), QString("file pic.png: the format is svg, the suffix png"));
+        QCOMPARE(QString::fromStdString(both.error().message),
+                 QString("file pic.png: the format is svg, the suffix png"));
         QVERIFY(!pictureKindOf("a.bmp") && !pictureKindOf("a"));
     }
 
@@ -97,7 +108,9 @@ private slots:
         PictureContent c = content();
         c.title = hostile;
         c.caption = {hostile};
-        c.parts.front().paint = [hostile](QPainter& p, const QRectF& r, const PaintRequest&) { p.drawText(r.center(), hostile); };
+        c.parts.front().paint = [hostile](QPainter& p, const QRectF& r, const PaintRequest&) {
+            p.drawText(r.center(), hostile);
+        };
         const QByteArray svg = *pictureBytes(c, {}, PictureKind::Svg);
         QXmlStreamReader reader(svg);
         QString texts;
@@ -105,7 +118,9 @@ private slots:
             if (reader.readNext() == QXmlStreamReader::Characters) texts += reader.text();
         QVERIFY2(!reader.hasError(), qPrintable(reader.errorString()));
         QVERIFY2(texts.contains("a\\x01\\x07\\x0b\\x1b[2J\\x7f\\u0085\\u009b\\u202e<b>z"), qPrintable(texts.left(400)));
-        for (const QChar one : QString::fromUtf8(svg)) QVERIFY2(one == '\n' || one == '\t' || (one.category() != QChar::Other_Control && one.unicode() != 0x202E), qPrintable(QString::number(one.unicode(), 16)));
+        for (const QChar one : QString::fromUtf8(svg))
+            QVERIFY2(one == '\n' || one == '\t' || (one.category() != QChar::Other_Control && one.unicode() != 0x202E),
+                     qPrintable(QString::number(one.unicode(), 16)));
         const QByteArray pdf = *pictureBytes(c, {}, PictureKind::Pdf);
         const QByteArray info = pdf.mid(pdf.indexOf("/Title"), 400);
         QVERIFY(!info.contains(QByteArray("\x20\x2e", 2)));
@@ -119,7 +134,8 @@ private slots:
         QXmlStreamReader reader(svg);
         int lines = 0;
         while (!reader.atEnd()) {
-            if (reader.readNext() != QXmlStreamReader::StartElement || reader.name() != QLatin1String("polyline")) continue;
+            if (reader.readNext() != QXmlStreamReader::StartElement || reader.name() != QLatin1String("polyline"))
+                continue;
             for (const QString& point : reader.attributes().value("points").toString().split(' ', Qt::SkipEmptyParts)) {
                 ++lines;
                 const double x = point.section(',', 0, 0).toDouble();
@@ -155,7 +171,8 @@ private slots:
     {
         PictureContent c = content();
         c.parts.front().slices = mostVectorSlices + 1;
-        QVERIFY(embedsImage(c, {}, PictureKind::Svg) && !embedsImage(c, {}, PictureKind::Png) && !embedsImage(content(), {}, PictureKind::Svg));
+        QVERIFY(embedsImage(c, {}, PictureKind::Svg) && !embedsImage(c, {}, PictureKind::Png) &&
+                !embedsImage(content(), {}, PictureKind::Svg));
         const QByteArray svg = *pictureBytes(c, {}, PictureKind::Svg);
         QCOMPARE(svg.count("<image"), 1);
         QVERIFY(svg.contains("data:image/png;base64"));
@@ -171,7 +188,8 @@ private slots:
         const QImage hatched = pictureImage(content(), style, 2);
         QCOMPARE(plain.size(), hatched.size());
         QVERIFY(plain != hatched);
-        const QRgb backward = Theme::light().of(Paint::Backward).fill.rgb(), forward = Theme::light().of(Paint::Forward).fill.rgb();
+        const QRgb backward = Theme::light().of(Paint::Backward).fill.rgb(),
+                   forward = Theme::light().of(Paint::Forward).fill.rgb();
         int before = 0, after = 0, forwardBefore = 0, forwardAfter = 0;
         for (int y = 0; y < plain.height(); ++y)
             for (int x = 0; x < plain.width(); ++x) {
@@ -180,8 +198,10 @@ private slots:
                 forwardBefore += plain.pixel(x, y) == forward;
                 forwardAfter += hatched.pixel(x, y) == forward;
             }
-        QVERIFY2(before > 1000 && after < before * 0.85 && after > before * 0.3, qPrintable(QString("%1 %2").arg(before).arg(after)));
-        QVERIFY2(forwardBefore > 1000 && std::abs(forwardAfter - forwardBefore) < 0.05 * forwardBefore, qPrintable(QString("%1 %2").arg(forwardBefore).arg(forwardAfter)));
+        QVERIFY2(before > 1000 && after < before * 0.85 && after > before * 0.3,
+                 qPrintable(QString("%1 %2").arg(before).arg(after)));
+        QVERIFY2(forwardBefore > 1000 && std::abs(forwardAfter - forwardBefore) < 0.05 * forwardBefore,
+                 qPrintable(QString("%1 %2").arg(forwardBefore).arg(forwardAfter)));
     }
 
     void paperShowsNoSelection()
@@ -222,7 +242,9 @@ private slots:
         QCOMPARE(again.kind(), PictureKind::Pdf);
         QCOMPARE(again.style(), chosen);
         for (QWidget* widget : again.findChildren<QWidget*>())
-            if (widget->focusPolicy() & Qt::TabFocus && widget->parentWidget() == &again) QVERIFY2(!widget->accessibleName().isEmpty() || !widget->property("text").toString().isEmpty(), widget->metaObject()->className());
+            if (widget->focusPolicy() & Qt::TabFocus && widget->parentWidget() == &again)
+                QVERIFY2(!widget->accessibleName().isEmpty() || !widget->property("text").toString().isEmpty(),
+                         widget->metaObject()->className());
     }
 };
 

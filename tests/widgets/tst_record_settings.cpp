@@ -74,7 +74,8 @@ private slots:
         const QStringList args = recordArguments(s, QStringLiteral("/tmp/a b.stagewright"));
         QCOMPARE(args.first(), QStringLiteral("record"));
         QCOMPARE(args[args.indexOf(QStringLiteral("--schedule")) + 1], QStringLiteral("1f1b,zb-h1"));
-        QCOMPARE(args[args.indexOf(QStringLiteral("--model")) + 1], QStringLiteral("layers=8,hidden=128,heads=4,seq=128"));
+        QCOMPARE(args[args.indexOf(QStringLiteral("--model")) + 1],
+                 QStringLiteral("layers=8,hidden=128,heads=4,seq=128"));
         QCOMPARE(args[args.indexOf(QStringLiteral("--clock")) + 1], QStringLiteral("virtual"));
         QCOMPARE(args[args.indexOf(QStringLiteral("-o")) + 1], QStringLiteral("/tmp/a b.stagewright"));
         QVERIFY(args.contains(QStringLiteral("--stdin-control")));
@@ -100,7 +101,8 @@ private slots:
         s.sharing = QStringLiteral("queues");
         QString line = commandLine(s, QStringLiteral("x"));
         QVERIFY2(line.contains(QStringLiteral("--engine torch --python python3 --backend cuda")), qPrintable(line));
-        for (const char* no : {"--processes", "--clock", "--link", "--precision", "--sharing"}) QVERIFY2(!line.contains(QLatin1String(no)), no);
+        for (const char* no : {"--processes", "--clock", "--link", "--precision", "--sharing"})
+            QVERIFY2(!line.contains(QLatin1String(no)), no);
         QVERIFY(inWords(s).contains(QStringLiteral("over NCCL")));
         s.modelFile = m_dir.filePath(QStringLiteral("model.py")) + QStringLiteral(":build");
         QCOMPARE(firstFault(s)->field, QStringLiteral("modelFile"));
@@ -113,7 +115,9 @@ private slots:
         s.queue = true;
         QVERIFY(recordArguments(s, QStringLiteral("x")).contains(QStringLiteral("nodes=1")));
         s.slurm = QStringLiteral("nodes=2  time=1:00:00 exclusive");
-        QVERIFY2(commandLine(s, QStringLiteral("x")).contains(QStringLiteral("--host node1 --slurm nodes=2 --slurm time=1:00:00 --slurm exclusive")), qPrintable(commandLine(s, QStringLiteral("x"))));
+        QVERIFY2(commandLine(s, QStringLiteral("x"))
+                     .contains(QStringLiteral("--host node1 --slurm nodes=2 --slurm time=1:00:00 --slurm exclusive")),
+                 qPrintable(commandLine(s, QStringLiteral("x"))));
         QVERIFY(inWords(s).contains(QStringLiteral("In the Slurm queue of node1.")));
         QVERIFY(!firstFault(s));
         s.slurm = QStringLiteral("-N2");
@@ -129,10 +133,13 @@ private slots:
         dialog.setHosts({QStringLiteral("node0"), QStringLiteral("node1")});
         QVERIFY2(dialog.faultText().isEmpty(), qPrintable(dialog.faultText())); // the GPUs are those over there
         QCOMPARE(dialog.settings().host, s.host);
-        QVERIFY(dialog.fieldNamed(QStringLiteral("python"))->isVisibleTo(&dialog) && !dialog.fieldNamed(QStringLiteral("clock"))->isVisibleTo(&dialog));
-        QVERIFY(!dialog.fieldNamed(QStringLiteral("layers"))->isEnabled() && !dialog.fieldNamed(QStringLiteral("slurm"))->isVisibleTo(&dialog));
+        QVERIFY(dialog.fieldNamed(QStringLiteral("python"))->isVisibleTo(&dialog) &&
+                !dialog.fieldNamed(QStringLiteral("clock"))->isVisibleTo(&dialog));
+        QVERIFY(!dialog.fieldNamed(QStringLiteral("layers"))->isEnabled() &&
+                !dialog.fieldNamed(QStringLiteral("slurm"))->isVisibleTo(&dialog));
         dialog.setSettings({});
-        QVERIFY(!dialog.fieldNamed(QStringLiteral("python"))->isVisibleTo(&dialog) && dialog.fieldNamed(QStringLiteral("clock"))->isVisibleTo(&dialog));
+        QVERIFY(!dialog.fieldNamed(QStringLiteral("python"))->isVisibleTo(&dialog) &&
+                dialog.fieldNamed(QStringLiteral("clock"))->isVisibleTo(&dialog));
         QVERIFY(dialog.fieldNamed(QStringLiteral("layers"))->isEnabled());
     }
 
@@ -173,7 +180,13 @@ exec sleep 60
         run.info.steps = 5;
         run.info.warmupSteps = 2;
         run.info.clock = "virtual";
-        run.configuration = {{"model", "layers=4,hidden=32,heads=2,seq=16,vocabulary=256"}, {"microbatch_size", "3"}, {"seed", "17"}, {"optimizer", "sgd, learning rate 0.05, momentum 0.9, weight decay 0"}, {"stage_layers", "3,1"}, {"link", "50000 ns, 1000000 bytes/s"}, {"data", "built-in"}};
+        run.configuration = {{"model", "layers=4,hidden=32,heads=2,seq=16,vocabulary=256"},
+                             {"microbatch_size", "3"},
+                             {"seed", "17"},
+                             {"optimizer", "sgd, learning rate 0.05, momentum 0.9, weight decay 0"},
+                             {"stage_layers", "3,1"},
+                             {"link", "50000 ns, 1000000 bytes/s"},
+                             {"data", "built-in"}};
         const RecordSettings s = settingsOf(run);
         QCOMPARE(s.layers, 4);
         QCOMPARE(s.hidden, 32);
@@ -235,7 +248,9 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         QCOMPARE(devices[1].name, QStringLiteral("H"));
         QVERIFY(devices[1].reason.isEmpty());
         QVERIFY(trainingDevicesIn("what?").isEmpty());
-        QCOMPARE(trainingDevicesIn(R"({"devices":[{"backend":"cuda","usable":false,"reason":"no driver"}]})").front().reason, QStringLiteral("no driver"));
+        QCOMPARE(
+            trainingDevicesIn(R"({"devices":[{"backend":"cuda","usable":false,"reason":"no driver"}]})").front().reason,
+            QStringLiteral("no driver"));
     }
 
     void gpusAreChosenWhereThereAreAny()
@@ -257,7 +272,8 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         QVERIFY(dialog.fieldNamed(QStringLiteral("sharing"))->isEnabled());
         QVERIFY(!dialog.fieldNamed(QStringLiteral("clock"))->isEnabled());
         auto* meaning = dialog.findChild<QLabel*>(QStringLiteral("sharingMeaning"));
-        QVERIFY2(meaning->text().contains(QStringLiteral("memory bandwidth is still shared")), qPrintable(meaning->text()));
+        QVERIFY2(meaning->text().contains(QStringLiteral("memory bandwidth is still shared")),
+                 qPrintable(meaning->text()));
         const QStringList arguments = recordArguments(s, QStringLiteral("out.stagewright"));
         QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--backend")) + 1), QStringLiteral("cuda"));
         QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--device")) + 1), QStringLiteral("0,1"));
@@ -265,7 +281,8 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--transport")) + 1), QStringLiteral("nccl"));
         QVERIFY(!arguments.contains(QStringLiteral("--clock"))); // sharing decides
 
-        dialog.setDevices({{QStringLiteral("cpu"), QStringLiteral("p"), {}}, {QStringLiteral("cuda"), {}, QStringLiteral("no driver")}});
+        dialog.setDevices({{QStringLiteral("cpu"), QStringLiteral("p"), {}},
+                           {QStringLiteral("cuda"), {}, QStringLiteral("no driver")}});
         QVERIFY2(dialog.faultText().contains(QStringLiteral("no driver")), qPrintable(dialog.faultText()));
         QVERIFY(dialog.fieldNamed(QStringLiteral("backend"))->property("fault").toBool());
         dialog.setDevices({{QStringLiteral("cuda"), QStringLiteral("H"), {}}});
@@ -294,8 +311,13 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         s.schedules = {QStringLiteral("1f1b")};
         dialog.setSettings(s);
         const QString words = inWords(s);
-        QVERIFY2(words.contains(QStringLiteral("2 replicas")) && words.contains(QStringLiteral("share its weights")) && words.contains(QStringLiteral("whole layers")), qPrintable(words));
-        QVERIFY2(words.contains(QStringLiteral("3 and 5")) && words.contains(QStringLiteral("back to layers 0 and 4")) && words.contains(QStringLiteral("not synchronous")), qPrintable(words));
+        QVERIFY2(words.contains(QStringLiteral("2 replicas")) && words.contains(QStringLiteral("share its weights")) &&
+                     words.contains(QStringLiteral("whole layers")),
+                 qPrintable(words));
+        QVERIFY2(words.contains(QStringLiteral("3 and 5")) &&
+                     words.contains(QStringLiteral("back to layers 0 and 4")) &&
+                     words.contains(QStringLiteral("not synchronous")),
+                 qPrintable(words));
         s.owners = QStringLiteral("3/5,2/5");
         QVERIFY2(inWords(s).contains(QStringLiteral("3/5 and 2/5")), qPrintable(inWords(s)));
         dialog.show();
@@ -303,7 +325,11 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         QVERIFY(QTest::qWaitForWindowExposed(&dialog));
         auto* list = qobject_cast<QListWidget*>(dialog.fieldNamed(QStringLiteral("schedules")));
         QVERIFY(list != nullptr);
-        QTRY_VERIFY2(list->viewport()->height() >= 4 * list->sizeHintForRow(0), qPrintable(QStringLiteral("%1 px, a row %2; dialog %3").arg(list->viewport()->height()).arg(list->sizeHintForRow(0)).arg(dialog.height())));
+        QTRY_VERIFY2(list->viewport()->height() >= 4 * list->sizeHintForRow(0),
+                     qPrintable(QStringLiteral("%1 px, a row %2; dialog %3")
+                                    .arg(list->viewport()->height())
+                                    .arg(list->sizeHintForRow(0))
+                                    .arg(dialog.height())));
         QWidget* last = dialog.fieldNamed(QStringLiteral("cut"));
         last->setFocus();
         auto* fields = dialog.findChild<QScrollArea*>(QStringLiteral("recordFields"));
@@ -354,8 +380,10 @@ echo '{"runs":[]}'
         QString load; // of the strip, while it is shown
         bool closes = false;
         connect(&process, &RecordProcess::progressed, &strip, [&] {
-            for (const QLabel* label : strip.findChildren<QLabel*>()) closes = closes || label->text().startsWith(QStringLiteral("Closing the run: 25"));
-            if (const QString text = strip.findChild<QLabel*>(QStringLiteral("deviceLoad"))->text(); !text.isEmpty()) load = text;
+            for (const QLabel* label : strip.findChildren<QLabel*>())
+                closes = closes || label->text().startsWith(QStringLiteral("Closing the run: 25"));
+            if (const QString text = strip.findChild<QLabel*>(QStringLiteral("deviceLoad"))->text(); !text.isEmpty())
+                load = text;
         });
         QSignalSpy finished(&process, &RecordProcess::finished);
         process.start(program, {}, QStringLiteral("f"));
@@ -380,7 +408,9 @@ echo '{"runs":[]}'
     {
         RecordProcess process;
         QSignalSpy finished(&process, &RecordProcess::finished);
-        process.start(script("fails", "echo '{\"event\":\"error\",\"code\":5,\"message\":\"disk full\",\"remedy\":\"free some\"}' >&2\nexit 5\n"), {}, QStringLiteral("f"));
+        process.start(script("fails", "echo '{\"event\":\"error\",\"code\":5,\"message\":\"disk "
+                                      "full\",\"remedy\":\"free some\"}' >&2\nexit 5\n"),
+                      {}, QStringLiteral("f"));
         QVERIFY(finished.wait(10000));
         QCOMPARE(process.state(), RecordProcess::State::Failed);
         QCOMPARE(process.errorMessage(), QStringLiteral("disk full"));
@@ -402,7 +432,8 @@ echo '{"runs":[]}'
         RecordProcess process;
         QSignalSpy finished(&process, &RecordProcess::finished);
         // Ends with 130 when its input ends, as --stdin-control does.
-        process.start(script("waits", "echo '{\"event\":\"hello\",\"protocol\":1}' >&2\ncat > /dev/null\nexit 130\n"), {}, QStringLiteral("f"));
+        process.start(script("waits", "echo '{\"event\":\"hello\",\"protocol\":1}' >&2\ncat > /dev/null\nexit 130\n"),
+                      {}, QStringLiteral("f"));
         QTRY_COMPARE_WITH_TIMEOUT(process.state(), RecordProcess::State::Running, 5000);
         process.cancel();
         QCOMPARE(process.state(), RecordProcess::State::Cancelling);

@@ -1,5 +1,6 @@
-// Replicas in the timeline: lanes gather and reduce under a rank, hatched where exposed, hit by the pointer, with arrows and cards; the other
-// replicas folded under their pipeline rank; ops dragged to places in lists that have collectives; the numbers of the page State.
+// Replicas in the timeline: lanes gather and reduce under a rank, hatched where exposed, hit by the pointer, with
+// arrows and cards; the other replicas folded under their pipeline rank; ops dragged to places in lists that have
+// collectives; the numbers of the page State.
 #include <QtTest>
 
 #include "schedules/edit/missing_collectives.h"
@@ -49,7 +50,10 @@ std::shared_ptr<const TimelinePanel> panelOf(const Schedule& schedule)
     return makePanel(simulatedTimeline(schedule, costsOf(schedule)).value(), options);
 }
 
-std::shared_ptr<const TimelinePanel> sharded() { return panelOf(listsOf(ShardLevel::Weights, GatherRule::Microbatch, ReduceRule::Overlapped)); }
+std::shared_ptr<const TimelinePanel> sharded()
+{
+    return panelOf(listsOf(ShardLevel::Weights, GatherRule::Microbatch, ReduceRule::Overlapped));
+}
 
 TimelineScene sceneOf(const std::shared_ptr<const TimelinePanel>& panel)
 {
@@ -92,7 +96,8 @@ std::shared_ptr<const Timeline> repeated(const Timeline& timeline, int steps, Na
                 span.end += step * period;
                 ids[id] = builder.addSpan(builder.addTrack(track.rank, track.lane, track.name), span);
             }
-        for (const Edge& edge : timeline.edges()) builder.addEdge(ids[edge.from], ids[edge.to], edge.kind, edge.arrival + step * period);
+        for (const Edge& edge : timeline.edges())
+            builder.addEdge(ids[edge.from], ids[edge.to], edge.kind, edge.arrival + step * period);
     }
     return builder.build().value();
 }
@@ -101,7 +106,8 @@ int otherThan(const QImage& image, const QRectF& rect, const QColor& colour)
 {
     int count = 0;
     for (int y = static_cast<int>(rect.top()) + 1; y < static_cast<int>(rect.bottom()) - 1; ++y)
-        for (int x = static_cast<int>(rect.left()) + 1; x < static_cast<int>(rect.right()) - 1; ++x) count += image.pixelColor(x, y) != colour ? 1 : 0;
+        for (int x = static_cast<int>(rect.left()) + 1; x < static_cast<int>(rect.right()) - 1; ++x)
+            count += image.pixelColor(x, y) != colour ? 1 : 0;
     return count;
 }
 
@@ -145,7 +151,8 @@ private slots:
         const TimeSpan part = lane.exposed.front();
         const SpanId first = spanOf(*panel, Lane::Gather, 0, 0);
         const QRectF block = *scene.rectOf({0, first});
-        const QRectF hatched(scene.axis.toX(part.begin), block.top(), scene.axis.toX(part.end) - scene.axis.toX(part.begin), block.height());
+        const QRectF hatched(scene.axis.toX(part.begin), block.top(),
+                             scene.axis.toX(part.end) - scene.axis.toX(part.begin), block.height());
         QVERIFY(hatched.width() > 10);
         QVERIFY(otherThan(image, hatched, plain) > hatched.width()); // lines
         // without knowledge of causes nothing is hatched
@@ -167,7 +174,8 @@ private slots:
         int lanes = 0;
         for (std::size_t rank = 0; rank < alone->ranks.size(); ++rank)
             for (std::size_t lane = 0; lane < alone->ranks[rank].lanes.size(); ++lane) {
-                const auto &once = alone->ranks[rank].lanes[lane].exposed, &all = several->ranks[rank].lanes[lane].exposed;
+                const auto &once = alone->ranks[rank].lanes[lane].exposed,
+                           &all = several->ranks[rank].lanes[lane].exposed;
                 QCOMPARE(all.size(), once.size() * steps);
                 for (std::size_t i = 0; i < all.size(); ++i) {
                     const Nanos later = period * static_cast<Nanos>(i / once.size());
@@ -192,7 +200,8 @@ private slots:
         const CardText card = spanCard(*panel, gather, Theme::light(), causes, TimeOrigin::Step);
         QStringList names;
         for (const auto& row : card.rows) names << row.first + QLatin1Char('=') + row.second;
-        QVERIFY2(names.join(QLatin1Char(';')).contains(QStringLiteral("Needed by=0F0")), qPrintable(names.join(QLatin1Char(';'))));
+        QVERIFY2(names.join(QLatin1Char(';')).contains(QStringLiteral("Needed by=0F0")),
+                 qPrintable(names.join(QLatin1Char(';'))));
         QVERIFY(names.join(QLatin1Char(';')).contains(QStringLiteral("Exposed=1")));
         const auto edges = panel->timeline->edgesFrom(gather);
         QCOMPARE(edges.size(), std::size_t{1});
@@ -205,7 +214,8 @@ private slots:
         const QRectF op = *scene.rectOf({0, edges.front().to});
         bool arrow = false;
         for (int x = static_cast<int>(op.left()) - 8; x < static_cast<int>(op.left()) + 4; ++x)
-            for (int y = static_cast<int>(op.top()); y < static_cast<int>(op.bottom()); ++y) arrow = arrow || before.pixel(x, y) != after.pixel(x, y);
+            for (int y = static_cast<int>(op.top()); y < static_cast<int>(op.bottom()); ++y)
+                arrow = arrow || before.pixel(x, y) != after.pixel(x, y);
         QVERIFY(arrow);
     }
 
@@ -250,11 +260,14 @@ private slots:
             }
             QCOMPARE(seen.size(), list.size());
         }
-        // The second forward of rank 0 dropped where it is stays; before the first one, it goes to the list's start of ops.
+        // The second forward of rank 0 dropped where it is stays; before the first one, it goes to the list's start of
+        // ops.
         const SpanId second = spanOf(*panel, Lane::Compute, 0, 1);
         const int place = panel->positionOf(second);
         const Span& span = panel->timeline->spans()[second];
-        QCOMPARE(listPlaceAt(*panel, 0, panel->toAxis((span.start + span.end) / 2), second) > panel->positionOf(spanOf(*panel, Lane::Compute, 0, 0)), true);
+        QCOMPARE(listPlaceAt(*panel, 0, panel->toAxis((span.start + span.end) / 2), second) >
+                     panel->positionOf(spanOf(*panel, Lane::Compute, 0, 0)),
+                 true);
         QCOMPARE(listPlaceAt(*panel, 0, 0, second), panel->positionOf(spanOf(*panel, Lane::Compute, 0, 0)));
         QVERIFY(place > 1);
         ScheduleEditor editor;
@@ -270,7 +283,9 @@ private slots:
         QVERIFY(editor.move(gather, 1));
         QVERIFY(!editor.valid());
         const Fault& fault = editor.validation().faults.front();
-        QVERIFY2(fault.message.find("sharded weights") != std::string::npos && fault.remedy.find("0UNSHARD") != std::string::npos, (fault.message + "; " + fault.remedy).c_str());
+        QVERIFY2(fault.message.find("sharded weights") != std::string::npos &&
+                     fault.remedy.find("0UNSHARD") != std::string::npos,
+                 (fault.message + "; " + fault.remedy).c_str());
         QVERIFY(!editor.faultSpans().empty());
         editor.undoStack()->undo();
         QVERIFY(editor.valid());
@@ -286,7 +301,8 @@ private slots:
                 QCOMPARE(missing.size(), std::size_t{1});
                 QCOMPARE(missing.front().op, *at);
                 QCOMPARE(missing.front().at.rank, rank);
-                const Schedule again = insertOps(without, rank, missing.front().at.position, {missing.front().op})->schedule;
+                const Schedule again =
+                    insertOps(without, rank, missing.front().at.position, {missing.front().op})->schedule;
                 QVERIFY(validate(again).valid());
                 if (kind != OpKind::Unshard) continue;
                 QVERIFY(!validate(without).valid());
@@ -303,11 +319,15 @@ private slots:
         const std::vector<StateRow> rows = stateSurvey(question, {"1f1b", "gpipe", "no-such-schedule"});
         QCOMPARE(rows.size(), std::size_t{3});
         for (std::size_t i = 0; i < 2; ++i) {
-            const auto state = [&](std::size_t level, MemoryCategory category) { return static_cast<double>(rows[i].cells[level].held[static_cast<std::size_t>(category)]); };
+            const auto state = [&](std::size_t level, MemoryCategory category) {
+                return static_cast<double>(rows[i].cells[level].held[static_cast<std::size_t>(category)]);
+            };
             for (const StateCell& cell : rows[i].cells) QVERIFY2(cell.good(), cell.error.c_str());
-            for (std::size_t level = 1; level < 4; ++level) QVERIFY(rows[i].cells[level].peak() < rows[i].cells[0].peak());
+            for (std::size_t level = 1; level < 4; ++level)
+                QVERIFY(rows[i].cells[level].peak() < rows[i].cells[0].peak());
             QCOMPARE(state(0, MemoryCategory::Optimizer), 6 * state(0, MemoryCategory::Weights)); // 12 bytes beside 2
-            QVERIFY(std::abs(state(1, MemoryCategory::Optimizer) * 64 / state(0, MemoryCategory::Optimizer) - 1) < 0.001);
+            QVERIFY(std::abs(state(1, MemoryCategory::Optimizer) * 64 / state(0, MemoryCategory::Optimizer) - 1) <
+                    0.001);
             QVERIFY(std::abs(state(3, MemoryCategory::Weights) * 64 / state(0, MemoryCategory::Weights) - 1) < 0.001);
             QVERIFY(state(3, MemoryCategory::Gathered) > 0);
         }
@@ -350,7 +370,9 @@ private slots:
         settings.reduce = QStringLiteral("overlapped");
         QVERIFY(!firstFault(settings));
         const QString line = commandLine(settings, QStringLiteral("x.stagewright"));
-        QVERIFY2(line.contains(QStringLiteral("--replicas 2 --shard weights:shares=3/5,2/5 --gather microbatch --reduce overlapped")), qPrintable(line));
+        QVERIFY2(line.contains(QStringLiteral(
+                     "--replicas 2 --shard weights:shares=3/5,2/5 --gather microbatch --reduce overlapped")),
+                 qPrintable(line));
         QVERIFY(inWords(settings).contains(QStringLiteral("2 replicas")));
         settings.owners = QStringLiteral("1/2,1/4,1/4");
         QCOMPARE(firstFault(settings)->field, QStringLiteral("owners"));

@@ -45,7 +45,8 @@ private slots:
         QCOMPARE(model.rowCount(), 1);
     }
 
-    // A long list comes and goes as one change, and the list of the window looks at each row once, not at all of them for each.
+    // A long list comes and goes as one change, and the list of the window looks at each row once, not at all of them
+    // for each.
     void longLists()
     {
         class Counted : public RunsModel {
@@ -67,15 +68,19 @@ private slots:
             QSignalSpy removed(&model, &QAbstractItemModel::rowsRemoved);
             model.setRuns(path, runs);
             for (const RunInfo& run : runs) model.setSummary({path, run.id}, {1, 0.5, {}});
-            const bool came = inserted.count() == 2 && model.runCount() == count && model.hasSummary({path, count}); // its file, and all of its runs
+            // its file, and all of its runs
+            const bool came = inserted.count() == 2 && model.runCount() == count && model.hasSummary({path, count});
             runs.erase(runs.begin() + 1, runs.end() - 1);
             model.setRuns(path, runs);
-            return came && removed.count() == 1 && model.runCount() == 2 && model.indexOf({path, count}).row() == 1 ? model.looks : -1;
+            return came && removed.count() == 1 && model.runCount() == 2 && model.indexOf({path, count}).row() == 1
+                       ? model.looks
+                       : -1;
         };
         const qint64 few = looksFor(1000);
         const qint64 many = looksFor(4000);
         QVERIFY(few >= 0 && many >= 0);
-        QVERIFY2(many <= 5 * few + 1000, qPrintable(QStringLiteral("%1 looks for 1,000 runs, %2 for 4,000").arg(few).arg(many)));
+        QVERIFY2(many <= 5 * few + 1000,
+                 qPrintable(QStringLiteral("%1 looks for 1,000 runs, %2 for 4,000").arg(few).arg(many)));
     }
 
     // What stays, what goes and what comes, mixed: rows and ids agree.
@@ -135,7 +140,8 @@ private slots:
         const QModelIndex at = model.indexOf({path, 1});
         QCOMPARE(at.data().toString(), QStringLiteral("safe\\u202egpj\\x1b<img src=x><b>bold</b>"));
         const QString tip = at.data(Qt::ToolTipRole).toString();
-        QVERIFY2(!tip.contains("<img") && !tip.contains("<b>") && !tip.contains("<a href") && tip.contains("&lt;img"), qPrintable(tip));
+        QVERIFY2(!tip.contains("<img") && !tip.contains("<b>") && !tip.contains("<a href") && tip.contains("&lt;img"),
+                 qPrintable(tip));
         QVERIFY(!tip.contains(QChar(0x202E)) && !tip.contains(QChar(0x1B)) && tip.contains("\\u202egpj"));
         hostile.name = "plain";
         hostile.note.clear();

@@ -1,5 +1,5 @@
-// The library browser: every schedule has a page with a picture, aliases are found, faults offer a shape that works, and all of it works
-// by keyboard alone.
+// The library browser: every schedule has a page with a picture, aliases are found, faults offer a shape that works,
+// and all of it works by keyboard alone.
 #include <QComboBox>
 #include <QLineEdit>
 #include <QListWidget>
@@ -43,7 +43,8 @@ private slots:
         const SchedulePreview plain = previewOf(request);
         QCOMPARE(plain.makespan, 33 * rankShare);
         QCOMPARE(plain.closed.makespan, 33.0);
-        QCOMPARE(plain.peaks, (std::vector<Bytes>{4 * activationShare, 3 * activationShare, 2 * activationShare, activationShare}));
+        QCOMPARE(plain.peaks,
+                 (std::vector<Bytes>{4 * activationShare, 3 * activationShare, 2 * activationShare, activationShare}));
         request.costs.latency = 0.5;
         const SchedulePreview slow = previewOf(request);
         QVERIFY(slow.makespan > plain.makespan);
@@ -116,7 +117,8 @@ private slots:
             QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
             if (QApplication::focusWidget() != nullptr) reached << QApplication::focusWidget()->objectName();
         }
-        for (const char* name : {"ranks", "microbatches", "forward", "inputGrad", "weightGrad", "latency", "boxed", "primary", "preview"})
+        for (const char* name :
+             {"ranks", "microbatches", "forward", "inputGrad", "weightGrad", "latency", "boxed", "primary", "preview"})
             QVERIFY2(reached.contains(QString::fromLatin1(name)), name);
         search->setFocus();
         QTest::keyClick(search, Qt::Key_Return);
@@ -136,7 +138,8 @@ private slots:
                 const int other = box->currentIndex() == 0 ? 1 : 0;
                 const QString value = box->itemText(other);
                 box->setCurrentIndex(other);
-                QCOMPARE(browser.name(), QStringLiteral("%1:%2=%3").arg(words(info.name), words(parameter.name), value));
+                QCOMPARE(browser.name(),
+                         QStringLiteral("%1:%2=%3").arg(words(info.name), words(parameter.name), value));
                 box->setCurrentText(words(parameter.fallback));
                 QCOMPARE(browser.name(), words(info.name));
                 ++seen;
@@ -145,7 +148,8 @@ private slots:
         }
         bool any = false;
         for (const ScheduleInfo& info : allSchedules())
-            for (const ScheduleParameter& parameter : info.parameters) any = any || parameter.values.find('|') != std::string_view::npos;
+            for (const ScheduleParameter& parameter : info.parameters)
+                any = any || parameter.values.find('|') != std::string_view::npos;
         QCOMPARE(seen > 0, any);
     }
 

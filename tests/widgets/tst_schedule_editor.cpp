@@ -68,7 +68,9 @@ private slots:
         const Schedule schedule = make("zb-h1");
         editor.start(schedule, CostModel::uniform(schedule));
         const auto& row = schedule.order[0];
-        const int from = static_cast<int>(std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::WeightGrad; }) - row.begin());
+        const int from = static_cast<int>(
+            std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::WeightGrad; }) -
+            row.begin());
         QVERIFY(editor.nudge({0, from}, 1));
         QVERIFY(editor.nudge({0, from + 1}, 1));
         QCOMPARE(editor.undoStack()->count(), 1);
@@ -85,7 +87,9 @@ private slots:
         editor.start(schedule, CostModel::uniform(schedule));
         // The first backward of rank 0 before its forward.
         const auto& row = schedule.order[0];
-        const int from = static_cast<int>(std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::Backward; }) - row.begin());
+        const int from = static_cast<int>(
+            std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::Backward; }) -
+            row.begin());
         QVERIFY(editor.move({0, from}, 0));
         QVERIFY(!editor.valid());
         const auto spans = editor.faultSpans();
@@ -139,7 +143,8 @@ private slots:
         const Schedule schedule = make("interleaved-1f1b");
         editor.start(schedule, CostModel::uniform(schedule));
         for (int rank = 0; rank < schedule.ranks; ++rank) {
-            for (int position = 0; position < static_cast<int>(schedule.order[static_cast<std::size_t>(rank)].size()); ++position) {
+            for (int position = 0; position < static_cast<int>(schedule.order[static_cast<std::size_t>(rank)].size());
+                 ++position) {
                 const SpanId span = editor.spanAt({rank, position});
                 QVERIFY(span != noSpan);
                 QVERIFY((editor.positionOf(span) == OpPosition{rank, position}));
@@ -163,7 +168,8 @@ private slots:
             Schedule schedule = make(name);
             const CostModel costs = CostModel::uniform(schedule);
             auto& row = schedule.order[3];
-            const auto forward = std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::Forward && op.microbatch == 1; });
+            const auto forward = std::find_if(
+                row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::Forward && op.microbatch == 1; });
             QVERIFY(forward != row.end());
             const Op op = *forward;
             row.erase(forward);

@@ -1,4 +1,5 @@
-// The schedule as text beside the canvas: where ops are in it, typed texts read into the edited shape, records of edits.
+// The schedule as text beside the canvas: where ops are in it, typed texts read into the edited shape, records of
+// edits.
 #include <QLabel>
 #include <QSignalSpy>
 #include <QtTest>
@@ -13,7 +14,10 @@ using namespace stagewright;
 
 namespace {
 
-Schedule make(const char* name, int ranks = 4, int microbatches = 8) { return *makeSchedule(name, Shape{ranks, microbatches, 0}); }
+Schedule make(const char* name, int ranks = 4, int microbatches = 8)
+{
+    return *makeSchedule(name, Shape{ranks, microbatches, 0});
+}
 QString textOf(const Schedule& schedule) { return textLinesOf(schedule)->join(QLatin1Char('\n')); }
 
 } // namespace
@@ -34,7 +38,8 @@ private slots:
                 for (int i = 0; i < static_cast<int>(row.size()); ++i) {
                     const TextSpan span = spanOfOp(line, i);
                     QVERIFY(span.valid());
-                    QCOMPARE(line.mid(span.column, span.length), QString::fromStdString(toText(row[static_cast<std::size_t>(i)])));
+                    QCOMPARE(line.mid(span.column, span.length),
+                             QString::fromStdString(toText(row[static_cast<std::size_t>(i)])));
                     QCOMPARE(opAtColumn(line, span.column), i);
                     QCOMPARE(opAtColumn(line, span.column + span.length), i);
                 }
@@ -77,13 +82,16 @@ private slots:
             const char* typed;
             const char* says;
         };
-        for (const Case& c : {Case{"1X3", "line 2"}, Case{"1F99", "microbatch 99, but microbatches are 0 to 7"}, Case{"7F0", "stage 7, but stages are 0 to 3"}, Case{"1SEND_F0", "sends and receives"}, Case{"1F", "line 2"}}) {
+        for (const Case& c : {Case{"1X3", "line 2"}, Case{"1F99", "microbatch 99, but microbatches are 0 to 7"},
+                              Case{"7F0", "stage 7, but stages are 0 to 3"}, Case{"1SEND_F0", "sends and receives"},
+                              Case{"1F", "line 2"}}) {
             QStringList changed = lines;
             const TextSpan old = spanOfOp(changed[1], 2);
             changed[1].replace(old.column, old.length, QString::fromLatin1(c.typed));
             const TypedOrder order = readTypedOrder(changed.join(QLatin1Char('\n')), frame);
             QVERIFY2(!order.schedule.has_value(), c.typed);
-            QVERIFY2(order.schedule.error().message.find(c.says) != std::string::npos, order.schedule.error().message.c_str());
+            QVERIFY2(order.schedule.error().message.find(c.says) != std::string::npos,
+                     order.schedule.error().message.c_str());
             QVERIFY2(order.fault.valid(), c.typed);
             QCOMPARE(order.fault.line, 1);
             QCOMPARE(changed[1].mid(order.fault.column, order.fault.length), QString::fromLatin1(c.typed));
@@ -158,7 +166,8 @@ private slots:
         QTest::keyClicks(text.field(), QStringLiteral("  "));
         QTRY_VERIFY_WITH_TIMEOUT(!typed.isEmpty() && text.settled(), 20000);
         QVERIFY(text.inStep());
-        QVERIFY2(text.field()->toPlainText().section(QLatin1Char('\n'), 0, 0).endsWith(QStringLiteral("0B6  ")), qPrintable(text.field()->toPlainText()));
+        QVERIFY2(text.field()->toPlainText().section(QLatin1Char('\n'), 0, 0).endsWith(QStringLiteral("0B6  ")),
+                 qPrintable(text.field()->toPlainText()));
         const int caret = text.field()->textCursor().position();
         text.setSchedule(schedule, validate(*schedule)); // set once more
         QCOMPARE(text.field()->textCursor().position(), caret);
@@ -186,7 +195,9 @@ private slots:
         QCOMPARE(text.fault().line, 1);
         const QRect label = text.faultLabel()->geometry();
         QVERIFY(text.faultLabel()->isVisible());
-        QVERIFY2(label.left() >= text.field()->viewport()->geometry().right(), qPrintable(QStringLiteral("%1 %2").arg(label.left()).arg(text.field()->viewport()->geometry().right())));
+        QVERIFY2(
+            label.left() >= text.field()->viewport()->geometry().right(),
+            qPrintable(QStringLiteral("%1 %2").arg(label.left()).arg(text.field()->viewport()->geometry().right())));
         QVERIFY(text.field()->rect().contains(label));
         QVERIFY(text.field()->viewport()->rect().contains(text.field()->cursorRect()));
         QVERIFY2(!text.faultLabel()->text().startsWith(QStringLiteral("line")), qPrintable(text.faultLabel()->text()));
@@ -209,7 +220,8 @@ private slots:
         QCOMPARE(text.fault().line, 3);
         bool waved = false;
         for (const auto& mark : text.field()->extraSelections())
-            waved = waved || (mark.format.underlineStyle() == QTextCharFormat::WaveUnderline && mark.cursor.selectedText() == QString::fromStdString(toText(row[0])));
+            waved = waved || (mark.format.underlineStyle() == QTextCharFormat::WaveUnderline &&
+                              mark.cursor.selectedText() == QString::fromStdString(toText(row[0])));
         QVERIFY(waved);
         text.setSchedule(std::make_shared<const Schedule>(make("1f1b")), {});
         QVERIFY(!text.fault().valid());

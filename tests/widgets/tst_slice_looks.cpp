@@ -1,5 +1,5 @@
-// How ops of every form are drawn: pairs in two halves, chunks and copies in their own tints, recompute striped, labels with slice,
-// count and half.
+// How ops of every form are drawn: pairs in two halves, chunks and copies in their own tints, recompute striped, labels
+// with slice, count and half.
 #include <QtTest>
 
 #include "painted_timeline.h"
@@ -10,7 +10,8 @@ using namespace stagewright;
 
 namespace {
 
-std::shared_ptr<const Timeline> timelineOfRows(std::vector<std::vector<const char*>> rows, Placement placement, int stages, int microbatches,
+std::shared_ptr<const Timeline> timelineOfRows(std::vector<std::vector<const char*>> rows, Placement placement,
+                                               int stages, int microbatches,
                                                std::vector<std::vector<std::uint32_t>> paired = {})
 {
     Schedule schedule;
@@ -67,7 +68,8 @@ private slots:
             const QImage image = shown.painted(*theme);
             const auto at = [&](const char* op) {
                 const QRectF rect = shown.rectOfOp(op);
-                return image.pixelColor(static_cast<int>(rect.left() + rect.width() / 4), static_cast<int>(rect.center().y()));
+                return image.pixelColor(static_cast<int>(rect.left() + rect.width() / 4),
+                                        static_cast<int>(rect.center().y()));
             };
             QCOMPARE(at("0F0"), theme->of(Paint::Forward, 0).fill);
             QCOMPARE(at("1F0"), theme->of(Paint::Forward, 1).fill);
@@ -82,7 +84,8 @@ private slots:
     void copiesAreTintedByTheirChain()
     {
         // Two chains over two ranks: microbatch 0 goes down, 1 up. Each chain has one tint on every rank.
-        const auto timeline = timelineOfRows({{"0F0", "1F1", "1B1", "0B0"}, {"0F1", "1F0", "1B0", "0B1"}}, Placement::bidirectional(2, 2), 2, 2);
+        const auto timeline = timelineOfRows({{"0F0", "1F1", "1B1", "0B0"}, {"0F1", "1F0", "1B0", "0B1"}},
+                                             Placement::bidirectional(2, 2), 2, 2);
         QVERIFY(timeline);
         samples::PaintedTimeline shown(timeline);
         for (const PanelRank& rank : shown.view.panels()[0]->ranks)
@@ -101,7 +104,8 @@ private slots:
         const QImage image = shown.painted(Theme::light());
         const auto colours = [&](const QRectF& rect) {
             QSet<QRgb> found;
-            for (int x = static_cast<int>(rect.left()) + 6; x < rect.left() + 40; ++x) found.insert(image.pixel(x, static_cast<int>(rect.top()) + 10));
+            for (int x = static_cast<int>(rect.left()) + 6; x < rect.left() + 40; ++x)
+                found.insert(image.pixel(x, static_cast<int>(rect.top()) + 10));
             return found.size();
         };
         QCOMPARE(colours(shown.rectOfOp("0F0")), 1);

@@ -1,5 +1,5 @@
-// The explorer's topics Uneven ranks and Partial backward: divisions and contributors against their formulas and the report's table, and
-// the pictures by keyboard, mouse and as a table.
+// The explorer's topics Uneven ranks and Partial backward: divisions and contributors against their formulas and the
+// report's table, and the pictures by keyboard, mouse and as a table.
 #include <QtTest>
 
 #include <numeric>
@@ -15,7 +15,9 @@ using namespace stagewright;
 
 namespace {
 
-constexpr std::size_t even = static_cast<std::size_t>(MixedRule::Even), bySpeed = static_cast<std::size_t>(MixedRule::BySpeed), decoupled = static_cast<std::size_t>(MixedRule::Decoupled);
+constexpr std::size_t even = static_cast<std::size_t>(MixedRule::Even),
+                      bySpeed = static_cast<std::size_t>(MixedRule::BySpeed),
+                      decoupled = static_cast<std::size_t>(MixedRule::Decoupled);
 
 MixedQuestion mixedCluster()
 {
@@ -33,7 +35,8 @@ std::vector<int> samplesOf(const MixedDivision& division)
 
 double sharesOf(const MixedDivision& division)
 {
-    return std::accumulate(division.ranks.begin(), division.ranks.end(), 0.0, [](double sum, const MixedRank& rank) { return sum + rank.share; });
+    return std::accumulate(division.ranks.begin(), division.ranks.end(), 0.0,
+                           [](double sum, const MixedRank& rank) { return sum + rank.share; });
 }
 
 } // namespace
@@ -104,7 +107,8 @@ private slots:
         QVERIFY(less.divisions[decoupled].fits());
         QCOMPARE(samplesOf(less.divisions[decoupled]), (std::vector<int>{12, 8, 4}));
         QVERIFY(less.divisions[decoupled].ranks[0].share < 0.25);
-        QVERIFY(std::abs(less.divisions[decoupled].ranks[1].share - less.divisions[decoupled].ranks[2].share) < 1e-5); // the overflow is levelled
+        // the overflow is levelled
+        QVERIFY(std::abs(less.divisions[decoupled].ranks[1].share - less.divisions[decoupled].ranks[2].share) < 1e-5);
         QVERIFY(!less.divisions[even].fits());
         question.recompute = false; // activations of 12 samples are too many now
         question.memory = {12'000'000'000, 200'000'000'000, 200'000'000'000};
@@ -145,7 +149,8 @@ private slots:
             QCOMPARE(rows.rows.size(), answer.rows.size());
             for (std::size_t i = 0; i < rows.rows.size(); ++i) {
                 QCOMPARE(std::get<std::string>(rows.rows[i][0]), answer.rows[i].name);
-                QCOMPARE(std::get<std::int64_t>(rows.rows[i][2]), static_cast<std::int64_t>(answer.rows[i].contributors.size()));
+                QCOMPARE(std::get<std::int64_t>(rows.rows[i][2]),
+                         static_cast<std::int64_t>(answer.rows[i].contributors.size()));
                 std::vector<std::string> replicas;
                 for (const int replica : answer.rows[i].contributors) replicas.push_back(std::to_string(replica));
                 QCOMPARE(std::get<std::string>(rows.rows[i][3]), joined(replicas));
@@ -194,7 +199,10 @@ private slots:
             QCOMPARE(picture->cursor(), picture->marks() - 1);
             QTest::keyClick(picture, Qt::Key_Home);
             QCOMPARE(picture->cursor(), 0);
-            for (int mark = 1; mark < picture->marks(); ++mark) QVERIFY(!picture->markRect(mark).adjusted(1, 1, -1, -1).intersects(picture->markRect(mark - 1).adjusted(1, 1, -1, -1)));
+            for (int mark = 1; mark < picture->marks(); ++mark)
+                QVERIFY(!picture->markRect(mark)
+                             .adjusted(1, 1, -1, -1)
+                             .intersects(picture->markRect(mark - 1).adjusted(1, 1, -1, -1)));
             QTest::mouseClick(picture, Qt::LeftButton, {}, picture->markRect(4).center().toPoint());
             QCOMPARE(picture->cursor(), 4);
             QCOMPARE(picture->accessibleDescription(), picture->textOf(4));

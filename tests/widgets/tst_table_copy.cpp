@@ -20,14 +20,16 @@ class TestTableCopy : public QObject {
 private slots:
     void csvQuotesAndReadsAsNumbers()
     {
-        const TableText table{"t", {"name", "change"}, {{"a,b", "\u22121.5 ms"}, {"say \"x\"", "two\nlines"}, {"short"}}};
-        QCOMPARE(toText(table, TableFormat::Csv), QString("name,change\n\"a,b\",-1.5 ms\n\"say \"\"x\"\"\",\"two\nlines\"\nshort,\n"));
+        const TableText table{
+            "t", {"name", "change"}, {{"a,b", "\u22121.5 ms"}, {"say \"x\"", "two\nlines"}, {"short"}}};
+        QCOMPARE(toText(table, TableFormat::Csv),
+                 QString("name,change\n\"a,b\",-1.5 ms\n\"say \"\"x\"\"\",\"two\nlines\"\nshort,\n"));
     }
     void markdownEscapesAndAlignsFigures()
     {
         const TableText table{"Idle | all", {"rank", "time"}, {{"r|0", "1.5 ms"}, {"a\nb", "\u22122.0 ms"}}};
-        QCOMPARE(toText(table, TableFormat::Markdown),
-                 QString("**Idle \\| all**\n\n| rank | time |\n| --- | ---: |\n| r\\|0 | 1.5 ms |\n| a<br>b | \u22122.0 ms |\n"));
+        QCOMPARE(toText(table, TableFormat::Markdown), QString("**Idle \\| all**\n\n| rank | time |\n| --- | ---: |\n| "
+                                                               "r\\|0 | 1.5 ms |\n| a<br>b | \u22122.0 ms |\n"));
     }
     void emptyTableIsNothing()
     {
@@ -45,7 +47,8 @@ private slots:
         parent->appendRow({new QStandardItem("run"), new QStandardItem("s"), new QStandardItem("3 ms")});
         model.appendRow({parent, new QStandardItem("t"), new QStandardItem("")});
         model.appendRow({new QStandardItem("last"), new QStandardItem("u"), new QStandardItem("4 ms")});
-        QCOMPARE(toText(tableOf(model), TableFormat::Csv), QString("op,secret,time\nfile,t,\nrun,s,3 ms\nlast,u,4 ms\n"));
+        QCOMPARE(toText(tableOf(model), TableFormat::Csv),
+                 QString("op,secret,time\nfile,t,\nrun,s,3 ms\nlast,u,4 ms\n"));
         QTableView view;
         view.setModel(&model);
         view.hideColumn(1);
@@ -79,7 +82,9 @@ private slots:
         QCOMPARE(copyableTable(second).title, QString("Idle"));
         QCOMPARE(copyableTable(column.widget()).rows.size(), 3);
         QTest::keyClick(&column, Qt::Key_C, Qt::ControlModifier);
-        QCOMPARE(QApplication::clipboard()->text(), QString("Memory,Peak,6.5 GiB\nMemory,a_long_name_with_parts,2_3_4_5_6_7_8_9_10_11_12\nIdle,Rank 0,1 ms\n"));
+        QCOMPARE(
+            QApplication::clipboard()->text(),
+            QString("Memory,Peak,6.5 GiB\nMemory,a_long_name_with_parts,2_3_4_5_6_7_8_9_10_11_12\nIdle,Rank 0,1 ms\n"));
         QVERIFY(QApplication::clipboard()->mimeData()->hasHtml());
         QVERIFY(QApplication::clipboard()->mimeData()->hasFormat("text/csv"));
         // From a figure inside a section, nothing selected: that section.
@@ -88,7 +93,8 @@ private slots:
             if (label->text() == "1 ms") figure = label;
         QVERIFY(figure != nullptr);
         QTest::keyClick(figure, Qt::Key_C, Qt::ControlModifier | Qt::ShiftModifier);
-        QCOMPARE(QApplication::clipboard()->text(), QString("**Idle**\n\n|  |  |\n| --- | ---: |\n| Rank 0 | 1 ms |\n"));
+        QCOMPARE(QApplication::clipboard()->text(),
+                 QString("**Idle**\n\n|  |  |\n| --- | ---: |\n| Rank 0 | 1 ms |\n"));
         QTest::keyClick(figure, Qt::Key_C, Qt::ControlModifier);
         QCOMPARE(QApplication::clipboard()->text(), QString("Rank 0,1 ms\n"));
     }

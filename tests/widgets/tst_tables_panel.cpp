@@ -1,4 +1,5 @@
-// Tables of a report in the window: the first one with rows is open, a course is drawn above its table, by keyboard and in both themes.
+// Tables of a report in the window: the first one with rows is open, a course is drawn above its table, by keyboard and
+// in both themes.
 #include <QListWidget>
 #include <QtTest>
 
@@ -16,7 +17,10 @@ std::shared_ptr<const std::vector<ReportTable>> tablesOfRun(bool curves)
 {
     const Schedule schedule = *makeSchedule("1f1b", Shape{4, 8, 0});
     Run run = *simulatedRun(schedule, CostModel::uniform(schedule));
-    if (curves) run.metrics = {{"loss", "nats", {5.5, 4.25, 3.75}}, {"synchronous_loss", "nats", {5.5, 4.0, 3.5}}, {"deviation", "", {0.0, 0.01, 0.02}}};
+    if (curves)
+        run.metrics = {{"loss", "nats", {5.5, 4.25, 3.75}},
+                       {"synchronous_loss", "nats", {5.5, 4.0, 3.5}},
+                       {"deviation", "", {0.0, 0.01, 0.02}}};
     return std::make_shared<const std::vector<ReportTable>>(reportTables(run, 0));
 }
 
@@ -31,7 +35,9 @@ private slots:
         TablesPanel panel;
         panel.resize(900, 400);
         const auto tables = tablesOfRun(false);
-        const auto unknown = std::count_if(tables->begin(), tables->end(), [](const ReportTable& table) { return !table.unknown.empty() || table.rows.empty(); });
+        const auto unknown = std::count_if(tables->begin(), tables->end(), [](const ReportTable& table) {
+            return !table.unknown.empty() || table.rows.empty();
+        });
         QVERIFY(unknown > 0);
         auto first = *tables; // as of a run whose first table has none
         first.front().rows.clear();
@@ -69,7 +75,9 @@ private slots:
         const QImage light = plot->grab().toImage();
         panel.setTheme(Theme::darkTheme());
         QVERIFY(plot->grab().toImage() != light);
-        for (const TableCurve& curve : curvesOf((*tablesOfRun(true))[static_cast<std::size_t>(panel.names()->currentRow())]).curves) QCOMPARE(curve.points.size(), std::size_t{3});
+        for (const TableCurve& curve :
+             curvesOf((*tablesOfRun(true))[static_cast<std::size_t>(panel.names()->currentRow())]).curves)
+            QCOMPARE(curve.points.size(), std::size_t{3});
         panel.choose(QStringLiteral("bubbles"));
         QVERIFY(panel.plot() == nullptr);
     }

@@ -42,7 +42,8 @@ void TestTimelineGeometry::roundTrip()
         const double x = 152 + static_cast<double>(random() % 10000) / 10000 * axis.width;
         QVERIFY(std::abs(axis.toX(axis.toTime(x)) - x) <= 0.5001 / axis.nanosPerPixel() + 1e-6);
         const Nanos t = begin + static_cast<Nanos>(random() % static_cast<std::uint64_t>(duration));
-        QVERIFY(std::abs(axis.toTime(axis.toX(t)) - t) <= std::max<Nanos>(1, static_cast<Nanos>(axis.nanosPerPixel() * 1e-6)));
+        QVERIFY(std::abs(axis.toTime(axis.toX(t)) - t) <=
+                std::max<Nanos>(1, static_cast<Nanos>(axis.nanosPerPixel() * 1e-6)));
     }
     const Axis axis{{1000, 2000}, 10, 500};
     QCOMPARE(axis.toX(1000), 10.0);
@@ -67,7 +68,8 @@ void TestTimelineGeometry::zoomKeepsTheAnchor()
     const TimeRange range{1000, 9000};
     for (const double factor : {0.5, 0.8, 1.25, 3.0}) {
         const TimeRange next = zoomed(range, factor, 3000);
-        const double before = 2000.0 / 8000, after = static_cast<double>(3000 - next.begin) / static_cast<double>(next.duration());
+        const double before = 2000.0 / 8000,
+                     after = static_cast<double>(3000 - next.begin) / static_cast<double>(next.duration());
         QVERIFY(std::abs(before - after) < 1e-3);
         QVERIFY(std::abs(static_cast<double>(next.duration()) - 8000 * factor) <= 1);
     }
@@ -128,7 +130,8 @@ void TestTimelineGeometry::hatchStaysInside()
     QVERIFY(lines.size() > 15);
     for (const QLineF& line : lines) {
         for (const QPointF& p : {line.p1(), line.p2()}) {
-            QVERIFY(p.x() >= rect.left() - 1e-9 && p.x() <= rect.right() + 1e-9 && p.y() >= rect.top() - 1e-9 && p.y() <= rect.bottom() + 1e-9);
+            QVERIFY(p.x() >= rect.left() - 1e-9 && p.x() <= rect.right() + 1e-9 && p.y() >= rect.top() - 1e-9 &&
+                    p.y() <= rect.bottom() + 1e-9);
         }
         QVERIFY(std::abs(line.dx() + line.dy()) < 1e-9); // 45°
         const double offset = std::remainder(line.x1() + line.y1() - 10, 6.0);
@@ -202,7 +205,8 @@ static LaneData randomLane(std::size_t slices, unsigned seed)
         span.start = t;
         t += 1 + static_cast<Nanos>(random() % 3000);
         span.end = t;
-        span.op = makeOp(std::array{OpKind::Forward, OpKind::Backward, OpKind::WeightGrad, OpKind::Optimizer}[random() % 4], 0, 1);
+        span.op = makeOp(
+            std::array{OpKind::Forward, OpKind::Backward, OpKind::WeightGrad, OpKind::Optimizer}[random() % 4], 0, 1);
         lane.append(span, static_cast<SpanId>(i), 0);
     }
     return lane;
@@ -226,7 +230,8 @@ void TestTimelineGeometry::pyramidSumsAreExact()
             const auto share = std::min<std::size_t>(static_cast<std::size_t>(paintOf(slice.opKind())), 3);
             for (Nanos t = slice.begin(); t < slice.end();) {
                 const Nanos next = std::min(slice.end(), ((t >> level.shift) + 1) << level.shift);
-                expected[static_cast<std::size_t>((t >> level.shift) - level.first)][share] += static_cast<double>(next - t);
+                expected[static_cast<std::size_t>((t >> level.shift) - level.first)][share] +=
+                    static_cast<double>(next - t);
                 t = next;
             }
         }
@@ -235,7 +240,8 @@ void TestTimelineGeometry::pyramidSumsAreExact()
             for (std::size_t k = 0; k < 4; ++k) {
                 const double share = expected[b][k] / static_cast<double>(level.width()) * 255;
                 const double off = std::abs(level.buckets[b].share[k] - share);
-                QVERIFY2(off <= 0.5001 || (share > 0 && share < 1 && level.buckets[b].share[k] == 1), qPrintable(QString::number(off)));
+                QVERIFY2(off <= 0.5001 || (share > 0 && share < 1 && level.buckets[b].share[k] == 1),
+                         qPrintable(QString::number(off)));
             }
         }
     }
@@ -274,7 +280,8 @@ void TestTimelineGeometry::panelOfOneStep()
     QCOMPARE(panel->peak, 4 * samples::gib);
     QCOMPARE(panel->ranks[2].subtitle, QStringLiteral("stage 2"));
     for (std::size_t i = 0; i < panel->ranks.size(); ++i) {
-        const double busy = static_cast<double>(panel->bubbles->ranks[i].busy) / static_cast<double>(panel->bubbles->makespan());
+        const double busy =
+            static_cast<double>(panel->bubbles->ranks[i].busy) / static_cast<double>(panel->bubbles->makespan());
         QVERIFY(std::abs(panel->ranks[i].busyFraction - busy) < 1e-12);
     }
 }
@@ -307,7 +314,8 @@ void TestTimelineGeometry::positions()
 
 void TestTimelineGeometry::aggregationTrims()
 {
-    const auto timeline = samples::written({{{0, 100}, {100, 150, OpKind::WeightGrad}, {300, 400, OpKind::Optimizer, -1}}, {{50, 250, OpKind::Backward}}});
+    const auto timeline = samples::written(
+        {{{0, 100}, {100, 150, OpKind::WeightGrad}, {300, 400, OpKind::Optimizer, -1}}, {{50, 250, OpKind::Backward}}});
     const auto panel = makePanel(timeline);
     const Aggregation sum = aggregate({panel}, {{{50, 350}, 0, 1}});
     QCOMPARE(sum.rows, 2);

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int width = 800;
 constexpr int height = 40;
-const std::array<QRgb, paintCount> colours{qRgb(10, 0, 0), qRgb(20, 0, 0), qRgb(30, 0, 0), qRgb(40, 0, 0), qRgb(50, 0, 0), qRgb(60, 0, 0)};
+const std::array<QRgb, paintCount> colours{qRgb(10, 0, 0), qRgb(20, 0, 0), qRgb(30, 0, 0),
+                                           qRgb(40, 0, 0), qRgb(50, 0, 0), qRgb(60, 0, 0)};
 
 LaneData laneOf(const std::vector<Piece>& pieces)
 {
@@ -114,7 +115,8 @@ void TestTimelineHonesty::inkIsProportional()
     const double expected = static_cast<double>(filled) / perPixel;
     const double painted = pictureOf(lane, {0, end}).allInk();
     // 3 % of the row: rounding to whole pixels, and single ops widened to a pixel.
-    QVERIFY2(std::abs(painted - expected) <= 0.03 * width, qPrintable(QStringLiteral("%1 columns for %2").arg(painted).arg(expected)));
+    QVERIFY2(std::abs(painted - expected) <= 0.03 * width,
+             qPrintable(QStringLiteral("%1 columns for %2").arg(painted).arg(expected)));
 }
 
 void TestTimelineHonesty::twoPixelBubblesOwnAColumn_data()
@@ -261,7 +263,8 @@ void TestTimelineHonesty::costDoesNotFollowSlices()
     };
     const std::size_t few = read(5'000), many = read(500'000);
     QVERIFY(few > 0 && many > 0);
-    QVERIFY2(few <= 20 * width && many <= 20 * width, qPrintable(QStringLiteral("%1 and %2 for %3 columns").arg(few).arg(many).arg(width)));
+    QVERIFY2(few <= 20 * width && many <= 20 * width,
+             qPrintable(QStringLiteral("%1 and %2 for %3 columns").arg(few).arg(many).arg(width)));
 }
 
 QTEST_APPLESS_MAIN(TestTimelineHonesty)

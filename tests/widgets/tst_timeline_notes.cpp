@@ -11,7 +11,8 @@ constexpr Nanos ms = 1'000'000;
 
 std::shared_ptr<const Timeline> twoRanks()
 {
-    return samples::written({{{0, 10 * ms}, {40 * ms, 50 * ms, OpKind::Backward}}, {{10 * ms, 20 * ms}, {20 * ms, 40 * ms, OpKind::Backward}}});
+    return samples::written({{{0, 10 * ms}, {40 * ms, 50 * ms, OpKind::Backward}},
+                             {{10 * ms, 20 * ms}, {20 * ms, 40 * ms, OpKind::Backward}}});
 }
 
 int ofColour(const QImage& image, const QColor& colour)
@@ -44,10 +45,12 @@ private slots:
             QVERIFY(plain.pixelColor(inGap) != marked.pixelColor(inGap));
             QCOMPARE(plain.pixelColor(before.center().toPoint()), marked.pixelColor(before.center().toPoint()));
             const QRectF other = shown.rectOf(2);
-            QCOMPARE(plain.copy(0, static_cast<int>(other.top()), 1000, 20), marked.copy(0, static_cast<int>(other.top()), 1000, 20));
+            QCOMPARE(plain.copy(0, static_cast<int>(other.top()), 1000, 20),
+                     marked.copy(0, static_cast<int>(other.top()), 1000, 20));
             // A hundred thousand gaps under a pixel each tint what they cover, once.
             notes = std::make_shared<TimelineNotes>();
-            for (Nanos i = 0; i < 100'000; ++i) notes->gaps.push_back({0, {10 * ms + i * 300, 10 * ms + i * 300 + 200}});
+            for (Nanos i = 0; i < 100'000; ++i)
+                notes->gaps.push_back({0, {10 * ms + i * 300, 10 * ms + i * 300 + 200}});
             shown.view.setNotes(notes);
             QVERIFY(shown.painted(*theme).pixelColor(inGap) != plain.pixelColor(inGap));
         }
@@ -70,11 +73,15 @@ private slots:
             for (int i = 0; i < 400; ++i) notes->chain.insert(notes->chain.begin(), {3, 2});
             shown.view.setNotes(notes);
             const QRectF start = shown.rectOf(0);
-            QCOMPARE(shown.painted(*theme).pixelColor(static_cast<int>(start.center().x()), static_cast<int>(start.top()) - 1), theme->critical);
+            QCOMPARE(shown.painted(*theme).pixelColor(static_cast<int>(start.center().x()),
+                                                      static_cast<int>(start.top()) - 1),
+                     theme->critical);
             // The root is outlined, and the arrow from it ends at the op that waited for it.
             const QRectF root = shown.rectOf(0), second = shown.rectOf(2);
-            QCOMPARE(marked.pixelColor(static_cast<int>(root.center().x()), static_cast<int>(root.top()) - 1), theme->critical);
-            QCOMPARE(marked.pixelColor(static_cast<int>(second.left()) - 3, static_cast<int>(second.center().y())), theme->critical);
+            QCOMPARE(marked.pixelColor(static_cast<int>(root.center().x()), static_cast<int>(root.top()) - 1),
+                     theme->critical);
+            QCOMPARE(marked.pixelColor(static_cast<int>(second.left()) - 3, static_cast<int>(second.center().y())),
+                     theme->critical);
         }
     }
 
@@ -91,8 +98,10 @@ private slots:
             const QImage faded = shown.painted(*theme);
             const auto distance = [&](const QImage& image, SpanId span) {
                 const QRectF rect = shown.rectOf(span);
-                const QColor c = image.pixelColor(static_cast<int>(rect.left() + rect.width() / 5), static_cast<int>(rect.center().y()));
-                return std::abs(c.red() - theme->canvas.red()) + std::abs(c.green() - theme->canvas.green()) + std::abs(c.blue() - theme->canvas.blue());
+                const QColor c = image.pixelColor(static_cast<int>(rect.left() + rect.width() / 5),
+                                                  static_cast<int>(rect.center().y()));
+                return std::abs(c.red() - theme->canvas.red()) + std::abs(c.green() - theme->canvas.green()) +
+                       std::abs(c.blue() - theme->canvas.blue());
             };
             QCOMPARE(distance(faded, 0), distance(plain, 0));
             QCOMPARE(distance(faded, 3), distance(plain, 3));
@@ -106,7 +115,8 @@ private slots:
         samples::PaintedTimeline shown(twoRanks());
         QSignalSpy idle(&shown.view, &TimelineView::idleClicked);
         const QRectF before = shown.rectOf(0), after = shown.rectOf(1);
-        QTest::mouseClick(&shown.view, Qt::LeftButton, {}, QPointF((before.right() + after.left()) / 2, before.center().y()).toPoint());
+        QTest::mouseClick(&shown.view, Qt::LeftButton, {},
+                          QPointF((before.right() + after.left()) / 2, before.center().y()).toPoint());
         QCOMPARE(idle.count(), 1);
         QCOMPARE(idle.front().at(1).toInt(), 0);
         QVERIFY(std::abs(idle.front().at(2).value<Nanos>() - 25 * ms) < ms);

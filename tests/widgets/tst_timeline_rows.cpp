@@ -124,10 +124,7 @@ private:
     std::unique_ptr<TimelineView> m_view;
 };
 
-void TestTimelineRows::initTestCase()
-{
-    QCOMPARE(loadFonts(), QStringLiteral("Inter"));
-}
+void TestTimelineRows::initTestCase() { QCOMPARE(loadFonts(), QStringLiteral("Inter")); }
 
 void TestTimelineRows::init()
 {
@@ -254,7 +251,8 @@ void TestTimelineRows::groupsByHostAndDimension()
 void TestTimelineRows::everyRankHasOneRowAndPosition()
 {
     const auto panel = makePanel(manyRanks(200));
-    for (const Grouping grouping : {Grouping::Automatic, Grouping::None, Grouping::Count, Grouping::Stage, Grouping::Busy, Grouping::Host, Grouping::Tensor}) {
+    for (const Grouping grouping : {Grouping::Automatic, Grouping::None, Grouping::Count, Grouping::Stage,
+                                    Grouping::Busy, Grouping::Host, Grouping::Tensor}) {
         RowSettings rows;
         rows.grouping = grouping;
         rows.pinned = {3, 150};
@@ -270,7 +268,8 @@ void TestTimelineRows::everyRankHasOneRowAndPosition()
                 QCOMPARE(item < plan.pinned, rank == 3 || rank == 150);
                 const int position = plan.positionOf[p][static_cast<std::size_t>(rank)];
                 QCOMPARE(plan.rankAt[static_cast<std::size_t>(position)], std::pair(static_cast<int>(p), rank));
-                QVERIFY(plan.items[static_cast<std::size_t>(item)].firstPosition <= position && plan.items[static_cast<std::size_t>(item)].lastPosition >= position);
+                QVERIFY(plan.items[static_cast<std::size_t>(item)].firstPosition <= position &&
+                        plan.items[static_cast<std::size_t>(item)].lastPosition >= position);
                 positions.push_back(position);
             }
         }
@@ -291,7 +290,8 @@ void TestTimelineRows::groupColumnsAreTheMean()
     for (std::size_t c = 0; c < 100; ++c) {
         const std::size_t working = 10 - c / 10; // of the ten ranks
         const double share = static_cast<double>(columns.mean.shares[c][0]);
-        QVERIFY2(std::abs(share - static_cast<double>(working) / 10) < 1e-4, qPrintable(QStringLiteral("column %1: %2").arg(c).arg(share)));
+        QVERIFY2(std::abs(share - static_cast<double>(working) / 10) < 1e-4,
+                 qPrintable(QStringLiteral("column %1: %2").arg(c).arg(share)));
         QVERIFY(std::abs(static_cast<double>(columns.most[c]) - 1) < 0.01);
         QVERIFY(std::abs(static_cast<double>(columns.least[c]) - (c < 10 ? 1 : 0)) < 0.01);
     }
@@ -309,7 +309,10 @@ void TestTimelineRows::thousandRanksAreReadable()
             const QImage image = painted(ratio, *theme);
             const RowPlace& row = m_view->layout().rows[5];
             const double y = rulerHeight + row.top;
-            const auto pixel = [&](Nanos t, double at) { return image.pixelColor(static_cast<int>(m_view->axis().toX(t) * ratio), static_cast<int>((y + at) * ratio)); };
+            const auto pixel = [&](Nanos t, double at) {
+                return image.pixelColor(static_cast<int>(m_view->axis().toX(t) * ratio),
+                                        static_cast<int>((y + at) * ratio));
+            };
             QCOMPARE(pixel(500, row.height - 2), theme->of(OpKind::Forward).fill); // at the start all work
             QCOMPARE(pixel(500, 2), theme->of(OpKind::Forward).fill);
             QCOMPARE(pixel(9500, row.height - 1.2), theme->of(OpKind::Forward).fill); // at the end 10 % of them
@@ -371,7 +374,9 @@ void TestTimelineRows::pinnedRanksStay()
         QCOMPARE(image.pixelColor((probe * ratio).toPoint()), theme.of(OpKind::Forward).fill);
         QCOMPARE(m_view->spanAt(probe), pinned);
         // Scrolling rows don't show through above the line.
-        QCOMPARE(image.pixelColor((QPointF(m_view->axis().toX(9500), before->bottom() + 6) * ratio).toPoint()).rgb() == theme.of(OpKind::Forward).fill.rgb(), false);
+        QCOMPARE(image.pixelColor((QPointF(m_view->axis().toX(9500), before->bottom() + 6) * ratio).toPoint()).rgb() ==
+                     theme.of(OpKind::Forward).fill.rgb(),
+                 false);
     }
     // The other ranks keep their order, and the last one can be scrolled to.
     m_view->setScrollTop(1e6);
@@ -424,7 +429,8 @@ void TestTimelineRows::kernelsStandUnderTheirOp()
     const auto op = m_view->rectOf({0, panel.ranks[0].compute.spanOf(0)});
     QVERIFY(rect && op && rect->top() > op->bottom() && rect->left() >= op->left() && rect->right() <= op->right());
     QCOMPARE(m_view->spanAt(rect->center()), ref);
-    QVERIFY2(m_view->cardOf(ref).plain().contains(QStringLiteral("Launched by: 0I3")), qPrintable(m_view->cardOf(ref).plain()));
+    QVERIFY2(m_view->cardOf(ref).plain().contains(QStringLiteral("Launched by: 0I3")),
+             qPrintable(m_view->cardOf(ref).plain()));
     setRows([](RowSettings& rows) { rows.waits = true; });
     QCOMPARE(m_view->layout().rows[0].lanes, 5);
     setRows([](RowSettings& rows) { rows.lanes = false; });
@@ -433,10 +439,7 @@ void TestTimelineRows::kernelsStandUnderTheirOp()
     QVERIFY(!m_view->rectOf(ref));
 }
 
-void TestTimelineRows::fiftyKernelsNeverOverlap_data()
-{
-    pinnedRanksStay_data();
-}
+void TestTimelineRows::fiftyKernelsNeverOverlap_data() { pinnedRanksStay_data(); }
 
 void TestTimelineRows::fiftyKernelsNeverOverlap()
 {
@@ -457,7 +460,9 @@ void TestTimelineRows::fiftyKernelsNeverOverlap()
         for (const QRectF& other : rects) QVERIFY(!rect->intersects(other));
         rects.push_back(*rect);
         QCOMPARE(m_view->spanAt(rect->center()), ref);
-        QCOMPARE(image.pixelColor(static_cast<int>(rect->center().x() * ratio), static_cast<int>(rect->center().y() * ratio)), theme.of(OpKind::InputGrad).fill);
+        QCOMPARE(image.pixelColor(static_cast<int>(rect->center().x() * ratio),
+                                  static_cast<int>(rect->center().y() * ratio)),
+                 theme.of(OpKind::InputGrad).fill);
     }
     QCOMPARE(rects.size(), std::size_t(50));
     QVERIFY(m_view->layout().rows[1].top >= m_view->layout().rows[0].bottom());
@@ -466,9 +471,11 @@ void TestTimelineRows::fiftyKernelsNeverOverlap()
 void TestTimelineRows::namesAreBrief()
 {
     const auto timeline = withKernels(1);
-    const auto track = std::find_if(timeline->tracks().begin(), timeline->tracks().end(), [](const Track& one) { return one.lane == Lane::Kernel; });
+    const auto track = std::find_if(timeline->tracks().begin(), timeline->tracks().end(),
+                                    [](const Track& one) { return one.lane == Lane::Kernel; });
     QVERIFY(track != timeline->tracks().end());
-    QCOMPARE(nameOfWork(*timeline, track->begin), QString::fromStdString(briefKernelName(timeline->nameOf(timeline->spans()[track->begin]))));
+    QCOMPARE(nameOfWork(*timeline, track->begin),
+             QString::fromStdString(briefKernelName(timeline->nameOf(timeline->spans()[track->begin]))));
 }
 
 void TestTimelineRows::areasOutliveFolding()
@@ -499,9 +506,12 @@ void TestTimelineRows::gutterByKeysAndMouse()
     m_view->moveCursor(1);
     m_view->moveCursor(-5);
     QCOMPARE(m_view->cursorRow(), 0);
-    QVERIFY2(m_view->rowText(0).contains(QStringLiteral("Ranks 0–31")) && m_view->rowText(0).contains(QStringLiteral("folded")), qPrintable(m_view->rowText(0)));
+    QVERIFY2(m_view->rowText(0).contains(QStringLiteral("Ranks 0–31")) &&
+                 m_view->rowText(0).contains(QStringLiteral("folded")),
+             qPrintable(m_view->rowText(0)));
     QCOMPARE(m_view->chosenRanks().size(), std::size_t(32));
-    QTest::mouseClick(m_view.get(), Qt::LeftButton, {}, QPoint(40, static_cast<int>(rulerHeight + m_view->layout().rows[1].top + 5)));
+    QTest::mouseClick(m_view.get(), Qt::LeftButton, {},
+                      QPoint(40, static_cast<int>(rulerHeight + m_view->layout().rows[1].top + 5)));
     QCOMPARE(m_view->layout().rows.size(), std::size_t(63 + 1)); // the second group is open
     QCOMPARE(m_view->cursorRow(), 1);
     QVERIFY(m_view->rowText(1).contains(QStringLiteral("open")));
@@ -517,7 +527,8 @@ void TestTimelineRows::gutterByKeysAndMouse()
 void TestTimelineRows::menusAsk()
 {
     m_view->setRun(samples::simulated("1f1b"));
-    QSignalSpy rows(m_view.get(), &TimelineView::rowMenuAsked), gaps(m_view.get(), &TimelineView::gapMenuAsked), ops(m_view.get(), &TimelineView::contextMenuAsked);
+    QSignalSpy rows(m_view.get(), &TimelineView::rowMenuAsked), gaps(m_view.get(), &TimelineView::gapMenuAsked),
+        ops(m_view.get(), &TimelineView::contextMenuAsked);
     const auto ask = [&](QPoint at) {
         QContextMenuEvent event(QContextMenuEvent::Mouse, at, m_view->mapToGlobal(at));
         QCoreApplication::sendEvent(m_view.get(), &event);
@@ -560,13 +571,15 @@ void TestTimelineRows::stepsOnOneAxis()
         const QImage image = painted(ratio, Theme::light());
         for (const PanelStep& step : panel->steps) {
             const double x = std::round(m_view->axis().toX(step.begin) * ratio) + 0.5;
-            QCOMPARE(image.pixelColor(static_cast<int>(x), static_cast<int>((m_view->height() - 20) * ratio)), Theme::light().secondary);
+            QCOMPARE(image.pixelColor(static_cast<int>(x), static_cast<int>((m_view->height() - 20) * ratio)),
+                     Theme::light().secondary);
         }
     }
     // A single step has no line.
     m_view->setRun(timeline, {1, 0, QString()});
     const QImage image = painted(1, Theme::light());
-    QVERIFY(image.pixelColor(static_cast<int>(m_view->axis().toX(0)), m_view->height() - 20) != Theme::light().secondary);
+    QVERIFY(image.pixelColor(static_cast<int>(m_view->axis().toX(0)), m_view->height() - 20) !=
+            Theme::light().secondary);
 }
 
 void TestTimelineRows::timesAsChosen()
@@ -576,15 +589,18 @@ void TestTimelineRows::timesAsChosen()
     const SpanRef ref{0, 1}; // the second op of rank 0
     QVERIFY(m_view->cardOf(ref).plain().contains(QStringLiteral("Start: 0 ns")));
     m_state->setTimeOrigin(TimeOrigin::Run);
-    QVERIFY2(m_view->cardOf(ref).plain().contains(QStringLiteral("Start: 1.2")), qPrintable(m_view->cardOf(ref).plain()));
+    QVERIFY2(m_view->cardOf(ref).plain().contains(QStringLiteral("Start: 1.2")),
+             qPrintable(m_view->cardOf(ref).plain()));
     setTimeUnit(TimeUnit::Nanoseconds);
-    QVERIFY2(m_view->cardOf(ref).plain().contains(QStringLiteral("Start: 1200 ns")), qPrintable(m_view->cardOf(ref).plain()));
+    QVERIFY2(m_view->cardOf(ref).plain().contains(QStringLiteral("Start: 1200 ns")),
+             qPrintable(m_view->cardOf(ref).plain()));
     QCOMPARE(durationText(1'234'567), QStringLiteral("1234567 ns"));
     setTimeUnit(TimeUnit::Seconds);
     QCOMPARE(durationText(1'234'567'890), QStringLiteral("1.23 s"));
     QCOMPARE(durationText(12'000), QStringLiteral("0.0000120 s"));
     QVERIFY(durationText(0).endsWith(QStringLiteral(" s")));
-    QCOMPARE(durationText(3 * rankShare, Units{rankShare, 1}), QStringLiteral("3 units")); // unit-cost work keeps its own
+    // unit-cost work keeps its own
+    QCOMPARE(durationText(3 * rankShare, Units{rankShare, 1}), QStringLiteral("3 units"));
 }
 
 // Ops (without transfers) and idle time of any area add up to ranks × range; grouping changes the rows, not the sums.
@@ -593,7 +609,8 @@ void TestTimelineRows::tableAddsUp()
     const auto panel = makePanel(samples::simulated("zb-h1"), {0, 0, QString()});
     const std::vector<AreaSelection> areas{{{15'000'000, 77'000'000}, 1, 3}};
     std::optional<Nanos> ops;
-    for (const AggregateBy by : {AggregateBy::Kind, AggregateBy::Stage, AggregateBy::Microbatch, AggregateBy::Rank, AggregateBy::StageAndKind, AggregateBy::RankAndKind}) {
+    for (const AggregateBy by : {AggregateBy::Kind, AggregateBy::Stage, AggregateBy::Microbatch, AggregateBy::Rank,
+                                 AggregateBy::StageAndKind, AggregateBy::RankAndKind}) {
         const AggregateTable table = aggregateTable({panel}, areas, nullptr, by);
         QCOMPARE(table.ranks, 3);
         QCOMPARE(table.rankTime, Nanos(3 * 62'000'000));
@@ -606,7 +623,8 @@ void TestTimelineRows::tableAddsUp()
             for (const std::int64_t bar : line.durations.counts) bars += bar;
             QCOMPARE(bars, line.count);
             QVERIFY(line.durations.counts.front() > 0 && line.durations.counts.back() > 0);
-            QVERIFY(DurationHistogram::begin(line.durations.first) <= line.least && line.least < DurationHistogram::begin(line.durations.first + 1));
+            QVERIFY(DurationHistogram::begin(line.durations.first) <= line.least &&
+                    line.least < DurationHistogram::begin(line.durations.first + 1));
             QVERIFY(line.durations.quantile(1) > line.most && line.durations.quantile(0.5) > line.least);
             QVERIFY(line.spread() <= line.most - line.least);
             if (line.what == AggregateLine::What::Ops) working += line.total, count += line.count;
@@ -622,7 +640,8 @@ void TestTimelineRows::tableAddsUp()
     const Aggregation sum = aggregate({panel}, areas);
     const AggregateTable table = aggregateTable({panel}, areas, nullptr, AggregateBy::Kind);
     for (const AggregateLine& line : table.lines) {
-        if (line.what == AggregateLine::What::Ops) QCOMPARE(line.total, sum.timeByKind[static_cast<std::size_t>(*line.kind)]);
+        if (line.what == AggregateLine::What::Ops)
+            QCOMPARE(line.total, sum.timeByKind[static_cast<std::size_t>(*line.kind)]);
         if (line.what == AggregateLine::What::Idle) QCOMPARE(line.total, sum.idle);
     }
     // An op cut by the range counts in part.
@@ -644,8 +663,10 @@ void TestTimelineRows::tableSortsAndCopies()
     QVERIFY(model->rowCount() >= 4);
     panel.view()->sortByColumn(2, Qt::DescendingOrder); // by total
     for (int row = 1; row < model->rowCount(); ++row)
-        QVERIFY(model->index(row - 1, 2).data(Qt::UserRole).toLongLong() >= model->index(row, 2).data(Qt::UserRole).toLongLong());
-    for (int column = 0; column < model->columnCount(); ++column) QVERIFY(!model->headerData(column, Qt::Horizontal, Qt::ToolTipRole).toString().isEmpty());
+        QVERIFY(model->index(row - 1, 2).data(Qt::UserRole).toLongLong() >=
+                model->index(row, 2).data(Qt::UserRole).toLongLong());
+    for (int column = 0; column < model->columnCount(); ++column)
+        QVERIFY(!model->headerData(column, Qt::Horizontal, Qt::ToolTipRole).toString().isEmpty());
     const QString csv = toText(tableOf(*panel.view()), TableFormat::Csv);
     QVERIFY2(csv.startsWith(QStringLiteral("What,Count,Total,Mean,Spread,Shortest,Longest,Share\n")), qPrintable(csv));
     QVERIFY(csv.contains(QStringLiteral("Idle,")));

@@ -1,5 +1,5 @@
-// Timelines of any size: lanes built from blocks equal those of the whole run, details of a step fit them, a panned frame has the
-// same pixels as a fresh one.
+// Timelines of any size: lanes built from blocks equal those of the whole run, details of a step fit them, a panned
+// frame has the same pixels as a fresh one.
 #include <random>
 
 #include <QTemporaryDir>
@@ -18,8 +18,8 @@ namespace {
 
 bool same(const Slice& a, const Slice& b)
 {
-    return a.begin() == b.begin() && a.end() == b.end() && a.kind == b.kind && a.upper == b.upper && a.lower == b.lower && a.tint == b.tint &&
-           a.microbatch == b.microbatch && a.discarded == b.discarded;
+    return a.begin() == b.begin() && a.end() == b.end() && a.kind == b.kind && a.upper == b.upper &&
+           a.lower == b.lower && a.tint == b.tint && a.microbatch == b.microbatch && a.discarded == b.discarded;
 }
 
 QString differenceOf(const LaneData& a, const LaneData& b)
@@ -32,7 +32,8 @@ QString differenceOf(const LaneData& a, const LaneData& b)
         const auto &p = a.pyramid().levels()[l], &q = b.pyramid().levels()[l];
         if (p.shift != q.shift || p.buckets.size() != q.buckets.size()) return QStringLiteral("level %1").arg(l);
         for (std::size_t i = 0; i < p.buckets.size(); ++i)
-            if (p.buckets[i].share != q.buckets[i].share || p.buckets[i].mask != q.buckets[i].mask) return QStringLiteral("bucket %1 of level %2").arg(i).arg(l);
+            if (p.buckets[i].share != q.buckets[i].share || p.buckets[i].mask != q.buckets[i].mask)
+                return QStringLiteral("bucket %1 of level %2").arg(i).arg(l);
     }
     return {};
 }
@@ -51,7 +52,8 @@ std::shared_ptr<const TimelinePanel> randomPanel(int lanes, int perLane, Nanos p
             span.start = t;
             t += pitch / 2 + static_cast<Nanos>(random() % static_cast<std::uint32_t>(pitch));
             span.end = t;
-            const OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute, OpKind::Optimizer};
+            const OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute,
+                                    OpKind::Optimizer};
             span.op = makeOp(kinds[random() % (i % 40 == 0 ? 5 : 3)], rank, i % 64);
             builder.addSpan(compute, span);
             if (random() % 3 == 0) {
@@ -112,15 +114,26 @@ void TestTimelineScale::lanesOfBlocksAreThoseOfTheWholeRun()
 {
     QFETCH(QString, schedule);
     QFETCH(int, steps);
-    const std::string path = m_folder.filePath(QString::fromLatin1(QTest::currentDataTag()) + QStringLiteral(".stagewright")).toStdString();
+    const std::string path =
+        m_folder.filePath(QString::fromLatin1(QTest::currentDataTag()) + QStringLiteral(".stagewright")).toStdString();
     samples::RecordedShape shape{4, 16, steps, schedule.toStdString(), 0.05, true};
     QVERIFY(samples::recordRun(path, shape).has_value());
     const auto file = RunFile::open(path, OpenMode::Read).value();
     const auto content = file->content(1).value();
     const auto bounds = file->steps(1).value();
     RunPanelBuilder builder(content, bounds, QStringLiteral("run"));
-    QVERIFY(file->streamSpans(1, [&](const RunFile::SpanBlock& block) { builder.add(block); return true; }).has_value());
-    QVERIFY(file->streamMemory(1, [&](std::span<const MemoryEvent> events) { builder.addMemory(events); return true; }).has_value());
+    QVERIFY(file->streamSpans(1,
+                              [&](const RunFile::SpanBlock& block) {
+                                  builder.add(block);
+                                  return true;
+                              })
+                .has_value());
+    QVERIFY(file->streamMemory(1,
+                               [&](std::span<const MemoryEvent> events) {
+                                   builder.addMemory(events);
+                                   return true;
+                               })
+                .has_value());
     const auto lanes = builder.build();
 
     const Run whole = file->read(1).value();
@@ -138,7 +151,8 @@ void TestTimelineScale::lanesOfBlocksAreThoseOfTheWholeRun()
         const PanelRank &a = lanes->ranks[rank], &b = expected->ranks[rank];
         QCOMPARE(differenceOf(a.compute, b.compute), QString());
         QCOMPARE(a.communication.size(), b.communication.size());
-        for (std::size_t i = 0; i < a.communication.size(); ++i) QCOMPARE(differenceOf(a.communication[i], b.communication[i]), QString());
+        for (std::size_t i = 0; i < a.communication.size(); ++i)
+            QCOMPARE(differenceOf(a.communication[i], b.communication[i]), QString());
         QCOMPARE(a.subtitle, b.subtitle);
         QCOMPARE(a.busyFraction, b.busyFraction);
         QCOMPARE(a.activations.peak, b.activations.peak);
@@ -193,7 +207,8 @@ void TestTimelineScale::lateSlicesFindTheirPlace()
     }
     LaneData ordered, late;
     for (std::size_t i = 0; i < spans.size(); ++i) ordered.append(spans[i], static_cast<SpanId>(i), 0);
-    std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.start / 3000 % 2 < b.start / 3000 % 2; });
+    std::stable_sort(spans.begin(), spans.end(),
+                     [](const Span& a, const Span& b) { return a.start / 3000 % 2 < b.start / 3000 % 2; });
     for (const Span& span : spans) late.appendLoose(span, 0);
     ordered.buildPyramid();
     late.buildPyramid();
@@ -236,7 +251,8 @@ void TestTimelineScale::theOverviewIsTheBusyShare()
     QVERIFY(samples::recordRun(path, {4, 32, 60}).has_value());
     const auto file = RunFile::open(path, OpenMode::Read).value();
     const auto content = file->content(1).value();
-    const auto overview = overviewPanel(content, file->steps(1).value(), file->overview(1, overviewBuckets(content), Lane::Compute).value(), {});
+    const auto overview = overviewPanel(content, file->steps(1).value(),
+                                        file->overview(1, overviewBuckets(content), Lane::Compute).value(), {});
     const auto exact = makePanel(file->read(1).value().timeline);
     QVERIFY(overview->overview);
     QCOMPARE(overview->duration, exact->duration);
@@ -255,7 +271,8 @@ void TestTimelineScale::theOverviewIsTheBusyShare()
             double coarse = 0, fine = 0;
             for (const double share : columnShares(a, c)) coarse += share;
             for (const double share : columnShares(b, c)) fine += share;
-            QVERIFY2(std::abs(coarse - fine) < 0.2, qPrintable(QStringLiteral("column %1: %2 and %3").arg(c).arg(coarse).arg(fine)));
+            QVERIFY2(std::abs(coarse - fine) < 0.2,
+                     qPrintable(QStringLiteral("column %1: %2 and %3").arg(c).arg(coarse).arg(fine)));
         }
     }
 }
@@ -270,7 +287,9 @@ void TestTimelineScale::pansMovePixels_data()
         for (const bool draft : {false, true})
             for (const double rowHeight : {48.0, 20.0, 5.0})
                 for (const int perPixel : {1200, 9001, 60'000, 700'001})
-                    QTest::addRow("rows of %g px, %d ns a px, %s, ratio %g", rowHeight, perPixel, draft ? "draft" : "exact", ratio) << rowHeight << perPixel << draft << ratio;
+                    QTest::addRow("rows of %g px, %d ns a px, %s, ratio %g", rowHeight, perPixel,
+                                  draft ? "draft" : "exact", ratio)
+                        << rowHeight << perPixel << draft << ratio;
 }
 
 void TestTimelineScale::pansMovePixels()
@@ -301,9 +320,15 @@ void TestTimelineScale::pansMovePixels()
         for (int y = 0; y < fresh.height(); ++y)
             for (int x = 0; x < fresh.width(); ++x)
                 if (canvas.image.pixel(x, y) != fresh.pixel(x, y))
-                    QFAIL(qPrintable(QStringLiteral("pan by %1, pixel %2, %3: %4 moved, %5 fresh").arg(by).arg(x).arg(y).arg(QColor(canvas.image.pixel(x, y)).name(), QColor(fresh.pixel(x, y)).name())));
+                    QFAIL(qPrintable(
+                        QStringLiteral("pan by %1, pixel %2, %3: %4 moved, %5 fresh")
+                            .arg(by)
+                            .arg(x)
+                            .arg(y)
+                            .arg(QColor(canvas.image.pixel(x, y)).name(), QColor(fresh.pixel(x, y)).name())));
     }
-    if (perPixel >= 9001) QVERIFY2(moved >= 6, qPrintable(QString::number(moved))); // zoomed in, wide slices make moving useless
+    // zoomed in, wide slices make moving useless
+    if (perPixel >= 9001) QVERIFY2(moved >= 6, qPrintable(QString::number(moved)));
 }
 
 // Rows without room for an outline are written as pixel rectangles; a painter without pixels draws the same picture.
@@ -323,11 +348,15 @@ void TestTimelineScale::thinRowsAreTheSameByEveryPainter()
         for (int y = static_cast<int>(area.top() * ratio); y < area.bottom() * ratio; ++y)
             for (int x = static_cast<int>(area.left() * ratio); x < area.right() * ratio; ++x) {
                 differ += written.pixel(x, y) != drawn.pixel(x, y) ? 1 : 0;
-                coloured += written.pixel(x, y) != Theme::light().canvas.rgb() && written.pixel(x, y) != Theme::light().bubbleFill.rgb() ? 1 : 0;
+                coloured += written.pixel(x, y) != Theme::light().canvas.rgb() &&
+                                    written.pixel(x, y) != Theme::light().bubbleFill.rgb()
+                                ? 1
+                                : 0;
             }
         const double pixels = area.width() * area.height() * ratio * ratio;
         QVERIFY2(coloured > pixels / 4, qPrintable(QStringLiteral("%1 of %2").arg(coloured).arg(pixels)));
-        QVERIFY2(differ < pixels / 200, qPrintable(QStringLiteral("%1 of %2 differ").arg(differ).arg(pixels))); // edges on half pixels
+        // edges on half pixels
+        QVERIFY2(differ < pixels / 200, qPrintable(QStringLiteral("%1 of %2 differ").arg(differ).arg(pixels)));
     }
 }
 

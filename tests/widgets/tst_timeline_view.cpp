@@ -122,7 +122,9 @@ void TestTimelineView::paintsWhatIsThere()
     QPainter painter(&image);
     m_view->paintTo(painter, QRectF(0, 0, 1284, 340), theme);
     painter.end();
-    const auto pixel = [&](double x, double y) { return image.pixelColor(static_cast<int>(x * ratio), static_cast<int>(y * ratio)); };
+    const auto pixel = [&](double x, double y) {
+        return image.pixelColor(static_cast<int>(x * ratio), static_cast<int>(y * ratio));
+    };
     const Timeline& timeline = *m_view->panels()[0]->timeline;
     int slices = 0;
     for (SpanId id = 0; id < timeline.spans().size(); ++id) {
@@ -140,7 +142,8 @@ void TestTimelineView::paintsWhatIsThere()
     // The first idle time of rank 3 is hatched: fill and lines, nothing else, and a pill with its duration.
     const auto first = m_view->rectOf(ref("3F0"));
     int lines = 0;
-    for (double x = gutterWidth + 4; x < gutterWidth + 40; x += 1 / ratio) lines += pixel(x, first->top() + 6) != theme.bubbleFill ? 1 : 0;
+    for (double x = gutterWidth + 4; x < gutterWidth + 40; x += 1 / ratio)
+        lines += pixel(x, first->top() + 6) != theme.bubbleFill ? 1 : 0;
     QVERIFY(lines > 4 && lines < 36 * ratio);
     QCOMPARE(pixel((gutterWidth + first->left()) / 2, first->center().y() - 7.5), theme.pill);
     QCOMPARE(pixel(4, 334), theme.canvas);
@@ -161,7 +164,8 @@ void TestTimelineView::criticalPathIsAnOutline()
     const QColor fill = theme.of(panel.timeline->spans()[panel.critical[0]].op.kind).fill;
     QCOMPARE(on.pixelColor(static_cast<int>(rect->center().x()), static_cast<int>(rect->bottom() - 8)), fill);
     m_state->setShowsCriticalPath(false);
-    QVERIFY(grabbed().pixelColor(static_cast<int>(rect->center().x()), static_cast<int>(rect->top() + 1)) != theme.critical);
+    QVERIFY(grabbed().pixelColor(static_cast<int>(rect->center().x()), static_cast<int>(rect->top() + 1)) !=
+            theme.critical);
 }
 
 void TestTimelineView::compareShowsTheDifference()
@@ -193,7 +197,9 @@ void TestTimelineView::compareShowsTheDifference()
     // The same microbatch is marked in both panels.
     m_state->setHovered(ref("1F3", 0), {3, 0});
     const auto other = m_view->rectOf(ref("1F3", 1));
-    QCOMPARE(grabbed().pixelColor(static_cast<int>(other->center().x()), static_cast<int>(std::floor(other->top() - 0.5))), Theme::light().text);
+    QCOMPARE(
+        grabbed().pixelColor(static_cast<int>(other->center().x()), static_cast<int>(std::floor(other->top() - 0.5))),
+        Theme::light().text);
 }
 
 void TestTimelineView::emptyAndTiny()
@@ -201,7 +207,9 @@ void TestTimelineView::emptyAndTiny()
     m_view->setPanels({});
     QVERIFY(m_view->statusText().isEmpty());
     QVERIFY(!m_view->spanAt({300, 60}).valid());
-    for (const Qt::Key key : {Qt::Key_W, Qt::Key_F, Qt::Key_Period, Qt::Key_PageDown, Qt::Key_BracketLeft, Qt::Key_Home}) QTest::keyClick(m_view.get(), key);
+    for (const Qt::Key key :
+         {Qt::Key_W, Qt::Key_F, Qt::Key_Period, Qt::Key_PageDown, Qt::Key_BracketLeft, Qt::Key_Home})
+        QTest::keyClick(m_view.get(), key);
     drag({300, 60}, {500, 90});
     QCOMPARE(grabbed().pixelColor(600, 200), Theme::light().canvas);
     TimelineBuilder builder(Provenance::Imported, "wall", 1);
@@ -226,7 +234,8 @@ void TestTimelineView::vectorPaintersWork()
     onto.drawPicture(0, 0, picture);
     onto.end();
     int blue = 0;
-    for (int x = 160; x < 900; x += 3) blue += image.pixelColor(x, 70) == Theme::light().of(OpKind::Forward).fill ? 1 : 0;
+    for (int x = 160; x < 900; x += 3)
+        blue += image.pixelColor(x, 70) == Theme::light().of(OpKind::Forward).fill ? 1 : 0;
     QVERIFY(blue > 20);
 }
 
@@ -258,7 +267,9 @@ void TestTimelineView::hoverTellsAndMarks()
     QVERIFY(text.plain().contains(QStringLiteral("Idle before: ")));
     // Same microbatch on other ranks is outlined.
     const auto other = m_view->rectOf(ref("2F3"));
-    QCOMPARE(grabbed().pixelColor(static_cast<int>(other->center().x()), static_cast<int>(std::floor(other->top() - 0.5))), Theme::light().text);
+    QCOMPARE(
+        grabbed().pixelColor(static_cast<int>(other->center().x()), static_cast<int>(std::floor(other->top() - 0.5))),
+        Theme::light().text);
     QTest::mouseMove(m_view.get(), QPoint(20, 60));
     QVERIFY(!m_state->hoverTime() && !card->isVisible());
 }
@@ -284,10 +295,13 @@ void TestTimelineView::clickSelects()
     // Arrow heads of what it needs (red) and unblocks (green).
     const QImage image = grabbed();
     const auto rect = m_view->rectOf(ref("2F1"));
-    QCOMPARE(image.pixelColor(static_cast<int>(rect->left() - 3), static_cast<int>(rect->center().y())), Theme::light().critical);
+    QCOMPARE(image.pixelColor(static_cast<int>(rect->left() - 3), static_cast<int>(rect->center().y())),
+             Theme::light().critical);
     const auto next = m_view->rectOf(ref("3F1"));
-    QCOMPARE(image.pixelColor(static_cast<int>(next->left() - 3), static_cast<int>(next->center().y())), Theme::light().better);
-    QTest::mouseClick(m_view.get(), Qt::LeftButton, {}, QPoint(int(gutterWidth) + 5, int(m_view->rectOf(ref("3F0"))->center().y())));
+    QCOMPARE(image.pixelColor(static_cast<int>(next->left() - 3), static_cast<int>(next->center().y())),
+             Theme::light().better);
+    QTest::mouseClick(m_view.get(), Qt::LeftButton, {},
+                      QPoint(int(gutterWidth) + 5, int(m_view->rectOf(ref("3F0"))->center().y())));
     QVERIFY(!m_state->selected().valid());
 }
 
@@ -308,7 +322,8 @@ void TestTimelineView::areaSnapsAndAggregates()
     const Nanos filled = sum.busy;
     QCOMPARE(sum.idle, 2 * m_state->areas()[0].range.duration() - filled);
     const auto c = m_view->rectOf(ref("3W7"));
-    drag({c->left() + 2, c->center().y()}, {c->right() - 2, c->center().y() + 2}, Qt::LeftButton, Qt::ControlModifier); // adds
+    // adds
+    drag({c->left() + 2, c->center().y()}, {c->right() - 2, c->center().y() + 2}, Qt::LeftButton, Qt::ControlModifier);
     QCOMPARE(m_state->areas().size(), std::size_t(2));
 }
 
@@ -467,7 +482,8 @@ void TestTimelineView::editDrags()
     feedback.valid = false;
     m_view->setDragFeedback(feedback);
     const double x = m_view->axis().toX(10'000'000), y = m_view->rectOf(moved)->center().y();
-    QVERIFY(grabbed().pixelColor(static_cast<int>(x), static_cast<int>(y + 12)).green() > 150); // W's fill over the hatch
+    // W's fill over the hatch
+    QVERIFY(grabbed().pixelColor(static_cast<int>(x), static_cast<int>(y + 12)).green() > 150);
     m_view->setDragFeedback(std::nullopt);
 }
 
@@ -516,7 +532,8 @@ void TestTimelineView::liveRunsKeepTheView()
 void TestTimelineView::draftsSettle()
 {
     std::vector<samples::Piece> pieces;
-    for (Nanos i = 0; i < 120'000; ++i) pieces.push_back({i * 100, i * 100 + 60, i % 2 == 0 ? OpKind::Forward : OpKind::WeightGrad});
+    for (Nanos i = 0; i < 120'000; ++i)
+        pieces.push_back({i * 100, i * 100 + 60, i % 2 == 0 ? OpKind::Forward : OpKind::WeightGrad});
     m_view->setRun(samples::written({pieces}));
     m_state->fitAll();
     const QImage draft = grabbed();
@@ -543,7 +560,8 @@ void TestTimelineView::statusIsHonest()
     m_view->setRun(samples::written({pieces}));
     m_state->fitAll();
     const double density = 50'000 / (m_view->axis().width / 1.012);
-    QVERIFY2(m_view->statusText().contains(QStringLiteral("about %1 slices per px").arg(qRound(density))), qPrintable(m_view->statusText()));
+    QVERIFY2(m_view->statusText().contains(QStringLiteral("about %1 slices per px").arg(qRound(density))),
+             qPrintable(m_view->statusText()));
 }
 
 void TestTimelineView::reachableByKeyboard()

@@ -115,12 +115,15 @@ private slots:
         QVERIFY(whatIfPicture(base, question).answer.makespanAfter > base.panel->duration);
         // A forward is a rank's, over its chunks: as --comm 0.5.
         const auto chunks = std::make_shared<const Schedule>(*makeSchedule("interleaved-1f1b", Shape{4, 8, 2}));
-        QCOMPARE(whatIfPicture(whatIfBase(chunks, CostModel::uniform(*chunks)), question).answer.makespanAfter, 71 * rankShare / 2);
+        QCOMPARE(whatIfPicture(whatIfBase(chunks, CostModel::uniform(*chunks)), question).answer.makespanAfter,
+                 71 * rankShare / 2);
         QCOMPARE(loweredPicture({chunks, CostModel::uniform(*chunks), {}, {}, 0.5}).makespan, 71 * rankShare / 2);
         // Changes start from the run's own messages.
         const Lowering pytorch = *parseLowering("pytorch");
-        const auto two = std::make_shared<const Schedule>(*lower(*makeSchedule("interleaved-1f1b", Shape{2, 4, 2}), pytorch));
-        const WhatIfBase strict = whatIfBase(two, CostModel::uniform(*two), {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, pytorch);
+        const auto two =
+            std::make_shared<const Schedule>(*lower(*makeSchedule("interleaved-1f1b", Shape{2, 4, 2}), pytorch));
+        const WhatIfBase strict =
+            whatIfBase(two, CostModel::uniform(*two), {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, pytorch);
         QCOMPARE(strict.panel->duration, 20 * rankShare);
         question = {};
         question.changes = *parseWhatIf("sends=buffered");
@@ -154,7 +157,8 @@ private slots:
         asked.panel.show();
         QVERIFY(QTest::qWaitForWindowExposed(&asked.panel));
         QSet<QWidget*> wanted;
-        for (const char* name : {"kind", "stage", "rank", "opsFactor", "link", "linkFactor", "latency", "lowering", "sends", "channels", "microbatches", "further", "reset"})
+        for (const char* name : {"kind", "stage", "rank", "opsFactor", "link", "linkFactor", "latency", "lowering",
+                                 "sends", "channels", "microbatches", "further", "reset"})
             wanted.insert(asked.field<QWidget>(name));
         QVERIFY(!wanted.contains(nullptr));
         asked.field<QWidget>("kind")->setFocus();

@@ -78,12 +78,16 @@ void TestWidgetBasics::everythingIsReadable()
         const auto readable = [&](const char* ink, std::initializer_list<const char*> grounds, double least) {
             for (const char* ground : grounds) {
                 const double is = contrast(colours.at(QLatin1String(ink)), colours.at(QLatin1String(ground)));
-                if (is < least) qWarning("theme %d: %s on %s has %.2f, not %.1f", static_cast<int>(name), ink, ground, is, least);
+                if (is < least)
+                    qWarning("theme %d: %s on %s has %.2f, not %.1f", static_cast<int>(name), ink, ground, is, least);
                 if (is < least) return false;
             }
             return true;
         };
-        for (const char* ink : {"@text", "@secondary", "@faint"}) QVERIFY(readable(ink, {"@canvas", "@panel", "@window", "@field", "@groove", "@hover", "@bannerFill", "@errorFill"}, 4.5));
+        for (const char* ink : {"@text", "@secondary", "@faint"})
+            QVERIFY(readable(
+                ink, {"@canvas", "@panel", "@window", "@field", "@groove", "@hover", "@bannerFill", "@errorFill"},
+                4.5));
         QVERIFY(readable("@text", {"@tint"}, 4.5));
         QVERIFY(readable("@accentText", {"@canvas", "@panel", "@window", "@tint", "@hover"}, 4.5));
         for (const char* ink : {"@better", "@worse"}) QVERIFY(readable(ink, {"@canvas", "@panel"}, 4.5));
@@ -98,16 +102,20 @@ void TestWidgetBasics::everythingIsReadable()
         // The critical path's outline, or the line inside it, is set off from every op.
         for (const auto& row : theme.tints)
             for (const Fill& fill : row)
-                QVERIFY2(contrast(theme.critical, fill.fill) >= (fill.label.lightnessF() > 0.5F ? 3 : 1.5) || (contrast(fill.label, fill.fill) >= 3 && contrast(fill.label, theme.critical) >= 3), qPrintable(fill.fill.name()));
+                QVERIFY2(contrast(theme.critical, fill.fill) >= (fill.label.lightnessF() > 0.5F ? 3 : 1.5) ||
+                             (contrast(fill.label, fill.fill) >= 3 && contrast(fill.label, theme.critical) >= 3),
+                         qPrintable(fill.fill.name()));
     }
 }
 
 // Inter has no bold face here: a bold text would be smeared.
 void TestWidgetBasics::boldIsSemibold()
 {
-    for (const FontRole role : {FontRole::Body, FontRole::Small, FontRole::Label, FontRole::Strong, FontRole::Rank, FontRole::Headline}) {
+    for (const FontRole role :
+         {FontRole::Body, FontRole::Small, FontRole::Label, FontRole::Strong, FontRole::Rank, FontRole::Headline}) {
         QVERIFY(fontOf(role).weight() <= QFont::DemiBold);
-        QCOMPARE(fontOf(role).pixelSize(), textPixels(std::array{12, 11, 12, 12, 13, 30}.at(static_cast<std::size_t>(role))));
+        QCOMPARE(fontOf(role).pixelSize(),
+                 textPixels(std::array{12, 11, 12, 12, 13, 30}.at(static_cast<std::size_t>(role))));
     }
     static const QRegularExpression weight(QStringLiteral("font-weight: ([^;]*);"));
     const QString sheet = styleSheet(Theme::light());
@@ -119,21 +127,26 @@ void TestWidgetBasics::highContrastIs()
     const Theme& t = Theme::named(ThemeName::HighContrast);
     QVERIFY(t.dark && t.highContrast);
     for (const QColor& ground : {t.canvas, t.panel, t.window}) {
-        for (const QColor& ink : {t.text, t.secondary, t.faint, t.better, t.worse, t.critical, t.accent}) QVERIFY2(contrast(ink, ground) >= 7, qPrintable(ink.name()));
-        for (const QColor& line : {t.separator, t.bubbleHatch, t.memoryLine, t.memoryFill, t.ghost}) QVERIFY2(contrast(line, ground) >= 3, qPrintable(line.name()));
+        for (const QColor& ink : {t.text, t.secondary, t.faint, t.better, t.worse, t.critical, t.accent})
+            QVERIFY2(contrast(ink, ground) >= 7, qPrintable(ink.name()));
+        for (const QColor& line : {t.separator, t.bubbleHatch, t.memoryLine, t.memoryFill, t.ghost})
+            QVERIFY2(contrast(line, ground) >= 3, qPrintable(line.name()));
         for (const auto& row : t.tints)
             for (const Fill& fill : row) QVERIFY2(contrast(fill.fill, ground) >= 3, qPrintable(fill.fill.name()));
     }
     for (const auto& row : t.tints)
         for (const Fill& fill : row) QVERIFY2(contrast(fill.fill, fill.label) >= 7, qPrintable(fill.fill.name()));
-    QVERIFY(contrast(t.pillText, t.pill) >= 7 && contrast(t.hoverLabelText, t.hoverLabel) >= 7 && contrast(t.onAccent, t.accent) >= 7);
-    QVERIFY(&Theme::named(ThemeName::Light) == &Theme::light() && &Theme::named(ThemeName::Dark) == &Theme::darkTheme());
+    QVERIFY(contrast(t.pillText, t.pill) >= 7 && contrast(t.hoverLabelText, t.hoverLabel) >= 7 &&
+            contrast(t.onAccent, t.accent) >= 7);
+    QVERIFY(&Theme::named(ThemeName::Light) == &Theme::light() &&
+            &Theme::named(ThemeName::Dark) == &Theme::darkTheme());
 }
 
 void TestWidgetBasics::timeUnitsAreChosen()
 {
     setTimeUnit(TimeUnit::Milliseconds);
-    const QString milliseconds = durationText(253'000), nothing = durationText(0), units = durationText(3 * rankShare, Units{rankShare, 1});
+    const QString milliseconds = durationText(253'000), nothing = durationText(0),
+                  units = durationText(3 * rankShare, Units{rankShare, 1});
     setTimeUnit(TimeUnit::Microseconds);
     const QString microseconds = durationText(1'200'000'000), moment = momentText(146'740'000, 253'000);
     setTimeUnit(TimeUnit::Nanoseconds);
@@ -176,29 +189,39 @@ void TestWidgetBasics::numbers()
 // The command line's and the page's sentences and table cells, and the window: one text for one value.
 void TestWidgetBasics::everyTextAgrees()
 {
-    const auto agree = [](const std::string& text, const QString& window, ColumnKind kind, std::int64_t value, const Units& units, const QString& word) {
+    const auto agree = [](const std::string& text, const QString& window, ColumnKind kind, std::int64_t value,
+                          const Units& units, const QString& word) {
         const QString expected = QString::fromStdString(text);
         QCOMPARE(window, expected);
         QString cell = QString::fromStdString(cellText({"key", "Title", kind, ""}, AnalysisCell(value), units));
         if (!word.isEmpty()) { // columns leave the word out
-            QVERIFY2(expected.endsWith(QLatin1Char(' ') + word) || expected == QStringLiteral("1 ") + word.chopped(word.endsWith(QLatin1String("ches")) ? 2 : 1), qPrintable(expected));
+            QVERIFY2(expected.endsWith(QLatin1Char(' ') + word) ||
+                         expected == QStringLiteral("1 ") + word.chopped(word.endsWith(QLatin1String("ches")) ? 2 : 1),
+                     qPrintable(expected));
             cell = cell + QLatin1Char(' ') + expected.section(QLatin1Char(' '), 1);
         }
         QCOMPARE(cell, expected);
         QVERIFY2(!expected.contains(QLatin1Char('-')), qPrintable(expected));
     };
     const Units real, shares{rankShare, activationShare};
-    for (const Nanos nanos : {0LL, 1LL, 17LL, 999LL, 1000LL, 9994LL, 9996LL, 253'000LL, 999'949LL, 999'999LL, 32'240'000LL, 999'960'000LL, 1'200'000'000LL, 99'999'000'000LL})
+    for (const Nanos nanos : {0LL, 1LL, 17LL, 999LL, 1000LL, 9994LL, 9996LL, 253'000LL, 999'949LL, 999'999LL,
+                              32'240'000LL, 999'960'000LL, 1'200'000'000LL, 99'999'000'000LL})
         for (const Nanos value : {nanos, -nanos}) {
             agree(formatDuration(value), durationText(value), ColumnKind::Time, value, real, {});
-            agree(formatDuration(value, rankShare), durationText(value, shares), ColumnKind::Time, value, shares, QStringLiteral("units"));
+            agree(formatDuration(value, rankShare), durationText(value, shares), ColumnKind::Time, value, shares,
+                  QStringLiteral("units"));
         }
     for (const Nanos tenths : {0, 1, 5, 10, 15, 55, 270, 330, 99'999})
-        agree(formatDuration(tenths * rankShare / 10, rankShare), durationText(tenths * rankShare / 10, shares), ColumnKind::Time, tenths * rankShare / 10, shares, QStringLiteral("units"));
-    for (const Bytes bytes : {0LL, 100LL, 1023LL, 1024LL, 512LL << 10, 1023LL << 10, 150LL << 20, 6656LL << 20, 20LL << 30, 3LL << 40, 3LL << 50})
-        for (const Bytes value : {bytes, -bytes}) agree(formatBytes(value), bytesText(value), ColumnKind::Size, value, real, {});
+        agree(formatDuration(tenths * rankShare / 10, rankShare), durationText(tenths * rankShare / 10, shares),
+              ColumnKind::Time, tenths * rankShare / 10, shares, QStringLiteral("units"));
+    for (const Bytes bytes : {0LL, 100LL, 1023LL, 1024LL, 512LL << 10, 1023LL << 10, 150LL << 20, 6656LL << 20,
+                              20LL << 30, 3LL << 40, 3LL << 50})
+        for (const Bytes value : {bytes, -bytes})
+            agree(formatBytes(value), bytesText(value), ColumnKind::Size, value, real, {});
     for (const Bytes thirds : {0, 1, 2, 3, 12, 16})
-        agree(formatBytes(thirds * activationShare / 3, activationShare), bytesText(thirds * activationShare / 3, shares), ColumnKind::Size, thirds * activationShare / 3, shares, QStringLiteral("microbatches"));
+        agree(formatBytes(thirds * activationShare / 3, activationShare),
+              bytesText(thirds * activationShare / 3, shares), ColumnKind::Size, thirds * activationShare / 3, shares,
+              QStringLiteral("microbatches"));
     for (const double share : {0.0, 0.15, -0.0001, 0.27272, 1.5, -0.166, 11.0}) {
         QCOMPARE(percentText(share), QString::fromStdString(formatPercent(share)));
         QCOMPARE(changeText(1, 1 + share), QString::fromStdString(formatChange(share)));

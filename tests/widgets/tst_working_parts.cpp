@@ -1,5 +1,5 @@
-// The parts of search, palette, console and notes: fuzzy matching, ranking, queries and their rows, the language of the search field,
-// completion; every model under Qt's own tester.
+// The parts of search, palette, console and notes: fuzzy matching, ranking, queries and their rows, the language of the
+// search field, completion; every model under Qt's own tester.
 #include <QAbstractButton>
 #include <QAbstractItemModelTester>
 #include <QComboBox>
@@ -69,8 +69,10 @@ private slots:
         QVERIFY(match.has_value());
         QCOMPARE(match->places, (std::vector<int>{0, 1, 9, 10})); // at the start of words
         // At the start of words and adjacent scores more than scattered.
-        QVERIFY(fuzzyMatch(QStringLiteral("cp"), QStringLiteral("Critical path"))->score > fuzzyMatch(QStringLiteral("cp"), QStringLiteral("Escape"))->score);
-        QVERIFY(fuzzyMatch(QStringLiteral("open"), QStringLiteral("Open file"))->score > fuzzyMatch(QStringLiteral("open"), QStringLiteral("Show predictions even"))->score);
+        QVERIFY(fuzzyMatch(QStringLiteral("cp"), QStringLiteral("Critical path"))->score >
+                fuzzyMatch(QStringLiteral("cp"), QStringLiteral("Escape"))->score);
+        QVERIFY(fuzzyMatch(QStringLiteral("open"), QStringLiteral("Open file"))->score >
+                fuzzyMatch(QStringLiteral("open"), QStringLiteral("Show predictions even"))->score);
     }
 
     void paletteRanksAndTellsWhy()
@@ -78,9 +80,10 @@ private slots:
         PaletteModel model;
         QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
         int performed = 0;
-        std::vector<PaletteEntry> entries{{"a:1", "Action", "Open", {}, "Ctrl+O", {}, [&] { ++performed; }},
-                                          {"a:2", "Action", "Close file", {}, {}, "No run is open.", [&] { performed += 100; }},
-                                          {"r:1", "Run", "ZB-H1", "demo, run 1", {}, {}, [&] { performed += 10; }}};
+        std::vector<PaletteEntry> entries{
+            {"a:1", "Action", "Open", {}, "Ctrl+O", {}, [&] { ++performed; }},
+            {"a:2", "Action", "Close file", {}, {}, "No run is open.", [&] { performed += 100; }},
+            {"r:1", "Run", "ZB-H1", "demo, run 1", {}, {}, [&] { performed += 10; }}};
         model.setEntries(entries, {"r:1"});
         QCOMPARE(model.rowCount(), 3);
         QCOMPARE(model.entry(0)->id, QStringLiteral("r:1")); // used recently
@@ -149,7 +152,8 @@ private slots:
         SearchPanel shown;
         QAbstractItemModelTester tester(shown.model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
         auto hits = std::make_shared<std::vector<SearchHit>>();
-        for (const SpanId span : findSpans(*panel->timeline, parseOpQuery(QStringLiteral("rank:1 F")), 0)) hits->push_back({span, -1});
+        for (const SpanId span : findSpans(*panel->timeline, parseOpQuery(QStringLiteral("rank:1 F")), 0))
+            hits->push_back({span, -1});
         Note range;
         range.anchor = NoteAnchor::Range;
         range.end = rankShare;
@@ -239,9 +243,13 @@ private slots:
             return lines.join(QLatin1Char('\n'));
         };
         QVERIFY2(text(op).contains(QStringLiteral("stage 0")), qPrintable(text(op)));
-        QVERIFY2(!text(step).contains(QStringLiteral("stage")) && text(step).contains(QStringLiteral("train_step"), Qt::CaseInsensitive), qPrintable(text(step)));
+        QVERIFY2(!text(step).contains(QStringLiteral("stage")) &&
+                     text(step).contains(QStringLiteral("train_step"), Qt::CaseInsensitive),
+                 qPrintable(text(step)));
         const QStringList labels = panelLabels(*timeline, step);
-        QVERIFY2(labels.contains(QStringLiteral("train_step, rank 0")) && !labels.contains(QStringLiteral("Forward, rank 0")), qPrintable(labels.join(QLatin1Char('\n'))));
+        QVERIFY2(labels.contains(QStringLiteral("train_step, rank 0")) &&
+                     !labels.contains(QStringLiteral("Forward, rank 0")),
+                 qPrintable(labels.join(QLatin1Char('\n'))));
     }
 
     // A kernel's section says how it was launched, as its tooltip does.
@@ -254,7 +262,9 @@ private slots:
         const SpanId id = builder.addSpan(builder.addTrack(0, Lane::Kernel, "rank 0 stream 7"), kernel);
         const QStringList labels = panelLabels(builder.build().value(), id);
         for (const char* text : {"Grid", "8×2×1", "Block", "128×1×1", "Inputs", "[[64,512]]"})
-            QVERIFY2(labels.contains(QString::fromUtf8(text)), qPrintable(QString::fromUtf8(text) + QStringLiteral(" not in:\n") + labels.join(QLatin1Char('\n'))));
+            QVERIFY2(
+                labels.contains(QString::fromUtf8(text)),
+                qPrintable(QString::fromUtf8(text) + QStringLiteral(" not in:\n") + labels.join(QLatin1Char('\n'))));
     }
 
     void notesAreATable()
@@ -270,7 +280,11 @@ private slots:
         carried.fromRun = 4;
         panel.setNotes({own, carried});
         QCOMPARE(panel.model()->rowCount(), 2);
-        QVERIFY(panel.model()->index(0, NotesModel::Text).data(Qt::AccessibleTextRole).toString().contains(QStringLiteral("2F0 on rank 2")));
+        QVERIFY(panel.model()
+                    ->index(0, NotesModel::Text)
+                    .data(Qt::AccessibleTextRole)
+                    .toString()
+                    .contains(QStringLiteral("2F0 on rank 2")));
         QSignalSpy edited(panel.model(), &NotesModel::edited);
         QVERIFY(panel.model()->setData(panel.model()->index(0, 0), QStringLiteral("later")));
         QVERIFY(!panel.model()->setData(panel.model()->index(0, 0), QStringLiteral("late"))); // no change
@@ -312,12 +326,19 @@ private slots:
         store.set(Preferences{});
         // Nothing is clipped, in every theme.
         for (QLabel* label : dialog.findChildren<QLabel*>())
-            if (label->isVisible() && !label->wordWrap()) QVERIFY2(label->width() >= label->sizeHint().width() - 1, qPrintable(label->text()));
+            if (label->isVisible() && !label->wordWrap())
+                QVERIFY2(label->width() >= label->sizeHint().width() - 1, qPrintable(label->text()));
         for (QWidget* field : dialog.findChildren<QWidget*>()) {
             if (qobject_cast<QTabBar*>(field->parentWidget()) != nullptr) continue; // Qt's own, hidden
-            if (qobject_cast<QComboBox*>(field) || qobject_cast<QAbstractButton*>(field) || qobject_cast<QSpinBox*>(field)) {
-                QVERIFY2(!field->accessibleName().isEmpty() || (qobject_cast<QAbstractButton*>(field) && !qobject_cast<QAbstractButton*>(field)->text().isEmpty()), field->metaObject()->className());
-                QVERIFY2(!field->toolTip().isEmpty() || qobject_cast<QAbstractButton*>(field)->text() == QStringLiteral("Close"), field->metaObject()->className());
+            if (qobject_cast<QComboBox*>(field) || qobject_cast<QAbstractButton*>(field) ||
+                qobject_cast<QSpinBox*>(field)) {
+                QVERIFY2(!field->accessibleName().isEmpty() ||
+                             (qobject_cast<QAbstractButton*>(field) &&
+                              !qobject_cast<QAbstractButton*>(field)->text().isEmpty()),
+                         field->metaObject()->className());
+                QVERIFY2(!field->toolTip().isEmpty() ||
+                             qobject_cast<QAbstractButton*>(field)->text() == QStringLiteral("Close"),
+                         field->metaObject()->className());
             }
         }
     }

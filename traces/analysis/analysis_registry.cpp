@@ -22,10 +22,7 @@ constexpr auto all = std::to_array<const AnalysisInfo*>({
 
 } // namespace
 
-std::span<const AnalysisInfo* const> allAnalyses()
-{
-    return all;
-}
+std::span<const AnalysisInfo* const> allAnalyses() { return all; }
 
 const AnalysisInfo* findAnalysis(std::string_view name)
 {
@@ -36,9 +33,10 @@ const AnalysisInfo* findAnalysis(std::string_view name)
 
 std::string_view AnalysisColumn::unit() const
 {
-    return kind == ColumnKind::Time ? "ns" : kind == ColumnKind::Size ? "bytes"
-                                         : kind == ColumnKind::Share  ? "fraction"
-                                                                      : "";
+    return kind == ColumnKind::Time    ? "ns"
+           : kind == ColumnKind::Size  ? "bytes"
+           : kind == ColumnKind::Share ? "fraction"
+                                       : "";
 }
 
 std::string unknownWithoutOps(const Run& run)

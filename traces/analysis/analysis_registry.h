@@ -1,5 +1,5 @@
-// The analyses as tables: one file each, one line each in analyses.def. Listed there, an analysis is a table of `report`, its JSON, SQL,
-// the window's Tables and the HTML page (traces/report/tables.h).
+// The analyses as tables: one file each, one line each in analyses.def. Listed there, an analysis is a table of
+// `report`, its JSON, SQL, the window's Tables and the HTML page (traces/report/tables.h).
 #pragma once
 
 #include <array>
@@ -31,7 +31,8 @@ struct AnalysisColumn {
     ColumnKind kind = ColumnKind::Text;
     std::string meaning = {};                                   // one sentence; may be empty
     std::string_view (*words)(std::string_view text) = nullptr; // a text of it as people say it; null: as it is
-    std::string_view unit() const;                              // "ns", "bytes", "fraction", "" for names, counts and numbers (their titles name a unit)
+    // "ns", "bytes", "fraction", "" for names, counts and numbers (their titles name a unit)
+    std::string_view unit() const;
 };
 using AnalysisCell = std::variant<std::monostate, std::int64_t, double, std::string>; // monostate: unknown
 template <typename Value>

@@ -46,7 +46,9 @@ public:
         m_series = memorySeries(timeline, rank, MemoryCategory::Activations);
         std::map<std::pair<int, int>, Bytes> grown;
         for (const MemoryEvent& event : timeline.memoryOf(rank)) {
-            if (event.category != MemoryCategory::Activations || event.step != step || event.delta <= 0 || event.microbatch < 0) continue;
+            if (event.category != MemoryCategory::Activations || event.step != step || event.delta <= 0 ||
+                event.microbatch < 0)
+                continue;
             Bytes& bytes = grown[{event.stage, event.microbatch}];
             bytes += event.delta;
             Bytes& most = m_bytesOfStage[event.stage];
@@ -72,8 +74,8 @@ private:
     std::map<int, Bytes> m_bytesOfStage;
 };
 
-// The step replayed with microbatches that are alike, with median durations on ranks of equal speed, and with the mean over stages: the remaining
-// part of a wait.
+// The step replayed with microbatches that are alike, with median durations on ranks of equal speed, and with the mean
+// over stages: the remaining part of a wait.
 class Replays {
 public:
     Replays(const Timeline& timeline, const StepOps& ops) : m_timeline(timeline), m_graph(timeline, ops)
@@ -101,7 +103,8 @@ public:
     {
         std::vector<Nanos> out(static_cast<std::size_t>(ranks), 0);
         for (SlotId id = 0; id < m_graph.size() && !m_levels.longer.empty(); ++id)
-            if (const int rank = m_graph.slot(id).rank; rank < ranks) out[static_cast<std::size_t>(rank)] += m_graph.asItWas().duration[id] - m_levels.alike[id];
+            if (const int rank = m_graph.slot(id).rank; rank < ranks)
+                out[static_cast<std::size_t>(rank)] += m_graph.asItWas().duration[id] - m_levels.alike[id];
         return out;
     }
 
@@ -127,12 +130,14 @@ public:
         const Nanos alike = m_atAlike ? waitAt(slot, m_atAlike->end) : asItWas;
         split.microbatch = std::clamp<Nanos>(asItWas - alike, 0, length);
         split.straggler = std::clamp<Nanos>(alike - even, 0, length - split.microbatch);
-        split.imbalance = std::clamp<Nanos>(even - waitAt(slot, m_atMean->end), 0, length - split.microbatch - split.straggler);
+        split.imbalance =
+            std::clamp<Nanos>(even - waitAt(slot, m_atMean->end), 0, length - split.microbatch - split.straggler);
         return split;
     }
 
-    // Upstream of the span along what released each op: the op that takes longest beyond its median on a rank as fast as others
-    // (straggler), of its kind for a long microbatch, or where that median is most above the mean (imbalance). The span itself where none does.
+    // Upstream of the span along what released each op: the op that takes longest beyond its median on a rank as fast
+    // as others (straggler), of its kind for a long microbatch, or where that median is most above the mean
+    // (imbalance). The span itself where none does.
     SpanId culprit(SpanId producer, Excess excess) const
     {
         const SlotId slot = m_graph.slotOf(producer);
@@ -140,17 +145,21 @@ public:
         const Worst worst = worstUpstream(slot, excess);
         if (worst.excess <= 0) return producer;
         const Slot& found = m_graph.slot(worst.slot);
-        const bool second = excess == Excess::Microbatch && found.second != noSpan && m_levels.longerOf(m_timeline.spans()[found.first].op.microbatch) <= 1;
+        const bool second = excess == Excess::Microbatch && found.second != noSpan &&
+                            m_levels.longerOf(m_timeline.spans()[found.first].op.microbatch) <= 1;
         return second ? found.second : found.first;
     }
 
-    // For a straggler op: the factor of its rank, if that explains more of its length than the time beyond its own median; else 0.
+    // For a straggler op: the factor of its rank, if that explains more of its length than the time beyond its own
+    // median; else 0.
     double rankFactor(SpanId culprit) const
     {
         const SlotId slot = m_graph.slotOf(culprit);
         if (slot == noSlot || !m_levels.slow(m_graph.slot(slot).rank)) return 0;
         const Nanos own = m_graph.asItWas().duration[slot] - m_levels.median[slot];
-        return own < m_levels.median[slot] - m_levels.even[slot] ? m_levels.ranks[static_cast<std::size_t>(m_graph.slot(slot).rank)].factor : 0;
+        return own < m_levels.median[slot] - m_levels.even[slot]
+                   ? m_levels.ranks[static_cast<std::size_t>(m_graph.slot(slot).rank)].factor
+                   : 0;
     }
 
 private:
@@ -159,7 +168,8 @@ private:
         Nanos excess = 0; // 0: none upstream takes longer
         bool seen = false;
     };
-    // Of the slot and what released it, and so on. Kept for every slot on the way, so that all of them together take O(slots).
+    // Of the slot and what released it, and so on. Kept for every slot on the way, so that all of them together take
+    // O(slots).
     Worst worstUpstream(SlotId slot, Excess kind) const
     {
         auto& known = m_worst[static_cast<std::size_t>(kind)];
@@ -210,7 +220,8 @@ private:
 
 class RankAnalysis {
 public:
-    RankAnalysis(const Timeline& timeline, const StepOps& ops, const Replays& replays, int rank, const BubbleOptions& options, int step, bool arrivals)
+    RankAnalysis(const Timeline& timeline, const StepOps& ops, const Replays& replays, int rank,
+                 const BubbleOptions& options, int step, bool arrivals)
         : m_timeline(timeline), m_spans(timeline.spans()), m_ops(ops), m_replays(replays), m_rank(rank),
           m_room(timeline, rank, step, options.capOf(rank)), m_arrivals(arrivals)
     {
@@ -291,7 +302,8 @@ private:
             m_freeing[i] = m_freeing[i + 1];
             m_holding[i] = m_holding[i + 1];
             const Span& span = m_spans[busy[i]];
-            if ((span.flags & SpanDiscarded) != 0 || m_ops.heldFor(busy[i]) != noSpan) continue; // it belongs to its backward
+            // it belongs to its backward
+            if ((span.flags & SpanDiscarded) != 0 || m_ops.heldFor(busy[i]) != noSpan) continue;
             Nanos ready = always;
             for (const Input& input : m_replays.inputs().of(m_rank, i)) ready = std::max(ready, input.arrival);
             Candidate& best = ruleOf(span.op.kind).holdsActivation ? m_holding[i] : m_freeing[i];
@@ -332,7 +344,8 @@ private:
         }
         const SpanId next = busy[m_next];
         if (m_next == 0) {
-            const Nanos there = std::clamp(arrivalOf(m_replays.inputs().of(m_rank, 0)).arrived.arrival, idle.start, idle.end);
+            const Nanos there =
+                std::clamp(arrivalOf(m_replays.inputs().of(m_rank, 0)).arrived.arrival, idle.start, idle.end);
             add(gaps, idle.start, there, IdleCause::Warmup, next);
             const Nanos cut = addCollective(gaps, there, idle.end, next, next);
             return add(gaps, cut, idle.end, IdleCause::Warmup, next);
@@ -341,7 +354,8 @@ private:
 
         const std::span<const Input> inputs = m_replays.inputs().of(m_rank, m_next);
         const Arrival input = arrivalOf(inputs);
-        Nanos recompute = 0; // of a recomputation that waits for its backward's gradient: the part that could run during the wait
+        // of a recomputation that waits for its backward's gradient: the part that could run during the wait
+        Nanos recompute = 0;
         if (m_ops.heldFor(next) != noSpan) {
             Nanos own = always;
             for (const Input& each : inputs)
@@ -353,8 +367,8 @@ private:
         const Candidate& freeing = m_freeing[later];
         const Candidate& holding = m_holding[later];
 
-        // Cuts of the interval, from its end: launch; what the rank could have recomputed; a reload alone; another op being
-        // ready; on the way; not yet produced.
+        // Cuts of the interval, from its end: launch; what the rank could have recomputed; a reload alone; another op
+        // being ready; on the way; not yet produced.
         const Nanos launch = std::clamp(input.arrived.arrival, idle.start, idle.end);
         const Nanos hoist = std::max(idle.start, launch - recompute);
         const Nanos reload = input.reload == noSpan ? hoist : std::clamp(input.withoutReload, idle.start, hoist);
@@ -369,14 +383,19 @@ private:
             start = addCollective(gaps, start, end, next, idle.apart == noSpan ? next : idle.apart);
             if (idle.apart == noSpan) {
                 add(gaps, start, end, IdleCause::Launch, next);
-                if (start < end) gaps.back().unsure = !m_arrivals && std::any_of(inputs.begin(), inputs.end(), [this](const Input& each) { return m_ops.rankOf(each.from) != m_rank; });
+                if (start < end)
+                    gaps.back().unsure =
+                        !m_arrivals && std::any_of(inputs.begin(), inputs.end(), [this](const Input& each) {
+                            return m_ops.rankOf(each.from) != m_rank;
+                        });
             } else {
                 add(gaps, start, end, IdleCause::PeerWait, next, lastToCome(idle.apart));
             }
         });
     }
 
-    // The part of an interval in which a collective beside compute kept `waiting` (an op, or one issued with it) from starting; where it ends.
+    // The part of an interval in which a collective beside compute kept `waiting` (an op, or one issued with it) from
+    // starting; where it ends.
     Nanos addCollective(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, SpanId waiting)
     {
         if (waiting == noSpan || start >= end) return start;
@@ -386,14 +405,19 @@ private:
                 if (edge.kind != EdgeKind::Order) continue;
                 const Track& track = m_timeline.trackOf(edge.from);
                 const bool beside = track.lane == Lane::Gather || track.lane == Lane::Reduce;
-                if (beside && track.rank == m_rank && (awaited == noSpan || m_spans[edge.from].end > m_spans[awaited].end)) awaited = edge.from;
+                if (beside && track.rank == m_rank &&
+                    (awaited == noSpan || m_spans[edge.from].end > m_spans[awaited].end))
+                    awaited = edge.from;
             }
         };
         take(waiting);
         const auto& busy = m_ops.busy(m_rank);
-        for (std::size_t i = m_next; waiting == next && i < busy.size() && m_spans[busy[i]].start == m_spans[next].start; ++i) take(busy[i]);
+        for (std::size_t i = m_next;
+             waiting == next && i < busy.size() && m_spans[busy[i]].start == m_spans[next].start; ++i)
+            take(busy[i]);
         if (awaited == noSpan) return start;
-        // Before it starts the rank's lane may be taken by others; while it is free, another rank of the stage has not come to it.
+        // Before it starts the rank's lane may be taken by others; while it is free, another rank of the stage has not
+        // come to it.
         const Nanos cut = std::clamp(m_spans[awaited].end, start, end);
         const Nanos begun = std::clamp(m_spans[awaited].start, start, cut);
         Nanos now = start;
@@ -417,18 +441,24 @@ private:
             const Track* lane = m_timeline.trackOf(m_rank, kind);
             if (lane == nullptr) continue;
             const auto spans = m_timeline.spansOf(*lane);
-            auto at = static_cast<std::size_t>(std::partition_point(spans.begin(), spans.end(), [end](const Span& span) { return span.start < end; }) - spans.begin());
+            auto at = static_cast<std::size_t>(
+                std::partition_point(spans.begin(), spans.end(), [end](const Span& span) { return span.start < end; }) -
+                spans.begin());
             while (at-- > 0) {
                 const Span& span = spans[at];
                 if (span.end > start && span.end > span.start) out.push_back(lane->begin + static_cast<SpanId>(at));
-                if (span.end <= start && span.end > span.start && span.label == 0) break; // one after the other, but for what was taken later
+                // one after the other, but for what was taken later
+                if (span.end <= start && span.end > span.start && span.label == 0) break;
             }
         }
-        std::sort(out.begin(), out.end(), [this](SpanId a, SpanId b) { return std::pair(m_spans[a].start, a) < std::pair(m_spans[b].start, b); });
+        std::sort(out.begin(), out.end(), [this](SpanId a, SpanId b) {
+            return std::pair(m_spans[a].start, a) < std::pair(m_spans[b].start, b);
+        });
         return out;
     }
 
-    // A reduction starts on all ranks of its stage at once: the previous op of the last rank to reach it. noSpan: unknown.
+    // A reduction starts on all ranks of its stage at once: the previous op of the last rank to reach it. noSpan:
+    // unknown.
     SpanId lastToCome(SpanId reduction) const
     {
         const Span& own = m_spans[reduction];
@@ -437,8 +467,8 @@ private:
             SpanId before = noSpan;
             for (const SpanId id : m_ops.all(rank)) {
                 const Span& span = m_spans[id];
-                if (rank != m_rank && before != noSpan && span.op == own.op && span.step == own.step && span.label == own.label &&
-                    (last == noSpan || m_spans[before].end > m_spans[last].end))
+                if (rank != m_rank && before != noSpan && span.op == own.op && span.step == own.step &&
+                    span.label == own.label && (last == noSpan || m_spans[before].end > m_spans[last].end))
                     last = before;
                 before = id;
             }
@@ -446,18 +476,20 @@ private:
         return last;
     }
 
-    // A message's way within [start, end): behind others in its sender's list, waiting for its peer, on the wire; what it waited for
-    // a channel is the last part, which would not be there had the channel been free. What is left of the interval after its
-    // arrival is returned.
-    Nanos addMessage(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, const MessageView& message, SpanId wait = noSpan)
+    // A message's way within [start, end): behind others in its sender's list, waiting for its peer, on the wire; what
+    // it waited for a channel is the last part, which would not be there had the channel been free. What is left of the
+    // interval after its arrival is returned.
+    Nanos addMessage(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, const MessageView& message,
+                     SpanId wait = noSpan)
     {
         const bool met = message.begin >= message.receivePosted; // else a buffer took it, whoever was there
         const Nanos both = met ? std::max(message.sendPosted, message.receivePosted) : message.sendPosted;
-        const std::array<std::pair<Nanos, IdleCause>, 5> parts{{{message.produced, IdleCause::Dependency},
-                                                                {message.sendPosted, IdleCause::HeadOfLine},
-                                                                {both, IdleCause::PeerWait},
-                                                                {both + message.arrival - message.begin, IdleCause::Transfer},
-                                                                {message.arrival, IdleCause::HeadOfLine}}};
+        const std::array<std::pair<Nanos, IdleCause>, 5> parts{
+            {{message.produced, IdleCause::Dependency},
+             {message.sendPosted, IdleCause::HeadOfLine},
+             {both, IdleCause::PeerWait},
+             {both + message.arrival - message.begin, IdleCause::Transfer},
+             {message.arrival, IdleCause::HeadOfLine}}};
         for (const auto& [until, cause] : parts) {
             const Nanos cut = std::clamp(until, start, end);
             add(gaps, start, cut, cause, next, message.producer, noSpan, wait);
@@ -474,13 +506,15 @@ private:
         add(gaps, start, end, IdleCause::Transfer, next, from);
     }
 
-    // An interval in which the rank may have waited in a message of its own, or in one for a later op; the rest has another cause.
+    // An interval in which the rank may have waited in a message of its own, or in one for a later op; the rest has
+    // another cause.
     template <typename Rest>
     void addStanding(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, Rest&& rest)
     {
         const Track* lane = m_timeline.trackOf(m_rank, Lane::Wait);
         const auto waits = lane ? m_timeline.spansOf(*lane) : std::span<const Span>();
-        const auto after = std::upper_bound(waits.begin(), waits.end(), start, [](Nanos time, const Span& span) { return time < span.start; });
+        const auto after = std::upper_bound(waits.begin(), waits.end(), start,
+                                            [](Nanos time, const Span& span) { return time < span.start; });
         auto at = static_cast<std::size_t>(after - waits.begin());
         if (at > 0) --at; // one may reach into the interval
         for (; at < waits.size() && start < end; ++at) {
@@ -505,10 +539,12 @@ private:
         const Nanos imbalance = straggler - split.imbalance;
         add(gaps, start, imbalance, IdleCause::Dependency, next, producer);
         if (split.imbalance > 0)
-            add(gaps, imbalance, straggler, IdleCause::Imbalance, next, m_replays.culprit(producer, Replays::Excess::Imbalance));
+            add(gaps, imbalance, straggler, IdleCause::Imbalance, next,
+                m_replays.culprit(producer, Replays::Excess::Imbalance));
         if (split.straggler > 0) {
             const SpanId culprit = m_replays.culprit(producer, Replays::Excess::Straggler);
-            add(gaps, straggler, microbatch, IdleCause::Straggler, next, culprit, noSpan, noSpan, m_replays.rankFactor(culprit));
+            add(gaps, straggler, microbatch, IdleCause::Straggler, next, culprit, noSpan, noSpan,
+                m_replays.rankFactor(culprit));
         }
         if (split.microbatch == 0) return;
         const SpanId culprit = m_replays.culprit(producer, Replays::Excess::Microbatch);
@@ -527,8 +563,9 @@ private:
                 add(gaps, from, to, full ? IdleCause::Memory : IdleCause::Order, next, noSpan, holding.span);
             });
         if (free < end)
-            addStanding(gaps, free, end, next,
-                        [&](Nanos from, Nanos to) { add(gaps, from, to, IdleCause::Order, next, noSpan, freeing.span); });
+            addStanding(gaps, free, end, next, [&](Nanos from, Nanos to) {
+                add(gaps, from, to, IdleCause::Order, next, noSpan, freeing.span);
+            });
     }
 
     void add(std::vector<Gap>& gaps, Nanos start, Nanos end, IdleCause cause, SpanId next = noSpan,
@@ -551,7 +588,8 @@ private:
         if (!gaps.empty()) {
             Gap& last = gaps.back();
             if (last.rank == gap.rank && last.end == gap.start && last.cause == gap.cause && last.next == gap.next &&
-                last.blamed == gap.blamed && last.wait == gap.wait && last.hasReadyOp == gap.hasReadyOp && last.readyOp == gap.readyOp) {
+                last.blamed == gap.blamed && last.wait == gap.wait && last.hasReadyOp == gap.hasReadyOp &&
+                last.readyOp == gap.readyOp) {
                 last.end = gap.end;
                 return;
             }
@@ -577,8 +615,10 @@ private:
 
 bool BubbleReport::knows(IdleCause cause) const
 {
-    const bool ofMessages = cause == IdleCause::Transfer || cause == IdleCause::PeerWait || cause == IdleCause::HeadOfLine;
-    return noArrivals.empty() || !ofMessages || byCause[static_cast<std::size_t>(cause)] != 0; // waits for reductions are known
+    const bool ofMessages =
+        cause == IdleCause::Transfer || cause == IdleCause::PeerWait || cause == IdleCause::HeadOfLine;
+    // waits for reductions are known
+    return noArrivals.empty() || !ofMessages || byCause[static_cast<std::size_t>(cause)] != 0;
 }
 
 BubbleOptions bubbleOptionsOf(const Run& run, std::optional<Bytes> cap)
@@ -653,7 +693,9 @@ std::string longMicrobatchesText(const BubbleReport& report)
 {
     std::string out;
     for (std::size_t microbatch = 0; microbatch < report.longer.size(); ++microbatch)
-        if (report.longer[microbatch] > 1) out += fmt::format("{}microbatch {} takes {:.2f}×", out.empty() ? "" : ", ", microbatch, report.longer[microbatch]);
+        if (report.longer[microbatch] > 1)
+            out += fmt::format("{}microbatch {} takes {:.2f}×", out.empty() ? "" : ", ", microbatch,
+                               report.longer[microbatch]);
     return out + " as long as the others on every stage";
 }
 
@@ -674,7 +716,8 @@ std::optional<int> stragglerRank(const BubbleReport& report)
     if (static_cast<double>(longest.busy) <= slowRank * static_cast<double>(longest.median)) return std::nullopt;
     if (byMicrobatches(report, longest)) return std::nullopt;
     const auto rank = static_cast<std::size_t>(longest.rank);
-    if (rank < report.slowness.size() && report.slowness[rank].known && report.slowness[rank].factor <= slowRank) return std::nullopt;
+    if (rank < report.slowness.size() && report.slowness[rank].known && report.slowness[rank].factor <= slowRank)
+        return std::nullopt;
     return longest.rank;
 }
 
@@ -683,14 +726,22 @@ std::string stragglerSentence(const BubbleReport& report, Nanos timeUnit)
     const std::optional<int> rank = stragglerRank(report);
     const Longest longest = busyLongest(report);
     if (!rank) {
-        const bool any = std::any_of(report.longer.begin(), report.longer.end(), [](double factor) { return factor > 1; });
+        const bool any =
+            std::any_of(report.longer.begin(), report.longer.end(), [](double factor) { return factor > 1; });
         return any ? longMicrobatchesText(report) + ": the microbatch is long, no rank is slow" : std::string();
     }
     std::string text = fmt::format("rank {} is busy {}", *rank, formatDuration(longest.busy, timeUnit));
     if (longest.median > 0)
-        text += fmt::format(", {} longer than the median rank", formatPercent(static_cast<double>(longest.busy) / static_cast<double>(longest.median) - 1));
-    const RankSlowness slow = static_cast<std::size_t>(*rank) < report.slowness.size() ? report.slowness[static_cast<std::size_t>(*rank)] : RankSlowness{};
-    if (slow.known) return text + fmt::format(": it takes {:.2f}× as long as other ranks for the same work, so the rank is slow, not its stages", slow.factor);
+        text += fmt::format(", {} longer than the median rank",
+                            formatPercent(static_cast<double>(longest.busy) / static_cast<double>(longest.median) - 1));
+    const RankSlowness slow = static_cast<std::size_t>(*rank) < report.slowness.size()
+                                  ? report.slowness[static_cast<std::size_t>(*rank)]
+                                  : RankSlowness{};
+    if (slow.known)
+        return text +
+               fmt::format(
+                   ": it takes {:.2f}× as long as other ranks for the same work, so the rank is slow, not its stages",
+                   slow.factor);
     return text + ": the rank is slow or its stage costs more; with one stage on it alone a step can't show which";
 }
 
@@ -700,10 +751,14 @@ namespace {
 
 std::vector<AnalysisColumn> bubbleColumns()
 {
-    std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole}, {"busy_ns", "Busy", ColumnKind::Time}, {"apart_ns", "Optimizer and collectives", ColumnKind::Time}, {"idle_ns", "Idle", ColumnKind::Time}};
+    std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole},
+                                        {"busy_ns", "Busy", ColumnKind::Time},
+                                        {"apart_ns", "Optimizer and collectives", ColumnKind::Time},
+                                        {"idle_ns", "Idle", ColumnKind::Time}};
     for (std::size_t cause = 0; cause < idleCauseCount; ++cause) {
         const auto which = static_cast<IdleCause>(cause);
-        columns.push_back({std::string(toText(which)) + "_ns", std::string(titleOf(which)), ColumnKind::Time, std::string(meaningOf(which))});
+        columns.push_back({std::string(toText(which)) + "_ns", std::string(titleOf(which)), ColumnKind::Time,
+                           std::string(meaningOf(which))});
     }
     return columns;
 }
@@ -715,14 +770,17 @@ Result<AnalysisRows> bubbleRows(const Run& run, int step)
     AnalysisRows out;
     for (std::size_t rank = 0; rank < report->ranks.size(); ++rank) {
         const RankBubbles& bubbles = report->ranks[rank];
-        auto& row = out.rows.emplace_back(std::vector<AnalysisCell>{static_cast<std::int64_t>(rank), bubbles.busy, bubbles.apart, bubbles.idle});
+        auto& row = out.rows.emplace_back(
+            std::vector<AnalysisCell>{static_cast<std::int64_t>(rank), bubbles.busy, bubbles.apart, bubbles.idle});
         for (std::size_t cause = 0; cause < idleCauseCount; ++cause) {
             AnalysisCell& cell = row.emplace_back();
             if (report->knows(static_cast<IdleCause>(cause))) cell = bubbles.byCause[cause];
         }
     }
     out.sentence = stragglerSentence(*report, run.timeline->timeUnit());
-    if (!report->noArrivals.empty()) out.sentence = report->noArrivals + ": their time is in Launch" + (out.sentence.empty() ? "" : "; ") + out.sentence;
+    if (!report->noArrivals.empty())
+        out.sentence =
+            report->noArrivals + ": their time is in Launch" + (out.sentence.empty() ? "" : "; ") + out.sentence;
     return out;
 }
 

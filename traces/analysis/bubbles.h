@@ -23,15 +23,18 @@ struct Gap {
     Nanos end = 0;
     IdleCause cause = IdleCause::Dependency;
     SpanId next = noSpan; // the span that ends the wait; noSpan in the drain
-    // Dependency, Transfer, RecomputeWait: the producer waited for; Imbalance, Straggler, Microbatch: the op that takes too long;
-    // ReloadWait: the reload; PeerWait before a reduction: the previous op of the last rank to reach it, before one beside compute itself; Order, Memory: see readyOp
+    // Dependency, Transfer, RecomputeWait: the producer waited for; Imbalance, Straggler, Microbatch: the op that takes
+    // too long; ReloadWait: the reload; PeerWait before a reduction: the previous op of the last rank to reach it,
+    // before one beside compute itself; Order, Memory: see readyOp
     SpanId blamed = noSpan;
     Op readyOp; // Order, Memory: the op that could have run
     bool hasReadyOp = false;
     double microbatchFactor = 0; // Microbatch: that of `blamed` takes this many times as long as the others
-    double rankFactor = 0;       // Straggler: the rank of `blamed` takes this many times as long as others; 0: only the op is slow
-    SpanId wait = noSpan;        // the message of its own that the rank waited in, on lane Wait; blamed is then that message's producer
-    bool unsure = false;         // Launch: inputs from other ranks may not have been there (BubbleReport::noArrivals)
+    // Straggler: the rank of `blamed` takes this many times as long as others; 0: only the op is slow
+    double rankFactor = 0;
+    // the message of its own that the rank waited in, on lane Wait; blamed is then that message's producer
+    SpanId wait = noSpan;
+    bool unsure = false; // Launch: inputs from other ranks may not have been there (BubbleReport::noArrivals)
 };
 
 struct RankBubbles {
@@ -60,8 +63,8 @@ struct BubbleReport {
     std::vector<RankSlowness> slowness; // by rank, in the step's medians; empty in an empty report
     std::vector<double> longer;         // by microbatch: StepLevels::longer
     std::vector<Nanos> longerBy;        // by rank: what the step's long microbatches take beyond the others
-    // Why it is not known when inputs from other ranks arrived (whyNoArrivals()); "": it is. Then they count as there once they were made, and the time until
-    // they were there is of cause Launch.
+    // Why it is not known when inputs from other ranks arrived (whyNoArrivals()); "": it is. Then they count as there
+    // once they were made, and the time until they were there is of cause Launch.
     std::string noArrivals;
     bool knows(IdleCause cause) const; // false: it has no time because nothing is known of messages
 
@@ -88,11 +91,11 @@ BubbleOptions bubbleOptionsOf(const Run& run, std::optional<Bytes> cap = {});
 // Empty timeline or step: an empty report. O(spans of the step + edges).
 Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const BubbleOptions& options = {});
 
-// The rank that is busy longest, if that is more than 5 % above the median over ranks and not because one of its stages costs
-// more while another one, or a copy elsewhere, does not; empty: no rank stands out.
+// The rank that is busy longest, if that is more than 5 % above the median over ranks and not because one of its stages
+// costs more while another one, or a copy elsewhere, does not; empty: no rank stands out.
 std::optional<int> stragglerRank(const BubbleReport& report);
-// "rank 2 is busy 36 units, 50.0 % longer than the median rank, and takes 1.50× as long as others for the same stage"; without one
-// "microbatch 2 takes 4.00× as long as the others …" where one does; else "".
+// "rank 2 is busy 36 units, 50.0 % longer than the median rank, and takes 1.50× as long as others for the same stage";
+// without one "microbatch 2 takes 4.00× as long as the others …" where one does; else "".
 std::string stragglerSentence(const BubbleReport& report, Nanos timeUnit);
 
 } // namespace stagewright

@@ -11,12 +11,10 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::string_view weightsReceived = "weights received", gradientsReceived = "gradients received"; // as a recorder names them
+// as a recorder names them
+constexpr std::string_view weightsReceived = "weights received", gradientsReceived = "gradients received";
 
-bool isBeside(const Track& track)
-{
-    return track.lane == Lane::Gather || track.lane == Lane::Reduce;
-}
+bool isBeside(const Track& track) { return track.lane == Lane::Gather || track.lane == Lane::Reduce; }
 
 struct Interval {
     Nanos begin;
@@ -40,12 +38,15 @@ std::vector<std::vector<Interval>> running(const Timeline& timeline, int step)
     // A rank without ops: kernels that compute.
     KernelClasses classes;
     for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Kernel || isCollectiveTrack(track) || timeline.trackOf(track.rank, Lane::Compute) != nullptr) continue;
+        if (track.lane != Lane::Kernel || isCollectiveTrack(track) ||
+            timeline.trackOf(track.rank, Lane::Compute) != nullptr)
+            continue;
         auto& own = out[static_cast<std::size_t>(track.rank)];
         const auto [first, last] = timeline.stepRange(track, step);
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
-            if (span.step == step && span.end > span.start && !isCommunication(classes.of(timeline, track, span))) own.push_back({span.start, span.end});
+            if (span.step == step && span.end > span.start && !isCommunication(classes.of(timeline, track, span)))
+                own.push_back({span.start, span.end});
         }
     }
     for (auto& own : out) {
@@ -66,7 +67,8 @@ std::vector<std::vector<Interval>> running(const Timeline& timeline, int step)
 template <typename Take>
 void uncovered(const std::vector<Interval>& intervals, Nanos begin, Nanos end, Take take)
 {
-    auto at = std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& one) { return one.end <= begin; });
+    auto at =
+        std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& one) { return one.end <= begin; });
     for (; begin < end; ++at) {
         const Nanos until = at == intervals.end() ? end : std::min(end, at->begin);
         if (until > begin) take(begin, until);
@@ -78,8 +80,10 @@ void uncovered(const std::vector<Interval>& intervals, Nanos begin, Nanos end, T
 // What a real run's transport counted: its counters start from 0 in every step.
 std::optional<Bytes> countedBytes(const Timeline& timeline, int step, int rank, std::string_view name)
 {
-    const auto counter = std::find_if(timeline.counters().begin(), timeline.counters().end(), [&](const Counter& each) { return each.rank == rank && each.name == name; });
-    const auto mark = std::find_if(timeline.stepMarks().begin(), timeline.stepMarks().end(), [&](const StepMark& each) { return each.rank == rank && each.step == step; });
+    const auto counter = std::find_if(timeline.counters().begin(), timeline.counters().end(),
+                                      [&](const Counter& each) { return each.rank == rank && each.name == name; });
+    const auto mark = std::find_if(timeline.stepMarks().begin(), timeline.stepMarks().end(),
+                                   [&](const StepMark& each) { return each.rank == rank && each.step == step; });
     if (counter == timeline.counters().end() || mark == timeline.stepMarks().end()) return {};
     double most = 0;
     for (const CounterSample& sample : counter->samples)
@@ -98,7 +102,8 @@ bool isTakenLater(const Timeline& timeline, const Span& span)
 
 const CollectiveUse* CollectiveUses::of(SpanId span) const
 {
-    const auto found = std::lower_bound(uses.begin(), uses.end(), span, [](const CollectiveUse& use, SpanId id) { return use.span < id; });
+    const auto found = std::lower_bound(uses.begin(), uses.end(), span,
+                                        [](const CollectiveUse& use, SpanId id) { return use.span < id; });
     return found != uses.end() && found->span == span ? &*found : nullptr;
 }
 
@@ -133,10 +138,12 @@ CollectiveUses collectiveUses(const Timeline& timeline, const BubbleReport& repo
             out.uses.push_back(use);
         }
     }
-    std::sort(out.uses.begin(), out.uses.end(), [](const CollectiveUse& a, const CollectiveUse& b) { return a.span < b.span; });
+    std::sort(out.uses.begin(), out.uses.end(),
+              [](const CollectiveUse& a, const CollectiveUse& b) { return a.span < b.span; });
     for (const Gap& gap : report.gaps) {
         if (gap.cause != IdleCause::Collective || gap.blamed == noSpan) continue;
-        const auto use = std::lower_bound(out.uses.begin(), out.uses.end(), gap.blamed, [](const CollectiveUse& one, SpanId id) { return one.span < id; });
+        const auto use = std::lower_bound(out.uses.begin(), out.uses.end(), gap.blamed,
+                                          [](const CollectiveUse& one, SpanId id) { return one.span < id; });
         if (use == out.uses.end() || use->span != gap.blamed) continue;
         const Span& span = timeline.spans()[gap.blamed];
         const Nanos begin = std::max(gap.start, span.start), end = std::min(gap.end, span.end);
@@ -144,11 +151,14 @@ CollectiveUses collectiveUses(const Timeline& timeline, const BubbleReport& repo
         use->awaited += end - begin;
         out.exposed.push_back({gap.blamed, begin, end});
     }
-    std::sort(out.exposed.begin(), out.exposed.end(), [](const ExposedPart& a, const ExposedPart& b) { return a.span != b.span ? a.span < b.span : a.begin < b.begin; });
+    std::sort(out.exposed.begin(), out.exposed.end(), [](const ExposedPart& a, const ExposedPart& b) {
+        return a.span != b.span ? a.span < b.span : a.begin < b.begin;
+    });
     return out;
 }
 
-std::vector<RankCollectives> rankCollectives(const Timeline& timeline, int step, const Schedule* schedule, const CostModel* costs)
+std::vector<RankCollectives> rankCollectives(const Timeline& timeline, int step, const Schedule* schedule,
+                                             const CostModel* costs)
 {
     std::vector<RankCollectives> out(static_cast<std::size_t>(std::max(0, timeline.ranks())));
     bool any = false;
@@ -158,7 +168,9 @@ std::vector<RankCollectives> rankCollectives(const Timeline& timeline, int step,
         const auto [first, last] = timeline.stepRange(track, step);
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
-            if (span.step != step || isRelease(span.op.kind) || (isBeside(track) ? isTakenLater(timeline, span) : span.label != 0)) continue;
+            if (span.step != step || isRelease(span.op.kind) ||
+                (isBeside(track) ? isTakenLater(timeline, span) : span.label != 0))
+                continue;
             rank.gathers += track.lane == Lane::Gather || (!isBeside(track) && isGather(span.op.kind)) ? 1 : 0;
             rank.reductions += track.lane == Lane::Reduce || (!isBeside(track) && isReduction(span.op.kind)) ? 1 : 0;
         }
@@ -169,9 +181,13 @@ std::vector<RankCollectives> rankCollectives(const Timeline& timeline, int step,
         out[rank].gathered = countedBytes(timeline, step, static_cast<int>(rank), weightsReceived);
         out[rank].reduced = countedBytes(timeline, step, static_cast<int>(rank), gradientsReceived);
     }
-    const auto shares = [](const std::vector<Op>& ops) { return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isCollective(op.kind); }); };
-    const bool sized = schedule != nullptr && costs != nullptr && schedule->ranks == timeline.ranks() && std::any_of(schedule->order.begin(), schedule->order.end(), shares) &&
-                       std::any_of(costs->memory.begin(), costs->memory.end(), [](const StageMemory& memory) { return memory.weight > 0; });
+    const auto shares = [](const std::vector<Op>& ops) {
+        return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isCollective(op.kind); });
+    };
+    const bool sized = schedule != nullptr && costs != nullptr && schedule->ranks == timeline.ranks() &&
+                       std::any_of(schedule->order.begin(), schedule->order.end(), shares) &&
+                       std::any_of(costs->memory.begin(), costs->memory.end(),
+                                   [](const StageMemory& memory) { return memory.weight > 0; });
     if (!sized) return out;
     const std::vector<CollectiveVolume> volumes = collectiveVolumes(*schedule, *costs);
     for (std::size_t rank = 0; rank < out.size() && rank < volumes.size(); ++rank) {
@@ -190,10 +206,13 @@ std::vector<Counter> receivedCounters(const Run& run)
     if (!out.empty() || timeline.steps() != 1) return out;
     const auto ranks = rankCollectives(timeline, 0, run.schedule.get(), run.costs ? &*run.costs : nullptr);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        const auto mark = std::find_if(timeline.stepMarks().begin(), timeline.stepMarks().end(), [&](const StepMark& each) { return each.rank == static_cast<int>(rank); });
+        const auto mark = std::find_if(timeline.stepMarks().begin(), timeline.stepMarks().end(),
+                                       [&](const StepMark& each) { return each.rank == static_cast<int>(rank); });
         if (mark == timeline.stepMarks().end()) continue;
         const auto add = [&](std::string_view name, const std::optional<Bytes>& bytes) {
-            if (bytes) out.push_back({static_cast<int>(rank), std::string(name), "bytes", {{mark->end, static_cast<double>(*bytes)}}});
+            if (bytes)
+                out.push_back(
+                    {static_cast<int>(rank), std::string(name), "bytes", {{mark->end, static_cast<double>(*bytes)}}});
         };
         add(weightsReceived, ranks[rank].gathered);
         add(gradientsReceived, ranks[rank].reduced);

@@ -1,4 +1,5 @@
-// Gathers of weights and reductions of gradients beside compute: how often, how many bytes, and how much of their time ranks wait.
+// Gathers of weights and reductions of gradients beside compute: how often, how many bytes, and how much of their time
+// ranks wait.
 #include <algorithm>
 #include <array>
 
@@ -26,14 +27,17 @@ struct CollectiveRow {
 
 std::vector<AnalysisColumn> collectiveColumns()
 {
-    return {{"rank", "Rank", ColumnKind::Whole},
-            {"kind", "Kind", ColumnKind::Text, "gather: weights of other owners; reduce: gradients to their owners."},
-            {"count", "Count", ColumnKind::Count, "Of the step."},
-            {"bytes", "Received", ColumnKind::Size, "What the rank receives in them; unknown without the stages' sizes."},
-            {"total_ns", "Total", ColumnKind::Time, "Sum of their durations."},
-            {"hidden_ns", "Hidden", ColumnKind::Time, "The part in which the rank runs an op."},
-            {"exposed_ns", "Exposed", ColumnKind::Time, "Idle time with the cause collective."},
-            {"outside_ns", "Outside", ColumnKind::Time, "Before the first or after the last op of the step, while the rank runs nothing. What is none of the three ran while the rank was idle for another reason."}};
+    return {
+        {"rank", "Rank", ColumnKind::Whole},
+        {"kind", "Kind", ColumnKind::Text, "gather: weights of other owners; reduce: gradients to their owners."},
+        {"count", "Count", ColumnKind::Count, "Of the step."},
+        {"bytes", "Received", ColumnKind::Size, "What the rank receives in them; unknown without the stages' sizes."},
+        {"total_ns", "Total", ColumnKind::Time, "Sum of their durations."},
+        {"hidden_ns", "Hidden", ColumnKind::Time, "The part in which the rank runs an op."},
+        {"exposed_ns", "Exposed", ColumnKind::Time, "Idle time with the cause collective."},
+        {"outside_ns", "Outside", ColumnKind::Time,
+         "Before the first or after the last op of the step, while the rank runs nothing. What is none of the three "
+         "ran while the rank was idle for another reason."}};
 }
 
 Result<AnalysisRows> collectiveRows(const Run& run, int step)
@@ -54,23 +58,27 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
         row.longest = use.awaited;
         row.longestAwaited = use.awaited > 0 ? use.span : noSpan;
     }
-    const std::vector<RankCollectives> received = rankCollectives(timeline, step, run.schedule.get(), run.costs ? &*run.costs : nullptr);
+    const std::vector<RankCollectives> received =
+        rankCollectives(timeline, step, run.schedule.get(), run.costs ? &*run.costs : nullptr);
     AnalysisRows out;
     Nanos total = 0, exposed = 0, outside = 0;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         for (std::size_t kind = 0; kind < 2; ++kind) {
             const CollectiveRow& row = ranks[rank][kind];
             if (row.count == 0) continue;
-            const std::optional<Bytes> bytes = rank >= received.size() ? std::nullopt : kind == 0 ? received[rank].gathered
-                                                                                                  : received[rank].reduced;
+            const std::optional<Bytes> bytes = rank >= received.size() ? std::nullopt
+                                               : kind == 0             ? received[rank].gathered
+                                                                       : received[rank].reduced;
             const auto size = bytes ? AnalysisCell(std::int64_t{*bytes}) : AnalysisCell();
-            out.rows.push_back({static_cast<std::int64_t>(rank), std::string(kind == 0 ? "gather" : "reduce"), row.count, size, row.total, row.hidden, row.exposed, row.outside});
+            out.rows.push_back({static_cast<std::int64_t>(rank), std::string(kind == 0 ? "gather" : "reduce"),
+                                row.count, size, row.total, row.hidden, row.exposed, row.outside});
             out.ops.push_back(row.longestAwaited);
             total += row.total;
             exposed += row.exposed;
             outside += row.outside;
         }
-    Nanos begin = report->windowBegin, end = report->windowEnd; // of the step, with what is before the first and after the last op
+    // of the step, with what is before the first and after the last op
+    Nanos begin = report->windowBegin, end = report->windowEnd;
     for (const StepMark& mark : timeline.stepMarks())
         if (mark.step == step) {
             begin = std::min(begin, mark.begin);
@@ -78,10 +86,13 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
         }
     const auto text = [&](Nanos time) { return formatDuration(time, timeline.timeUnit()); };
     if (total > 0 && report->makespan() == 0) // no op is known
-        out.sentence = fmt::format("{} of {} of gathers and reductions are exposed: no kernel of their rank computes meanwhile", text(outside), text(total));
+        out.sentence =
+            fmt::format("{} of {} of gathers and reductions are exposed: no kernel of their rank computes meanwhile",
+                        text(outside), text(total));
     else if (total > 0)
-        out.sentence = fmt::format("ranks wait {} for gathers and reductions, which take {}; with them and the optimizer the step takes {}, its ops alone {}", text(exposed), text(total),
-                                   text(end - begin), text(report->makespan()));
+        out.sentence = fmt::format("ranks wait {} for gathers and reductions, which take {}; with them and the "
+                                   "optimizer the step takes {}, its ops alone {}",
+                                   text(exposed), text(total), text(end - begin), text(report->makespan()));
     return out;
 }
 
@@ -95,6 +106,7 @@ std::string unknownWithoutCollectives(const Run& run)
 } // namespace
 
 extern const AnalysisInfo collectives;
-const AnalysisInfo collectives{"collectives", "Gathers and reductions, hidden and exposed", collectiveColumns, unknownWithoutCollectives, collectiveRows};
+const AnalysisInfo collectives{"collectives", "Gathers and reductions, hidden and exposed", collectiveColumns,
+                               unknownWithoutCollectives, collectiveRows};
 
 } // namespace stagewright::analyses

@@ -1,4 +1,5 @@
-// Partial backward: which replicas each layer's gradient is the mean over, and how far it is from the mean over all of them.
+// Partial backward: which replicas each layer's gradient is the mean over, and how far it is from the mean over all of
+// them.
 #include <algorithm>
 #include <numeric>
 
@@ -21,9 +22,13 @@ std::vector<AnalysisColumn> contributorColumns()
             {"stage", "Stage", ColumnKind::Whole},
             {"contributors", "Contributors", ColumnKind::Count, "Replicas that go back to the layer."},
             {"replicas", "Replicas", ColumnKind::Text, "Which ones."},
-            {"batch_share", "Of the batch", ColumnKind::Share, "Their samples among all: the layer's gradient is the mean over them."},
-            {"gradient_cosine", "Cosine", ColumnKind::Real, "Of the angle between the layer's gradient and that of all replicas, at the same weights and data; measured in this step."},
-            {"gradient_distance", "Distance", ColumnKind::Real, "Norm of the difference of both ÷ norm of that of all replicas; measured in this step."}};
+            {"batch_share", "Of the batch", ColumnKind::Share,
+             "Their samples among all: the layer's gradient is the mean over them."},
+            {"gradient_cosine", "Cosine", ColumnKind::Real,
+             "Of the angle between the layer's gradient and that of all replicas, at the same weights and data; "
+             "measured in this step."},
+            {"gradient_distance", "Distance", ColumnKind::Real,
+             "Norm of the difference of both ÷ norm of that of all replicas; measured in this step."}};
 }
 
 AnalysisCell measuredIn(const Run& run, const std::string& name, int step)
@@ -62,8 +67,10 @@ Result<AnalysisRows> contributorRows(const Run& run, int step)
                 replicas.push_back(static_cast<int>(k));
                 contributed += samples[k];
             }
-        out.rows.push_back({name, std::int64_t{stage}, static_cast<std::int64_t>(replicas.size()), fmt::format("{}", fmt::join(replicas, ", ")),
-                            all > 0 ? AnalysisCell(static_cast<double>(contributed) / all) : AnalysisCell(), measuredIn(run, "gradient_cosine_" + name, step),
+        out.rows.push_back({name, std::int64_t{stage}, static_cast<std::int64_t>(replicas.size()),
+                            fmt::format("{}", fmt::join(replicas, ", ")),
+                            all > 0 ? AnalysisCell(static_cast<double>(contributed) / all) : AnalysisCell(),
+                            measuredIn(run, "gradient_cosine_" + name, step),
                             measuredIn(run, "gradient_distance_" + name, step)});
     };
     const bool trained = !configured(run, "model").empty();
@@ -75,13 +82,18 @@ Result<AnalysisRows> contributorRows(const Run& run, int step)
     if (layers > 0 && !cuts.empty()) {
         double through = 0;
         for (const int cut : cuts) through += static_cast<double>(layers - cut) / layers;
-        out.sentence = fmt::format("this is not synchronous training: replicas go back through {} of the layers on average", formatPercent(through / static_cast<double>(cuts.size())));
+        out.sentence =
+            fmt::format("this is not synchronous training: replicas go back through {} of the layers on average",
+                        formatPercent(through / static_cast<double>(cuts.size())));
         if (const Metric* deviation = run.metric("deviation"); deviation != nullptr && !deviation->values.empty())
-            out.sentence += fmt::format("; after the last step its weights are {} from those of synchronous training (relative L2)", distanceText(deviation->values.back()));
+            out.sentence +=
+                fmt::format("; after the last step its weights are {} from those of synchronous training (relative L2)",
+                            distanceText(deviation->values.back()));
         const Metric* loss = run.metric("loss");
         const Metric* synchronous = run.metric("synchronous_loss");
         if (loss != nullptr && synchronous != nullptr && !loss->values.empty() && !synchronous->values.empty())
-            out.sentence += fmt::format(", and its loss is {:.3f} instead of {:.3f}", loss->values.back(), synchronous->values.back());
+            out.sentence += fmt::format(", and its loss is {:.3f} instead of {:.3f}", loss->values.back(),
+                                        synchronous->values.back());
     }
     return out;
 }
@@ -94,6 +106,7 @@ std::string unknownWithoutCuts(const Run& run)
 } // namespace
 
 extern const AnalysisInfo contributors;
-const AnalysisInfo contributors{"contributors", "Partial backward: contributors by layer", contributorColumns, unknownWithoutCuts, contributorRows};
+const AnalysisInfo contributors{"contributors", "Partial backward: contributors by layer", contributorColumns,
+                                unknownWithoutCuts, contributorRows};
 
 } // namespace stagewright::analyses

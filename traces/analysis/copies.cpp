@@ -21,7 +21,8 @@ std::vector<AnalysisColumn> copyColumns()
             {"calls", "Calls", ColumnKind::Count},
             {"total_ns", "Total", ColumnKind::Time, "Sum of durations."},
             {"bytes", "Bytes", ColumnKind::Size, "Of the copies whose size the run has."},
-            {"gigabytes_per_second", "GB/s", ColumnKind::Real, "These bytes over the durations of these copies; 10⁹ bytes."},
+            {"gigabytes_per_second", "GB/s", ColumnKind::Real,
+             "These bytes over the durations of these copies; 10⁹ bytes."},
             {"longest_ns", "Longest", ColumnKind::Time, "Choosing a row goes there."}};
 }
 
@@ -57,15 +58,18 @@ Result<AnalysisRows> copyRows(const Run& run, int step)
         }
     }
     std::vector<std::pair<std::pair<int, std::string>, CopyRow>> ordered(byDirection.begin(), byDirection.end());
-    std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.second.total > b.second.total; });
+    std::stable_sort(ordered.begin(), ordered.end(),
+                     [](const auto& a, const auto& b) { return a.second.total > b.second.total; });
     AnalysisRows out;
     Bytes bytes = 0;
     Nanos total = 0;
     std::int64_t sized = 0;
     for (const auto& [key, row] : ordered) {
         const bool known = row.sizedCalls > 0;
-        out.rows.push_back({std::int64_t{key.first}, key.second, row.calls, row.total, known ? AnalysisCell(std::int64_t{row.bytes}) : AnalysisCell(),
-                            known ? cellOf(gigabytesPerSecond(row.bytes, row.sized)) : AnalysisCell(), timeline.spans()[row.longest].duration()});
+        out.rows.push_back({std::int64_t{key.first}, key.second, row.calls, row.total,
+                            known ? AnalysisCell(std::int64_t{row.bytes}) : AnalysisCell(),
+                            known ? cellOf(gigabytesPerSecond(row.bytes, row.sized)) : AnalysisCell(),
+                            timeline.spans()[row.longest].duration()});
         out.ops.push_back(row.longest);
         bytes += row.bytes;
         total += row.total;

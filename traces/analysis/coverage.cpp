@@ -38,7 +38,9 @@ void Coverage::merge()
         std::vector<std::ptrdiff_t> merged{0};
         for (std::size_t i = 0; i + 1 < runs.size(); i += 2) {
             const std::ptrdiff_t end = runs[std::min(i + 2, runs.size() - 1)];
-            if (i + 2 < runs.size()) std::inplace_merge(m_parts.begin() + runs[i], m_parts.begin() + runs[i + 1], m_parts.begin() + end, earlier);
+            if (i + 2 < runs.size())
+                std::inplace_merge(m_parts.begin() + runs[i], m_parts.begin() + runs[i + 1], m_parts.begin() + end,
+                                   earlier);
             merged.push_back(end);
         }
         runs = std::move(merged);
@@ -60,7 +62,8 @@ void Coverage::merge()
 
 Nanos Coverage::until(Nanos time) const
 {
-    const auto after = std::upper_bound(m_parts.begin(), m_parts.end(), time, [](Nanos t, const Part& part) { return t < part.begin; });
+    const auto after = std::upper_bound(m_parts.begin(), m_parts.end(), time,
+                                        [](Nanos t, const Part& part) { return t < part.begin; });
     if (after == m_parts.begin()) return 0;
     const Part& part = *std::prev(after);
     return part.before + std::min(time, part.end) - part.begin;

@@ -64,7 +64,12 @@ namespace {
 
 std::vector<AnalysisColumn> criticalPathColumns()
 {
-    return {{"op", "Op"}, {"rank", "Rank", ColumnKind::Whole}, {"start_ns", "Start", ColumnKind::Time}, {"duration_ns", "Duration", ColumnKind::Time}, {"wait_before_ns", "Wait before it", ColumnKind::Time, "Transfer and launch, from the end of the previous op on the path."}};
+    return {{"op", "Op"},
+            {"rank", "Rank", ColumnKind::Whole},
+            {"start_ns", "Start", ColumnKind::Time},
+            {"duration_ns", "Duration", ColumnKind::Time},
+            {"wait_before_ns", "Wait before it", ColumnKind::Time,
+             "Transfer and launch, from the end of the previous op on the path."}};
 }
 
 Result<AnalysisRows> criticalPathRows(const Run& run, int step)
@@ -73,7 +78,8 @@ Result<AnalysisRows> criticalPathRows(const Run& run, int step)
     AnalysisRows out;
     for (const CriticalLink& link : criticalPath(timeline, step)) {
         const Span& span = timeline.spans()[link.span];
-        out.rows.push_back({timeline.nameOf(span), std::int64_t{timeline.trackOf(link.span).rank}, span.start, span.duration(), link.waitBefore});
+        out.rows.push_back({timeline.nameOf(span), std::int64_t{timeline.trackOf(link.span).rank}, span.start,
+                            span.duration(), link.waitBefore});
         out.ops.push_back(link.span);
     }
     return out;
@@ -82,7 +88,8 @@ Result<AnalysisRows> criticalPathRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo critical_path;
-const AnalysisInfo critical_path{"critical_path", "Critical path across ranks", criticalPathColumns, unknownWithoutOps, criticalPathRows};
+const AnalysisInfo critical_path{"critical_path", "Critical path across ranks", criticalPathColumns, unknownWithoutOps,
+                                 criticalPathRows};
 
 } // namespace analyses
 

@@ -1,5 +1,5 @@
-// Critical path of a step across ranks: walked backwards from the busy span that ends last; each span's predecessor is the
-// one that ended its wait (an input, or the span before it on the rank).
+// Critical path of a step across ranks: walked backwards from the busy span that ends last; each span's predecessor is
+// the one that ended its wait (an input, or the span before it on the rank).
 #pragma once
 
 #include <vector>

@@ -27,11 +27,17 @@ constexpr std::array<StateName, deviceStateCount> names{{
     {"collective", "Collectives", "A collective runs and nothing computes.", "for collectives"},
     {"send_receive", "Sends, receives", "Sends or receives run and nothing else.", "for sends and receives"},
     {"copying", "Copies", "Only copies or fills run.", "for copies"},
-    {"launch", "Launches", "Nothing runs: what runs next was launched after everything before it had ended.", "for launches by the host"},
-    {"sync", "Host waits", "Nothing runs, and the host waited for the device in a synchronising call.", "for a host that waits for kernels"},
-    {"between", "Between kernels", "Nothing runs for less than 30 ns, though the next was launched.", "between kernels"},
-    {"queued", "Queued", "Nothing runs, though the next was launched: it waits for an event, or its launch is on the way.", "with work in the queue"},
-    {"unknown", "Unknown", "Nothing runs, and the trace does not say when the next was launched.", "for unknown reasons"},
+    {"launch", "Launches", "Nothing runs: what runs next was launched after everything before it had ended.",
+     "for launches by the host"},
+    {"sync", "Host waits", "Nothing runs, and the host waited for the device in a synchronising call.",
+     "for a host that waits for kernels"},
+    {"between", "Between kernels", "Nothing runs for less than 30 ns, though the next was launched.",
+     "between kernels"},
+    {"queued", "Queued",
+     "Nothing runs, though the next was launched: it waits for an event, or its launch is on the way.",
+     "with work in the queue"},
+    {"unknown", "Unknown", "Nothing runs, and the trace does not say when the next was launched.",
+     "for unknown reasons"},
 }};
 
 // What runs, by rank.
@@ -49,7 +55,9 @@ struct RankWork {
 // begin, end: the window, which the GPUs of a rank share.
 void addGaps(const Timeline& timeline, RankWork& work, Nanos begin, Nanos end, RankDeviceIdle& out)
 {
-    std::stable_sort(work.items.begin(), work.items.end(), [](const RankWork::Item& a, const RankWork::Item& b) { return std::pair(a.start, a.id) < std::pair(b.start, b.id); });
+    std::stable_sort(work.items.begin(), work.items.end(), [](const RankWork::Item& a, const RankWork::Item& b) {
+        return std::pair(a.start, a.id) < std::pair(b.start, b.id);
+    });
     const auto add = [&out](DeviceState state, Nanos time) { out.time[static_cast<std::size_t>(state)] += time; };
     Nanos until = begin;
     for (std::size_t i = 0; i < work.items.size(); ++i) {
@@ -57,8 +65,11 @@ void addGaps(const Timeline& timeline, RankWork& work, Nanos begin, Nanos end, R
         const Nanos gap = start - until;
         if (gap > 0) {
             std::optional<Nanos> launched;
-            for (std::size_t k = i; k < work.items.size() && work.items[k].start == start; ++k) // the first launched of those that start together
-                if (const auto time = launchOf(timeline, work.items[k].id).time; time && (!launched || *time < *launched)) launched = time;
+            // the first launched of those that start together
+            for (std::size_t k = i; k < work.items.size() && work.items[k].start == start; ++k)
+                if (const auto time = launchOf(timeline, work.items[k].id).time;
+                    time && (!launched || *time < *launched))
+                    launched = time;
             if (!launched) {
                 add(DeviceState::Unknown, gap);
             } else if (*launched > until) {
@@ -88,19 +99,14 @@ void addGaps(const Timeline& timeline, RankWork& work, Nanos begin, Nanos end, R
 
 } // namespace
 
-std::string_view toText(DeviceState state)
-{
-    return names[static_cast<std::size_t>(state)].text;
-}
+std::string_view toText(DeviceState state) { return names[static_cast<std::size_t>(state)].text; }
 
-std::string_view titleOf(DeviceState state)
-{
-    return names[static_cast<std::size_t>(state)].title;
-}
+std::string_view titleOf(DeviceState state) { return names[static_cast<std::size_t>(state)].title; }
 
 bool isSynchronisingCall(std::string_view name)
 {
-    return (name.starts_with("cuda") || name.starts_with("cu") || name.starts_with("hip")) && name.find("Synchronize") != std::string_view::npos;
+    return (name.starts_with("cuda") || name.starts_with("cu") || name.starts_with("hip")) &&
+           name.find("Synchronize") != std::string_view::npos;
 }
 
 bool isGraphLaunch(std::string_view name)
@@ -162,18 +168,27 @@ std::string deviceIdleSentence(const std::vector<RankDeviceIdle>& ranks)
         for (std::size_t s = 0; s < deviceStateCount; ++s) sum.time[s] += rank.time[s];
     }
     if (sum.window <= 0) return {};
-    const auto share = [&sum](std::size_t s) { return static_cast<double>(sum.time[s]) / static_cast<double>(sum.window); };
+    const auto share = [&sum](std::size_t s) {
+        return static_cast<double>(sum.time[s]) / static_cast<double>(sum.window);
+    };
     std::vector<std::size_t> waits;
     for (std::size_t s = 1; s < deviceStateCount; ++s)
         if (share(s) >= 0.01) waits.push_back(s);
-    std::stable_sort(waits.begin(), waits.end(), [&](std::size_t a, std::size_t b) { return sum.time[a] > sum.time[b]; });
-    const bool one = std::count_if(ranks.begin(), ranks.end(), [](const RankDeviceIdle& rank) { return rank.window > 0; }) == 1;
-    const std::string_view runs = sum.wholeGraphs ? (one ? "the device runs kernels and CUDA graphs" : "devices run kernels and CUDA graphs") : one ? "the device computes"
-                                                                                                                                                    : "devices compute";
+    std::stable_sort(waits.begin(), waits.end(),
+                     [&](std::size_t a, std::size_t b) { return sum.time[a] > sum.time[b]; });
+    const bool one =
+        std::count_if(ranks.begin(), ranks.end(), [](const RankDeviceIdle& rank) { return rank.window > 0; }) == 1;
+    const std::string_view runs =
+        sum.wholeGraphs ? (one ? "the device runs kernels and CUDA graphs" : "devices run kernels and CUDA graphs")
+        : one           ? "the device computes"
+                        : "devices compute";
     std::string text = fmt::format("{} {} of {} time", runs, formatPercent(share(0)), one ? "its" : "their");
-    for (std::size_t i = 0; i < waits.size(); ++i) text += fmt::format("{}{} {}", i > 0 ? ", " : one ? "; it waits "
-                                                                                                     : "; they wait ",
-                                                                       formatPercent(share(waits[i])), names[waits[i]].waits);
+    for (std::size_t i = 0; i < waits.size(); ++i)
+        text += fmt::format("{}{} {}",
+                            i > 0 ? ", "
+                            : one ? "; it waits "
+                                  : "; they wait ",
+                            formatPercent(share(waits[i])), names[waits[i]].waits);
     return text;
 }
 
@@ -183,13 +198,18 @@ namespace {
 
 std::vector<AnalysisColumn> deviceIdleColumns()
 {
-    std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole},
-                                        {"gpu", "GPU", ColumnKind::Whole, "Of a rank with several GPUs: each has figures of its own."},
-                                        {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy to the end of the last; the other columns add up to it."}};
+    std::vector<AnalysisColumn> columns{
+        {"rank", "Rank", ColumnKind::Whole},
+        {"gpu", "GPU", ColumnKind::Whole, "Of a rank with several GPUs: each has figures of its own."},
+        {"window_ns", "First to last", ColumnKind::Time,
+         "From the start of the step's first kernel or copy to the end of the last; the other columns add up to it."}};
     for (const StateName& name : names)
-        columns.push_back({fmt::format("{}_ns", name.text), std::string(name.title), ColumnKind::Time, std::string(name.meaning)});
-    columns.push_back({"late_launches", "Late launches", ColumnKind::Count, "How often the device had run out of work when the host launched the next."});
-    columns.push_back({"longest_gap_ns", "Longest gap", ColumnKind::Time, "In which nothing ran; choosing a row goes to what ran after it."});
+        columns.push_back(
+            {fmt::format("{}_ns", name.text), std::string(name.title), ColumnKind::Time, std::string(name.meaning)});
+    columns.push_back({"late_launches", "Late launches", ColumnKind::Count,
+                       "How often the device had run out of work when the host launched the next."});
+    columns.push_back({"longest_gap_ns", "Longest gap", ColumnKind::Time,
+                       "In which nothing ran; choosing a row goes to what ran after it."});
     return columns;
 }
 
@@ -198,7 +218,9 @@ Result<AnalysisRows> deviceIdleRows(const Run& run, int step)
     const auto ranks = analyseDeviceIdle(*run.timeline, step);
     AnalysisRows out;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-        std::vector<AnalysisCell> row{std::int64_t{ranks[r].rank}, ranks[r].gpu < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{ranks[r].gpu}), ranks[r].window};
+        std::vector<AnalysisCell> row{std::int64_t{ranks[r].rank},
+                                      ranks[r].gpu < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{ranks[r].gpu}),
+                                      ranks[r].window};
         for (std::size_t s = 0; s < deviceStateCount;
              ++s) { // what of a graph computes and what communicates is unknown
             const auto state = static_cast<DeviceState>(s);
@@ -218,7 +240,9 @@ Result<AnalysisRows> deviceIdleRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo device_idle;
-const AnalysisInfo device_idle{"device_idle", "Why devices do not compute", deviceIdleColumns, unknownWithoutKernels, deviceIdleRows, false, ReportPart::Device};
+const AnalysisInfo device_idle{
+    "device_idle",     "Why devices do not compute", deviceIdleColumns, unknownWithoutKernels, deviceIdleRows, false,
+    ReportPart::Device};
 
 } // namespace analyses
 

@@ -1,6 +1,7 @@
-// Why a rank's devices do not compute, from kernels, copies and the times of their launches: the time from the step's first kernel or copy to
-// the end of its last, split without rest. Host waits and waits between kernels are those of HolisticTraceAnalysis' idle time breakdown, taken
-// over all streams of a device (docs/numbers.md, "Time without computing"). Needs no ops.
+// Why a rank's devices do not compute, from kernels, copies and the times of their launches: the time from the step's
+// first kernel or copy to the end of its last, split without rest. Host waits and waits between kernels are those of
+// HolisticTraceAnalysis' idle time breakdown, taken over all streams of a device (docs/numbers.md, "Time without
+// computing"). Needs no ops.
 #pragma once
 
 #include <array>
@@ -36,17 +37,20 @@ struct RankDeviceIdle {
     std::int64_t lateLaunches = 0;              // gaps of cause Launch or Sync
     SpanId longestGapBefore = noSpan;           // what ran after the longest gap
     Nanos longestGap = 0;
-    bool wholeGraphs = false; // among what computes: CUDA graphs traced as a whole, of which nobody knows what communicates
+    // among what computes: CUDA graphs traced as a whole, of which nobody knows what communicates
+    bool wholeGraphs = false;
 
     Nanos of(DeviceState state) const { return time[static_cast<std::size_t>(state)]; }
 };
 
-// By rank, and by GPU where a rank has several; one without kernels and copies in the step has window 0. O(kernels of the step × log).
+// By rank, and by GPU where a rank has several; one without kernels and copies in the step has window 0. O(kernels of
+// the step × log).
 std::vector<RankDeviceIdle> analyseDeviceIdle(const Timeline& timeline, int step);
-// "devices compute 12.0 % of their time; 40.1 % they wait for launches by the host, 30.2 % for collectives": causes of 1 % and more, largest first.
-// Empty where nothing ran.
+// "devices compute 12.0 % of their time; 40.1 % they wait for launches by the host, 30.2 % for collectives": causes of
+// 1 % and more, largest first. Empty where nothing ran.
 std::string deviceIdleSentence(const std::vector<RankDeviceIdle>& ranks);
-// A call in which the host waits for the device: "cudaStreamSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize_v2".
+// A call in which the host waits for the device: "cudaStreamSynchronize", "hipDeviceSynchronize",
+// "cuCtxSynchronize_v2".
 bool isSynchronisingCall(std::string_view name);
 // The name of a graph on a device whose kernels were not traced one by one: what ran in it is unknown.
 inline constexpr std::string_view wholeGraph = "CUDA graph";

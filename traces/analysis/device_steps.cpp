@@ -23,8 +23,10 @@ constexpr std::size_t mostSteps = 1'000; // the first ones; more would take seco
 std::vector<AnalysisColumn> stepColumns()
 {
     return {{"step_number", "Step", ColumnKind::Whole, "From 1, over all steps of the run."},
-            {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy on any rank to the end of the last."},
-            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs whose class is not communication; mean over the devices, as the following."},
+            {"window_ns", "First to last", ColumnKind::Time,
+             "From the start of the step's first kernel or copy on any rank to the end of the last."},
+            {"computing_ns", "Computing", ColumnKind::Time,
+             "A kernel runs whose class is not communication; mean over the devices, as the following."},
             {"exposed_ns", "Exposed", ColumnKind::Time, "Communicating while nothing computes."},
             {"copying_ns", "Copying", ColumnKind::Time, "A copy or a fill runs."},
             {"idle_ns", "Idle", ColumnKind::Time, "Nothing runs."},
@@ -56,17 +58,24 @@ Result<AnalysisRows> stepRows(const Run& run, int)
         }
         if (ranks == 0) continue;
         const auto classes = analyseKernelClasses(timeline, step);
-        out.rows.push_back({std::int64_t{stepNumber(step)}, last - first, computing / ranks, exposed / ranks, copying / ranks, idle / ranks, calls,
-                            classes.empty() ? AnalysisCell() : AnalysisCell(std::string(titleOf(classes.front().of))), classes.empty() ? AnalysisCell() : AnalysisCell(classes.front().total)});
+        out.rows.push_back({std::int64_t{stepNumber(step)}, last - first, computing / ranks, exposed / ranks,
+                            copying / ranks, idle / ranks, calls,
+                            classes.empty() ? AnalysisCell() : AnalysisCell(std::string(titleOf(classes.front().of))),
+                            classes.empty() ? AnalysisCell() : AnalysisCell(classes.front().total)});
         out.ops.push_back(classes.empty() ? noSpan : classes.front().longestSpan);
         windows.push_back(static_cast<double>(last - first));
     }
     if (windows.size() > 1) {
         const double median = upperMedian(windows);
         const auto slowest = std::max_element(windows.begin(), windows.end()) - windows.begin();
-        const std::string all = run.median && timeline.steps() > static_cast<int>(windows.size()) ? fmt::format("{} of {}", windows.size(), timeline.steps()) : std::to_string(windows.size());
-        out.sentence = fmt::format("of {} steps step {} takes longest: {}, {} against the median", all, std::get<std::int64_t>(out.rows[static_cast<std::size_t>(slowest)][0]),
-                                   formatDuration(static_cast<Nanos>(windows[static_cast<std::size_t>(slowest)])), formatChange(median > 0 ? windows[static_cast<std::size_t>(slowest)] / median - 1 : 0));
+        const std::string all = run.median && timeline.steps() > static_cast<int>(windows.size())
+                                    ? fmt::format("{} of {}", windows.size(), timeline.steps())
+                                    : std::to_string(windows.size());
+        out.sentence =
+            fmt::format("of {} steps step {} takes longest: {}, {} against the median", all,
+                        std::get<std::int64_t>(out.rows[static_cast<std::size_t>(slowest)][0]),
+                        formatDuration(static_cast<Nanos>(windows[static_cast<std::size_t>(slowest)])),
+                        formatChange(median > 0 ? windows[static_cast<std::size_t>(slowest)] / median - 1 : 0));
     }
     return out;
 }
@@ -74,7 +83,8 @@ Result<AnalysisRows> stepRows(const Run& run, int)
 } // namespace
 
 extern const AnalysisInfo device_steps;
-const AnalysisInfo device_steps{"device_steps", "Devices step by step", stepColumns, unknownWithoutKernels, stepRows, true};
+const AnalysisInfo device_steps{
+    "device_steps", "Devices step by step", stepColumns, unknownWithoutKernels, stepRows, true};
 
 } // namespace analyses
 

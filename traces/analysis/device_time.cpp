@@ -88,8 +88,9 @@ std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step
     KernelClasses classes;
     eachDeviceSpan(timeline, step, [&](const Track& track, SpanId, const Span& span) {
         const std::size_t r = devices.of(track);
-        const Part of = track.lane == Lane::Copy ? Copying : isCommunication(classes.of(timeline, track, span)) ? Communicating
-                                                                                                                : Computing;
+        const Part of = track.lane == Lane::Copy                             ? Copying
+                        : isCommunication(classes.of(timeline, track, span)) ? Communicating
+                                                                             : Computing;
         covered[r].of[of].add(span.start, span.end);
         if (of != Copying) covered[r].kernels.add(span.start, span.end);
         if (of == Computing && timeline.labelOf(span) == wholeGraph) covered[r].graphs.add(span.start, span.end);
@@ -134,14 +135,22 @@ std::string deviceTimeSentence(const std::vector<RankDeviceTime>& ranks)
         sum.graphs += rank.graphs;
     }
     if (window <= 0) return {};
-    const auto share = [window](Nanos time) { return formatPercent(static_cast<double>(time) / static_cast<double>(window)); };
+    const auto share = [window](Nanos time) {
+        return formatPercent(static_cast<double>(time) / static_cast<double>(window));
+    };
     const bool one = devices == 1;
     if (sum.graphs > 0)
-        return fmt::format("{} busy {} and idle {} of {}{}; what of it computes and what communicates is unknown, for {} of the time CUDA graphs run that were traced as a whole: record again with --cuda-graph-trace=node",
-                           one ? "the device is" : "devices are", share(sum.busy), share(window - sum.busy), formatDuration(window / devices), one ? "" : " on average", share(sum.graphs));
-    const std::string exposed = sum.communicating == 0 ? std::string() : fmt::format(" ({} exposed)", share(sum.exposed()));
-    return fmt::format("{} {}, {} {}{}, {} idle {} of {}{}", one ? "the device computes" : "devices compute", share(sum.computing), one ? "communicates" : "communicate", share(sum.communicating),
-                       exposed, one ? "is" : "are", share(window - sum.busy), formatDuration(window / devices), one ? "" : " on average");
+        return fmt::format(
+            "{} busy {} and idle {} of {}{}; what of it computes and what communicates is unknown, for {} of the time "
+            "CUDA graphs run that were traced as a whole: record again with --cuda-graph-trace=node",
+            one ? "the device is" : "devices are", share(sum.busy), share(window - sum.busy),
+            formatDuration(window / devices), one ? "" : " on average", share(sum.graphs));
+    const std::string exposed =
+        sum.communicating == 0 ? std::string() : fmt::format(" ({} exposed)", share(sum.exposed()));
+    return fmt::format("{} {}, {} {}{}, {} idle {} of {}{}", one ? "the device computes" : "devices compute",
+                       share(sum.computing), one ? "communicates" : "communicate", share(sum.communicating), exposed,
+                       one ? "is" : "are", share(window - sum.busy), formatDuration(window / devices),
+                       one ? "" : " on average");
 }
 
 std::vector<std::string> deviceDoubts(const Timeline& timeline, int step, bool graphs)
@@ -152,20 +161,29 @@ std::vector<std::string> deviceDoubts(const Timeline& timeline, int step, bool g
         if (track.lane != Lane::Kernel) continue;
         if (track.name.find("stream") != std::string::npos) addOverlaps(timeline, track, step, overlaps);
         for (SpanId id = track.begin; id < track.end; ++id)
-            if (const Span& span = timeline.spans()[id]; step == everyStep || span.step == step) whole += graphs && timeline.labelOf(span) == wholeGraph ? 1 : 0;
+            if (const Span& span = timeline.spans()[id]; step == everyStep || span.step == step)
+                whole += graphs && timeline.labelOf(span) == wholeGraph ? 1 : 0;
     }
     std::vector<std::string> out;
     if (overlaps.contained > 0) {
         const Span& longest = timeline.spans()[overlaps.longest];
-        out.push_back(fmt::format("kernels of one stream contain each other, which a stream can't run: {} on {} lasts {} and {} others start and end within it, so its duration is wrong, and with it the shares of time",
-                                  briefKernelName(timeline.nameOf(longest)), overlaps.track->name, formatDuration(longest.duration()), overlaps.inLongest));
+        out.push_back(
+            fmt::format("kernels of one stream contain each other, which a stream can't run: {} on {} lasts {} and {} "
+                        "others start and end within it, so its duration is wrong, and with it the shares of time",
+                        briefKernelName(timeline.nameOf(longest)), overlaps.track->name,
+                        formatDuration(longest.duration()), overlaps.inLongest));
     }
     if (overlaps.kernels > overlaps.contained)
-        out.push_back(fmt::format("{} on {}{} before the one before {} ends, by {} in total", counted(overlaps.kernels - overlaps.contained, "kernel"), overlaps.track->name,
-                                  overlaps.kernels - overlaps.contained == 1 ? " starts" : " and others start", overlaps.kernels - overlaps.contained == 1 ? "it" : "them", formatDuration(overlaps.time)));
+        out.push_back(fmt::format("{} on {}{} before the one before {} ends, by {} in total",
+                                  counted(overlaps.kernels - overlaps.contained, "kernel"), overlaps.track->name,
+                                  overlaps.kernels - overlaps.contained == 1 ? " starts" : " and others start",
+                                  overlaps.kernels - overlaps.contained == 1 ? "it" : "them",
+                                  formatDuration(overlaps.time)));
     if (whole > 0)
-        out.push_back(fmt::format("{} traced as a whole: which kernels ran in {}, and how much of that is communication, is unknown; record again with --cuda-graph-trace=node",
-                                  whole == 1 ? "1 CUDA graph was" : fmt::format("{} CUDA graphs were", whole), whole == 1 ? "it" : "them"));
+        out.push_back(fmt::format("{} traced as a whole: which kernels ran in {}, and how much of that is "
+                                  "communication, is unknown; record again with --cuda-graph-trace=node",
+                                  whole == 1 ? "1 CUDA graph was" : fmt::format("{} CUDA graphs were", whole),
+                                  whole == 1 ? "it" : "them"));
     return out;
 }
 
@@ -177,9 +195,11 @@ std::vector<AnalysisColumn> deviceTimeColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
             {"gpu", "GPU", ColumnKind::Whole, "Of a rank with several GPUs: each has figures of its own."},
-            {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy to the end of the last."},
+            {"window_ns", "First to last", ColumnKind::Time,
+             "From the start of the step's first kernel or copy to the end of the last."},
             {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs whose class is not communication."},
-            {"communicating_ns", "Communicating", ColumnKind::Time, "A kernel runs whose class is collective or send, receive."},
+            {"communicating_ns", "Communicating", ColumnKind::Time,
+             "A kernel runs whose class is collective or send, receive."},
             {"copying_ns", "Copying", ColumnKind::Time, "A copy or a fill runs."},
             {"hidden_ns", "Hidden", ColumnKind::Time, "Communicating while computing."},
             {"exposed_ns", "Exposed", ColumnKind::Time, "Communicating while nothing computes."},
@@ -194,8 +214,10 @@ Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         const RankDeviceTime& rank = ranks[r];
         const auto known = [&rank](Nanos time) { return rank.graphs > 0 ? AnalysisCell() : AnalysisCell(time); };
-        out.rows.push_back({std::int64_t{rank.rank}, rank.gpu < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{rank.gpu}), rank.window(), known(rank.computing), known(rank.communicating), rank.copying,
-                            known(rank.hidden), known(rank.exposed()), rank.idle(), rank.calls});
+        out.rows.push_back({std::int64_t{rank.rank},
+                            rank.gpu < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{rank.gpu}), rank.window(),
+                            known(rank.computing), known(rank.communicating), rank.copying, known(rank.hidden),
+                            known(rank.exposed()), rank.idle(), rank.calls});
     }
     out.sentence = deviceTimeSentence(ranks);
     for (const std::string& doubt : deviceDoubts(*run.timeline, step, false)) out.sentence += "; " + doubt;
@@ -205,7 +227,8 @@ Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo device_time;
-const AnalysisInfo device_time{"device_time", "Device time", deviceTimeColumns, unknownWithoutKernels, deviceTimeRows, false, ReportPart::Device};
+const AnalysisInfo device_time{"device_time",  "Device time", deviceTimeColumns, unknownWithoutKernels,
+                               deviceTimeRows, false,         ReportPart::Device};
 
 } // namespace analyses
 

@@ -1,5 +1,6 @@
 // Where the time of a rank's devices goes in a step, from its kernels and copies alone: the definitions are those that
-// HolisticTraceAnalysis publishes for its temporal breakdown and its overlap (docs/numbers.md, "Device time"). Needs no ops.
+// HolisticTraceAnalysis publishes for its temporal breakdown and its overlap (docs/numbers.md, "Device time"). Needs no
+// ops.
 #pragma once
 
 #include <string>
@@ -19,21 +20,24 @@ struct RankDeviceTime {
     Nanos copying = 0;       // time in which a copy or a fill runs
     Nanos busy = 0;          // time in which any of them runs
     Nanos hidden = 0;        // communicating while computing
-    Nanos graphs = 0;        // of computing: CUDA graphs traced as a whole, of which nobody knows what computes and what communicates
-    std::int64_t calls = 0;  // kernels and copies
+    // of computing: CUDA graphs traced as a whole, of which nobody knows what computes and what communicates
+    Nanos graphs = 0;
+    std::int64_t calls = 0; // kernels and copies
 
     Nanos window() const { return last - first; }
     Nanos idle() const { return window() - busy; }
     Nanos exposed() const { return communicating - hidden; }
 };
 
-// By rank, and by GPU where a rank has several; one without kernels and copies in the step has calls 0. O(kernels of the step × log).
+// By rank, and by GPU where a rank has several; one without kernels and copies in the step has calls 0. O(kernels of
+// the step × log).
 std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step);
 // "devices compute 41.2 %, communicate 8.1 % (5.0 % exposed), are idle 45.3 % of 812.3 ms"; empty where nothing ran.
 std::string deviceTimeSentence(const std::vector<RankDeviceTime>& ranks);
 
-// What can't be right, or can't be known, of the work that a trace shows on devices: sentences on kernels of one stream that overlap or contain each other,
-// which a stream can't run (launches of one CUDA graph may), and on CUDA graphs traced as a whole (if `graphs`). Empty: there is nothing to say. O(kernels).
+// What can't be right, or can't be known, of the work that a trace shows on devices: sentences on kernels of one stream
+// that overlap or contain each other, which a stream can't run (launches of one CUDA graph may), and on CUDA graphs
+// traced as a whole (if `graphs`). Empty: there is nothing to say. O(kernels).
 inline constexpr int everyStep = -2; // −1: work outside of steps
 std::vector<std::string> deviceDoubts(const Timeline& timeline, int step = everyStep, bool graphs = true);
 

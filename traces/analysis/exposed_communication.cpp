@@ -41,7 +41,10 @@ std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& ti
         std::string operation(operationInShape(timeline.shapeOf(span)));
         if (operation.empty()) operation = collectiveOfKernel(name);
         const std::optional<Bytes> bytes = sizes.of(id);
-        const std::optional<Bytes> least = bytes ? std::optional<Bytes>(static_cast<Bytes>(std::bit_floor(static_cast<std::uint64_t>(std::max<Bytes>(0, *bytes))))) : std::nullopt;
+        const std::optional<Bytes> least =
+            bytes ? std::optional<Bytes>(
+                        static_cast<Bytes>(std::bit_floor(static_cast<std::uint64_t>(std::max<Bytes>(0, *bytes)))))
+                  : std::nullopt;
         ExposedCommunication& row = byName[{operation.empty() ? briefKernelName(name) : operation, least}];
         row.least = least;
         row.bytes += bytes.value_or(0);
@@ -70,7 +73,8 @@ namespace {
 std::vector<AnalysisColumn> exposedColumns()
 {
     return {{"name", "Operation", ColumnKind::Text, "As the communication library names it."},
-            {"size", "Size from", ColumnKind::Size, "Of one call, to less than twice as much; the larger of its input and its output."},
+            {"size", "Size from", ColumnKind::Size,
+             "Of one call, to less than twice as much; the larger of its input and its output."},
             {"calls", "Calls", ColumnKind::Count, "Kernels in the step, over all ranks."},
             {"total_ns", "Total", ColumnKind::Time, "Sum of their durations, waiting for other ranks included."},
             {"hidden_ns", "Hidden", ColumnKind::Time, "The part in which their device computes."},
@@ -78,7 +82,8 @@ std::vector<AnalysisColumn> exposedColumns()
             {"exposed_share", "Exposed share", ColumnKind::Share, "Exposed over total."},
             {"mean_ns", "Mean", ColumnKind::Time, "Total over calls."},
             {"longest_exposed_ns", "Longest exposed", ColumnKind::Time, "Of one call; choosing a row goes there."},
-            {"gigabytes_per_second", "GB/s", ColumnKind::Real, "Bytes over their time, waiting for other ranks included; 10⁹ bytes."}};
+            {"gigabytes_per_second", "GB/s", ColumnKind::Real,
+             "Bytes over their time, waiting for other ranks included; 10⁹ bytes."}};
 }
 
 Result<AnalysisRows> exposedRows(const Run& run, int step)
@@ -89,7 +94,8 @@ Result<AnalysisRows> exposedRows(const Run& run, int step)
     for (const ExposedCommunication& row : analyseExposedCommunication(*run.timeline, step)) {
         const auto size = row.least ? AnalysisCell(std::int64_t{*row.least}) : AnalysisCell();
         const auto rate = row.least ? cellOf(gigabytesPerSecond(row.bytes, row.total)) : AnalysisCell();
-        out.rows.push_back({row.name, size, row.calls, row.total, row.hidden, row.exposed(), row.total > 0 ? static_cast<double>(row.exposed()) / static_cast<double>(row.total) : 0.0,
+        out.rows.push_back({row.name, size, row.calls, row.total, row.hidden, row.exposed(),
+                            row.total > 0 ? static_cast<double>(row.exposed()) / static_cast<double>(row.total) : 0.0,
                             row.total / std::max<std::int64_t>(1, row.calls), row.longest, rate});
         out.ops.push_back(row.longestExposed);
         total += row.total;
@@ -97,9 +103,12 @@ Result<AnalysisRows> exposedRows(const Run& run, int step)
         byName[row.name] += row.exposed();
     }
     if (total > 0) {
-        const auto most = std::max_element(byName.begin(), byName.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
-        out.sentence = fmt::format("{} of {} of communication are exposed, {} of them in {}", formatDuration(exposed), formatDuration(total),
-                                   formatPercent(exposed > 0 ? static_cast<double>(most->second) / static_cast<double>(exposed) : 0), most->first);
+        const auto most = std::max_element(byName.begin(), byName.end(),
+                                           [](const auto& x, const auto& y) { return x.second < y.second; });
+        out.sentence = fmt::format(
+            "{} of {} of communication are exposed, {} of them in {}", formatDuration(exposed), formatDuration(total),
+            formatPercent(exposed > 0 ? static_cast<double>(most->second) / static_cast<double>(exposed) : 0),
+            most->first);
     }
     return out;
 }
@@ -118,7 +127,13 @@ std::string unknownWithoutCommunication(const Run& run)
 } // namespace
 
 extern const AnalysisInfo exposed_communication;
-const AnalysisInfo exposed_communication{"exposed_communication", "Communication kernels hidden and exposed", exposedColumns, unknownWithoutCommunication, exposedRows, false, ReportPart::Device};
+const AnalysisInfo exposed_communication{"exposed_communication",
+                                         "Communication kernels hidden and exposed",
+                                         exposedColumns,
+                                         unknownWithoutCommunication,
+                                         exposedRows,
+                                         false,
+                                         ReportPart::Device};
 
 } // namespace analyses
 

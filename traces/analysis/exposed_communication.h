@@ -11,8 +11,9 @@ namespace stagewright {
 
 struct ExposedCommunication { // of the kernels of one operation and size, each for itself: simultaneous ones both count
     std::string name;
-    std::optional<Bytes> least; // of their sizes: a power of two, and less than twice as much; nothing: the trace has no sizes
-    Bytes bytes = 0;            // sum
+    // of their sizes: a power of two, and less than twice as much; nothing: the trace has no sizes
+    std::optional<Bytes> least;
+    Bytes bytes = 0; // sum
     std::int64_t calls = 0;
     Nanos total = 0;
     Nanos hidden = 0;  // while their rank's devices compute

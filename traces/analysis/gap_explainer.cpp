@@ -36,11 +36,13 @@ SlotId GapExplainer::waitedFor(const Gap& gap) const
     SlotId found = noSlot;
     if (gap.next == noSpan) {
         for (SlotId id = 0; id < m_graph.size(); ++id)
-            if (m_graph.slot(id).busy && (found == noSlot || spans[m_graph.slot(id).first].end > spans[m_graph.slot(found).first].end))
+            if (m_graph.slot(id).busy &&
+                (found == noSlot || spans[m_graph.slot(id).first].end > spans[m_graph.slot(found).first].end))
                 found = id;
         return found;
     }
-    if (gap.wait != noSpan || (gap.cause == IdleCause::PeerWait && gap.blamed != noSpan)) { // a message of its own, a reduction
+    // a message of its own, a reduction
+    if (gap.wait != noSpan || (gap.cause == IdleCause::PeerWait && gap.blamed != noSpan)) {
         const SlotId peer = gap.wait != noSpan && gap.cause == IdleCause::PeerWait ? busyPeer(gap) : noSlot;
         return peer != noSlot ? peer : m_graph.slotOf(gap.blamed);
     }
@@ -79,25 +81,31 @@ GapChain GapExplainer::chainOf(const Gap& gap) const
     const auto spans = m_timeline.spans();
     SlotId at = waitedFor(gap);
     if (at == noSlot) return chain;
-    const auto messageOf = [&](SlotId slot) { return isReturn(spans[m_graph.slot(slot).first].op.kind) ? "gradient" : "output"; };
-    std::string why = gap.next == noSpan ? std::string("ends the step") : fmt::format("{1} waits for its {0}", messageOf(at), nameOf(gap.next));
+    const auto messageOf = [&](SlotId slot) {
+        return isReturn(spans[m_graph.slot(slot).first].op.kind) ? "gradient" : "output";
+    };
+    std::string why = gap.next == noSpan ? std::string("ends the step")
+                                         : fmt::format("{1} waits for its {0}", messageOf(at), nameOf(gap.next));
     if (gap.wait != noSpan)
-        why = m_graph.slotOf(gap.blamed) == at ? fmt::format("rank {1} waits for its {0}", messageOf(at), gap.rank)
-                                               : fmt::format("keeps rank {} busy until it can receive", m_graph.slot(at).rank);
+        why = m_graph.slotOf(gap.blamed) == at
+                  ? fmt::format("rank {1} waits for its {0}", messageOf(at), gap.rank)
+                  : fmt::format("keeps rank {} busy until it can receive", m_graph.slot(at).rank);
     else if (gap.cause == IdleCause::PeerWait && m_graph.slotOf(gap.blamed) == at)
         why = fmt::format("keeps rank {} busy until it reaches the reduction", m_graph.slot(at).rank);
     chain.push_back({m_graph.slot(at).first, std::move(why)});
     while (chain.size() < longestChain) {
         const Slot& slot = m_graph.slot(at);
         if (gap.next == noSpan ? spans[slot.first].start <= gap.start : slot.rank == gap.rank && chain.size() > 1) {
-            chain.back().why += gap.next == noSpan ? fmt::format("; it is already running when rank {} finishes", gap.rank)
-                                                   : std::string("; the waiting rank ran it itself: a round trip");
+            chain.back().why += gap.next == noSpan
+                                    ? fmt::format("; it is already running when rank {} finishes", gap.rank)
+                                    : std::string("; the waiting rank ran it itself: a round trip");
             break;
         }
         const bool culprit = slot.first == gap.blamed || slot.second == gap.blamed;
         if (culprit && gap.cause == IdleCause::Straggler) {
-            chain.back().why += gap.rankFactor > 0 ? fmt::format("; rank {} takes longer than other ranks for the same work", slot.rank)
-                                                   : std::string("; it takes longer than the median of its kind");
+            chain.back().why +=
+                gap.rankFactor > 0 ? fmt::format("; rank {} takes longer than other ranks for the same work", slot.rank)
+                                   : std::string("; it takes longer than the median of its kind");
             break;
         }
         if (culprit && gap.cause == IdleCause::Microbatch) {
@@ -115,7 +123,8 @@ GapChain GapExplainer::chainOf(const Gap& gap) const
         }
         const bool sameRank = m_graph.before(at) == from;
         chain.push_back({m_graph.slot(from).first,
-                         sameRank ? fmt::format("keeps rank {} busy until {} starts", slot.rank, m_timeline.nameOf(spans[slot.first]))
+                         sameRank ? fmt::format("keeps rank {} busy until {} starts", slot.rank,
+                                                m_timeline.nameOf(spans[slot.first]))
                                   : fmt::format("{1} waits for its {0}", messageOf(from), nameOf(slot.first))});
         at = from;
     }
@@ -146,7 +155,8 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
             break;
         }
         if (halved == 0) return std::nullopt;
-        change = fmt::format("if the {} op{} it waits for took half as long, as with twice as many chunks,", halved, halved == 1 ? "" : "s");
+        change = fmt::format("if the {} op{} it waits for took half as long, as with twice as many chunks,", halved,
+                             halved == 1 ? "" : "s");
         break;
     }
     case IdleCause::Dependency: {
@@ -170,12 +180,14 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
         }
         if (gap.cause == IdleCause::Straggler) {
             scenario.duration[culprit] = m_levels.median[culprit];
-            change = fmt::format("if {} took {}, the median of its kind", nameOf(gap.blamed), time(m_levels.median[culprit]));
+            change = fmt::format("if {} took {}, the median of its kind", nameOf(gap.blamed),
+                                 time(m_levels.median[culprit]));
             break;
         }
         const int stage = spans[gap.blamed].op.stage;
         for (SlotId id = 0; id < m_graph.size(); ++id)
-            if (m_graph.slot(id).busy && spans[m_graph.slot(id).first].op.stage == stage) scenario.duration[id] = m_levels.mean[id];
+            if (m_graph.slot(id).busy && spans[m_graph.slot(id).first].op.stage == stage)
+                scenario.duration[id] = m_levels.mean[id];
         change = fmt::format("if stage {} cost as much as the average stage", stage);
         break;
     }
@@ -183,7 +195,8 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
         if (gap.blamed == noSpan) return std::nullopt;
         const int microbatch = spans[gap.blamed].op.microbatch;
         for (SlotId id = 0; id < m_graph.size(); ++id)
-            if (spans[m_graph.slot(id).first].op.microbatch == microbatch || (m_graph.slot(id).second != noSpan && spans[m_graph.slot(id).second].op.microbatch == microbatch))
+            if (spans[m_graph.slot(id).first].op.microbatch == microbatch ||
+                (m_graph.slot(id).second != noSpan && spans[m_graph.slot(id).second].op.microbatch == microbatch))
                 scenario.duration[id] = m_levels.alike[id];
         change = fmt::format("if microbatch {} took as long as the others", microbatch);
         break;
@@ -201,13 +214,16 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
             }
         if (!shortened) { // the rank waited in a message of its own, or in a reduction before the op
             SlotId at = next;
-            while (m_graph.before(at) != noSlot && spans[m_graph.slot(m_graph.before(at)).first].start >= gap.end) at = m_graph.before(at);
+            while (m_graph.before(at) != noSlot && spans[m_graph.slot(m_graph.before(at)).first].start >= gap.end)
+                at = m_graph.before(at);
             scenario.delay[at] -= gap.end - gap.start;
         }
-        change = gap.blamed != noSpan && isCollective(spans[gap.blamed].op.kind) && m_timeline.trackOf(gap.blamed).rank == gap.rank ? "if the other ranks had come to it in time"
-                 : gap.cause == IdleCause::PeerWait                                                                                 ? "if the peer had been ready, or sends were buffered,"
-                 : gap.cause == IdleCause::HeadOfLine                                                                               ? "if the message had not been queued behind others"
-                                                                                                                                    : "if it continued at once, as with buffered sends,";
+        change = gap.blamed != noSpan && isCollective(spans[gap.blamed].op.kind) &&
+                         m_timeline.trackOf(gap.blamed).rank == gap.rank
+                     ? "if the other ranks had come to it in time"
+                 : gap.cause == IdleCause::PeerWait   ? "if the peer had been ready, or sends were buffered,"
+                 : gap.cause == IdleCause::HeadOfLine ? "if the message had not been queued behind others"
+                                                      : "if it continued at once, as with buffered sends,";
         break;
     }
     case IdleCause::Transfer: {
@@ -215,7 +231,8 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
         const int from = m_timeline.trackOf(gap.blamed).rank;
         for (std::size_t i = 0; i < m_graph.inputs().size(); ++i) {
             const SlotInput& input = m_graph.inputs()[i];
-            if (m_graph.slot(input.from).rank == from && m_graph.slot(input.to).rank == gap.rank) scenario.transfer[i] = 0;
+            if (m_graph.slot(input.from).rank == from && m_graph.slot(input.to).rank == gap.rank)
+                scenario.transfer[i] = 0;
         }
         change = fmt::format("with zero transfer time from rank {} to rank {}", from, gap.rank);
         break;
@@ -287,7 +304,8 @@ GapExplanation GapExplainer::explain(const Gap& gap) const
     if (time(tried.after) == time(tried.before)) // or a difference that the figures don't show
         out.sentence += fmt::format("; {} the step would still take {}", tried.change, time(tried.before));
     else
-        out.sentence += fmt::format("; {} the step would take {} instead of {}", tried.change, time(tried.after), time(tried.before));
+        out.sentence += fmt::format("; {} the step would take {} instead of {}", tried.change, time(tried.after),
+                                    time(tried.before));
     return out;
 }
 

@@ -29,7 +29,8 @@ struct GapExplanation {
     std::optional<GapExperiment> experiment; // empty: no single change would show more
 };
 
-// For one step of a timeline, which must outlive it. Construction: O(spans log spans); each explanation takes one replay.
+// For one step of a timeline, which must outlive it. Construction: O(spans log spans); each explanation takes one
+// replay.
 class GapExplainer {
 public:
     GapExplainer(const Timeline& timeline, int step);

@@ -22,29 +22,24 @@ constexpr std::array<Words, idleCauseCount> words{{
     {"memory", "Memory cap", "another op was ready, but would have exceeded the memory cap"},
     {"order", "Order", "another op was ready, but the schedule orders it later, or the delay is intended"},
     {"imbalance", "Imbalance", "an input came late because a stage costs more than the average stage"},
-    {"straggler", "Straggler", "an input came late because an op took longer than the median of its kind, stage and rank, or its rank is slower than others at the same work"},
+    {"straggler", "Straggler",
+     "an input came late because an op took longer than the median of its kind, stage and rank, or its rank is slower "
+     "than others at the same work"},
     {"recompute_wait", "Delayed recompute", "a recomputation waited for the gradient although its input was there"},
     {"reload_wait", "Waiting for reload", "offloaded activations were still being reloaded"},
     {"launch", "Launch", "everything was ready, but the op had not started: runtime overhead"},
-    {"microbatch", "Long microbatch", "an input came late because a microbatch takes longer than the others on every stage"},
-    {"collective", "Waiting for a collective", "weights were still being gathered, or gradients reduced, beside compute"},
+    {"microbatch", "Long microbatch",
+     "an input came late because a microbatch takes longer than the others on every stage"},
+    {"collective", "Waiting for a collective",
+     "weights were still being gathered, or gradients reduced, beside compute"},
 }};
 
 } // namespace
 
-std::string_view toText(IdleCause cause)
-{
-    return words[static_cast<std::size_t>(cause)].text;
-}
+std::string_view toText(IdleCause cause) { return words[static_cast<std::size_t>(cause)].text; }
 
-std::string_view titleOf(IdleCause cause)
-{
-    return words[static_cast<std::size_t>(cause)].title;
-}
+std::string_view titleOf(IdleCause cause) { return words[static_cast<std::size_t>(cause)].title; }
 
-std::string_view meaningOf(IdleCause cause)
-{
-    return words[static_cast<std::size_t>(cause)].meaning;
-}
+std::string_view meaningOf(IdleCause cause) { return words[static_cast<std::size_t>(cause)].meaning; }
 
 } // namespace stagewright

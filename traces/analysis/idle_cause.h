@@ -10,16 +10,18 @@
 namespace stagewright {
 
 enum class IdleCause : std::uint8_t {
-    Warmup,        // before the rank's first busy span
-    Drain,         // after the rank's last busy span
-    Dependency,    // the input's producer had not finished
-    Transfer,      // produced, still in transit
-    PeerWait,      // the peer had not posted its side
-    HeadOfLine,    // another message went first on the link
-    Memory,        // another op was ready, but would have exceeded the memory cap
-    Order,         // another op was ready, but the schedule orders it later; also fillers
-    Imbalance,     // the producer came late because a stage costs more than the average stage
-    Straggler,     // … because an op took longer than the median of its kind, stage and rank, or its rank is slower than others at the same work
+    Warmup,     // before the rank's first busy span
+    Drain,      // after the rank's last busy span
+    Dependency, // the input's producer had not finished
+    Transfer,   // produced, still in transit
+    PeerWait,   // the peer had not posted its side
+    HeadOfLine, // another message went first on the link
+    Memory,     // another op was ready, but would have exceeded the memory cap
+    Order,      // another op was ready, but the schedule orders it later; also fillers
+    Imbalance,  // the producer came late because a stage costs more than the average stage
+    // … because an op took longer than the median of its kind, stage and rank, or its rank is slower than others at the
+    // same work
+    Straggler,
     RecomputeWait, // a recomputation was delayed until the gradient came, although its input was there
     ReloadWait,    // offloaded activations were still being reloaded
     Launch,        // everything was ready, but the op had not started: runtime overhead

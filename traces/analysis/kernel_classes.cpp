@@ -39,7 +39,8 @@ std::vector<ClassTime> analyseKernelClasses(const Timeline& timeline, int step)
         }
     }
     std::erase_if(times, [](const ClassTime& time) { return time.calls == 0; });
-    std::stable_sort(times.begin(), times.end(), [](const ClassTime& a, const ClassTime& b) { return a.total > b.total; });
+    std::stable_sort(times.begin(), times.end(),
+                     [](const ClassTime& a, const ClassTime& b) { return a.total > b.total; });
     return times;
 }
 
@@ -51,7 +52,9 @@ std::vector<AnalysisColumn> classColumns()
 {
     return {{"class", "Class", ColumnKind::Text, "What kind of work the kernels do, by their names.", titleOfClass},
             {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
-            {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice. Choosing a row goes to the longest call."},
+            {"total_ns", "Total", ColumnKind::Time,
+             "Sum of the calls' durations; what ran at the same time counts twice. Choosing a row goes to the longest "
+             "call."},
             {"share", "Share", ColumnKind::Share, "Of the total of all kernels and copies."},
             {"running_ns", "Running", ColumnKind::Time, "Time in which at least one of them runs, summed over ranks."},
             {"least_rank_ns", "Least of a rank", ColumnKind::Time, "Running time on the rank with the least."},
@@ -64,13 +67,17 @@ Result<AnalysisRows> classRows(const Run& run, int step)
     AnalysisRows out;
     Nanos total = 0;
     for (const ClassTime& time : times) total += time.total;
-    const auto share = [total](const ClassTime& time) { return total > 0 ? static_cast<double>(time.total) / static_cast<double>(total) : 0.0; };
+    const auto share = [total](const ClassTime& time) {
+        return total > 0 ? static_cast<double>(time.total) / static_cast<double>(total) : 0.0;
+    };
     for (const ClassTime& time : times) {
         const auto [least, most] = std::minmax_element(time.byRank.begin(), time.byRank.end());
-        out.rows.push_back({std::string(toText(time.of)), time.calls, time.total, share(time), time.running, *least, *most});
+        out.rows.push_back(
+            {std::string(toText(time.of)), time.calls, time.total, share(time), time.running, *least, *most});
         out.ops.push_back(time.longestSpan);
         if (time.of == KernelClass::Other && share(time) > 0.1) // so that nobody takes the classes for the whole
-            out.sentence = fmt::format("{} of the kernels' time has names that no rule of the classes matches", formatPercent(share(time)));
+            out.sentence = fmt::format("{} of the kernels' time has names that no rule of the classes matches",
+                                       formatPercent(share(time)));
     }
     return out;
 }
@@ -78,7 +85,9 @@ Result<AnalysisRows> classRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo kernel_classes;
-const AnalysisInfo kernel_classes{"kernel_classes", "Time by kernel class", classColumns, unknownWithoutKernels, classRows, false, ReportPart::Device};
+const AnalysisInfo kernel_classes{
+    "kernel_classes",  "Time by kernel class", classColumns, unknownWithoutKernels, classRows, false,
+    ReportPart::Device};
 
 } // namespace analyses
 

@@ -33,11 +33,13 @@ inline int gpuOf(const Track& track)
     const std::size_t at = track.name.find(word);
     int gpu = -1;
     if (at == std::string::npos) return -1;
-    const auto [end, error] = std::from_chars(track.name.data() + at + word.size(), track.name.data() + track.name.size(), gpu);
+    const auto [end, error] =
+        std::from_chars(track.name.data() + at + word.size(), track.name.data() + track.name.size(), gpu);
     return error == std::errc() && gpu >= 0 ? gpu : -1;
 }
 
-// The devices of a timeline: one for each rank, or for each of its GPUs where a rank has several. In order of ranks and GPUs.
+// The devices of a timeline: one for each rank, or for each of its GPUs where a rank has several. In order of ranks and
+// GPUs.
 class Devices {
 public:
     struct Device {
@@ -48,7 +50,8 @@ public:
     {
         std::vector<std::vector<int>> gpus(static_cast<std::size_t>(std::max(0, timeline.ranks())));
         for (const Track& track : timeline.tracks())
-            if (isDeviceLane(track.lane) && track.end > track.begin) gpus[static_cast<std::size_t>(track.rank)].push_back(gpuOf(track));
+            if (isDeviceLane(track.lane) && track.end > track.begin)
+                gpus[static_cast<std::size_t>(track.rank)].push_back(gpuOf(track));
         std::vector<std::size_t> first;
         for (std::size_t rank = 0; rank < gpus.size(); ++rank) {
             std::vector<int>& of = gpus[rank];
@@ -62,12 +65,17 @@ public:
             const Track& track = timeline.tracks()[t];
             const std::vector<int>& of = gpus[static_cast<std::size_t>(track.rank)];
             const auto place = of.size() < 2 ? of.begin() : std::lower_bound(of.begin(), of.end(), gpuOf(track));
-            m_of[t] = first[static_cast<std::size_t>(track.rank)] + (place == of.end() ? 0 : static_cast<std::size_t>(place - of.begin()));
+            m_of[t] = first[static_cast<std::size_t>(track.rank)] +
+                      (place == of.end() ? 0 : static_cast<std::size_t>(place - of.begin()));
         }
     }
     const std::vector<Device>& all() const { return m_all; }
     std::size_t size() const { return m_all.size(); }
-    std::size_t of(const Track& track) const { return m_of[static_cast<std::size_t>(&track - m_timeline.tracks().data())]; } // a track of the timeline
+    // a track of the timeline
+    std::size_t of(const Track& track) const
+    {
+        return m_of[static_cast<std::size_t>(&track - m_timeline.tracks().data())];
+    }
 
 private:
     const Timeline& m_timeline;

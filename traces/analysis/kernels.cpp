@@ -11,17 +11,13 @@
 
 namespace stagewright {
 
-bool isCollectiveTrack(const Track& track)
-{
-    return track.lane == Lane::Kernel && track.name.ends_with("collective");
-}
+bool isCollectiveTrack(const Track& track) { return track.lane == Lane::Kernel && track.name.ends_with("collective"); }
 
 bool hasKernels(const Timeline& timeline)
 {
     const auto tracks = timeline.tracks();
-    return std::any_of(tracks.begin(), tracks.end(), [](const Track& track) {
-        return isDeviceLane(track.lane) && track.end > track.begin;
-    });
+    return std::any_of(tracks.begin(), tracks.end(),
+                       [](const Track& track) { return isDeviceLane(track.lane) && track.end > track.begin; });
 }
 
 std::string collectiveOfKernel(std::string_view kernel)
@@ -51,14 +47,13 @@ SpanId ownerOf(const Timeline& timeline, const LaunchSeen& launch)
     return lane == Lane::Compute || lane == Lane::Send || lane == Lane::Receive ? launch.by : noSpan;
 }
 
-SpanId ownerOf(const Timeline& timeline, SpanId work)
-{
-    return ownerOf(timeline, launchOf(timeline, work));
-}
+SpanId ownerOf(const Timeline& timeline, SpanId work) { return ownerOf(timeline, launchOf(timeline, work)); }
 
 std::string unknownWithoutKernels(const Run& run)
 {
-    return hasKernels(*run.timeline) ? "" : "this run has no kernels: only recordings on GPUs and traces of Kineto or Nsight Systems have them";
+    return hasKernels(*run.timeline)
+               ? ""
+               : "this run has no kernels: only recordings on GPUs and traces of Kineto or Nsight Systems have them";
 }
 
 KernelReport analyseKernels(const Timeline& timeline, int step)
@@ -95,7 +90,8 @@ KernelReport analyseKernels(const Timeline& timeline, int step)
         row.lane = std::get<2>(key);
         report.rows.push_back(std::move(row));
     }
-    std::stable_sort(report.rows.begin(), report.rows.end(), [](const KernelRow& a, const KernelRow& b) { return a.total > b.total; });
+    std::stable_sort(report.rows.begin(), report.rows.end(),
+                     [](const KernelRow& a, const KernelRow& b) { return a.total > b.total; });
     return report;
 }
 
@@ -105,18 +101,19 @@ namespace {
 
 std::vector<AnalysisColumn> kernelColumns()
 {
-    return {{"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: no op."},
-            {"brief", "Kernel or copy", ColumnKind::Text, "Without namespaces, template arguments and parameters."},
-            {"name", "Whole name", ColumnKind::Text, "As the device's trace names it."},
-            {"class", "Class", ColumnKind::Text, "What kind of work it is, by its name.", titleOfClass},
-            {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
-            {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice."},
-            {"share", "Share", ColumnKind::Share, "Of the total of all kernels and copies."},
-            {"mean_ns", "Mean", ColumnKind::Time, "Total over calls."},
-            {"spread_ns", "Spread", ColumnKind::Time, "Standard deviation of the calls' durations."},
-            {"shortest_ns", "Shortest", ColumnKind::Time},
-            {"longest_ns", "Longest", ColumnKind::Time, "The longest call; choosing a row goes there."},
-            {"lane", "Lane"}};
+    return {
+        {"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: no op."},
+        {"brief", "Kernel or copy", ColumnKind::Text, "Without namespaces, template arguments and parameters."},
+        {"name", "Whole name", ColumnKind::Text, "As the device's trace names it."},
+        {"class", "Class", ColumnKind::Text, "What kind of work it is, by its name.", titleOfClass},
+        {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
+        {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice."},
+        {"share", "Share", ColumnKind::Share, "Of the total of all kernels and copies."},
+        {"mean_ns", "Mean", ColumnKind::Time, "Total over calls."},
+        {"spread_ns", "Spread", ColumnKind::Time, "Standard deviation of the calls' durations."},
+        {"shortest_ns", "Shortest", ColumnKind::Time},
+        {"longest_ns", "Longest", ColumnKind::Time, "The longest call; choosing a row goes there."},
+        {"lane", "Lane"}};
 }
 
 Result<AnalysisRows> kernelRows(const Run& run, int step)
@@ -124,9 +121,11 @@ Result<AnalysisRows> kernelRows(const Run& run, int step)
     const KernelReport report = analyseKernels(*run.timeline, step);
     AnalysisRows out;
     for (const KernelRow& row : report.rows) {
-        out.rows.push_back({row.kind ? AnalysisCell(std::string(ruleOf(*row.kind).text)) : AnalysisCell(), briefKernelName(row.name), row.name, std::string(toText(row.of)), row.calls, row.total,
-                            report.total > 0 ? static_cast<double>(row.total) / static_cast<double>(report.total) : 0.0, row.mean(), std::llround(row.spread), row.shortest,
-                            row.longest, std::string(toText(row.lane))});
+        out.rows.push_back({row.kind ? AnalysisCell(std::string(ruleOf(*row.kind).text)) : AnalysisCell(),
+                            briefKernelName(row.name), row.name, std::string(toText(row.of)), row.calls, row.total,
+                            report.total > 0 ? static_cast<double>(row.total) / static_cast<double>(report.total) : 0.0,
+                            row.mean(), std::llround(row.spread), row.shortest, row.longest,
+                            std::string(toText(row.lane))});
         out.ops.push_back(row.longestSpan);
     }
     return out;
@@ -135,7 +134,8 @@ Result<AnalysisRows> kernelRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo kernels;
-const AnalysisInfo kernels{"kernels", "Kernels and copies by op", kernelColumns, unknownWithoutKernels, kernelRows, false, ReportPart::Kernels};
+const AnalysisInfo kernels{"kernels", "Kernels and copies by op", kernelColumns, unknownWithoutKernels, kernelRows,
+                           false,     ReportPart::Kernels};
 
 } // namespace analyses
 

@@ -37,7 +37,8 @@ struct KernelReport {
 // One row for each kind of op, name and lane. O(kernels of the step × log).
 KernelReport analyseKernels(const Timeline& timeline, int step);
 
-// The operation of an NCCL or RCCL kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other kernels.
+// The operation of an NCCL or RCCL kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other
+// kernels.
 std::string collectiveOfKernel(std::string_view kernel);
 
 bool hasKernels(const Timeline& timeline);         // spans on the lanes Kernel or Copy

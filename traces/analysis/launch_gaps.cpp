@@ -32,10 +32,7 @@ double LaunchGapReport::shareOf(Nanos time) const
     return static_cast<double>(time) / (static_cast<double>(ranks.size()) * static_cast<double>(window));
 }
 
-double LaunchGapReport::exposedShare() const
-{
-    return shareOf(all().exposed());
-}
+double LaunchGapReport::exposedShare() const { return shareOf(all().exposed()); }
 
 std::optional<double> LaunchGapReport::lateShare() const
 {
@@ -82,16 +79,17 @@ Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step)
     std::map<SpanId, std::vector<Piece>> pieces; // by op
     eachDeviceSpan(timeline, step, [&](const Track&, SpanId id, const Span& span) {
         const LaunchSeen launch = launchOf(timeline, id);
-        if (const SpanId owner = ownerOf(timeline, launch); owner != noSpan) pieces[owner].push_back({span.start, span.end, launch.time});
+        if (const SpanId owner = ownerOf(timeline, launch); owner != noSpan)
+            pieces[owner].push_back({span.start, span.end, launch.time});
     });
-    for (RankLaunchGaps& rank : report.ranks)
-        rank.late = 0;
+    for (RankLaunchGaps& rank : report.ranks) rank.late = 0;
     for (auto& [owner, work] : pieces) {
         const Span& op = timeline.spans()[owner];
         // Clipped to the step's window, as idle time is: an optimizer behind it is not part of the share.
         const Nanos begin = std::max(op.start, bubbles->windowBegin);
         const Nanos end = std::min(op.end, bubbles->windowEnd);
-        if (end > begin) addGaps(work, begin, end, report.ranks[static_cast<std::size_t>(timeline.trackOf(owner).rank)]);
+        if (end > begin)
+            addGaps(work, begin, end, report.ranks[static_cast<std::size_t>(timeline.trackOf(owner).rank)]);
     }
     for (std::size_t r = 0; r < report.ranks.size() && r < bubbles->ranks.size(); ++r)
         report.ranks[r].before = bubbles->ranks[r].byCause[static_cast<std::size_t>(IdleCause::Launch)];
@@ -106,7 +104,9 @@ std::vector<AnalysisColumn> launchGapColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
             {"inside_ns", "Inside ops", ColumnKind::Time, "Time of ops in which none of their kernels or copies ran."},
-            {"late_ns", "Launched late", ColumnKind::Time, "Of that, until the launch of what ran next was called: the host was late. The rest passed between that call and the start."},
+            {"late_ns", "Launched late", ColumnKind::Time,
+             "Of that, until the launch of what ran next was called: the host was late. The rest passed between that "
+             "call and the start."},
             {"before_ns", "Before ops", ColumnKind::Time, "Idle although the input was there."},
             {"ops_ns", "Ops with kernels", ColumnKind::Time}};
 }
@@ -121,8 +121,11 @@ Result<AnalysisRows> launchGapRows(const Run& run, int step)
         out.rows.push_back({static_cast<std::int64_t>(r), rank.inside, cellOf(rank.late), rank.before, rank.ops});
     }
     const RankLaunchGaps all = report->all();
-    out.sentence = fmt::format("launch gaps  {} of ranks × step: {} inside ops{}, {} before ops", formatPercent(report->exposedShare(), 2), formatDuration(all.inside),
-                               all.late ? fmt::format(" ({} of it launched late)", formatDuration(*all.late)) : std::string(), formatDuration(all.before));
+    out.sentence =
+        fmt::format("launch gaps  {} of ranks × step: {} inside ops{}, {} before ops",
+                    formatPercent(report->exposedShare(), 2), formatDuration(all.inside),
+                    all.late ? fmt::format(" ({} of it launched late)", formatDuration(*all.late)) : std::string(),
+                    formatDuration(all.before));
     return out;
 }
 
@@ -135,7 +138,8 @@ std::string unknownWithoutLaunchers(const Run& run)
 } // namespace
 
 extern const AnalysisInfo launch_gaps;
-const AnalysisInfo launch_gaps{"launch_gaps", "Launch gaps", launchGapColumns, unknownWithoutLaunchers, launchGapRows, false, ReportPart::Kernels};
+const AnalysisInfo launch_gaps{"launch_gaps", "Launch gaps", launchGapColumns,   unknownWithoutLaunchers,
+                               launchGapRows, false,         ReportPart::Kernels};
 
 } // namespace analyses
 

@@ -9,16 +9,18 @@
 namespace stagewright {
 
 struct RankLaunchGaps {
-    Nanos inside = 0;          // of ops: time in which none of their kernels or copies ran
-    std::optional<Nanos> late; // of that, until the launch of what ran next was called; empty: the run lacks the time of a launch
-    Nanos before = 0;          // ops: idle although the input was there (cause Launch)
-    Nanos ops = 0;             // duration of the ops that have kernels
+    Nanos inside = 0; // of ops: time in which none of their kernels or copies ran
+    // of that, until the launch of what ran next was called; empty: the run lacks the time of a launch
+    std::optional<Nanos> late;
+    Nanos before = 0; // ops: idle although the input was there (cause Launch)
+    Nanos ops = 0;    // duration of the ops that have kernels
 
     Nanos exposed() const { return inside + before; }
 };
 
-// Launch gaps: time in which nothing of an op runs. Until what runs next is launched, the host is late; what passes from that call on, in the call, on the
-// way or on the device, a trace can't tell apart. Ops without a kernel of their own have none inside.
+// Launch gaps: time in which nothing of an op runs. Until what runs next is launched, the host is late; what passes
+// from that call on, in the call, on the way or on the device, a trace can't tell apart. Ops without a kernel of their
+// own have none inside.
 struct LaunchGapReport {
     std::vector<RankLaunchGaps> ranks;
     Nanos window = 0; // of the step

@@ -24,7 +24,8 @@ namespace stagewright {
 
 namespace {
 
-constexpr double slowStepFactor = 1.25; // of a rank's time in one step compared with its median, beyond the change of all ranks
+// of a rank's time in one step compared with its median, beyond the change of all ranks
+constexpr double slowStepFactor = 1.25;
 constexpr std::size_t mostSlowSteps = 4;
 constexpr std::size_t fewestSteps = 3; // for a median over steps
 
@@ -32,7 +33,8 @@ std::vector<std::pair<int, int>> emulatedLinks(const Run& run)
 {
     std::vector<std::pair<int, int>> out;
     if (const auto asked = parsePerturbation(configured(run, "perturb"), std::max(1, run.info.ranks)))
-        for (const auto& link : asked->links) out.emplace_back(std::min(link.from, link.to), std::max(link.from, link.to));
+        for (const auto& link : asked->links)
+            out.emplace_back(std::min(link.from, link.to), std::max(link.from, link.to));
     return out;
 }
 
@@ -64,9 +66,11 @@ std::vector<SlowStep> slowStepsOf(const Run& run, const LeverSubject& subject)
             factor[rank][step] = static_cast<double>(busy[rank][step]) / static_cast<double>(usual[rank]);
     }
     // A rank's time in a step within four times its deviation under jitter does not make a slow step.
-    const double opsOfRank = static_cast<double>(std::max<std::size_t>(1, subject.schedule.opCount())) / static_cast<double>(ranks);
+    const double opsOfRank =
+        static_cast<double>(std::max<std::size_t>(1, subject.schedule.opCount())) / static_cast<double>(ranks);
     const double jitter = subject.costs.jitter;
-    const double threshold = std::max(slowStepFactor, 1 + 4 * std::sqrt(std::expm1(jitter * jitter) / std::max(1.0, opsOfRank)));
+    const double threshold =
+        std::max(slowStepFactor, 1 + 4 * std::sqrt(std::expm1(jitter * jitter) / std::max(1.0, opsOfRank)));
     std::vector<std::pair<double, SlowStep>> found; // by time lost
     for (std::size_t step = 0; step < present.size(); ++step) {
         std::vector<double> all;
@@ -74,7 +78,8 @@ std::vector<SlowStep> slowStepsOf(const Run& run, const LeverSubject& subject)
         const double machine = std::max(1.0, lowerMedian(all));
         for (std::size_t rank = 0; rank < ranks; ++rank)
             if (all[rank] > threshold * machine)
-                found.push_back({(all[rank] - 1) * static_cast<double>(usual[rank]), {static_cast<int>(rank), present[step], all[rank], false}});
+                found.push_back({(all[rank] - 1) * static_cast<double>(usual[rank]),
+                                 {static_cast<int>(rank), present[step], all[rank], false}});
     }
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<SlowStep> out;
@@ -89,12 +94,13 @@ std::vector<SlowStep> askedSlowSteps(const Run& run, int step)
     const auto asked = parsePerturbation(configured(run, "perturb"), run.info.ranks);
     if (!asked) return out;
     for (const auto& transient : asked->transients)
-        if (transient.step == step + 1 && transient.factor > 1) out.push_back({transient.rank, step, transient.factor, true});
+        if (transient.step == step + 1 && transient.factor > 1)
+            out.push_back({transient.rank, step, transient.factor, true});
     return out;
 }
 
-// What the buckets of a reduction add to it, by stage: each takes the latency of its own steps. By the formulas of docs/numbers.md over the
-// link that was asked for.
+// What the buckets of a reduction add to it, by stage: each takes the latency of its own steps. By the formulas of
+// docs/numbers.md over the link that was asked for.
 std::vector<Nanos> bucketingOf(const Run& run, const LeverSubject& subject)
 {
     const auto bucket = wholeOf<Bytes>(configured(run, "bucket_bytes"));
@@ -104,7 +110,9 @@ std::vector<Nanos> bucketingOf(const Run& run, const LeverSubject& subject)
     bucketed.sharding.bucket = *bucket;
     CollectiveCosts collectives;
     if (auto way = parseCollectives(configured(run, "collectives"))) collectives = way->costs;
-    collectives.within = run.info.provenance == Provenance::Simulated ? subject.costs.links.all : askedLink(run).value_or(subject.costs.links.all);
+    collectives.within = run.info.provenance == Provenance::Simulated
+                             ? subject.costs.links.all
+                             : askedLink(run).value_or(subject.costs.links.all);
     CostModel whole = bucketed;
     whole.sharding.bucket = 0;
     setCollectiveTimes(bucketed, subject.schedule, collectives);
@@ -129,9 +137,12 @@ Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Byte
     out.channels = executed->channels;
     out.lowering = executed->lowering;
     if (out.schedule.opCount() > mostLeverOps)
-        return fail(ErrorCode::Usage, fmt::format("a step of {} ops is too large to simulate here, at most {} are simulated", out.schedule.opCount(), mostLeverOps));
+        return fail(ErrorCode::Usage,
+                    fmt::format("a step of {} ops is too large to simulate here, at most {} are simulated",
+                                out.schedule.opCount(), mostLeverOps));
     if (out.costs.stages() < out.schedule.stages)
-        return fail(ErrorCode::Usage, fmt::format("the run's costs are for {} stages, its schedule has {}", out.costs.stages(), out.schedule.stages));
+        return fail(ErrorCode::Usage, fmt::format("the run's costs are for {} stages, its schedule has {}",
+                                                  out.costs.stages(), out.schedule.stages));
     out.cap = cap ? cap : memoryCapOf(run);
     out.emulatedLinks = emulatedLinks(run);
     out.noArrivals = whyNoArrivals(*run.timeline);
@@ -140,7 +151,8 @@ Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Byte
     if (!ops.empty()) {
         const StepExtent whole = wholeStep(*run.timeline, step);
         out.measured = whole.length();
-        if (run.info.provenance != Provenance::Simulated) out.behind = whole.length() - listedStep(*run.timeline, step, *run.schedule).length();
+        if (run.info.provenance != Provenance::Simulated)
+            out.behind = whole.length() - listedStep(*run.timeline, step, *run.schedule).length();
     }
     out.bucketing = bucketingOf(run, out);
     return out;

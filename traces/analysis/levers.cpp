@@ -79,8 +79,10 @@ public:
             return std::move(m_table);
         }
         m_table.simulated = base->makespan;
-        for (const auto part : {&Levers::ranks, &Levers::stages, &Levers::links, &Levers::collectives, &Levers::reductions, &Levers::buckets, &Levers::launch, &Levers::jitter, &Levers::transients, &Levers::microbatches, &Levers::channels,
-                                &Levers::recompute, &Levers::order, &Levers::cap})
+        for (const auto part :
+             {&Levers::ranks, &Levers::stages, &Levers::links, &Levers::collectives, &Levers::reductions,
+              &Levers::buckets, &Levers::launch, &Levers::jitter, &Levers::transients, &Levers::microbatches,
+              &Levers::channels, &Levers::recompute, &Levers::order, &Levers::cap})
             if (!m_stop.stop_requested()) (this->*part)();
         std::stable_sort(m_table.levers.begin(), m_table.levers.end(), [&](const Lever& a, const Lever& b) {
             if (a.makespan.has_value() != b.makespan.has_value()) return a.makespan.has_value();
@@ -119,7 +121,8 @@ private:
     }
 
     // Against `before`, else the simulated step.
-    void add(LeverKind kind, std::string name, std::string title, const Result<Time>& with, std::optional<Nanos> before = {}, int step = -1)
+    void add(LeverKind kind, std::string name, std::string title, const Result<Time>& with,
+             std::optional<Nanos> before = {}, int step = -1)
     {
         if (!with) return unknown(kind, std::move(name), std::move(title), reasonOf(with.error()));
         Lever lever;
@@ -155,9 +158,12 @@ private:
         std::vector<ChunkWork> work;
         for (const auto& [key, count] : counts) {
             const auto& [rank, stage, kind] = key;
-            const auto share = static_cast<std::int64_t>(backwardShare(m_subject.schedule, back, rank, stage)); // like is compared with like
+            // like is compared with like
+            const auto share = static_cast<std::int64_t>(backwardShare(m_subject.schedule, back, rank, stage));
             if (const Nanos duration = m_subject.costs.duration(kind, stage, rank); duration > 0)
-                work.push_back({rank, stage, share * static_cast<std::int64_t>(opKindRoom) + static_cast<std::int64_t>(kind), count, duration});
+                work.push_back({rank, stage,
+                                share * static_cast<std::int64_t>(opKindRoom) + static_cast<std::int64_t>(kind), count,
+                                duration});
         }
         return slownessOf(work, m_subject.schedule.ranks);
     }
@@ -168,11 +174,14 @@ private:
         std::vector<std::size_t> slow;
         for (std::size_t rank = 0; rank < m_slowness.size(); ++rank)
             if (m_slowness[rank].factor > least) slow.push_back(rank);
-        std::stable_sort(slow.begin(), slow.end(), [&](std::size_t a, std::size_t b) { return m_slowness[a].factor > m_slowness[b].factor; });
+        std::stable_sort(slow.begin(), slow.end(),
+                         [&](std::size_t a, std::size_t b) { return m_slowness[a].factor > m_slowness[b].factor; });
         if (slow.size() > mostOfAKind) slow.resize(mostOfAKind);
         for (const std::size_t rank : slow)
-            addCosts(LeverKind::Rank, fmt::format("rank:{}", rank), fmt::format("rank {} as fast as the others (it takes {:.2f}× as long)", rank, m_slowness[rank].factor),
-                     withRank(static_cast<int>(rank), 1 / m_slowness[rank].factor));
+            addCosts(
+                LeverKind::Rank, fmt::format("rank:{}", rank),
+                fmt::format("rank {} as fast as the others (it takes {:.2f}× as long)", rank, m_slowness[rank].factor),
+                withRank(static_cast<int>(rank), 1 / m_slowness[rank].factor));
         replicas();
     }
 
@@ -185,21 +194,26 @@ private:
         for (int replica = 0; replica < schedule.replicas; ++replica) {
             const auto first = m_slowness.begin() + static_cast<std::ptrdiff_t>(replica) * pipeline;
             const std::vector<RankSlowness> own(first, first + pipeline);
-            if (!std::all_of(own.begin(), own.end(), [](const RankSlowness& rank) { return rank.factor > slowRank; })) continue;
+            if (!std::all_of(own.begin(), own.end(), [](const RankSlowness& rank) { return rank.factor > slowRank; }))
+                continue;
             CostModel costs = m_subject.costs;
             std::vector<double> factors;
             for (int k = 0; k < pipeline; ++k) {
                 factors.push_back(own[static_cast<std::size_t>(k)].factor);
                 scaleRank(costs, replica * pipeline + k, 1 / factors.back());
             }
-            addCosts(LeverKind::Replica, fmt::format("replica:{}", replica), fmt::format("replica {} as fast as the others (it takes {:.2f}× as long)", replica, lowerMedian(factors)), costs);
+            addCosts(LeverKind::Replica, fmt::format("replica:{}", replica),
+                     fmt::format("replica {} as fast as the others (it takes {:.2f}× as long)", replica,
+                                 lowerMedian(factors)),
+                     costs);
         }
     }
 
     void scaleRank(CostModel& costs, int rank, double factor) const
     {
         for (const int stage : m_subject.schedule.placement.stagesOf(rank))
-            for (const OpKind kind : computeKinds()) costs.scaleOnRank(kind, stage, rank, m_subject.schedule.placement, factor);
+            for (const OpKind kind : computeKinds())
+                costs.scaleOnRank(kind, stage, rank, m_subject.schedule.placement, factor);
     }
 
     CostModel withRank(int rank, double factor) const
@@ -216,7 +230,8 @@ private:
         double sum = 0;
         for (const auto& copy : copies) {
             const RankSlowness& slow = m_slowness[static_cast<std::size_t>(copy.rank)];
-            sum += static_cast<double>(m_subject.costs.duration(kind, stage, copy.rank)) / (slow.known && slow.factor > least ? slow.factor : 1);
+            sum += static_cast<double>(m_subject.costs.duration(kind, stage, copy.rank)) /
+                   (slow.known && slow.factor > least ? slow.factor : 1);
         }
         return copies.empty() ? 0 : sum / static_cast<double>(copies.size());
     }
@@ -254,7 +269,8 @@ private:
         const Schedule& schedule = m_subject.schedule;
         std::map<std::pair<int, int>, Nanos> out;
         for (int stage = 0; stage + 1 < schedule.stages; ++stage) {
-            const Bytes bytes = stage < m_subject.costs.stages() ? m_subject.costs.memory[static_cast<std::size_t>(stage)].boundary : 0;
+            const Bytes bytes =
+                stage < m_subject.costs.stages() ? m_subject.costs.memory[static_cast<std::size_t>(stage)].boundary : 0;
             std::set<int> starts{0};
             for (const int of : {stage, stage + 1})
                 for (const auto& copy : schedule.placement.copiesOf(of)) starts.insert(copy.firstMicrobatch);
@@ -263,7 +279,8 @@ private:
                 const int b = schedule.placement.rankOf(stage + 1, microbatch);
                 if (a == b) continue;
                 Nanos& delay = out[{std::min(a, b), std::max(a, b)}];
-                delay = std::max({delay, m_subject.costs.links.delay(a, b, bytes), m_subject.costs.links.delay(b, a, bytes)});
+                delay = std::max(
+                    {delay, m_subject.costs.links.delay(a, b, bytes), m_subject.costs.links.delay(b, a, bytes)});
             }
         }
         return out;
@@ -274,14 +291,14 @@ private:
     {
         if (m_subject.costs.links.collectives == CollectiveLane::Compute) return;
         CostModel free = m_subject.costs;
-        for (int stage = 0; stage < free.stages(); ++stage)
-            scaleKinds(free, isCollective, stage, 0);
+        for (int stage = 0; stage < free.stages(); ++stage) scaleKinds(free, isCollective, stage, 0);
         if (free == m_subject.costs) return;
         addCosts(LeverKind::Collectives, "collectives", "gathers and reductions that take no time", free);
         gathers();
     }
 
-    // A gather that is slow for its weights: longer than those of most other stages, and for each byte, too. It gets what these take.
+    // A gather that is slow for its weights: longer than those of most other stages, and for each byte, too. It gets
+    // what these take.
     void gathers()
     {
         const CostModel& costs = m_subject.costs;
@@ -292,7 +309,9 @@ private:
             return sum;
         };
         const auto takes = [&takesFor](int stage) { return takesFor(isGather, stage); };
-        const auto bytes = [&costs](int stage) { return static_cast<double>(std::max<Bytes>(1, costs.memory[static_cast<std::size_t>(stage)].weight)); };
+        const auto bytes = [&costs](int stage) {
+            return static_cast<double>(std::max<Bytes>(1, costs.memory[static_cast<std::size_t>(stage)].weight));
+        };
         std::vector<int> gathered;
         for (int stage = 0; stage < costs.stages(); ++stage)
             if (takes(stage) > 0) gathered.push_back(stage);
@@ -321,7 +340,10 @@ private:
         for (const auto& [factor, stage, usual] : slow) {
             CostModel as = costs;
             scaleKinds(as, isGather, stage, static_cast<double>(usual) / static_cast<double>(takes(stage)));
-            addCosts(LeverKind::Gather, fmt::format("gather:{}", stage), fmt::format("stage {}'s weights gathered as fast as the others' (it takes {:.2f}× as long)", stage, -factor), as);
+            addCosts(LeverKind::Gather, fmt::format("gather:{}", stage),
+                     fmt::format("stage {}'s weights gathered as fast as the others' (it takes {:.2f}× as long)", stage,
+                                 -factor),
+                     as);
         }
     }
 
@@ -336,42 +358,51 @@ private:
         bare = withoutKinds(bare, isOptimizer);
         const bool steps = bare.opCount() < stepping;
         const bool gathers = leaveOutBehind(bare);
-        auto early = addShardOps(bare, gathers ? ShardLevel::Optimizer : ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Overlapped});
+        auto early = addShardOps(bare, gathers ? ShardLevel::Optimizer : ShardLevel::None,
+                                 {GatherRule::Batch, 0, ReduceRule::Overlapped});
         if (!early) return;
         if (!steps) *early = withoutKinds(*early, isOptimizer);
         if (early->order == now.order) return;
         auto lists = communicating(*early);
         if (!lists) return;
-        add(LeverKind::Reductions, "reductions", "each stage's reduction right after its last gradient (--reduce overlapped)", timeOf(*lists, m_subject.costs, m_subject.channels));
+        add(LeverKind::Reductions, "reductions",
+            "each stage's reduction right after its last gradient (--reduce overlapped)",
+            timeOf(*lists, m_subject.costs, m_subject.channels));
     }
 
     void buckets()
     {
-        if (std::all_of(m_subject.bucketing.begin(), m_subject.bucketing.end(), [](Nanos more) { return more <= 0; })) return;
+        if (std::all_of(m_subject.bucketing.begin(), m_subject.bucketing.end(), [](Nanos more) { return more <= 0; }))
+            return;
         CostModel whole = m_subject.costs;
         whole.sharding.bucket = 0;
-        for (int stage = 0; stage < std::min<int>(whole.stages(), static_cast<int>(m_subject.bucketing.size())); ++stage) {
+        for (int stage = 0; stage < std::min<int>(whole.stages(), static_cast<int>(m_subject.bucketing.size()));
+             ++stage) {
             const Nanos takes = whole.reduction(stage, -1);
             const Nanos more = std::min(takes, m_subject.bucketing[static_cast<std::size_t>(stage)]);
-            if (more > 0) whole.scale(OpKind::ReduceGrad, stage, static_cast<double>(takes - more) / static_cast<double>(takes));
+            if (more > 0)
+                whole.scale(OpKind::ReduceGrad, stage, static_cast<double>(takes - more) / static_cast<double>(takes));
         }
         addCosts(LeverKind::Buckets, "buckets", "a stage's gradients reduced at once, not in buckets", whole);
     }
 
     void links()
     {
-        if (!m_subject.noArrivals.empty()) return unknown(LeverKind::Links, "links", "messages that arrive instantly", m_subject.noArrivals);
+        if (!m_subject.noArrivals.empty())
+            return unknown(LeverKind::Links, "links", "messages that arrive instantly", m_subject.noArrivals);
         const auto used = usedLinks();
         std::vector<Nanos> delays;
         delays.reserve(used.size());
         for (const auto& [ends, delay] : used) delays.push_back(delay);
         if (delays.empty() || *std::max_element(delays.begin(), delays.end()) == 0) return;
         const auto asked = [this](std::pair<int, int> ends) {
-            return std::find(m_subject.emulatedLinks.begin(), m_subject.emulatedLinks.end(), ends) != m_subject.emulatedLinks.end();
+            return std::find(m_subject.emulatedLinks.begin(), m_subject.emulatedLinks.end(), ends) !=
+                   m_subject.emulatedLinks.end();
         };
         CostModel free = m_subject.costs;
         free.links = Links{{}, {}, free.links.collectives};
-        if (used.size() > 1 || !asked(used.begin()->first)) addCosts(LeverKind::Links, "links", "messages that arrive instantly", free);
+        if (used.size() > 1 || !asked(used.begin()->first))
+            addCosts(LeverKind::Links, "links", "messages that arrive instantly", free);
         if (used.size() == 1 && !asked(used.begin()->first)) return; // the only link is all of them: one row
         // A slow link gets the median of the other links; the only link gets 0.
         std::vector<std::pair<Nanos, std::pair<int, int>>> slow;
@@ -387,16 +418,19 @@ private:
             if (static_cast<double>(delay) <= least * static_cast<double>(usual)) break;
             CostModel costs = m_subject.costs;
             for (const auto& way : {ends, std::pair(ends.second, ends.first)}) costs.links.overrides[way] = {usual, 0};
-            addCosts(LeverKind::Link, fmt::format("link:{}-{}", ends.first, ends.second),
-                     others.empty() ? fmt::format("messages between ranks {} and {} that arrive instantly", ends.first, ends.second)
-                                    : fmt::format("the link between ranks {} and {} as fast as the others", ends.first, ends.second),
-                     costs);
+            addCosts(
+                LeverKind::Link, fmt::format("link:{}-{}", ends.first, ends.second),
+                others.empty()
+                    ? fmt::format("messages between ranks {} and {} that arrive instantly", ends.first, ends.second)
+                    : fmt::format("the link between ranks {} and {} as fast as the others", ends.first, ends.second),
+                costs);
         }
     }
 
     void launch()
     {
-        if (!m_subject.noArrivals.empty()) return unknown(LeverKind::Launch, "launch", "no launch delay", m_subject.noArrivals);
+        if (!m_subject.noArrivals.empty())
+            return unknown(LeverKind::Launch, "launch", "no launch delay", m_subject.noArrivals);
         const std::vector<Nanos>& delays = m_subject.costs.launch;
         if (std::all_of(delays.begin(), delays.end(), [](Nanos delay) { return delay == 0; })) return;
         CostModel at = m_subject.costs;
@@ -412,7 +446,8 @@ private:
             if (static_cast<double>(delay) <= least * static_cast<double>(lowerMedian(others))) break;
             CostModel costs = m_subject.costs;
             costs.launch[rank] = 0;
-            addCosts(LeverKind::LaunchRank, fmt::format("launch:{}", rank), fmt::format("no launch delay on rank {}", rank), costs);
+            addCosts(LeverKind::LaunchRank, fmt::format("launch:{}", rank),
+                     fmt::format("no launch delay on rank {}", rank), costs);
         }
     }
 
@@ -429,14 +464,16 @@ private:
         if (!m_subject.costs.hasMicrobatchDurations()) return;
         CostModel costs = m_subject.costs;
         costs.clearMicrobatchDurations();
-        addCosts(LeverKind::Microbatches, "microbatches", "microbatches that all take as long as most of their stage", costs);
+        addCosts(LeverKind::Microbatches, "microbatches", "microbatches that all take as long as most of their stage",
+                 costs);
     }
 
     void transients()
     {
         for (const SlowStep& slow : m_subject.slowSteps) {
             const Schedule& schedule = m_subject.schedule;
-            const auto other = timeOf(schedule, withRank(slow.rank, slow.inCosts ? 1 / slow.factor : slow.factor), m_subject.channels);
+            const auto other =
+                timeOf(schedule, withRank(slow.rank, slow.inCosts ? 1 / slow.factor : slow.factor), m_subject.channels);
             Result<Time> with = other;
             std::optional<Nanos> before;
             if (other && !slow.inCosts) { // the costs are those of the other steps
@@ -444,8 +481,9 @@ private:
                 with = timeOf(schedule, m_subject.costs, m_subject.channels);
             }
             add(LeverKind::Transient, fmt::format("transient:{}@{}", slow.rank, stepNumber(slow.step)),
-                fmt::format("{}rank {} in step {} as fast as in its other steps (it takes {:.2f}× as long)", slow.step == m_subject.step ? "" : "another step: ", slow.rank,
-                            stepNumber(slow.step), slow.factor),
+                fmt::format("{}rank {} in step {} as fast as in its other steps (it takes {:.2f}× as long)",
+                            slow.step == m_subject.step ? "" : "another step: ", slow.rank, stepNumber(slow.step),
+                            slow.factor),
                 with, before, slow.step);
         }
     }
@@ -455,11 +493,13 @@ private:
         Channels other = m_subject.channels;
         if (other.sends == SendMode::Rendezvous) {
             other.sends = SendMode::Buffered;
-            add(LeverKind::Sends, "sends", "buffered sends, which never wait", timeOf(m_subject.schedule, m_subject.costs, other));
+            add(LeverKind::Sends, "sends", "buffered sends, which never wait",
+                timeOf(m_subject.schedule, m_subject.costs, other));
             other = m_subject.channels;
         }
         if (!other.limited()) return;
-        const char* title = other.oneStream ? "messages that don't wait for each other on one stream" : "any number of messages in transit at once";
+        const char* title = other.oneStream ? "messages that don't wait for each other on one stream"
+                                            : "any number of messages in transit at once";
         other.perDirection = 0;
         other.oneStream = false;
         add(LeverKind::Channels, "channels", title, timeOf(m_subject.schedule, m_subject.costs, other));
@@ -497,26 +537,36 @@ private:
         else if (schedule.stages == 2 * schedule.ranks && schedule.placement == Placement::vShape(schedule.ranks))
             request.chunks = 2;
         else
-            return fail(ErrorCode::Usage, fmt::format("the planner needs one stage per rank, or two in V placement, unlike {}", schedule.name));
-        if (schedule.weights != WeightRule::Synchronous) return fail(ErrorCode::Usage, "the planner does not support asynchronous schedules");
+            return fail(
+                ErrorCode::Usage,
+                fmt::format("the planner needs one stage per rank, or two in V placement, unlike {}", schedule.name));
+        if (schedule.weights != WeightRule::Synchronous)
+            return fail(ErrorCode::Usage, "the planner does not support asynchronous schedules");
         if (static_cast<std::int64_t>(schedule.ranks) * schedule.microbatches > mostPlannedOps)
-            return fail(ErrorCode::Usage, fmt::format("{} ranks × {} microbatches are too many to plan here", schedule.ranks, schedule.microbatches),
+            return fail(ErrorCode::Usage,
+                        fmt::format("{} ranks × {} microbatches are too many to plan here", schedule.ranks,
+                                    schedule.microbatches),
                         "use stagewright plan, which takes more time");
         for (const auto& row : schedule.order)
             for (const Op& op : row) {
                 if (isRecompute(op.kind)) return fail(ErrorCode::Usage, "the planner does not support recomputation");
-                if (op.slice >= 0 || op.half != 0 || op.count > 1) return fail(ErrorCode::Usage, "the planner supports whole microbatches only");
+                if (op.slice >= 0 || op.half != 0 || op.count > 1)
+                    return fail(ErrorCode::Usage, "the planner supports whole microbatches only");
             }
         if (schedule.splitsBackward()) return request;
-        for (int stage = 0; stage < schedule.stages; ++stage) { // a full backward is an input gradient without a weight gradient behind it
+        // a full backward is an input gradient without a weight gradient behind it
+        for (int stage = 0; stage < schedule.stages; ++stage) {
             const int rank = schedule.placement.rankOf(stage, -1);
             const Nanos whole = request.costs.duration(OpKind::Backward, stage, rank);
             if (rank < 0 || whole <= 0) continue;
             request.costs.setDuration(OpKind::InputGrad, stage, rank, whole);
             request.costs.setDuration(OpKind::WeightGrad, stage, rank, 0);
             const auto wholes = request.costs.microbatchDurations(OpKind::Backward, stage);
-            for (const auto& [kind, own] : {std::pair(OpKind::InputGrad, std::vector<Nanos>(wholes.begin(), wholes.end())), std::pair(OpKind::WeightGrad, std::vector<Nanos>(wholes.size(), 0))})
-                for (std::size_t j = 0; j < own.size(); ++j) request.costs.setMicrobatchDuration(kind, stage, static_cast<int>(j), own[j]);
+            for (const auto& [kind, own] :
+                 {std::pair(OpKind::InputGrad, std::vector<Nanos>(wholes.begin(), wholes.end())),
+                  std::pair(OpKind::WeightGrad, std::vector<Nanos>(wholes.size(), 0))})
+                for (std::size_t j = 0; j < own.size(); ++j)
+                    request.costs.setMicrobatchDuration(kind, stage, static_cast<int>(j), own[j]);
             if (stage < request.costs.stages()) {
                 StageMemory& memory = request.costs.memory[static_cast<std::size_t>(stage)];
                 memory.freedAtInput = memory.activation;
@@ -560,7 +610,9 @@ std::vector<LeverKind> leversAbout(IdleCause cause)
     case IdleCause::Straggler: return {LeverKind::Rank, LeverKind::Replica, LeverKind::Transient, LeverKind::Jitter};
     case IdleCause::Microbatch: return {LeverKind::Microbatches};
     case IdleCause::RecomputeWait: return {LeverKind::Recompute};
-    case IdleCause::Collective: return {LeverKind::Collectives, LeverKind::Gathers, LeverKind::Gather, LeverKind::Reductions, LeverKind::Buckets};
+    case IdleCause::Collective:
+        return {LeverKind::Collectives, LeverKind::Gathers, LeverKind::Gather, LeverKind::Reductions,
+                LeverKind::Buckets};
     case IdleCause::Launch: return {LeverKind::Launch, LeverKind::LaunchRank};
     default: return {};
     }
@@ -575,7 +627,9 @@ double LeverTable::error() const
 
 std::vector<Lever> LeverTable::shown() const
 {
-    const bool any = std::any_of(levers.begin(), levers.end(), [this](const Lever& lever) { return lever.makespan && lever.gain > 0 && !ofOtherStep(lever); });
+    const bool any = std::any_of(levers.begin(), levers.end(), [this](const Lever& lever) {
+        return lever.makespan && lever.gain > 0 && !ofOtherStep(lever);
+    });
     std::vector<Lever> out;
     for (const Lever& lever : levers)
         if ((!any && !ofOtherStep(lever)) || !lever.makespan || lever.gain > 0) out.push_back(lever);
@@ -611,10 +665,7 @@ std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable
     return out;
 }
 
-LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop)
-{
-    return Levers(subject, stop).table();
-}
+LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop) { return Levers(subject, stop).table(); }
 
 LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap, const std::stop_token& stop)
 {

@@ -1,5 +1,6 @@
-// Levers: what would help. A step is simulated with its run's own costs, and again with one thing at a time removed: slow links and
-// ranks, stages of different cost, launch delays, jitter, a memory cap … docs/numbers.md has the formula of each.
+// Levers: what would help. A step is simulated with its run's own costs, and again with one thing at a time removed:
+// slow links and ranks, stages of different cost, launch delays, jitter, a memory cap … docs/numbers.md has the formula
+// of each.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +39,12 @@ struct LeverSubject {
     std::vector<SlowStep> slowSteps;
     std::vector<std::pair<int, int>> emulatedLinks; // lower rank first: slow on request
     int step = 0;
-    Nanos measured = 0;           // the recorded step, whole
-    Nanos behind = 0;             // the part of it that the lists don't have: a recorder's own gradient norm and optimizer behind them
+    Nanos measured = 0; // the recorded step, whole
+    // the part of it that the lists don't have: a recorder's own gradient norm and optimizer behind them
+    Nanos behind = 0;
     std::vector<Nanos> bucketing; // by stage: how much longer its reduction takes in buckets; empty: there are none
-    std::string noArrivals;       // why what transfers and launches take is not known apart (BubbleReport::noArrivals); "": it is
+    // why what transfers and launches take is not known apart (BubbleReport::noArrivals); "": it is
+    std::string noArrivals;
 };
 
 enum class LeverKind : std::uint8_t {
@@ -83,14 +86,16 @@ struct LeverTable {
     Nanos measured = 0;             // the recorded step
     std::optional<Nanos> simulated; // with the run's costs: the reference of gains; empty: see reason
     std::string reason;
-    // All that apply, largest gain first, of other steps what they cost there; among equals the more specific first; unknown ones last.
+    // All that apply, largest gain first, of other steps what they cost there; among equals the more specific first;
+    // unknown ones last.
     std::vector<Lever> levers;
 
     double error() const; // (simulated − measured) / measured
     bool ofOtherStep(const Lever& lever) const { return lever.step >= 0 && lever.step != step; }
     // Levers with a gain, and those that can't be simulated; all of this step if none of it has a gain.
     std::vector<Lever> shown() const;
-    // The gain of removing a cause of idle time: the largest gain of the levers for it, at least 0. Empty: there is no lever for it, or none that is known gains.
+    // The gain of removing a cause of idle time: the largest gain of the levers for it, at least 0. Empty: there is no
+    // lever for it, or none that is known gains.
     std::optional<Nanos> gainOf(IdleCause cause) const;
 };
 
@@ -98,9 +103,11 @@ struct LeverTable {
 std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable* table);
 
 // O(levers × ops), and a plan where there is a cap. Jitter is the one draw that every simulation with these costs has.
-LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop = {}); // stopped: what follows is not simulated
+// stopped: what follows is not simulated
+LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop = {});
 
-// Both; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are not simulated.
+// Both; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are not
+// simulated.
 inline constexpr std::size_t mostLeverOps = 2'000'000;
 LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap = {}, const std::stop_token& stop = {});
 

@@ -26,15 +26,15 @@ std::vector<Coverage> computing(const Timeline& timeline, int step)
             for (SpanId id = first; id < last; ++id) {
                 const Span& span = timeline.spans()[id];
                 if (span.step != step || (lane == Lane::Compute && !isBusyOp(span.op))) continue;
-                if (lane == Lane::Compute || !isCommunication(classes.of(timeline, track, span))) ranks[rank].add(span.start, span.end);
+                if (lane == Lane::Compute || !isCommunication(classes.of(timeline, track, span)))
+                    ranks[rank].add(span.start, span.end);
             }
         }
     };
     addTracks(Lane::Kernel, nullptr);
     std::vector<bool> known;
     known.reserve(ranks.size());
-    for (const Coverage& rank : ranks)
-        known.push_back(!rank.empty());
+    for (const Coverage& rank : ranks) known.push_back(!rank.empty());
     addTracks(Lane::Compute, &known);
     return ranks;
 }
@@ -92,13 +92,13 @@ std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step)
                 link.sizedTransfer += arrival - message->begin;
             }
             link.sendWait = link.sendWait.value_or(0) + std::max<Nanos>(0, message->begin - message->sendPosted);
-            link.receiveWait = link.receiveWait.value_or(0) + std::max<Nanos>(0, message->begin - message->receivePosted);
+            link.receiveWait =
+                link.receiveWait.value_or(0) + std::max<Nanos>(0, message->begin - message->receivePosted);
         }
     }
     std::vector<LinkOverlap> all;
     all.reserve(links.size());
-    for (const auto& [ranks, link] : links)
-        all.push_back(link);
+    for (const auto& [ranks, link] : links) all.push_back(link);
     return all;
 }
 
@@ -108,25 +108,31 @@ namespace {
 
 std::vector<AnalysisColumn> linkColumns()
 {
-    return {{"from", "From rank", ColumnKind::Whole},
-            {"to", "To rank", ColumnKind::Whole},
-            {"messages", "Messages", ColumnKind::Count},
-            {"send_wait_ns", "Sender waits", ColumnKind::Time, "Posted by the sender until the receiver is there, too, and the channel is free."},
-            {"receive_wait_ns", "Receiver waits", ColumnKind::Time, "Posted by the receiver until the transfer starts."},
-            {"transfer_ns", "Transfer", ColumnKind::Time, "From then until it has arrived."},
-            {"covered_by_sender_ns", "Sender computes", ColumnKind::Time, "The part of the transfer in which the sender computes."},
-            {"covered_by_receiver_ns", "Receiver computes", ColumnKind::Time, "The part of the transfer in which the receiver computes."},
-            {"exposed_ns", "Exposed", ColumnKind::Time, "Transfer that the receiver does not compute through."},
-            {"bytes", "Bytes", ColumnKind::Size, "Of the messages whose size the run has."},
-            {"gigabytes_per_second", "GB/s", ColumnKind::Real, "These bytes over the transfer of these messages; 10⁹ bytes."}};
+    return {
+        {"from", "From rank", ColumnKind::Whole},
+        {"to", "To rank", ColumnKind::Whole},
+        {"messages", "Messages", ColumnKind::Count},
+        {"send_wait_ns", "Sender waits", ColumnKind::Time,
+         "Posted by the sender until the receiver is there, too, and the channel is free."},
+        {"receive_wait_ns", "Receiver waits", ColumnKind::Time, "Posted by the receiver until the transfer starts."},
+        {"transfer_ns", "Transfer", ColumnKind::Time, "From then until it has arrived."},
+        {"covered_by_sender_ns", "Sender computes", ColumnKind::Time,
+         "The part of the transfer in which the sender computes."},
+        {"covered_by_receiver_ns", "Receiver computes", ColumnKind::Time,
+         "The part of the transfer in which the receiver computes."},
+        {"exposed_ns", "Exposed", ColumnKind::Time, "Transfer that the receiver does not compute through."},
+        {"bytes", "Bytes", ColumnKind::Size, "Of the messages whose size the run has."},
+        {"gigabytes_per_second", "GB/s", ColumnKind::Real,
+         "These bytes over the transfer of these messages; 10⁹ bytes."}};
 }
 
 Result<AnalysisRows> linkRows(const Run& run, int step)
 {
     AnalysisRows out;
     for (const LinkOverlap& link : analyseLinks(*run.timeline, step))
-        out.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, cellOf(link.sendWait), cellOf(link.receiveWait), link.transfer,
-                            link.coveredBySender, link.coveredByReceiver, link.exposed(), link.bytes ? AnalysisCell(std::int64_t{*link.bytes}) : AnalysisCell(),
+        out.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, cellOf(link.sendWait),
+                            cellOf(link.receiveWait), link.transfer, link.coveredBySender, link.coveredByReceiver,
+                            link.exposed(), link.bytes ? AnalysisCell(std::int64_t{*link.bytes}) : AnalysisCell(),
                             link.bytes ? cellOf(gigabytesPerSecond(*link.bytes, link.sizedTransfer)) : AnalysisCell()});
     return out;
 }
@@ -134,7 +140,13 @@ Result<AnalysisRows> linkRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo links;
-const AnalysisInfo links{"links", "Waiting, transfer and overlap by link", linkColumns, unknownWithoutMessages, linkRows, false, ReportPart::Kernels};
+const AnalysisInfo links{"links",
+                         "Waiting, transfer and overlap by link",
+                         linkColumns,
+                         unknownWithoutMessages,
+                         linkRows,
+                         false,
+                         ReportPart::Kernels};
 
 } // namespace analyses
 

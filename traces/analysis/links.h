@@ -1,6 +1,6 @@
-// Communication by link: waiting, transfer, and how much of the transfer either end computes. Covers messages with both ends
-// recorded (message_view.h); in timelines without them a message lasts from the producer's end to the arrival, without waits. Computing time is
-// that of a rank's kernels other than NCCL's, or of its ops if it has no kernels.
+// Communication by link: waiting, transfer, and how much of the transfer either end computes. Covers messages with both
+// ends recorded (message_view.h); in timelines without them a message lasts from the producer's end to the arrival,
+// without waits. Computing time is that of a rank's kernels other than NCCL's, or of its ops if it has no kernels.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,11 @@ struct LinkOverlap {
     int from = 0; // ranks
     int to = 0;
     std::int64_t messages = 0;
-    std::optional<Bytes> bytes;       // sum over those whose size is known; nothing: of none
-    Nanos sizedTransfer = 0;          // part of transfer that is theirs
-    std::optional<Nanos> sendWait;    // sum over messages: posted by the sender until the receiver is there too and the channel is free; empty: only arrivals are known
+    std::optional<Bytes> bytes; // sum over those whose size is known; nothing: of none
+    Nanos sizedTransfer = 0;    // part of transfer that is theirs
+    // sum over messages: posted by the sender until the receiver is there too and the channel is free; empty: only
+    // arrivals are known
+    std::optional<Nanos> sendWait;
     std::optional<Nanos> receiveWait; // posted by the receiver until the transfer starts; empty as above
     Nanos transfer = 0;               // from then until it has arrived
     Nanos coveredBySender = 0;        // part of transfer in which the sender computes
@@ -24,7 +26,8 @@ struct LinkOverlap {
     Nanos exposed() const { return transfer - coveredByReceiver; }
 };
 
-// By (from, to); links without a message in the step are omitted, and all where the timeline says nothing of messages (whyNoArrivals()). O(messages and kernels of the step × log).
+// By (from, to); links without a message in the step are omitted, and all where the timeline says nothing of messages
+// (whyNoArrivals()). O(messages and kernels of the step × log).
 std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step);
 
 } // namespace stagewright

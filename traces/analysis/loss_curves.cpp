@@ -1,4 +1,5 @@
-// The loss of training that is not synchronous (stale weights, partial backward) beside that of synchronous training, step by step.
+// The loss of training that is not synchronous (stale weights, partial backward) beside that of synchronous training,
+// step by step.
 #include "traces/analysis/analysis_registry.h"
 
 namespace stagewright::analyses {
@@ -15,8 +16,10 @@ std::vector<AnalysisColumn> curveColumns()
 {
     return {{"step_number", "Step", ColumnKind::Whole, "From 1, warm-up steps included."},
             {"loss", "Loss", ColumnKind::Real, "Mean cross-entropy of the step, nats per token."},
-            {"synchronous_loss", "Synchronous", ColumnKind::Real, "Of synchronous training from the same start on the same data, run beside it."},
-            {"deviation", "Deviation", ColumnKind::Real, "Norm of the difference of all weights from those of synchronous training ÷ norm of the latter."}};
+            {"synchronous_loss", "Synchronous", ColumnKind::Real,
+             "Of synchronous training from the same start on the same data, run beside it."},
+            {"deviation", "Deviation", ColumnKind::Real,
+             "Norm of the difference of all weights from those of synchronous training ÷ norm of the latter."}};
 }
 
 Result<AnalysisRows> curveRows(const Run& run, int /*step*/)
@@ -24,7 +27,8 @@ Result<AnalysisRows> curveRows(const Run& run, int /*step*/)
     AnalysisRows out;
     const std::size_t steps = run.metric("loss")->values.size();
     for (std::size_t step = 0; step < steps; ++step) {
-        out.rows.push_back({static_cast<std::int64_t>(step) + 1, valueOf(run, "loss", step), valueOf(run, "synchronous_loss", step), valueOf(run, "deviation", step)});
+        out.rows.push_back({static_cast<std::int64_t>(step) + 1, valueOf(run, "loss", step),
+                            valueOf(run, "synchronous_loss", step), valueOf(run, "deviation", step)});
     }
     return out;
 }
@@ -38,6 +42,9 @@ std::string unknownWithoutReference(const Run& run)
 } // namespace
 
 extern const AnalysisInfo loss_curves;
-const AnalysisInfo loss_curves{"loss_curves", "Loss beside synchronous training", curveColumns, unknownWithoutReference, curveRows, false, ReportPart::None, {"Loss, nats per token", {"loss", "synchronous_loss"}}};
+const AnalysisInfo loss_curves{"loss_curves",    "Loss beside synchronous training",
+                               curveColumns,     unknownWithoutReference,
+                               curveRows,        false,
+                               ReportPart::None, {"Loss, nats per token", {"loss", "synchronous_loss"}}};
 
 } // namespace stagewright::analyses

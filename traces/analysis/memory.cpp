@@ -17,7 +17,9 @@ namespace {
 bool stepBegin(const Timeline& timeline, int rank, int step, Nanos& begin)
 {
     const auto marks = timeline.stepMarks();
-    const auto mark = std::lower_bound(marks.begin(), marks.end(), std::pair(step, rank), [](const StepMark& a, const std::pair<int, int>& b) { return std::pair(a.step, a.rank) < b; });
+    const auto mark =
+        std::lower_bound(marks.begin(), marks.end(), std::pair(step, rank),
+                         [](const StepMark& a, const std::pair<int, int>& b) { return std::pair(a.step, a.rank) < b; });
     if (mark == marks.end() || mark->step != step || mark->rank != rank) return false;
     begin = mark->begin;
     return true;
@@ -92,7 +94,8 @@ std::vector<Holder> holdersAt(const Timeline& timeline, int rank, MemoryCategory
     std::vector<Holder> holders;
     for (const auto& [who, bytes] : held)
         if (bytes != 0) holders.push_back({who.first, who.second, bytes});
-    std::stable_sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
+    std::stable_sort(holders.begin(), holders.end(),
+                     [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
     return holders;
 }
 
@@ -131,7 +134,9 @@ std::vector<AnalysisColumn> memoryColumns()
 bool hasUses(const Timeline& timeline)
 {
     const auto events = timeline.memory();
-    return std::any_of(events.begin(), events.end(), [](const MemoryEvent& event) { return event.category != MemoryCategory::Workspace; }) || hasOps(timeline);
+    return std::any_of(events.begin(), events.end(),
+                       [](const MemoryEvent& event) { return event.category != MemoryCategory::Workspace; }) ||
+           hasOps(timeline);
 }
 
 Result<AnalysisRows> memoryRows(const Run& run, int step)

@@ -40,6 +40,7 @@ std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category,
 struct Run;
 // Why a run has no memory, and what to record: a clause, lower case; "": it has some.
 std::string whyNoMemory(const Run& run);
-inline constexpr std::string_view noMemoryUses = "the trace does not say what its memory is used for"; // of one with memory that belongs to nothing
+// of one with memory that belongs to nothing
+inline constexpr std::string_view noMemoryUses = "the trace does not say what its memory is used for";
 
 } // namespace stagewright

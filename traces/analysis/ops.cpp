@@ -50,8 +50,8 @@ Result<AnalysisRows> opRows(const Run& run, int step)
     AnalysisRows out;
     for (const auto& [key, group] : groups) {
         const auto& [kind, stage, rank] = key;
-        out.rows.push_back({std::string(ruleOf(kind).text), std::int64_t{stage}, std::int64_t{rank}, group.count, group.total / group.count, group.least,
-                            group.most, group.total});
+        out.rows.push_back({std::string(ruleOf(kind).text), std::int64_t{stage}, std::int64_t{rank}, group.count,
+                            group.total / group.count, group.least, group.most, group.total});
         out.ops.push_back(group.longest);
     }
     return out;

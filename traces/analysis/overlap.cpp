@@ -59,10 +59,11 @@ namespace {
 
 std::vector<AnalysisColumn> overlapColumns()
 {
-    return {{"rank", "Receiving rank", ColumnKind::Whole},
-            {"comm_ns", "Communication", ColumnKind::Time, "From the producer's end to the arrival, summed over messages."},
-            {"hidden_ns", "Hidden", ColumnKind::Time, "The part in which the receiving rank is busy."},
-            {"exposed_ns", "Exposed", ColumnKind::Time, "The part in which the receiving rank is not busy."}};
+    return {
+        {"rank", "Receiving rank", ColumnKind::Whole},
+        {"comm_ns", "Communication", ColumnKind::Time, "From the producer's end to the arrival, summed over messages."},
+        {"hidden_ns", "Hidden", ColumnKind::Time, "The part in which the receiving rank is busy."},
+        {"exposed_ns", "Exposed", ColumnKind::Time, "The part in which the receiving rank is not busy."}};
 }
 
 Result<AnalysisRows> overlapRows(const Run& run, int step)
@@ -70,15 +71,16 @@ Result<AnalysisRows> overlapRows(const Run& run, int step)
     const OverlapReport report = analyseOverlap(*run.timeline, step);
     AnalysisRows out;
     for (std::size_t rank = 0; rank < report.commByRank.size(); ++rank)
-        out.rows.push_back({static_cast<std::int64_t>(rank), report.commByRank[rank], report.commByRank[rank] - report.exposedByRank[rank],
-                            report.exposedByRank[rank]});
+        out.rows.push_back({static_cast<std::int64_t>(rank), report.commByRank[rank],
+                            report.commByRank[rank] - report.exposedByRank[rank], report.exposedByRank[rank]});
     return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo overlap;
-const AnalysisInfo overlap{"overlap", "Communication hidden and exposed", overlapColumns, unknownWithoutMessages, overlapRows};
+const AnalysisInfo overlap{"overlap", "Communication hidden and exposed", overlapColumns, unknownWithoutMessages,
+                           overlapRows};
 
 } // namespace analyses
 

@@ -14,18 +14,25 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::string_view deviceSuffix = " on the device"; // as import names the tracks of ranges at the times of their kernels
+// as import names the tracks of ranges at the times of their kernels
+constexpr std::string_view deviceSuffix = " on the device";
 
 class Folder {
 public:
-    Folder(const Timeline& timeline, int step, Nanos begin, Nanos end, const std::vector<int>& ranks) : m_timeline(timeline), m_step(step), m_begin(begin), m_end(end), m_ranks(ranks) {}
+    Folder(const Timeline& timeline, int step, Nanos begin, Nanos end, const std::vector<int>& ranks)
+        : m_timeline(timeline), m_step(step), m_begin(begin), m_end(end), m_ranks(ranks)
+    {
+    }
 
     RangeStacks fold()
     {
-        m_out.device = std::any_of(m_timeline.tracks().begin(), m_timeline.tracks().end(), [&](const Track& track) { return isWork(track) && any(track); });
+        m_out.device = std::any_of(m_timeline.tracks().begin(), m_timeline.tracks().end(),
+                                   [&](const Track& track) { return isWork(track) && any(track); });
         for (const bool onDevice : {true, false}) // ranges of the host, too, may be what launched a kernel
             for (const Track& track : m_timeline.tracks())
-                if (wanted(track) && track.lane == Lane::Other && track.name.ends_with(deviceSuffix) == onDevice && (m_out.device || !onDevice)) placeRanges(track, onDevice);
+                if (wanted(track) && track.lane == Lane::Other && track.name.ends_with(deviceSuffix) == onDevice &&
+                    (m_out.device || !onDevice))
+                    placeRanges(track, onDevice);
         if (m_out.device)
             for (const Track& track : m_timeline.tracks())
                 if (wanted(track) && isWork(track)) addWork(track);
@@ -35,13 +42,24 @@ public:
 
 private:
     static bool isWork(const Track& track) { return isDeviceLane(track.lane); }
-    bool wanted(const Track& track) const { return m_ranks.empty() || std::find(m_ranks.begin(), m_ranks.end(), track.rank) != m_ranks.end(); }
-    Nanos inside(const Span& span) const { return std::max<Nanos>(0, std::min(span.end, m_end) - std::max(span.start, m_begin)); }
-    bool seen(const Span& span) const { return span.step == m_step && (inside(span) > 0 || (span.start == span.end && span.start >= m_begin && span.start < m_end)); }
+    bool wanted(const Track& track) const
+    {
+        return m_ranks.empty() || std::find(m_ranks.begin(), m_ranks.end(), track.rank) != m_ranks.end();
+    }
+    Nanos inside(const Span& span) const
+    {
+        return std::max<Nanos>(0, std::min(span.end, m_end) - std::max(span.start, m_begin));
+    }
+    bool seen(const Span& span) const
+    {
+        return span.step == m_step &&
+               (inside(span) > 0 || (span.start == span.end && span.start >= m_begin && span.start < m_end));
+    }
     bool any(const Track& track) const
     {
         const auto [first, last] = m_timeline.stepRange(track, m_step);
-        return std::any_of(m_timeline.spans().begin() + first, m_timeline.spans().begin() + last, [this](const Span& span) { return seen(span); });
+        return std::any_of(m_timeline.spans().begin() + first, m_timeline.spans().begin() + last,
+                           [this](const Span& span) { return seen(span); });
     }
 
     int child(int parent, const std::string& name)
@@ -74,12 +92,17 @@ private:
         const auto [first, last] = m_timeline.stepRange(track, m_step);
         std::vector<SpanId> order;
         for (SpanId id = first; id < last; ++id)
-            if (m_out.device ? m_timeline.spans()[id].step == m_step : seen(m_timeline.spans()[id])) order.push_back(id);
+            if (m_out.device ? m_timeline.spans()[id].step == m_step : seen(m_timeline.spans()[id]))
+                order.push_back(id);
         const auto& spans = m_timeline.spans();
-        std::stable_sort(order.begin(), order.end(), [&](SpanId a, SpanId b) { return spans[a].start != spans[b].start ? spans[a].start < spans[b].start : spans[a].end > spans[b].end; });
+        std::stable_sort(order.begin(), order.end(), [&](SpanId a, SpanId b) {
+            return spans[a].start != spans[b].start ? spans[a].start < spans[b].start : spans[a].end > spans[b].end;
+        });
         std::vector<std::pair<SpanId, int>> open; // with their node
         for (const SpanId id : order) {
-            while (!open.empty() && (spans[open.back().first].end < spans[id].end || spans[open.back().first].end <= spans[id].start)) open.pop_back();
+            while (!open.empty() &&
+                   (spans[open.back().first].end < spans[id].end || spans[open.back().first].end <= spans[id].start))
+                open.pop_back();
             const int node = child(open.empty() ? -1 : open.back().second, m_timeline.nameOf(spans[id]));
             if (m_out.device) {
                 m_nodeOf[id] = node;
@@ -134,14 +157,17 @@ private:
         std::vector<std::size_t> order;
         for (std::size_t i = 0; i < nodes.size(); ++i)
             if (nodes[i].total > 0) order.push_back(i); // ranges that launched nothing
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return nodes[a].depth != nodes[b].depth ? nodes[a].depth < nodes[b].depth : nodes[a].total > nodes[b].total; });
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return nodes[a].depth != nodes[b].depth ? nodes[a].depth < nodes[b].depth : nodes[a].total > nodes[b].total;
+        });
         std::vector<int> placeOf(nodes.size());
         for (std::size_t i = 0; i < order.size(); ++i) placeOf[order[i]] = static_cast<int>(i);
         std::vector<StackNode> sorted;
         sorted.reserve(order.size());
         for (const std::size_t i : order) {
             sorted.push_back(std::move(nodes[i]));
-            if (sorted.back().parent >= 0) sorted.back().parent = placeOf[static_cast<std::size_t>(sorted.back().parent)];
+            if (sorted.back().parent >= 0)
+                sorted.back().parent = placeOf[static_cast<std::size_t>(sorted.back().parent)];
         }
         nodes = std::move(sorted);
     }
@@ -184,7 +210,9 @@ std::vector<AnalysisColumn> stackColumns()
     return {{"stack", "Stack", ColumnKind::Text, "Nested ranges, outermost first, and the kernel launched in them."},
             {"depth", "Depth", ColumnKind::Whole, "Number of ranges around it."},
             {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
-            {"total_ns", "Total", ColumnKind::Time, "Time of the kernels in it, or of the ranges themselves where the step has no kernels; what ran at the same time counts twice. Choosing a row goes to the longest."},
+            {"total_ns", "Total", ColumnKind::Time,
+             "Time of the kernels in it, or of the ranges themselves where the step has no kernels; what ran at the "
+             "same time counts twice. Choosing a row goes to the longest."},
             {"self_ns", "Itself", ColumnKind::Time, "Without what is nested in it."},
             {"share", "Share", ColumnKind::Share, "Of the total of all stacks."}};
 }
@@ -192,8 +220,12 @@ std::vector<AnalysisColumn> stackColumns()
 std::string unknownWithoutRanges(const Run& run)
 {
     const auto tracks = run.timeline->tracks();
-    const bool any = std::any_of(tracks.begin(), tracks.end(), [](const Track& track) { return (track.lane == Lane::Other || isDeviceLane(track.lane)) && track.end > track.begin; });
-    return any ? "" : "this run has neither named ranges nor kernels: traces of Kineto, Nsight Systems and Chrome JSON have them";
+    const bool any = std::any_of(tracks.begin(), tracks.end(), [](const Track& track) {
+        return (track.lane == Lane::Other || isDeviceLane(track.lane)) && track.end > track.begin;
+    });
+    return any ? ""
+               : "this run has neither named ranges nor kernels: traces of Kineto, Nsight Systems and Chrome JSON have "
+                 "them";
 }
 
 Result<AnalysisRows> stackRows(const Run& run, int step)
@@ -202,10 +234,13 @@ Result<AnalysisRows> stackRows(const Run& run, int step)
     const RangeStacks stacks = foldRanges(*run.timeline, step);
     std::vector<int> order(stacks.nodes.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return stacks.nodes[static_cast<std::size_t>(a)].total > stacks.nodes[static_cast<std::size_t>(b)].total; });
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+        return stacks.nodes[static_cast<std::size_t>(a)].total > stacks.nodes[static_cast<std::size_t>(b)].total;
+    });
     AnalysisRows out;
     if (order.size() > mostRows) {
-        out.sentence = "the " + std::to_string(mostRows) + " stacks with the most time of " + std::to_string(order.size());
+        out.sentence =
+            "the " + std::to_string(mostRows) + " stacks with the most time of " + std::to_string(order.size());
         order.resize(mostRows);
     }
     for (const int i : order) {

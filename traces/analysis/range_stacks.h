@@ -1,5 +1,5 @@
-// A step's work folded by what it was done for: stacks of nested named ranges with the kernels that were launched in them, over all ranks, as a flame
-// graph draws them. Of a step without kernels the time of the host's ranges.
+// A step's work folded by what it was done for: stacks of nested named ranges with the kernels that were launched in
+// them, over all ranks, as a flame graph draws them. Of a step without kernels the time of the host's ranges.
 #pragma once
 
 #include <limits>
@@ -25,16 +25,17 @@ struct StackNode {
 };
 
 struct RangeStacks {
-    std::vector<StackNode> nodes; // parents first; children of one node in the order of their total, largest first; none of no time
-    Nanos total = 0;              // of all nodes at the bottom
-    bool device = false;          // times are of kernels and copies; else of the host's ranges
+    // parents first; children of one node in the order of their total, largest first; none of no time
+    std::vector<StackNode> nodes;
+    Nanos total = 0;     // of all nodes at the bottom
+    bool device = false; // times are of kernels and copies; else of the host's ranges
     bool empty() const { return nodes.empty(); }
     std::string pathOf(int node) const; // "step › forward › gemm"
 };
 
-// What of the step lies in [begin, end), trimmed to it, on these ranks (empty: all). A kernel lies in the innermost range, or in the op, that launched
-// it; by none of them it is at the bottom. O(spans of the step × log).
-RangeStacks foldRanges(const Timeline& timeline, int step, Nanos begin = std::numeric_limits<Nanos>::min(), Nanos end = std::numeric_limits<Nanos>::max(),
-                       const std::vector<int>& ranks = {});
+// What of the step lies in [begin, end), trimmed to it, on these ranks (empty: all). A kernel lies in the innermost
+// range, or in the op, that launched it; by none of them it is at the bottom. O(spans of the step × log).
+RangeStacks foldRanges(const Timeline& timeline, int step, Nanos begin = std::numeric_limits<Nanos>::min(),
+                       Nanos end = std::numeric_limits<Nanos>::max(), const std::vector<int>& ranks = {});
 
 } // namespace stagewright

@@ -1,4 +1,5 @@
-// What the run's costs predict of its ops and of the step, against what was measured. Of all measured steps, of a large run of those that a report reads, whichever is shown.
+// What the run's costs predict of its ops and of the step, against what was measured. Of all measured steps, of a large
+// run of those that a report reads, whichever is shown.
 #include <fmt/format.h>
 
 #include "schedules/base/quantity.h"
@@ -14,17 +15,18 @@ namespace {
 
 std::vector<AnalysisColumn> residualColumns()
 {
-    return {{"kind", "Op"},
-            {"stage", "Stage", ColumnKind::Whole},
-            {"rank", "Rank", ColumnKind::Whole},
-            {"count", "Count", ColumnKind::Count},
-            {"predicted_ns", "Predicted", ColumnKind::Time, "The median of what the costs say of each op."},
-            {"measured_ns", "Median", ColumnKind::Time, "Of the measured durations."},
-            {"residual_ns", "Residual", ColumnKind::Time, "The median of measured less predicted."},
-            {"residual_p95_ns", "95 % within", ColumnKind::Time, "95 % of the ops lie no further from what is predicted."},
-            {"worst_residual_ns", "Worst", ColumnKind::Time, "The largest residual; choosing a row goes there."},
-            {"worst_op", "Worst op"},
-            {"worst_step", "Its step, from 0", ColumnKind::Whole}};
+    return {
+        {"kind", "Op"},
+        {"stage", "Stage", ColumnKind::Whole},
+        {"rank", "Rank", ColumnKind::Whole},
+        {"count", "Count", ColumnKind::Count},
+        {"predicted_ns", "Predicted", ColumnKind::Time, "The median of what the costs say of each op."},
+        {"measured_ns", "Median", ColumnKind::Time, "Of the measured durations."},
+        {"residual_ns", "Residual", ColumnKind::Time, "The median of measured less predicted."},
+        {"residual_p95_ns", "95 % within", ColumnKind::Time, "95 % of the ops lie no further from what is predicted."},
+        {"worst_residual_ns", "Worst", ColumnKind::Time, "The largest residual; choosing a row goes there."},
+        {"worst_op", "Worst op"},
+        {"worst_step", "Its step, from 0", ColumnKind::Whole}};
 }
 
 std::string unknownResiduals(const Run& run)
@@ -44,21 +46,26 @@ Result<AnalysisRows> residualRows(const Run& run, int)
     AnalysisRows out;
     for (const OpResiduals& of : residuals->ops) {
         const Span* worst = of.worst == noSpan ? nullptr : &timeline.spans()[of.worst];
-        out.rows.push_back({std::string(ruleOf(of.kind).text), std::int64_t{of.stage}, std::int64_t{of.rank}, of.count, of.predicted, of.measured, of.residual,
-                            of.percentile95, of.worstResidual, worst ? AnalysisCell(timeline.nameOf(*worst)) : AnalysisCell(),
+        out.rows.push_back({std::string(ruleOf(of.kind).text), std::int64_t{of.stage}, std::int64_t{of.rank}, of.count,
+                            of.predicted, of.measured, of.residual, of.percentile95, of.worstResidual,
+                            worst ? AnalysisCell(timeline.nameOf(*worst)) : AnalysisCell(),
                             worst ? AnalysisCell(std::int64_t{worst->step}) : AnalysisCell()});
         out.ops.push_back(of.worst);
     }
     const Units units{timeline.timeUnit(), timeline.memoryUnit()};
     const bool some = run.median && residuals->steps < residuals->measured; // of a large run
-    const std::string steps = some ? fmt::format("{} of {}", residuals->steps, counted(residuals->measured, "step")) : counted(residuals->steps, "step");
-    out.sentence = fmt::format("the step: predicted {}, measured {} (median of {}), {}", units.timeText(residuals->predictedStep), units.timeText(residuals->measuredStep), steps, formatChange(residuals->error));
+    const std::string steps = some ? fmt::format("{} of {}", residuals->steps, counted(residuals->measured, "step"))
+                                   : counted(residuals->steps, "step");
+    out.sentence =
+        fmt::format("the step: predicted {}, measured {} (median of {}), {}", units.timeText(residuals->predictedStep),
+                    units.timeText(residuals->measuredStep), steps, formatChange(residuals->error));
     return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo residuals;
-const AnalysisInfo residuals{"residuals", "Predicted against measured", residualColumns, unknownResiduals, residualRows};
+const AnalysisInfo residuals{"residuals", "Predicted against measured", residualColumns, unknownResiduals,
+                             residualRows};
 
 } // namespace stagewright::analyses

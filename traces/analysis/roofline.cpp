@@ -18,7 +18,8 @@ namespace {
 double numberAfter(std::string_view text, std::string_view key, double otherwise)
 {
     for (const std::string_view item : itemsOf(text))
-        if (const auto [name, value] = keyValueOf(item); name == key && value) return numberOf(*value).value_or(otherwise);
+        if (const auto [name, value] = keyValueOf(item); name == key && value)
+            return numberOf(*value).value_or(otherwise);
     return otherwise;
 }
 
@@ -82,7 +83,9 @@ Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
     shape.samples = numberAfter("b=" + configured(run, "microbatch_size"), "b", 0);
     const std::vector<int> layers = wholesOf(configured(run, "stage_layers")).value_or(std::vector<int>());
     if (shape.hidden <= 0 || shape.sequence <= 0 || shape.samples <= 0 || layers.empty())
-        return fail(ErrorCode::Usage, fmt::format("the run's model is unknown: model '{}', microbatch size '{}', layers by stage '{}'", model, configured(run, "microbatch_size"), configured(run, "stage_layers")),
+        return fail(ErrorCode::Usage,
+                    fmt::format("the run's model is unknown: model '{}', microbatch size '{}', layers by stage '{}'",
+                                model, configured(run, "microbatch_size"), configured(run, "stage_layers")),
                     "only runs that trained a model have a roofline");
     const double elementBytes = configured(run, "precision") == "bf16" ? 2 : 4;
 
@@ -110,8 +113,7 @@ Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
     }
     std::vector<RooflineRow> all;
     all.reserve(rows.size());
-    for (const auto& [kind, row] : rows)
-        all.push_back(row);
+    for (const auto& [kind, row] : rows) all.push_back(row);
     return all;
 }
 
@@ -124,9 +126,11 @@ std::vector<AnalysisColumn> rooflineColumns()
     return {{"op", "Op"},
             {"ops", "Ops", ColumnKind::Count, "In the step, over all ranks."},
             {"tflop", "TFLOP", ColumnKind::Real, "Operations of all of them, from the model's shape."},
-            {"flops_per_byte", "FLOP/byte", ColumnKind::Real, "Operations over compulsory traffic: weights once, kept activations once."},
+            {"flops_per_byte", "FLOP/byte", ColumnKind::Real,
+             "Operations over compulsory traffic: weights once, kept activations once."},
             {"tflop_per_second", "TFLOP/s", ColumnKind::Real, "Operations over duration."},
-            {"attainable_tflop_per_second", "Attainable", ColumnKind::Real, "The lower ceiling of the device at these operations a byte."},
+            {"attainable_tflop_per_second", "Attainable", ColumnKind::Real,
+             "The lower ceiling of the device at these operations a byte."},
             {"share", "Reached", ColumnKind::Share, "TFLOP/s over attainable."},
             {"bound_by", "Bound by", ColumnKind::Text, "The ceiling that is the lower one."}};
 }
@@ -147,16 +151,19 @@ Result<AnalysisRows> rooflineRows(const Run& run, int step)
     if (!rows) return tl::unexpected(rows.error());
     AnalysisRows out;
     for (const RooflineRow& row : *rows)
-        out.rows.push_back({std::string(ruleOf(row.kind).text), row.ops, row.flops * 1e-12, row.intensity(), row.achieved() * 1e-12,
-                            row.attainable(*ceilings) * 1e-12, row.share(*ceilings), row.memoryBound(*ceilings) ? "memory" : "matrix units"});
-    out.sentence = fmt::format("ceilings measured on the device: {:.1f} TFLOP/s, {:.0f} GB/s", ceilings->flops * 1e-12, ceilings->bytesPerSecond * 1e-9);
+        out.rows.push_back({std::string(ruleOf(row.kind).text), row.ops, row.flops * 1e-12, row.intensity(),
+                            row.achieved() * 1e-12, row.attainable(*ceilings) * 1e-12, row.share(*ceilings),
+                            row.memoryBound(*ceilings) ? "memory" : "matrix units"});
+    out.sentence = fmt::format("ceilings measured on the device: {:.1f} TFLOP/s, {:.0f} GB/s", ceilings->flops * 1e-12,
+                               ceilings->bytesPerSecond * 1e-9);
     return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo roofline;
-const AnalysisInfo roofline{"roofline", "Roofline by kind of op", rooflineColumns, unknownRoofline, rooflineRows, false, ReportPart::Kernels};
+const AnalysisInfo roofline{"roofline", "Roofline by kind of op", rooflineColumns, unknownRoofline, rooflineRows,
+                            false,      ReportPart::Kernels};
 
 } // namespace analyses
 

@@ -1,7 +1,7 @@
-// Roofline (Williams et al. 2009, CACM 52(4)): each kind of op compared with the device's limit at its arithmetic intensity. The
-// ceilings are measured once on the device and stored with the run ("ceiling_matrix_flops", floating-point operations per second in
-// the run's precision, and "ceiling_copy_bytes", bytes read and written per second, in its environment); operations and bytes follow
-// from the model (docs/numbers.md, "Roofline").
+// Roofline (Williams et al. 2009, CACM 52(4)): each kind of op compared with the device's limit at its arithmetic
+// intensity. The ceilings are measured once on the device and stored with the run ("ceiling_matrix_flops",
+// floating-point operations per second in the run's precision, and "ceiling_copy_bytes", bytes read and written per
+// second, in its environment); operations and bytes follow from the model (docs/numbers.md, "Roofline").
 #pragma once
 
 #include <vector>

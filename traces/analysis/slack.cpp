@@ -26,7 +26,11 @@ namespace {
 
 std::vector<AnalysisColumn> opColumns()
 {
-    return {{"op", "Op"}, {"rank", "Rank", ColumnKind::Whole}, {"start_ns", "Start", ColumnKind::Time}, {"slack_ns", "Slack", ColumnKind::Time, "How much later the op could have started without the step taking longer."}};
+    return {{"op", "Op"},
+            {"rank", "Rank", ColumnKind::Whole},
+            {"start_ns", "Start", ColumnKind::Time},
+            {"slack_ns", "Slack", ColumnKind::Time,
+             "How much later the op could have started without the step taking longer."}};
 }
 
 Result<AnalysisRows> opRows(const Run& run, int step)

@@ -1,5 +1,5 @@
-// Slack: how much later an op could have started without making the step longer, with unchanged durations, orders and transfers.
-// Ops of the critical path have none.
+// Slack: how much later an op could have started without making the step longer, with unchanged durations, orders and
+// transfers. Ops of the critical path have none.
 #pragma once
 
 #include <vector>

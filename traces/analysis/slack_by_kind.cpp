@@ -44,8 +44,8 @@ Result<AnalysisRows> slackRows(const Run& run, int step)
     }
     AnalysisRows out;
     for (const auto& [key, of] : groups) {
-        out.rows.push_back({std::int64_t{key.first}, std::string(ruleOf(key.second).text), of.ops, of.critical, of.least, of.most,
-                            timeline.nameOf(timeline.spans()[of.loosest])});
+        out.rows.push_back({std::int64_t{key.first}, std::string(ruleOf(key.second).text), of.ops, of.critical,
+                            of.least, of.most, timeline.nameOf(timeline.spans()[of.loosest])});
         out.ops.push_back(of.loosest);
     }
     return out;
@@ -54,6 +54,7 @@ Result<AnalysisRows> slackRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo slack_by_kind;
-const AnalysisInfo slack_by_kind{"slack_by_kind", "Slack by rank and kind of op", slackColumns, unknownWithoutOps, slackRows};
+const AnalysisInfo slack_by_kind{"slack_by_kind", "Slack by rank and kind of op", slackColumns, unknownWithoutOps,
+                                 slackRows};
 
 } // namespace stagewright::analyses

@@ -23,8 +23,9 @@ std::string slowReplicaSentence(const Timeline& timeline, int step)
         double total = 0;
         std::int64_t count = 0;
     };
-    std::map<std::pair<OpKind, int>, std::vector<Work>> sorts;       // by kind and stage
-    std::map<int, std::vector<std::pair<Nanos, std::size_t>>> ready; // by stage that is stepped: when each replica's last op before it ends
+    std::map<std::pair<OpKind, int>, std::vector<Work>> sorts; // by kind and stage
+    // by stage that is stepped: when each replica's last op before it ends
+    std::map<int, std::vector<std::pair<Nanos, std::size_t>>> ready;
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Compute) continue;
         const auto replica = static_cast<std::size_t>(track.rank / pipeline);
@@ -47,7 +48,8 @@ std::string slowReplicaSentence(const Timeline& timeline, int step)
     for (const auto& [sort, of] : sorts) {
         if (std::any_of(of.begin(), of.end(), [](const Work& work) { return work.count == 0; })) continue;
         double mean = 0;
-        for (const Work& work : of) mean += work.total / static_cast<double>(work.count) / static_cast<double>(replicas);
+        for (const Work& work : of)
+            mean += work.total / static_cast<double>(work.count) / static_cast<double>(replicas);
         if (mean <= 0) continue;
         for (std::size_t r = 0; r < replicas; ++r) {
             total[r] += of[r].total / static_cast<double>(of[r].count);
@@ -71,7 +73,8 @@ std::string slowReplicaSentence(const Timeline& timeline, int step)
     }
     if (slow == 0) return {};
     if (slow > 8) names += fmt::format(" and {} more", slow - 8);
-    const std::string factors = most - least < 0.005 ? fmt::format("{:.2f}×", most) : fmt::format("{:.2f} to {:.2f}×", least, most);
+    const std::string factors =
+        most - least < 0.005 ? fmt::format("{:.2f}×", most) : fmt::format("{:.2f} to {:.2f}×", least, most);
     int late = 0, of = 0;
     for (const auto& [stage, ranks] : ready) {
         if (ranks.size() < 2) continue;
@@ -79,7 +82,9 @@ std::string slowReplicaSentence(const Timeline& timeline, int step)
         const std::size_t last = std::max_element(ranks.begin(), ranks.end())->second;
         late += total[last] > slowRank * median ? 1 : 0;
     }
-    std::string text = fmt::format("{} {} {} {} as long as the {} replica for the same ops", slow == 1 ? "replica" : "replicas", names, slow == 1 ? "takes" : "take", factors, replicas == 2 ? "other" : "median");
+    std::string text =
+        fmt::format("{} {} {} {} as long as the {} replica for the same ops", slow == 1 ? "replica" : "replicas", names,
+                    slow == 1 ? "takes" : "take", factors, replicas == 2 ? "other" : "median");
     if (of > 0) text += fmt::format(" and {} the last to finish {} of {} stages", slow == 1 ? "is" : "are", late, of);
     return text;
 }

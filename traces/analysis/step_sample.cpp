@@ -11,8 +11,8 @@ namespace stagewright {
 
 namespace {
 
-// The largest k ≥ 1 such that the k-th smallest and the k-th largest of `count` values miss the median with a probability of at most
-// 5 %: 2 P(Binomial(count, ½) < k) ≤ 0.05. 0: there is none.
+// The largest k ≥ 1 such that the k-th smallest and the k-th largest of `count` values miss the median with a
+// probability of at most 5 %: 2 P(Binomial(count, ½) < k) ≤ 0.05. 0: there is none.
 int orderOf(int count)
 {
     double probability = std::pow(0.5, count); // of exactly i values below the median
@@ -33,7 +33,9 @@ std::vector<int> evenlySpread(int first, int count, int most)
     const int taken = std::min(count, most);
     out.reserve(static_cast<std::size_t>(std::max(0, taken)));
     for (int i = 0; i < taken; ++i)
-        out.push_back(first + static_cast<int>(taken == 1 ? 0 : (static_cast<std::int64_t>(i) * (count - 1) + (taken - 1) / 2) / (taken - 1)));
+        out.push_back(
+            first + static_cast<int>(
+                        taken == 1 ? 0 : (static_cast<std::int64_t>(i) * (count - 1) + (taken - 1) / 2) / (taken - 1)));
     return out;
 }
 
@@ -53,8 +55,10 @@ std::vector<int> sampledSteps(int first, int steps, std::int64_t spansOfFirst, s
 {
     const int measured = std::max(0, steps - first);
     if (measured < 2) return {};
-    const auto each = static_cast<std::size_t>(std::max<std::int64_t>({1, spansOfFirst, spans / steps})); // steps may not be read
-    const int most = std::clamp(static_cast<int>(std::min<std::size_t>(mostSampledOps / each, mostSampledSteps)), 2, mostSampledSteps);
+    // steps may not be read
+    const auto each = static_cast<std::size_t>(std::max<std::int64_t>({1, spansOfFirst, spans / steps}));
+    const int most = std::clamp(static_cast<int>(std::min<std::size_t>(mostSampledOps / each, mostSampledSteps)), 2,
+                                mostSampledSteps);
     return evenlySpread(first, measured, most);
 }
 
@@ -107,7 +111,9 @@ StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap, const st
         add("busy", static_cast<double>(bubbles->busy));
         add("idle", static_cast<double>(bubbles->idle));
         for (std::size_t cause = 0; cause < idleCauseCount; ++cause)
-            if (bubbles->knows(static_cast<IdleCause>(cause))) add("idle_by_cause." + std::string(toText(static_cast<IdleCause>(cause))), static_cast<double>(bubbles->byCause[cause]));
+            if (bubbles->knows(static_cast<IdleCause>(cause)))
+                add("idle_by_cause." + std::string(toText(static_cast<IdleCause>(cause))),
+                    static_cast<double>(bubbles->byCause[cause]));
         if (bubbles->noArrivals.empty()) {
             const OverlapReport overlap = analyseOverlap(timeline, step);
             add("comm_time", static_cast<double>(overlap.commTime));

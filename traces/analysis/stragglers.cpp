@@ -17,17 +17,20 @@ namespace {
 
 std::vector<AnalysisColumn> stragglerColumns()
 {
-    return {{"rank", "Rank", ColumnKind::Whole},
-            {"host", "Host", ColumnKind::Text, "Where the trace names it."},
-            {"pipeline", "Pipeline", ColumnKind::Whole, "Place in its process group for pipeline parallelism, as the trace lists the groups; likewise the following."},
-            {"data", "Data", ColumnKind::Whole},
-            {"tensor", "Tensor", ColumnKind::Whole},
-            {"expert", "Expert", ColumnKind::Whole},
-            {"context", "Context", ColumnKind::Whole},
-            {"waited_for_ns", "Waited for", ColumnKind::Time, "Sum over the collectives that it entered last: the time that the others had been in them."},
-            {"last", "Last", ColumnKind::Count, "Collectives that it entered last."},
-            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs whose class is not communication."},
-            {"exposed_ns", "Exposed", ColumnKind::Time, "Communicating while nothing computes: of a rank that waits."}};
+    return {
+        {"rank", "Rank", ColumnKind::Whole},
+        {"host", "Host", ColumnKind::Text, "Where the trace names it."},
+        {"pipeline", "Pipeline", ColumnKind::Whole,
+         "Place in its process group for pipeline parallelism, as the trace lists the groups; likewise the following."},
+        {"data", "Data", ColumnKind::Whole},
+        {"tensor", "Tensor", ColumnKind::Whole},
+        {"expert", "Expert", ColumnKind::Whole},
+        {"context", "Context", ColumnKind::Whole},
+        {"waited_for_ns", "Waited for", ColumnKind::Time,
+         "Sum over the collectives that it entered last: the time that the others had been in them."},
+        {"last", "Last", ColumnKind::Count, "Collectives that it entered last."},
+        {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs whose class is not communication."},
+        {"exposed_ns", "Exposed", ColumnKind::Time, "Communicating while nothing computes: of a rank that waits."}};
 }
 
 struct Late {
@@ -42,10 +45,12 @@ std::vector<Late> lateRanks(const Timeline& timeline, int step)
     std::vector<Late> late(static_cast<std::size_t>(std::max(0, timeline.ranks())));
     std::map<SpanId, Nanos> waits; // by the last one's span: of all others
     for (const Edge& edge : timeline.edges()) {
-        if (edge.kind != EdgeKind::Transfer || edge.from == noSpan || timeline.spans()[edge.from].step != step) continue;
+        if (edge.kind != EdgeKind::Transfer || edge.from == noSpan || timeline.spans()[edge.from].step != step)
+            continue;
         const Track& from = timeline.trackOf(edge.from);
         const Track& to = timeline.trackOf(edge.to);
-        const bool messages = from.lane == Lane::Send || from.lane == Lane::Receive || from.lane == Lane::Compute || to.lane == Lane::Compute;
+        const bool messages = from.lane == Lane::Send || from.lane == Lane::Receive || from.lane == Lane::Compute ||
+                              to.lane == Lane::Compute;
         if (messages || from.rank == to.rank) continue;
         waits[edge.from] += std::max<Nanos>(0, timeline.spans()[edge.from].start - timeline.spans()[edge.to].start);
     }
@@ -81,25 +86,36 @@ Result<AnalysisRows> stragglerRows(const Run& run, int step)
     places.resize(late.size());
     std::vector<std::size_t> order(late.size());
     for (std::size_t r = 0; r < order.size(); ++r) order[r] = r;
-    std::stable_sort(order.begin(), order.end(), [&late](std::size_t a, std::size_t b) { return late[a].waitedFor > late[b].waitedFor; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&late](std::size_t a, std::size_t b) { return late[a].waitedFor > late[b].waitedFor; });
     AnalysisRows out;
     Nanos total = 0;
     std::map<std::string, Nanos> byHost;
     for (const std::size_t r : order) {
         const bool ran = times[r].calls > 0 && times[r].graphs == 0; // what graphs traced as a whole hold is unknown
-        out.rows.push_back({static_cast<std::int64_t>(r), places[r].host.empty() ? AnalysisCell() : AnalysisCell(places[r].host), placeCell(places[r], ParallelDimension::Pipeline), placeCell(places[r], ParallelDimension::Data),
-                            placeCell(places[r], ParallelDimension::Tensor), placeCell(places[r], ParallelDimension::Expert), placeCell(places[r], ParallelDimension::Context), late[r].waitedFor, late[r].last,
-                            ran ? AnalysisCell(times[r].computing) : AnalysisCell(), ran ? AnalysisCell(times[r].exposed()) : AnalysisCell()});
+        out.rows.push_back(
+            {static_cast<std::int64_t>(r), places[r].host.empty() ? AnalysisCell() : AnalysisCell(places[r].host),
+             placeCell(places[r], ParallelDimension::Pipeline), placeCell(places[r], ParallelDimension::Data),
+             placeCell(places[r], ParallelDimension::Tensor), placeCell(places[r], ParallelDimension::Expert),
+             placeCell(places[r], ParallelDimension::Context), late[r].waitedFor, late[r].last,
+             ran ? AnalysisCell(times[r].computing) : AnalysisCell(),
+             ran ? AnalysisCell(times[r].exposed()) : AnalysisCell()});
         out.ops.push_back(late[r].worst);
         total += late[r].waitedFor;
         if (!places[r].host.empty()) byHost[places[r].host] += late[r].waitedFor;
     }
     if (total > 0) {
         const std::size_t first = order.front();
-        out.sentence = fmt::format("others wait {} for rank {}, {} of all time spent waiting for a last rank", formatDuration(late[first].waitedFor), first, formatPercent(static_cast<double>(late[first].waitedFor) / static_cast<double>(total)));
+        out.sentence =
+            fmt::format("others wait {} for rank {}, {} of all time spent waiting for a last rank",
+                        formatDuration(late[first].waitedFor), first,
+                        formatPercent(static_cast<double>(late[first].waitedFor) / static_cast<double>(total)));
         if (byHost.size() > 1) {
-            const auto host = std::max_element(byHost.begin(), byHost.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-            out.sentence += fmt::format("; {} of them for ranks of host {}", formatPercent(static_cast<double>(host->second) / static_cast<double>(total)), host->first);
+            const auto host = std::max_element(byHost.begin(), byHost.end(),
+                                               [](const auto& a, const auto& b) { return a.second < b.second; });
+            out.sentence +=
+                fmt::format("; {} of them for ranks of host {}",
+                            formatPercent(static_cast<double>(host->second) / static_cast<double>(total)), host->first);
         }
     }
     return out;
@@ -119,7 +135,8 @@ std::string unknownWithoutTeams(const Run& run)
 } // namespace
 
 extern const AnalysisInfo stragglers;
-const AnalysisInfo stragglers{"stragglers", "Ranks that others wait for", stragglerColumns, unknownWithoutTeams, stragglerRows};
+const AnalysisInfo stragglers{"stragglers", "Ranks that others wait for", stragglerColumns, unknownWithoutTeams,
+                              stragglerRows};
 
 } // namespace analyses
 

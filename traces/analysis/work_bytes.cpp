@@ -16,7 +16,9 @@ WorkBytes::WorkBytes(const Timeline& timeline) : m_timeline(timeline)
         if (isWorkBytes(counter)) byName[{counter.rank, counter.name}] = &counter;
     if (byName.empty()) return;
     for (const Track& track : timeline.tracks())
-        if (const auto found = byName.find({track.rank, workBytesCounter(track.name, track.lane)}); found != byName.end()) m_ofTrack[&track] = found->second;
+        if (const auto found = byName.find({track.rank, workBytesCounter(track.name, track.lane)});
+            found != byName.end())
+            m_ofTrack[&track] = found->second;
 }
 
 std::optional<Bytes> WorkBytes::of(SpanId id) const
@@ -26,7 +28,8 @@ std::optional<Bytes> WorkBytes::of(SpanId id) const
     if (found == m_ofTrack.end()) return std::nullopt;
     const Nanos start = m_timeline.spans()[id].start;
     const auto& samples = found->second->samples;
-    auto at = std::lower_bound(samples.begin(), samples.end(), start, [](const CounterSample& sample, Nanos time) { return sample.time < time; });
+    auto at = std::lower_bound(samples.begin(), samples.end(), start,
+                               [](const CounterSample& sample, Nanos time) { return sample.time < time; });
     // Of several spans that start together each has its own sample.
     for (SpanId before = id; before > found->first->begin && m_timeline.spans()[before - 1].start == start; --before)
         if (at != samples.end() && at + 1 != samples.end() && (at + 1)->time == start) ++at;

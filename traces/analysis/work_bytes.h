@@ -1,5 +1,5 @@
-// How many bytes kernels of communication, copies and messages moved, where a trace says. A timeline keeps them as counters, one for each track,
-// with a sample at the start of each span whose size is known.
+// How many bytes kernels of communication, copies and messages moved, where a trace says. A timeline keeps them as
+// counters, one for each track, with a sample at the start of each span whose size is known.
 #pragma once
 
 #include <map>
@@ -11,7 +11,8 @@
 
 namespace stagewright {
 
-inline constexpr std::string_view workBytesUnit = "bytes moved"; // of these counters: no level that lasts until the next sample
+// of these counters: no level that lasts until the next sample
+inline constexpr std::string_view workBytesUnit = "bytes moved";
 
 std::string workBytesCounter(const std::string& track, Lane lane); // its name
 inline bool isWorkBytes(const Counter& counter) { return counter.unit == workBytesUnit; }
@@ -28,6 +29,9 @@ private:
 };
 
 // "12.5 GB/s" as a number: 10⁹ bytes a second; empty where no time passed.
-inline std::optional<double> gigabytesPerSecond(Bytes bytes, Nanos time) { return time > 0 ? std::optional(static_cast<double>(bytes) / static_cast<double>(time)) : std::nullopt; }
+inline std::optional<double> gigabytesPerSecond(Bytes bytes, Nanos time)
+{
+    return time > 0 ? std::optional(static_cast<double>(bytes) / static_cast<double>(time)) : std::nullopt;
+}
 
 } // namespace stagewright

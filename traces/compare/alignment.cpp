@@ -16,7 +16,8 @@ struct ReplicaStarts {
     ReplicaStarts(const Timeline& timeline, const StepOps& ops)
     {
         const Schedule* schedule = timeline.schedule().get();
-        const int replicas = schedule != nullptr && schedule->ranks == ops.ranks() ? std::max(1, schedule->replicas) : 1;
+        const int replicas =
+            schedule != nullptr && schedule->ranks == ops.ranks() ? std::max(1, schedule->replicas) : 1;
         pipelineRanks = ops.ranks() / replicas;
         first.assign(static_cast<std::size_t>(replicas), -1);
         for (int rank = 0; rank < ops.ranks() && pipelineRanks > 0; ++rank) {
@@ -37,13 +38,17 @@ Alignment::Alignment(const Timeline& a, int stepA, const Timeline& b, int stepB)
       m_partnerOfB(b.spans().size(), noSpan)
 {
     const ReplicaStarts startsA(a, m_a), startsB(b, m_b);
-    const bool byReplica = startsA.pipelineRanks > 0 && startsA.pipelineRanks == startsB.pipelineRanks && (startsA.first.size() > 1 || startsB.first.size() > 1);
-    const auto partner = [&](Op op, int rank) { // in B, on the same rank of the same replica, its microbatch counted within that
+    const bool byReplica = startsA.pipelineRanks > 0 && startsA.pipelineRanks == startsB.pipelineRanks &&
+                           (startsA.first.size() > 1 || startsB.first.size() > 1);
+    // in B, on the same rank of the same replica, its microbatch counted within that
+    const auto partner = [&](Op op, int rank) {
         if (byReplica && rank < m_b.ranks() && op.microbatch >= 0) op.microbatch += startsB.of(rank) - startsA.of(rank);
         const SpanId found = m_b.find(op);
         return found != noSpan && m_b.rankOf(found) == rank && m_partnerOfB[found] == noSpan ? found : noSpan;
     };
-    const auto kept = [](const Timeline& timeline, SpanId id) { return (timeline.spans()[id].flags & SpanDiscarded) == 0; };
+    const auto kept = [](const Timeline& timeline, SpanId id) {
+        return (timeline.spans()[id].flags & SpanDiscarded) == 0;
+    };
     for (int rank = 0; rank < m_a.ranks(); ++rank) {
         for (const SpanId id : m_a.busy(rank)) {
             if (!kept(a, id)) continue;
@@ -77,15 +82,9 @@ Alignment::Alignment(const Timeline& a, int stepA, const Timeline& b, int stepB)
     }
 }
 
-SpanId Alignment::partnerOfA(SpanId a) const
-{
-    return a == noSpan ? noSpan : m_partnerOfA[a];
-}
+SpanId Alignment::partnerOfA(SpanId a) const { return a == noSpan ? noSpan : m_partnerOfA[a]; }
 
-SpanId Alignment::partnerOfB(SpanId b) const
-{
-    return b == noSpan ? noSpan : m_partnerOfB[b];
-}
+SpanId Alignment::partnerOfB(SpanId b) const { return b == noSpan ? noSpan : m_partnerOfB[b]; }
 
 std::vector<SpanId> Alignment::broughtForward(SpanId b) const
 {

@@ -1,5 +1,5 @@
-// Two steps side by side: which op of one run corresponds to which of the other. Runs of replicas with as many pipeline ranks are aligned
-// replica by replica, microbatches counted within each.
+// Two steps side by side: which op of one run corresponds to which of the other. Runs of replicas with as many pipeline
+// ranks are aligned replica by replica, microbatches counted within each.
 #pragma once
 
 #include <string>

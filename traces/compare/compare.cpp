@@ -45,7 +45,10 @@ Nanos sumOf(const BubbleReport& report, Nanos RankBubbles::*member)
 // The figures of both reports, under their titles.
 class BothFigures {
 public:
-    explicit BothFigures(Comparison& comparison) : m_comparison(comparison), m_a(comparison.reportA.figures()), m_b(comparison.reportB.figures()) {}
+    explicit BothFigures(Comparison& comparison)
+        : m_comparison(comparison), m_a(comparison.reportA.figures()), m_b(comparison.reportB.figures())
+    {
+    }
 
     // figure: a key as ReportFigure::key.
     std::string title(std::string_view figure) const { return findFigure(m_a, figure)->title; }
@@ -60,9 +63,10 @@ bool BothFigures::known(std::string_view figure, std::string key)
 {
     const std::string &whyA = findFigure(m_a, figure)->unknown, &whyB = findFigure(m_b, figure)->unknown;
     if (whyA.empty() && whyB.empty()) return true;
-    const std::string why = whyA == whyB ? "both runs: " + whyA : whyA.empty() ? "run B: " + whyB
-                                                              : whyB.empty()   ? "run A: " + whyA
-                                                                               : fmt::format("run A: {}; run B: {}", whyA, whyB);
+    const std::string why = whyA == whyB   ? "both runs: " + whyA
+                            : whyA.empty() ? "run B: " + whyB
+                            : whyB.empty() ? "run A: " + whyA
+                                           : fmt::format("run A: {}; run B: {}", whyA, whyB);
     m_comparison.unknownMetrics.push_back({std::move(key), title(figure), why});
     return false;
 }
@@ -73,7 +77,8 @@ void addPeaks(Metrics& metrics, Comparison& comparison, BothFigures& figures)
     const std::string title = figures.title("peak_activation");
     const auto peaksA = comparison.reportA.peaks(MemoryCategory::Activations);
     const auto peaksB = comparison.reportB.peaks(MemoryCategory::Activations);
-    metrics.add("peak_activation_bytes", title, "bytes", static_cast<double>(comparison.reportA.largestPeak(MemoryCategory::Activations)),
+    metrics.add("peak_activation_bytes", title, "bytes",
+                static_cast<double>(comparison.reportA.largestPeak(MemoryCategory::Activations)),
                 static_cast<double>(comparison.reportB.largestPeak(MemoryCategory::Activations)));
     for (std::size_t rank = 0; rank < std::min(peaksA.size(), peaksB.size()); ++rank)
         metrics.add(fmt::format("peak_activation_bytes.rank{}", rank), fmt::format("{}, rank {}", title, rank), "bytes",
@@ -85,21 +90,27 @@ void fillTimes(Metrics& metrics, const Run& a, const Run& b, Comparison& compari
     const BubbleReport& reportA = comparison.reportA.bubbles;
     const BubbleReport& reportB = comparison.reportB.bubbles;
     metrics.time("busy_ns", figures.title("busy"), reportA.busy, reportB.busy);
-    metrics.time("apart_ns", "Optimizer and collectives", sumOf(reportA, &RankBubbles::apart), sumOf(reportB, &RankBubbles::apart));
+    metrics.time("apart_ns", "Optimizer and collectives", sumOf(reportA, &RankBubbles::apart),
+                 sumOf(reportB, &RankBubbles::apart));
     metrics.time("idle_ns", figures.title("idle"), reportA.idle, reportB.idle);
     for (std::size_t i = 0; i < idleCauseCount; ++i) {
         if (reportA.byCause[i] == 0 && reportB.byCause[i] == 0) continue;
         const auto cause = static_cast<IdleCause>(i);
-        const std::string figure = fmt::format("idle_by_cause.{}", toText(cause)), key = fmt::format("idle_ns.{}", toText(cause));
+        const std::string figure = fmt::format("idle_by_cause.{}", toText(cause)),
+                          key = fmt::format("idle_ns.{}", toText(cause));
         if (!figures.known(figure, key)) continue;
         if (cause == IdleCause::Launch && reportA.noArrivals.empty() != reportB.noArrivals.empty()) {
-            comparison.unknownMetrics.push_back({key, figures.title(figure), fmt::format("run {}: the time of messages is in it", reportA.noArrivals.empty() ? "B" : "A")});
+            comparison.unknownMetrics.push_back(
+                {key, figures.title(figure),
+                 fmt::format("run {}: the time of messages is in it", reportA.noArrivals.empty() ? "B" : "A")});
             continue;
         }
         metrics.time(key, figures.title(figure), reportA.byCause[i], reportB.byCause[i]);
     }
-    if ((a.timeline->hasCpuTime() || b.timeline->hasCpuTime()) && figures.known("busy_by_cause.contention", "contention_ns"))
-        metrics.time("contention_ns", figures.title("busy_by_cause.contention"), sumOf(reportA, &RankBubbles::contention), sumOf(reportB, &RankBubbles::contention));
+    if ((a.timeline->hasCpuTime() || b.timeline->hasCpuTime()) &&
+        figures.known("busy_by_cause.contention", "contention_ns"))
+        metrics.time("contention_ns", figures.title("busy_by_cause.contention"),
+                     sumOf(reportA, &RankBubbles::contention), sumOf(reportB, &RankBubbles::contention));
     if (!figures.known("overlap.comm_time", "comm_ns")) return;
     const OverlapReport& overlapA = comparison.reportA.overlap;
     const OverlapReport& overlapB = comparison.reportB.overlap;
@@ -131,11 +142,14 @@ void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
     if (comparison.sameUnits) {
         const bool outside = reportA.outside() > 0 || reportB.outside() > 0;
         if (outside) metrics.time("whole_step_ns", figures.title("whole_step"), reportA.stepTime(), reportB.stepTime());
-        metrics.time("makespan_ns", outside ? "Its ops alone" : figures.title("makespan"), reportA.makespan(), reportB.makespan());
+        metrics.time("makespan_ns", outside ? "Its ops alone" : figures.title("makespan"), reportA.makespan(),
+                     reportB.makespan());
         metrics.time("span_ns", figures.title("span"), reportA.span, reportB.span);
     }
-    metrics.add("bubble_fraction", figures.title("bubble_fraction"), "fraction", reportA.bubbleFraction, reportB.bubbleFraction);
-    metrics.add("bubble_rate_span", figures.title("bubble_rate_span"), "fraction", reportA.bubbleRateSpan, reportB.bubbleRateSpan);
+    metrics.add("bubble_fraction", figures.title("bubble_fraction"), "fraction", reportA.bubbleFraction,
+                reportB.bubbleFraction);
+    metrics.add("bubble_rate_span", figures.title("bubble_rate_span"), "fraction", reportA.bubbleRateSpan,
+                reportB.bubbleRateSpan);
     std::vector<MetricDelta> times;
     Metrics timed(times);
     fillTimes(timed, a, b, comparison, figures);
@@ -161,7 +175,8 @@ ChangeSplit splitOf(const BubbleReport& a, const BubbleReport& b)
     change.makespanDelta = b.makespan() - a.makespan();
     change.busyDelta = b.busy - a.busy;
     change.apartDelta = sumOf(b, &RankBubbles::apart) - sumOf(a, &RankBubbles::apart);
-    change.unexplained = static_cast<Nanos>(a.ranks.size()) * change.makespanDelta - change.busyDelta - change.apartDelta;
+    change.unexplained =
+        static_cast<Nanos>(a.ranks.size()) * change.makespanDelta - change.busyDelta - change.apartDelta;
     for (std::size_t i = 0; i < idleCauseCount; ++i) {
         change.idleDelta[i] = b.byCause[i] - a.byCause[i];
         change.unexplained -= change.idleDelta[i];
@@ -181,14 +196,16 @@ void joinInto(Times& times, Part into, std::initializer_list<Part> parts)
 
 void judgeNoise(Comparison& comparison, const Run& a, const Run& b, const std::stop_token& stop)
 {
-    const NoiseVerdict verdict = verdictOn(comparison.change.stepDelta, stepTimesOf(a, comparison.reportA.bubbles.stepTime()),
-                                           stepTimesOf(b, comparison.reportB.bubbles.stepTime()));
+    const NoiseVerdict verdict =
+        verdictOn(comparison.change.stepDelta, stepTimesOf(a, comparison.reportA.bubbles.stepTime()),
+                  stepTimesOf(b, comparison.reportB.bubbles.stepTime()));
     if (hasNoise(a) || hasNoise(b)) comparison.spread = verdict.spread;
     comparison.tooFewSteps = !verdict.spread;
     comparison.withinSpread = verdict.spread && !verdict.shows;
     comparison.historyA = OpHistory::of(a, stop);
     comparison.historyB = OpHistory::of(b, stop);
-    const auto sample = [](const Run& run, const std::shared_ptr<const OpHistory>& history, SpanId id, int rank, bool start) {
+    const auto sample = [](const Run& run, const std::shared_ptr<const OpHistory>& history, SpanId id, int rank,
+                           bool start) {
         if (!hasNoise(run)) return certain(0);
         if (!history) return StepSample();
         const Op& op = run.timeline->spans()[id].op;
@@ -197,7 +214,8 @@ void judgeNoise(Comparison& comparison, const Run& a, const Run& b, const std::s
     for (OpDelta& op : comparison.ops) {
         if (stop.stop_requested()) return;
         if (!op.inBoth()) continue;
-        op.start = verdictOn(op.startDelta, sample(a, comparison.historyA, op.a, op.rank, true), sample(b, comparison.historyB, op.b, op.rank, true));
+        op.start = verdictOn(op.startDelta, sample(a, comparison.historyA, op.a, op.rank, true),
+                             sample(b, comparison.historyB, op.b, op.rank, true));
         op.duration = verdictOn(op.durationDelta, sample(a, comparison.historyA, op.a, op.rank, false),
                                 sample(b, comparison.historyB, op.b, op.rank, false));
     }
@@ -209,14 +227,17 @@ std::vector<RunDifference> differencesOf(const Run& a, const Run& b)
     const std::vector<RunFact> factsA = factsOf(a);
     const std::vector<RunFact> factsB = factsOf(b);
     for (std::size_t i = 0; i < factsA.size(); ++i)
-        if (factsA[i].value != factsB[i].value) differences.push_back({factsA[i].key, factsA[i].title, factsA[i].value, factsB[i].value});
+        if (factsA[i].value != factsB[i].value)
+            differences.push_back({factsA[i].key, factsA[i].title, factsA[i].value, factsB[i].value});
     for (RunDifference& one : differences)
         if (one.key == "samples") one.title += " (the data differ)";
     // a fact missing in one run does not count as a difference, except for the model and the batch
     std::erase_if(differences, [](const RunDifference& one) {
-        if (one.key == "channels" && (one.a.empty() || one.b.empty()) && (one.a == "shared" || one.b == "shared")) return true; // no limit there either
-        return (one.a.empty() || one.b.empty()) && one.key != "model" && one.key != "microbatch_size" && one.key != "perturb" &&
-               one.key != "recomputed_layers" && one.key != "sends" && one.key != "channels";
+        // no limit there either
+        if (one.key == "channels" && (one.a.empty() || one.b.empty()) && (one.a == "shared" || one.b == "shared"))
+            return true;
+        return (one.a.empty() || one.b.empty()) && one.key != "model" && one.key != "microbatch_size" &&
+               one.key != "perturb" && one.key != "recomputed_layers" && one.key != "sends" && one.key != "channels";
     });
     return differences;
 }
@@ -226,7 +247,8 @@ Result<int> stepOf(const Run& run, int wanted, const char* which)
     if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", which));
     const int step = wanted < 0 ? run.representativeStep() : wanted;
     if (step >= std::max(1, run.timeline->steps()))
-        return fail(ErrorCode::Usage, fmt::format("run {}: no step {}, it has {}", which, stepNumber(step), run.timeline->steps()),
+        return fail(ErrorCode::Usage,
+                    fmt::format("run {}: no step {}, it has {}", which, stepNumber(step), run.timeline->steps()),
                     "choose a step of the run");
     return step;
 }
@@ -255,7 +277,9 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB,
     if (!chosenB) return tl::unexpected(chosenB.error());
     comparison.stepA = *chosenA;
     comparison.stepB = *chosenB;
-    const auto report = [&stop](const Run& run, int step) { return reportOf(run, {.step = step, .ownCap = false, .stop = stop, .withoutSteps = true}); };
+    const auto report = [&stop](const Run& run, int step) {
+        return reportOf(run, {.step = step, .ownCap = false, .stop = stop, .withoutSteps = true});
+    };
     auto reportA = report(a, comparison.stepA);
     if (!reportA) return tl::unexpected(std::move(reportA.error()).with("run A"));
     if (!goesOn(1)) return cancelled();
@@ -269,14 +293,18 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB,
         comparison.noLadder = why;
         comparison.tooFewSteps = true;
         comparison.differences = differencesOf(a, b);
-        if (hasKernels(*a.timeline) && hasKernels(*b.timeline)) comparison.devices = compareDevices(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB, stop);
+        if (hasKernels(*a.timeline) && hasKernels(*b.timeline))
+            comparison.devices = compareDevices(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB, stop);
         if (progress.cancelled()) return cancelled();
         comparison.headline = comparison.devices ? comparison.devices->headline : "the steps can't be compared: " + why;
         return comparison;
     }
-    const bool arrivals = comparison.reportA.bubbles.noArrivals.empty() && comparison.reportB.bubbles.noArrivals.empty();
+    const bool arrivals =
+        comparison.reportA.bubbles.noArrivals.empty() && comparison.reportB.bubbles.noArrivals.empty();
     if (comparison.sameUnits) comparison.change = splitOf(comparison.reportA.bubbles, comparison.reportB.bubbles);
-    if (!arrivals) joinInto(comparison.change.idleDelta, IdleCause::Launch, {IdleCause::Transfer, IdleCause::PeerWait, IdleCause::HeadOfLine});
+    if (!arrivals)
+        joinInto(comparison.change.idleDelta, IdleCause::Launch,
+                 {IdleCause::Transfer, IdleCause::PeerWait, IdleCause::HeadOfLine});
     comparison.differences = differencesOf(a, b);
     fillMetrics(comparison, a, b);
     if (!goesOn(2)) return cancelled();
@@ -285,9 +313,11 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB,
     comparison.ledgerA = ledgerOf(*a.timeline, alignment.opsA(), a.info.warmupSteps);
     comparison.ledgerB = ledgerOf(*b.timeline, alignment.opsB(), b.info.warmupSteps);
     if (!arrivals)
-        for (PathLedger* ledger : {&comparison.ledgerA, &comparison.ledgerB}) joinInto(ledger->byClass, PathClass::Launch, {PathClass::Wire});
+        for (PathLedger* ledger : {&comparison.ledgerA, &comparison.ledgerB})
+            joinInto(ledger->byClass, PathClass::Launch, {PathClass::Wire});
     if (!goesOn(3)) return cancelled();
-    if (auto ladder = ladderOf(a, comparison.reportA.bubbles.stepTime(), b, comparison.reportB.bubbles.stepTime(), stop))
+    if (auto ladder =
+            ladderOf(a, comparison.reportA.bubbles.stepTime(), b, comparison.reportB.bubbles.stepTime(), stop))
         comparison.ladder = std::move(*ladder);
     else
         comparison.noLadder = ladder.error().message;

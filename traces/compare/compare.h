@@ -1,5 +1,6 @@
-// Compare: runs aligned by (rank, stage, op, microbatch) in their representative steps. For two runs: figures, the exact split of the change,
-// the ledger of the critical path, the ladder of single changes, ops with their spread between steps, and sentences.
+// Compare: runs aligned by (rank, stage, op, microbatch) in their representative steps. For two runs: figures, the
+// exact split of the change, the ledger of the critical path, the ladder of single changes, ops with their spread
+// between steps, and sentences.
 #pragma once
 
 #include <memory>
@@ -47,8 +48,8 @@ struct OpDelta {
     bool inBoth() const { return a != noSpan && b != noSpan; }
 };
 
-// The change of the step, and that of its ops split exactly: ranks × Δmakespan = Δbusy + Δapart + Σ Δidle by cause (same number of ranks). All 0 if the
-// runs are in different units.
+// The change of the step, and that of its ops split exactly: ranks × Δmakespan = Δbusy + Δapart + Σ Δidle by cause
+// (same number of ranks). All 0 if the runs are in different units.
 struct ChangeSplit {
     Nanos stepDelta = 0;     // of the whole step
     Nanos makespanDelta = 0; // of its ops
@@ -90,7 +91,9 @@ struct Comparison {
     std::vector<OpDelta> ops;                  // largest |startDelta| first
     std::shared_ptr<const OpHistory> historyA; // null: fewer than two measured steps, or too many ops
     std::shared_ptr<const OpHistory> historyB;
-    std::string unknown;                  // why ops, bubbles and times of steps can't be compared: "run A: …"; then all of the above is empty but the setups' differences
+    // why ops, bubbles and times of steps can't be compared: "run A: …"; then all of the above is empty but the setups'
+    // differences
+    std::string unknown;
     std::optional<DeviceChanges> devices; // then, if both runs have kernels
     std::string headline;                 // "B is 16.7 % faster: 279.3 ms against 335.2 ms"
     std::vector<std::string> why;         // sentences, the most important first
@@ -98,6 +101,7 @@ struct Comparison {
 
 // Runs of different shapes compare by what they share; ops without a partner are counted in the sentences.
 // Steps −1: the representative ones. Cancelled: stopped.
-Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA = -1, int stepB = -1, const Progress& progress = {});
+Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA = -1, int stepB = -1,
+                               const Progress& progress = {});
 
 } // namespace stagewright

@@ -70,7 +70,8 @@ std::optional<std::array<Nanos, 6>> spreadOf(const Timeline& timeline, const std
         if (sum.calls == 0) continue;
         ++seen;
         const auto figures = figuresOf(sum);
-        for (std::size_t i = 0; i < figures.size(); ++i) least[i] = std::min(least[i], figures[i]), most[i] = std::max(most[i], figures[i]);
+        for (std::size_t i = 0; i < figures.size(); ++i)
+            least[i] = std::min(least[i], figures[i]), most[i] = std::max(most[i], figures[i]);
     }
     if (seen < 2) return std::nullopt;
     for (std::size_t i = 0; i < most.size(); ++i) most[i] -= least[i];
@@ -84,9 +85,13 @@ std::map<std::string, Nanos> collectivesOf(const Timeline& timeline, int step)
     return byName;
 }
 
-std::string signedText(Nanos change) { return fmt::format("{}{}", change < 0 ? "−" : "+", formatDuration(std::llabs(change))); }
+std::string signedText(Nanos change)
+{
+    return fmt::format("{}{}", change < 0 ? "−" : "+", formatDuration(std::llabs(change)));
+}
 
-// "attention +31.6 ms, copy +8.36 ms": the parts that changed as the whole did, at most three, with 10 % of its change or more.
+// "attention +31.6 ms, copy +8.36 ms": the parts that changed as the whole did, at most three, with 10 % of its change
+// or more.
 std::string partsText(const std::vector<DeviceFigure>& figures, std::string_view keys, const char* prefix, Nanos whole)
 {
     std::vector<const DeviceFigure*> parts;
@@ -105,7 +110,10 @@ std::string partsText(const std::vector<DeviceFigure>& figures, std::string_view
 
 void explain(DeviceChanges& out)
 {
-    const auto of = [&](std::string_view key) -> const DeviceFigure& { return *std::find_if(out.figures.begin(), out.figures.end(), [&](const DeviceFigure& one) { return one.key == key; }); };
+    const auto of = [&](std::string_view key) -> const DeviceFigure& {
+        return *std::find_if(out.figures.begin(), out.figures.end(),
+                             [&](const DeviceFigure& one) { return one.key == key; });
+    };
     const Nanos window = of("window_ns").a.value_or(0);
     const auto counts = [&](const DeviceFigure& one) {
         return one.change().value_or(0) != 0 && std::llabs(*one.change()) * 100 >= window && one.beyondNoise();
@@ -127,7 +135,9 @@ void explain(DeviceChanges& out)
         out.why.push_back(text("are idle", *one.change(), partsText(out.figures, "idle.", "Idle: ", *one.change())));
     if (out.kernels.empty() || std::llabs(out.kernels.front().change()) * 100 < window) return;
     const KernelChange& most = out.kernels.front();
-    const auto mean = [](Nanos total, std::int64_t calls) { return formatDuration(total / std::max<std::int64_t>(1, calls)); };
+    const auto mean = [](Nanos total, std::int64_t calls) {
+        return formatDuration(total / std::max<std::int64_t>(1, calls));
+    };
     const std::string shape = most.shapeText();
     constexpr std::size_t mostOfShape = 120; // inputs can be lists of hundreds of sizes; tables have them whole
     std::string kernel =
@@ -172,17 +182,21 @@ DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, in
     figure("idle_ns", "Idle", x.idle(), y.idle());
     const auto spreadA = spreadOf(a, stop), spreadB = spreadOf(b, stop);
     if (stop.stop_requested()) return out;
-    for (std::size_t i = 0; i < 6 && (spreadA || spreadB); ++i) out.figures[i].noise = std::max(spreadA ? (*spreadA)[i] : 0, spreadB ? (*spreadB)[i] : 0);
+    for (std::size_t i = 0; i < 6 && (spreadA || spreadB); ++i)
+        out.figures[i].noise = std::max(spreadA ? (*spreadA)[i] : 0, spreadB ? (*spreadB)[i] : 0);
     const auto idleA = idleOf(a, stepA), idleB = idleOf(b, stepB);
-    for (const DeviceState state : {DeviceState::Launch, DeviceState::Sync, DeviceState::Queued, DeviceState::Unknown}) {
+    for (const DeviceState state :
+         {DeviceState::Launch, DeviceState::Sync, DeviceState::Queued, DeviceState::Unknown}) {
         const auto s = static_cast<std::size_t>(state);
         if (idleA[s] != 0 || idleB[s] != 0)
             figure(fmt::format("idle.{}_ns", toText(state)), fmt::format("Idle: {}", lowered(titleOf(state))), idleA[s],
                    idleB[s]);
     }
     std::array<std::pair<Nanos, Nanos>, kernelClassCount> classes{};
-    for (const ClassTime& time : analyseKernelClasses(a, stepA)) classes[static_cast<std::size_t>(time.of)].first = time.running;
-    for (const ClassTime& time : analyseKernelClasses(b, stepB)) classes[static_cast<std::size_t>(time.of)].second = time.running;
+    for (const ClassTime& time : analyseKernelClasses(a, stepA))
+        classes[static_cast<std::size_t>(time.of)].first = time.running;
+    for (const ClassTime& time : analyseKernelClasses(b, stepB))
+        classes[static_cast<std::size_t>(time.of)].second = time.running;
     for (std::size_t of = 0; of < kernelClassCount; ++of) {
         const auto kind = static_cast<KernelClass>(of);
         const auto& [ofA, ofB] = classes[of];
@@ -202,15 +216,16 @@ DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, in
               timeIn(operationsB, name));
     if (stop.stop_requested()) return out;
     out.kernels = matchKernels(a, stepA, b, stepB);
-    out.headline = fmt::format("devices are busy {} of {} in A and {} of {} in B, summed over ranks", formatDuration(x.busy), formatDuration(x.window()), formatDuration(y.busy),
-                               formatDuration(y.window()));
+    out.headline =
+        fmt::format("devices are busy {} of {} in A and {} of {} in B, summed over ranks", formatDuration(x.busy),
+                    formatDuration(x.window()), formatDuration(y.busy), formatDuration(y.window()));
     explain(out);
     if (x.graphs > 0 || y.graphs > 0)
-        out.why.push_back(fmt::format(
-            "what computes and what communicates is unknown in {}: CUDA graphs were traced as a whole; record again with --cuda-graph-trace=node",
-            y.graphs == 0   ? "A"
-            : x.graphs == 0 ? "B"
-                            : "A and B"));
+        out.why.push_back(fmt::format("what computes and what communicates is unknown in {}: CUDA graphs were traced "
+                                      "as a whole; record again with --cuda-graph-trace=node",
+                                      y.graphs == 0   ? "A"
+                                      : x.graphs == 0 ? "B"
+                                                      : "A and B"));
     return out;
 }
 

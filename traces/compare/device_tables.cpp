@@ -11,7 +11,11 @@ namespace stagewright {
 
 namespace {
 
-std::string changeText(Nanos time) { return time == 0 ? std::string("=") : withTrueMinus(fmt::format("{}{}", time > 0 ? "+" : "", Units{}.timeText(time))); }
+std::string changeText(Nanos time)
+{
+    return time == 0 ? std::string("=")
+                     : withTrueMinus(fmt::format("{}{}", time > 0 ? "+" : "", Units{}.timeText(time)));
+}
 
 std::string sizeText(const KernelChange& one) { return one.bytes ? formatBytes(*one.bytes) : std::string("–"); }
 
@@ -26,15 +30,21 @@ class KernelColumns {
 public:
     explicit KernelColumns(const std::vector<const KernelChange*>& kernels)
         : m_sizes(std::any_of(kernels.begin(), kernels.end(), [](const auto* one) { return one->bytes.has_value(); })),
-          m_shapes(std::any_of(kernels.begin(), kernels.end(), [](const auto* one) { return !one->shapeText().empty(); }))
+          m_shapes(
+              std::any_of(kernels.begin(), kernels.end(), [](const auto* one) { return !one->shapeText().empty(); }))
     {
     }
     void head(std::vector<DeviceTable::Column>& columns) const
     {
-        columns.push_back({"kernel or copy", "Its name without namespaces, arguments and the details of its tile", false});
+        columns.push_back(
+            {"kernel or copy", "Its name without namespaces, arguments and the details of its tile", false});
         columns.push_back({"whole name", "As the trace has it", false});
         if (m_sizes) columns.push_back({"size", "Bytes that a call moves", true});
-        if (m_shapes) columns.push_back({"shape", "Grid and block of the launch, and the sizes of the operator's inputs where the trace has them", false});
+        if (m_shapes)
+            columns.push_back(
+                {"shape",
+                 "Grid and block of the launch, and the sizes of the operator's inputs where the trace has them",
+                 false});
     }
     void add(const KernelChange& one, std::vector<std::string>& cells) const
     {
@@ -51,7 +61,18 @@ private:
 
 DeviceTable figuresTable(const DeviceChanges& changes, const std::string& b)
 {
-    DeviceTable table{DeviceTable::Content::Figures, "device time, summed over ranks", {{"time", "What the devices do", false}, {"A", "In A", true}, {b, "In " + b, true}, {b + " − A", "The change", true}, {"beyond noise", "Whether it exceeds the spread between steps; –: unknown, as neither run has several steps or it is not measured", false}}, {}, 3};
+    DeviceTable table{DeviceTable::Content::Figures,
+                      "device time, summed over ranks",
+                      {{"time", "What the devices do", false},
+                       {"A", "In A", true},
+                       {b, "In " + b, true},
+                       {b + " − A", "The change", true},
+                       {"beyond noise",
+                        "Whether it exceeds the spread between steps; –: unknown, as neither run has several steps or "
+                        "it is not measured",
+                        false}},
+                      {},
+                      3};
     const auto known = [](std::optional<Nanos> time) {
         return time ? Units{}.timeText(*time) : std::string("unknown");
     };
@@ -69,32 +90,54 @@ DeviceTable figuresTable(const DeviceChanges& changes, const std::string& b)
 
 DeviceTable changedTable(const std::vector<const KernelChange*>& kernels, std::size_t all, const std::string& b)
 {
-    DeviceTable table{DeviceTable::Content::Kernels, fmt::format("kernels and copies that changed most ({} of {})", kernels.size(), all), {}, {}, 0};
+    DeviceTable table{DeviceTable::Content::Kernels,
+                      fmt::format("kernels and copies that changed most ({} of {})", kernels.size(), all),
+                      {},
+                      {},
+                      0};
     const KernelColumns name(kernels);
     name.head(table.columns);
-    table.columns.insert(table.columns.end(), {{"calls A", "Calls in A, on all ranks", true}, {"calls " + b, "Calls in " + b + ", on all ranks", true}, {"A", "Sum of their durations in A", true}, {b, "Sum of their durations in " + b, true}});
+    table.columns.insert(table.columns.end(), {{"calls A", "Calls in A, on all ranks", true},
+                                               {"calls " + b, "Calls in " + b + ", on all ranks", true},
+                                               {"A", "Sum of their durations in A", true},
+                                               {b, "Sum of their durations in " + b, true}});
     table.changeColumn = table.columns.size();
-    table.columns.insert(table.columns.end(), {{b + " − A", "The change", true}, {"matched by", "Besides the name: shape, order of the calls on each rank, both, or name alone", false}, {"call that changed most", "Where one call has at least twice its share of the change", false}});
+    table.columns.insert(
+        table.columns.end(),
+        {{b + " − A", "The change", true},
+         {"matched by", "Besides the name: shape, order of the calls on each rank, both, or name alone", false},
+         {"call that changed most", "Where one call has at least twice its share of the change", false}});
     for (const KernelChange* one : kernels) {
         DeviceTable::Row row{{}, one->change(), one};
         name.add(*one, row.cells);
-        row.cells.insert(row.cells.end(), {std::to_string(one->callsA), std::to_string(one->callsB), Units{}.timeText(one->totalA), Units{}.timeText(one->totalB), changeText(one->change()), one->matchedBy(),
-                                           one->placed() ? fmt::format("{} of {} on rank {}, {}", one->most->place, one->most->calls, one->most->rank, changeText(one->most->change())) : "–"});
+        row.cells.insert(row.cells.end(),
+                         {std::to_string(one->callsA), std::to_string(one->callsB), Units{}.timeText(one->totalA),
+                          Units{}.timeText(one->totalB), changeText(one->change()), one->matchedBy(),
+                          one->placed() ? fmt::format("{} of {} on rank {}, {}", one->most->place, one->most->calls,
+                                                      one->most->rank, changeText(one->most->change()))
+                                        : "–"});
         table.rows.push_back(std::move(row));
     }
     return table;
 }
 
-DeviceTable onlyTable(const std::vector<const KernelChange*>& kernels, std::size_t all, std::int64_t calls, const std::string& in)
+DeviceTable onlyTable(const std::vector<const KernelChange*>& kernels, std::size_t all, std::int64_t calls,
+                      const std::string& in)
 {
-    DeviceTable table{DeviceTable::Content::OnlyInOne, fmt::format("only in {} ({} of {}, {})", in, kernels.size(), all, counted(calls, "call")), {}, {}, 0};
+    DeviceTable table{DeviceTable::Content::OnlyInOne,
+                      fmt::format("only in {} ({} of {}, {})", in, kernels.size(), all, counted(calls, "call")),
+                      {},
+                      {},
+                      0};
     const KernelColumns name(kernels);
     name.head(table.columns);
-    table.columns.insert(table.columns.end(), {{"calls", "On all ranks", true}, {"total", "Sum of their durations", true}});
+    table.columns.insert(table.columns.end(),
+                         {{"calls", "On all ranks", true}, {"total", "Sum of their durations", true}});
     for (const KernelChange* one : kernels) {
         DeviceTable::Row row{{}, one->change(), one};
         name.add(*one, row.cells);
-        row.cells.insert(row.cells.end(), {std::to_string(one->callsA + one->callsB), Units{}.timeText(one->totalA + one->totalB)});
+        row.cells.insert(row.cells.end(),
+                         {std::to_string(one->callsA + one->callsB), Units{}.timeText(one->totalA + one->totalB)});
         table.rows.push_back(std::move(row));
     }
     return table;
@@ -116,7 +159,9 @@ std::vector<DeviceTable> deviceTables(const DeviceChanges& changes, char b, std:
             calls += one.callsA + one.callsB;
             if (++all <= most) kernels.push_back(&one);
         }
-        if (all > 0) out.push_back(in == 0 ? changedTable(kernels, all, other) : onlyTable(kernels, all, calls, in == 1 ? "A" : other));
+        if (all > 0)
+            out.push_back(in == 0 ? changedTable(kernels, all, other)
+                                  : onlyTable(kernels, all, calls, in == 1 ? "A" : other));
     }
     return out;
 }

@@ -33,8 +33,8 @@ struct DeviceTable {
     std::size_t changeColumn = 0; // whose cells are Row::change; 0: none
 };
 
-// Tables without rows are left out, and so are the columns of sizes and shapes where none is known. `b` is the letter of the run compared with A;
-// at most `most` kernels a table. Rows point into `changes`, which must outlive the tables.
+// Tables without rows are left out, and so are the columns of sizes and shapes where none is known. `b` is the letter
+// of the run compared with A; at most `most` kernels a table. Rows point into `changes`, which must outlive the tables.
 std::vector<DeviceTable> deviceTables(const DeviceChanges& changes, char b = 'B', std::size_t most = 25);
 
 } // namespace stagewright

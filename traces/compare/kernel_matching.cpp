@@ -33,7 +33,8 @@ void collect(const Timeline& timeline, int step, std::size_t which, CallsByName&
 {
     const WorkBytes sizes(timeline);
     eachDeviceSpan(timeline, step, [&](const Track& track, SpanId id, const Span& span) {
-        out[{track.lane, timeline.nameOf(span)}][which].push_back({sizes.of(id), track.rank, span.start, id, span.duration(), timeline.shapeOf(span)});
+        out[{track.lane, timeline.nameOf(span)}][which].push_back(
+            {sizes.of(id), track.rank, span.start, id, span.duration(), timeline.shapeOf(span)});
     });
 }
 
@@ -49,7 +50,8 @@ std::string_view withoutInputs(std::string_view shape)
 void evenShapes(std::array<Calls, 2>& runs)
 {
     const auto all = [&runs](const auto& holds) {
-        return std::all_of(runs.begin(), runs.end(), [&](const Calls& calls) { return std::all_of(calls.begin(), calls.end(), holds); });
+        return std::all_of(runs.begin(), runs.end(),
+                           [&](const Calls& calls) { return std::all_of(calls.begin(), calls.end(), holds); });
     };
     const bool inputs = all([](const Call& call) { return call.shape.find(inputsMark) != std::string_view::npos; });
     const bool grids = all([](const Call& call) { return !withoutInputs(call.shape).empty(); });
@@ -74,14 +76,22 @@ KernelChange changeOf(const Calls& a, const Calls& b)
     out.callsB = static_cast<std::int64_t>(b.size());
     for (const Call& call : a) out.totalA += call.duration;
     for (const Call& call : b) out.totalB += call.duration;
-    out.byOrder = !a.empty() && std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Call& x, const Call& y) { return x.rank == y.rank; });
+    out.byOrder = !a.empty() && std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                                           [](const Call& x, const Call& y) { return x.rank == y.rank; });
     if (!out.byOrder) return out;
-    const auto weight = [&](const MatchedCall& call) { return out.change() == 0 ? std::llabs(call.change()) : out.change() > 0 ? call.change()
-                                                                                                                               : -call.change(); };
+    const auto weight = [&](const MatchedCall& call) {
+        return out.change() == 0 ? std::llabs(call.change()) : out.change() > 0 ? call.change() : -call.change();
+    };
     for (std::size_t first = 0, end = 0; first < a.size(); first = end) {
         while (end < a.size() && a[end].rank == a[first].rank) ++end;
         for (std::size_t i = first; i < end; ++i) {
-            const MatchedCall call{a[i].rank, static_cast<std::int64_t>(i - first) + 1, static_cast<std::int64_t>(end - first), a[i].span, b[i].span, a[i].duration, b[i].duration};
+            const MatchedCall call{a[i].rank,
+                                   static_cast<std::int64_t>(i - first) + 1,
+                                   static_cast<std::int64_t>(end - first),
+                                   a[i].span,
+                                   b[i].span,
+                                   a[i].duration,
+                                   b[i].duration};
             if (weight(call) > (out.most ? weight(*out.most) : 0)) out.most = call;
         }
     }
@@ -93,17 +103,23 @@ struct Group {
     std::array<Calls, 2> calls;
 };
 
-// Calls of one name by size and shape. Of one size, those of shapes that the other run lacks are one group if both runs have such: the kernel runs in both,
-// launched otherwise.
+// Calls of one name by size and shape. Of one size, those of shapes that the other run lacks are one group if both runs
+// have such: the kernel runs in both, launched otherwise.
 std::vector<Group> groupsOf(const std::array<Calls, 2>& runs)
 {
-    const bool sized = std::all_of(runs.begin(), runs.end(), [](const Calls& calls) { return std::all_of(calls.begin(), calls.end(), [](const Call& call) { return call.bytes.has_value(); }); });
+    const bool sized = std::all_of(runs.begin(), runs.end(), [](const Calls& calls) {
+        return std::all_of(calls.begin(), calls.end(), [](const Call& call) { return call.bytes.has_value(); });
+    });
     std::map<std::optional<Bytes>, std::map<std::string_view, std::array<Calls, 2>>> bySize;
     for (std::size_t which = 0; which < runs.size(); ++which)
-        for (const Call& call : runs[which]) bySize[sized ? call.bytes : std::nullopt][call.shape][which].push_back(call);
+        for (const Call& call : runs[which])
+            bySize[sized ? call.bytes : std::nullopt][call.shape][which].push_back(call);
     std::vector<Group> out;
     for (auto& [size, byShape] : bySize) {
-        const auto lacks = [&byShape = byShape](std::size_t which) { return std::any_of(byShape.begin(), byShape.end(), [which](const auto& one) { return one.second[which].empty(); }); };
+        const auto lacks = [&byShape = byShape](std::size_t which) {
+            return std::any_of(byShape.begin(), byShape.end(),
+                               [which](const auto& one) { return one.second[which].empty(); });
+        };
         Group rest{size, {}};
         const bool join = lacks(0) && lacks(1);
         for (auto& [shape, calls] : byShape) {
@@ -111,7 +127,8 @@ std::vector<Group> groupsOf(const std::array<Calls, 2>& runs)
                 out.push_back({size, std::move(calls)});
                 continue;
             }
-            for (std::size_t which : {0u, 1u}) rest.calls[which].insert(rest.calls[which].end(), calls[which].begin(), calls[which].end());
+            for (std::size_t which : {0u, 1u})
+                rest.calls[which].insert(rest.calls[which].end(), calls[which].begin(), calls[which].end());
         }
         if (join) out.push_back(std::move(rest));
     }
@@ -134,12 +151,15 @@ std::string KernelChange::shapeText() const
     };
     const auto ofA = partsOf(shapeA), ofB = partsOf(shapeB);
     const auto wordOf = [](std::string_view part) { return part.substr(0, part.find(' ')); };
-    if (!std::equal(ofA.begin(), ofA.end(), ofB.begin(), ofB.end(), [&](std::string_view x, std::string_view y) { return wordOf(x) == wordOf(y); })) return shapeA + " → " + shapeB;
+    if (!std::equal(ofA.begin(), ofA.end(), ofB.begin(), ofB.end(),
+                    [&](std::string_view x, std::string_view y) { return wordOf(x) == wordOf(y); }))
+        return shapeA + " → " + shapeB;
     std::string text;
     for (std::size_t i = 0; i < ofA.size(); ++i) {
         if (i > 0) text += ", ";
         text += ofA[i];
-        if (ofA[i] != ofB[i]) text += fmt::format(" → {}", ofB[i].substr(std::min(ofB[i].size(), wordOf(ofB[i]).size() + 1)));
+        if (ofA[i] != ofB[i])
+            text += fmt::format(" → {}", ofB[i].substr(std::min(ofB[i].size(), wordOf(ofB[i]).size() + 1)));
     }
     return text;
 }
@@ -152,7 +172,9 @@ const char* KernelChange::matchedBy() const
 
 bool KernelChange::placed() const
 {
-    return most && callsA > 1 && static_cast<double>(std::llabs(most->change())) * static_cast<double>(callsA) >= 2 * static_cast<double>(std::llabs(change()));
+    return most && callsA > 1 &&
+           static_cast<double>(std::llabs(most->change())) * static_cast<double>(callsA) >=
+               2 * static_cast<double>(std::llabs(change()));
 }
 
 std::vector<KernelChange> matchKernels(const Timeline& a, int stepA, const Timeline& b, int stepB)
@@ -166,7 +188,9 @@ std::vector<KernelChange> matchKernels(const Timeline& a, int stepA, const Timel
         for (Group& group : groupsOf(runs)) {
             auto& both = group.calls;
             for (Calls& calls : both)
-                std::sort(calls.begin(), calls.end(), [](const Call& x, const Call& y) { return std::tie(x.rank, x.start, x.span) < std::tie(y.rank, y.start, y.span); });
+                std::sort(calls.begin(), calls.end(), [](const Call& x, const Call& y) {
+                    return std::tie(x.rank, x.start, x.span) < std::tie(y.rank, y.start, y.span);
+                });
             KernelChange& change = out.emplace_back(changeOf(both[0], both[1]));
             std::tie(change.lane, change.name) = key;
             change.bytes = group.bytes;
@@ -174,7 +198,9 @@ std::vector<KernelChange> matchKernels(const Timeline& a, int stepA, const Timel
             change.shapeB = shapeOfCalls(both[1]);
         }
     }
-    std::stable_sort(out.begin(), out.end(), [](const KernelChange& p, const KernelChange& q) { return std::llabs(p.change()) > std::llabs(q.change()); });
+    std::stable_sort(out.begin(), out.end(), [](const KernelChange& p, const KernelChange& q) {
+        return std::llabs(p.change()) > std::llabs(q.change());
+    });
     return out;
 }
 

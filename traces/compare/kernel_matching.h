@@ -24,21 +24,25 @@ struct MatchedCall {
     Nanos change() const { return b - a; }
 };
 
-// Calls of one name (with its template arguments, which hold the shapes of tiles), one lane and, where known, one size and one shape.
+// Calls of one name (with its template arguments, which hold the shapes of tiles), one lane and, where known, one size
+// and one shape.
 struct KernelChange {
     std::string name;
     Lane lane = Lane::Kernel;
-    // Of the launch, as Timeline::shapeOf(); "": the shape of some call of that name is unknown, or it doesn't run there. Calls whose shape is in one
-    // run only are one row if the other has such calls too: "3 shapes" where they differ.
+    // Of the launch, as Timeline::shapeOf(); "": the shape of some call of that name is unknown, or it doesn't run
+    // there. Calls whose shape is in one run only are one row if the other has such calls too: "3 shapes" where they
+    // differ.
     std::string shapeA;
     std::string shapeB;
-    std::optional<Bytes> bytes; // of each call; nothing: the size of some call of that name is unknown, then all of them are one row
+    // of each call; nothing: the size of some call of that name is unknown, then all of them are one row
+    std::optional<Bytes> bytes;
     std::int64_t callsA = 0;
     std::int64_t callsB = 0;
     Nanos totalA = 0; // sum of durations over all ranks
     Nanos totalB = 0;
-    bool byOrder = false;            // as many calls in both on every rank: the n-th of one is the n-th of the other
-    std::optional<MatchedCall> most; // if so: the call that changed most in the direction of change(), or at all where that is 0; the first of them
+    bool byOrder = false; // as many calls in both on every rank: the n-th of one is the n-th of the other
+    // if so: the call that changed most in the direction of change(), or at all where that is 0; the first of them
+    std::optional<MatchedCall> most;
 
     Nanos change() const { return totalB - totalA; }
     bool inBoth() const { return callsA > 0 && callsB > 0; }
@@ -49,8 +53,8 @@ struct KernelChange {
     bool placed() const;
 };
 
-// Largest change first, then lane, name, size and shape. Where some call of a name was recorded without its inputs, shapes are those of the grid and
-// block alone. O(kernels of both steps × log).
+// Largest change first, then lane, name, size and shape. Where some call of a name was recorded without its inputs,
+// shapes are those of the grid and block alone. O(kernels of both steps × log).
 std::vector<KernelChange> matchKernels(const Timeline& a, int stepA, const Timeline& b, int stepB);
 
 } // namespace stagewright

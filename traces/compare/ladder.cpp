@@ -20,7 +20,8 @@ namespace stagewright {
 
 namespace {
 
-constexpr OpKind timedKinds[] = {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute, OpKind::Optimizer};
+constexpr OpKind timedKinds[] = {OpKind::Forward,    OpKind::Backward,  OpKind::InputGrad,
+                                 OpKind::WeightGrad, OpKind::Recompute, OpKind::Optimizer};
 
 Nanos totalOf(const CostModel& costs, OpKind kind)
 {
@@ -34,8 +35,8 @@ bool sameKeys(const Schedule& a, const Schedule& b) // one placement, one set of
     return a.ranks == b.ranks && a.stages == b.stages && a.microbatches == b.microbatches && a.placement == b.placement;
 }
 
-// A's order of everything but W, with each W behind as many input gradients as in B, and behind as many of the forwards that
-// follow there; after its own I.
+// A's order of everything but W, with each W behind as many input gradients as in B, and behind as many of the forwards
+// that follow there; after its own I.
 std::optional<Schedule> placedAs(const Schedule& a, const Schedule& b)
 {
     Schedule placed = a;
@@ -60,7 +61,8 @@ std::optional<Schedule> placedAs(const Schedule& a, const Schedule& b)
             if (!isWeightGrad(op.kind)) continue;
             if (passed > inputs.size()) return std::nullopt;
             std::size_t place = passed == 0 ? 0 : inputs[passed - 1] + 1;
-            for (std::size_t k = 0; k < since && place < others.size() && !isInputGrad(others[place].kind); ++k) ++place;
+            for (std::size_t k = 0; k < since && place < others.size() && !isInputGrad(others[place].kind); ++k)
+                ++place;
             for (int k = 0; k < op.count; ++k) { // of stacked ones all their I
                 Op own = op;
                 own.kind = OpKind::InputGrad;
@@ -72,7 +74,8 @@ std::optional<Schedule> placedAs(const Schedule& a, const Schedule& b)
             }
             weights.emplace_back(place, op);
         }
-        std::stable_sort(weights.begin(), weights.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+        std::stable_sort(weights.begin(), weights.end(),
+                         [](const auto& x, const auto& y) { return x.first < y.first; });
         std::vector<Op> order;
         std::size_t next = 0;
         for (std::size_t i = 0; i <= others.size(); ++i) {
@@ -114,7 +117,8 @@ CostModel withStateOf(CostModel costs, const CostModel& b, int ranks)
     costs.replicas = b.replicas;
     costs.links.collectives = b.links.collectives;
     for (int stage = 0; stage < std::min(costs.stages(), b.stages()); ++stage) {
-        for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) costs.setDuration(kind, stage, b.duration(kind, stage, -1));
+        for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad})
+            costs.setDuration(kind, stage, b.duration(kind, stage, -1));
         for (int rank = 0; stepsShared && rank < ranks; ++rank)
             costs.setDuration(OpKind::Optimizer, stage, rank, b.duration(OpKind::Optimizer, stage, rank));
     }
@@ -124,7 +128,8 @@ CostModel withStateOf(CostModel costs, const CostModel& b, int ranks)
 // Whether gathers and reductions are others, not only measured again.
 bool sharesOtherwise(const CostModel& a, const CostModel& b)
 {
-    if (!(a.sharding == b.sharding) || a.replicas != b.replicas || a.links.collectives != b.links.collectives) return true;
+    if (!(a.sharding == b.sharding) || a.replicas != b.replicas || a.links.collectives != b.links.collectives)
+        return true;
     for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) {
         const Nanos x = totalOf(a, kind), y = totalOf(b, kind);
         if (std::abs(x - y) * 20 > std::max(x, y)) return true;
@@ -148,7 +153,8 @@ std::string orderTitle(const Schedule& from, const Schedule& to)
     const int a = warmUpOf(from);
     const int b = warmUpOf(to);
     if (a == b) return "forwards and backwards in B's order";
-    return fmt::format("{} warm-up: {} forwards on rank 0 before its first backward instead of {}", b > a ? "deeper" : "shorter", b, a);
+    return fmt::format("{} warm-up: {} forwards on rank 0 before its first backward instead of {}",
+                       b > a ? "deeper" : "shorter", b, a);
 }
 
 std::string placementTitle(const Schedule& from, const Schedule& to)
@@ -217,13 +223,15 @@ Result<Climb> climb(const ExecutedRun& runA, const ExecutedRun& runB, const std:
     Schedule now = a;
     if (!a.splitsBackward() && b.splitsBackward() && hasWhole(a, OpKind::Backward) && !overlapsOps(a)) {
         now = splitEveryBackward(now);
-        if (auto done = step(path, RungKind::Split, "the backward is split into I and W", now, costs); !done) return tl::unexpected(done.error());
+        if (auto done = step(path, RungKind::Split, "the backward is split into I and W", now, costs); !done)
+            return tl::unexpected(done.error());
     }
     const bool alike = sameKeys(now, b);
     if (alike && now.splitsBackward() && b.splitsBackward() && !overlapsOps(now) && !overlapsOps(b))
         if (auto placed = placedAs(now, b); placed && !(*placed == now)) {
             // an order that can't run does not get a rung
-            if (step(path, RungKind::Place, "weight gradients placed as in B", *placed, costs)) now = std::move(*placed);
+            if (step(path, RungKind::Place, "weight gradients placed as in B", *placed, costs))
+                now = std::move(*placed);
         }
     const bool sameState = stateOps(now) == stateOps(b);
     if (!(now == b) && !(alike && withoutState(now) == withoutState(b))) {
@@ -231,27 +239,33 @@ Result<Climb> climb(const ExecutedRun& runA, const ExecutedRun& runB, const std:
         if (!sameState) onB = withStateOf(onB, costsB, b.ranks);
         std::string title = alike ? orderTitle(now, b) : placementTitle(now, b);
         if (!sameState) title += ", with B's gathers and reductions";
-        if (auto done = step(path, alike ? RungKind::Order : RungKind::Placement, title, b, onB); !done) return tl::unexpected(done.error());
+        if (auto done = step(path, alike ? RungKind::Order : RungKind::Placement, title, b, onB); !done)
+            return tl::unexpected(done.error());
         costs = std::move(onB);
         now = b;
     }
     if (!(now == b) || sharesOtherwise(costs, costsB)) {
         CostModel onB = withStateOf(costs, costsB, b.ranks);
-        if (auto done = step(path, RungKind::Sharing, "B's gathers and reductions", b, onB); !done) return tl::unexpected(done.error());
+        if (auto done = step(path, RungKind::Sharing, "B's gathers and reductions", b, onB); !done)
+            return tl::unexpected(done.error());
         costs = std::move(onB);
     }
     if (path.messages != messagesB) {
         path.messages = messagesB;
-        if (auto done = step(path, RungKind::Messages, "B's sends, receives and channels", runB.schedule, costs); !done) return tl::unexpected(done.error());
+        if (auto done = step(path, RungKind::Messages, "B's sends, receives and channels", runB.schedule, costs); !done)
+            return tl::unexpected(done.error());
     }
     if (!(costs.links == costsB.links)) {
         costs.links = costsB.links;
-        if (auto done = step(path, RungKind::Wire, "B's links", runB.schedule, costs); !done) return tl::unexpected(done.error());
+        if (auto done = step(path, RungKind::Wire, "B's links", runB.schedule, costs); !done)
+            return tl::unexpected(done.error());
     }
     const auto own = simulate(runB.schedule, costsB, runB.channels);
     if (!own) return tl::unexpected(own.error());
-    if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(runB.schedule, *own).step != path.last || costs.launch != costsB.launch)
-        if (auto done = step(path, RungKind::Costs, "op durations of B", runB.schedule, costsB); !done) return tl::unexpected(done.error());
+    if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(runB.schedule, *own).step != path.last ||
+        costs.launch != costsB.launch)
+        if (auto done = step(path, RungKind::Costs, "op durations of B", runB.schedule, costsB); !done)
+            return tl::unexpected(done.error());
     return path;
 }
 
@@ -319,21 +333,24 @@ CostModel costsOnStagesOf(const Schedule& target, const CostModel& a, const Cost
             const auto covered = [&](auto valueOf) { // Σ value × covered part of each stage of A
                 double sum = 0;
                 for (int from = 0; from < a.stages(); ++from) {
-                    const double part = std::min<double>(from + 1, (stage + 1) * width) - std::max<double>(from, stage * width);
+                    const double part =
+                        std::min<double>(from + 1, (stage + 1) * width) - std::max<double>(from, stage * width);
                     if (part > 0) sum += part * static_cast<double>(valueOf(from));
                 }
                 return std::llround(sum);
             };
-            for (const OpKind kind : timedKinds) costs.setDuration(kind, stage, covered([&](int from) { return a.duration(kind, from, -1); }));
+            for (const OpKind kind : timedKinds)
+                costs.setDuration(kind, stage, covered([&](int from) { return a.duration(kind, from, -1); }));
             StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
             const auto take = [&](Bytes StageMemory::*field) {
                 memory.*field = covered([&](int from) { return a.memory[static_cast<std::size_t>(from)].*field; });
             };
-            for (Bytes StageMemory::*field : {&StageMemory::activation, &StageMemory::freedAtInput, &StageMemory::weight, &StageMemory::gradient,
-                                              &StageMemory::optimizer})
+            for (Bytes StageMemory::*field : {&StageMemory::activation, &StageMemory::freedAtInput,
+                                              &StageMemory::weight, &StageMemory::gradient, &StageMemory::optimizer})
                 take(field);
             const int at = std::min(a.stages() - 1, static_cast<int>(stage * width));
-            memory.boundary = a.memory[static_cast<std::size_t>(at)].boundary; // a message does not shrink with the stage
+            // a message does not shrink with the stage
+            memory.boundary = a.memory[static_cast<std::size_t>(at)].boundary;
             memory.workspace = a.memory[static_cast<std::size_t>(at)].workspace;
         }
     }
@@ -345,8 +362,9 @@ CostModel costsOnStagesOf(const Schedule& target, const CostModel& a, const Cost
     for (const OpKind kind : timedKinds) {
         if (totalOf(a, kind) != 0 || totalOf(b, kind) == 0 || isOptimizer(kind)) continue;
         const bool half = isSplitBackward(kind) && fullA > 0 && splitB > 0;
-        const double share = half ? static_cast<double>(totalOf(b, kind)) / static_cast<double>(splitB)
-                                  : static_cast<double>(totalOf(b, kind)) / std::max(1.0, static_cast<double>(forwardB));
+        const double share = half
+                                 ? static_cast<double>(totalOf(b, kind)) / static_cast<double>(splitB)
+                                 : static_cast<double>(totalOf(b, kind)) / std::max(1.0, static_cast<double>(forwardB));
         if (!half && (forwardA == 0 || forwardB == 0)) continue;
         const OpKind basis = half ? OpKind::Backward : OpKind::Forward;
         for (int rank = -1; rank < (costs.hasRankDurations() ? target.ranks : 0); ++rank)
@@ -365,11 +383,14 @@ CostModel costsOnStagesOf(const Schedule& target, const CostModel& a, const Cost
     }
     if (totalOf(a, OpKind::Backward) == 0) // A splits, the target may not
         for (int stage = 0; stage < target.stages; ++stage)
-            costs.setDuration(OpKind::Backward, stage, costs.duration(OpKind::InputGrad, stage, -1) + costs.duration(OpKind::WeightGrad, stage, -1));
+            costs.setDuration(OpKind::Backward, stage,
+                              costs.duration(OpKind::InputGrad, stage, -1) +
+                                  costs.duration(OpKind::WeightGrad, stage, -1));
     return costs;
 }
 
-Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Run& b, Nanos makespanB, const std::stop_token& stop)
+Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Run& b, Nanos makespanB,
+                                         const std::stop_token& stop)
 {
     if (!a.schedule || !b.schedule)
         return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", a.schedule ? "B" : "A"));
@@ -378,8 +399,11 @@ Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Ru
     auto runB = usualRun(b);
     if (!runB) return tl::unexpected(std::move(runB.error()).with("run B"));
     if ((runA->costs.timeUnit == 1) != (runB->costs.timeUnit == 1))
-        return fail(ErrorCode::Usage, "one run is timed in units and the other in nanoseconds", "fit costs and simulate with them: simulate --costs-from");
-    if (!whyNoArrivals(*a.timeline).empty() || !whyNoArrivals(*b.timeline).empty()) runB->costs.links = runA->costs.links; // not known to differ
+        return fail(ErrorCode::Usage, "one run is timed in units and the other in nanoseconds",
+                    "fit costs and simulate with them: simulate --costs-from");
+    // not known to differ
+    if (!whyNoArrivals(*a.timeline).empty() || !whyNoArrivals(*b.timeline).empty())
+        runB->costs.links = runA->costs.links;
     const bool down = a.schedule->splitsBackward() && !b.schedule->splitsBackward();
     auto path = down ? climb(*runB, *runA, stop) : climb(*runA, *runB, stop);
     if (!path) return tl::unexpected(std::move(path.error()));

@@ -22,8 +22,10 @@ constexpr ClassWords words[pathClassCount] = {
     {"return", "Return trip", "Ops on other ranks after the path has left the bottleneck rank for the last time."},
     {"detour", "Round trips", "Ops on other ranks between two stays on the bottleneck rank."},
     {"wire", "Wire", "From a producer's end to the arrival of its message on another rank."},
-    {"order", "Order waits", "Ops that the next op on the path only queues behind on its rank, without needing their results."},
-    {"straggler", "Straggler surplus", "Time of ops beyond the median of their kind, stage and rank over the measured steps."},
+    {"order", "Order waits",
+     "Ops that the next op on the path only queues behind on its rank, without needing their results."},
+    {"straggler", "Straggler surplus",
+     "Time of ops beyond the median of their kind, stage and rank over the measured steps."},
     {"apart", "Optimizer and collectives", "Optimizer, collectives and intended delays on the path."},
     {"launch", "Launch", "Everything was ready, but the op had not started."},
 };
@@ -79,7 +81,8 @@ private:
             for (const Input& input : m_ops.inputs(id))
                 add(input.from, input.arrival, m_ops.rankOf(input.from) == m_ops.rankOf(id) ? By::Rank : By::Input);
         const auto& all = m_ops.all(m_ops.rankOf(id));
-        auto before = std::lower_bound(all.begin(), all.end(), start, [this](SpanId other, Nanos time) { return m_spans[other].start < time; });
+        auto before = std::lower_bound(all.begin(), all.end(), start,
+                                       [this](SpanId other, Nanos time) { return m_spans[other].start < time; });
         while (before != all.end() && *before != id) ++before; // spans without duration
         while (before != all.begin())
             if (--before; m_spans[*before].end <= start) {
@@ -127,7 +130,8 @@ std::vector<PathLink> pathOf(const Timeline& timeline, const StepOps& ops, int& 
                 }
             best[i] += workOn(timeline, ops, graph.span(i), rank);
         }
-        return *std::max_element(ends.begin(), ends.end(), [&](std::size_t a, std::size_t b) { return best[a] < best[b]; });
+        return *std::max_element(ends.begin(), ends.end(),
+                                 [&](std::size_t a, std::size_t b) { return best[a] < best[b]; });
     };
     Nanos most = -1;
     for (int rank = 0; rank < ops.ranks(); ++rank)
@@ -153,10 +157,12 @@ std::vector<PathLink> plainPath(const Timeline& timeline, const StepOps& ops, in
     std::map<int, Nanos> work;
     for (const CriticalLink& link : criticalPath(timeline, step)) {
         const SpanId from = path.empty() ? noSpan : path.back().span;
-        Step how{from, from == noSpan ? ops.windowBegin() : timeline.spans()[from].end, link.crossesRank ? By::Input : By::Rank};
+        Step how{from, from == noSpan ? ops.windowBegin() : timeline.spans()[from].end,
+                 link.crossesRank ? By::Input : By::Rank};
         if (link.crossesRank)
             for (const Input& input : ops.inputs(link.span))
-                if (input.from == from) how.released = std::clamp(input.arrival, how.released, timeline.spans()[link.span].start);
+                if (input.from == from)
+                    how.released = std::clamp(input.arrival, how.released, timeline.spans()[link.span].start);
         path.push_back({link.span, how});
         work[ops.rankOf(link.span)] += timeline.spans()[link.span].duration();
     }
@@ -192,7 +198,8 @@ public:
     Nanos of(const Timeline& timeline, SpanId id, int rank) const
     {
         const auto found = m_durations.find(keyOf(timeline, id, rank));
-        return found == m_durations.end() || found->second.empty() ? timeline.spans()[id].duration() : found->second.front();
+        return found == m_durations.end() || found->second.empty() ? timeline.spans()[id].duration()
+                                                                   : found->second.front();
     }
 
 private:
@@ -223,7 +230,8 @@ PathLedger ledgerOf(const Timeline& timeline, const StepOps& ops, int firstStep)
         if (!ops.busy(rank).empty()) step = timeline.spans()[ops.busy(rank).front()].step;
     }
     const bool small = spans * static_cast<std::size_t>(ops.ranks()) <= 40'000'000;
-    const std::vector<PathLink> path = small ? pathOf(timeline, ops, ledger.bottleneck) : plainPath(timeline, ops, step, ledger.bottleneck);
+    const std::vector<PathLink> path =
+        small ? pathOf(timeline, ops, ledger.bottleneck) : plainPath(timeline, ops, step, ledger.bottleneck);
     const Medians medians(timeline, ops, path, firstStep);
     std::size_t first = path.size();
     std::size_t last = 0;
@@ -255,11 +263,13 @@ PathLedger ledgerOf(const Timeline& timeline, const StepOps& ops, int firstStep)
         bool needed = true; // by the next op
         if (i + 1 < path.size() && path[i + 1].step.by == By::Rank && ops.isBusySpan(path[i + 1].span)) {
             const auto inputs = ops.inputs(path[i + 1].span);
-            needed = std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.from == link.span; });
+            needed =
+                std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.from == link.span; });
         }
-        add(!needed ? PathClass::Order : i < first ? PathClass::Fill
-                                     : i > last    ? PathClass::Return
-                                                   : PathClass::Detour,
+        add(!needed     ? PathClass::Order
+            : i < first ? PathClass::Fill
+            : i > last  ? PathClass::Return
+                        : PathClass::Detour,
             usual);
     }
     return ledger;

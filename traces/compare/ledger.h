@@ -1,6 +1,7 @@
-// Ledger: the critical path of a step, cut into classes. The classes sum to the makespan to the nanosecond, so the differences of two
-// ledgers sum to the change of the makespan. If there are several critical paths, the one is used that stays longest on a single rank, the
-// bottleneck, so that two runs of the same time have the same ledger if possible.
+// Ledger: the critical path of a step, cut into classes. The classes sum to the makespan to the nanosecond, so the
+// differences of two ledgers sum to the change of the makespan. If there are several critical paths, the one is used
+// that stays longest on a single rank, the bottleneck, so that two runs of the same time have the same ledger if
+// possible.
 #pragma once
 
 #include <array>
@@ -40,8 +41,8 @@ struct PathLedger {
     Nanos of(PathClass part) const { return byClass[static_cast<std::size_t>(part)]; }
 };
 
-// firstStep: medians are over the steps from there on (warm-up is left out). O(spans + ranks × spans of the step); if that
-// product exceeds 40 million, the critical path of traces/analysis is used unchanged.
+// firstStep: medians are over the steps from there on (warm-up is left out). O(spans + ranks × spans of the step); if
+// that product exceeds 40 million, the critical path of traces/analysis is used unchanged.
 PathLedger ledgerOf(const Timeline& timeline, const StepOps& ops, int firstStep = 0);
 
 } // namespace stagewright

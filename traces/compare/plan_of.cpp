@@ -15,10 +15,12 @@ namespace stagewright {
 Result<Run> planOf(const Run& run)
 {
     if (!run.schedule)
-        return fail(ErrorCode::Usage, fmt::format("run {} has no schedule, so it has no plan", run.info.name), "only runs with a known schedule have a plan; the run's note says why its schedule is unknown");
+        return fail(ErrorCode::Usage, fmt::format("run {} has no schedule, so it has no plan", run.info.name),
+                    "only runs with a known schedule have a plan; the run's note says why its schedule is unknown");
     auto executed = usualRun(run);
     if (!executed) return tl::unexpected(std::move(executed.error()));
-    executed->costs.clearMicrobatchDurations(); // the comparison should show ops that took longer than their stage's others
+    // the comparison should show ops that took longer than their stage's others
+    executed->costs.clearMicrobatchDurations();
     auto plan = simulatedRun(executed->schedule, executed->costs, executed->channels, executed->lowering);
     if (!plan) return tl::unexpected(std::move(plan.error()));
     plan->info.name = fmt::format("{} as planned", run.info.name);
@@ -51,13 +53,16 @@ std::optional<Deviation> firstDeviation(const Run& plan, const Run& run, const C
     const std::string name = fmt::format("{} on rank {}", toText(first->op), first->rank);
     if (std::abs(first->startDelta) <= least) {
         const Nanos took = run.timeline->spans()[first->b].duration();
-        out.sentence = fmt::format("{} ends {}: it took {} instead of {}", name, later(first->startDelta + first->durationDelta), formatDuration(took), formatDuration(took - first->durationDelta));
+        out.sentence =
+            fmt::format("{} ends {}: it took {} instead of {}", name, later(first->startDelta + first->durationDelta),
+                        formatDuration(took), formatDuration(took - first->durationDelta));
         return out;
     }
     out.sentence = fmt::format("{} starts {}", name, later(first->startDelta));
     const Gap* before = nullptr; // the longest wait that it ended
     for (const Gap& gap : comparison.reportB.bubbles.gaps)
-        if (gap.next == first->b && (before == nullptr || gap.end - gap.start > before->end - before->start)) before = &gap;
+        if (gap.next == first->b && (before == nullptr || gap.end - gap.start > before->end - before->start))
+            before = &gap;
     if (before != nullptr && first->startDelta > 0) out.sentence += ": " + explainGap(*run.timeline, *before);
     return out;
 }

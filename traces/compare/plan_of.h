@@ -1,5 +1,5 @@
-// The plan of a run: its own schedule timed with the costs fitted from it, as if nothing had disturbed it. Compared with the run it
-// shows what the order and the costs do not explain.
+// The plan of a run: its own schedule timed with the costs fitted from it, as if nothing had disturbed it. Compared
+// with the run it shows what the order and the costs do not explain.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace stagewright {
 // fitted.
 Result<Run> planOf(const Run& run);
 
-// The first op of the run, by its planned start, that starts or ends more than 2 % of the planned makespan later or earlier
-// than planned.
+// The first op of the run, by its planned start, that starts or ends more than 2 % of the planned makespan later or
+// earlier than planned.
 struct Deviation {
     OpDelta op;
     std::string sentence; // what it does and why: "1F3 on rank 1 starts 3.40 ms later than planned: rank 1 waits …"

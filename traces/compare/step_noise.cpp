@@ -12,10 +12,7 @@ namespace {
 
 constexpr std::size_t mostOps = 4'000'000; // in all measured steps
 
-Nanos middleOf(const std::vector<Nanos>& sorted)
-{
-    return sorted[(sorted.size() - 1) / 2];
-}
+Nanos middleOf(const std::vector<Nanos>& sorted) { return sorted[(sorted.size() - 1) / 2]; }
 
 } // namespace
 
@@ -60,10 +57,7 @@ StepSample certain(Nanos value)
     return sample;
 }
 
-bool hasNoise(const Run& run)
-{
-    return run.timeline && run.timeline->clock() != "model";
-}
+bool hasNoise(const Run& run) { return run.timeline && run.timeline->clock() != "model"; }
 
 StepSample stepTimesOf(const Run& run, Nanos makespan)
 {

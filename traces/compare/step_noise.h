@@ -37,13 +37,16 @@ NoiseVerdict verdictOn(Nanos change, const StepSample& a, const StepSample& b);
 // A run without noise (its clock is the model) has σ = 0.
 StepSample certain(Nanos value);
 bool hasNoise(const Run& run);
-// Time of the measured steps of a run, for the noise of its makespan; makespan is that of the step shown, which is all of a run without noise.
+// Time of the measured steps of a run, for the noise of its makespan; makespan is that of the step shown, which is all
+// of a run without noise.
 StepSample stepTimesOf(const Run& run, Nanos makespan);
 
-// Start (from the step's window begin) and duration of every op in every measured step; of a large run in those that a report reads.
+// Start (from the step's window begin) and duration of every op in every measured step; of a large run in those that a
+// report reads.
 class OpHistory {
 public:
-    // Null if the run has fewer than two measured steps, or more than 4 million ops in them, or once stop is requested. O(spans).
+    // Null if the run has fewer than two measured steps, or more than 4 million ops in them, or once stop is requested.
+    // O(spans).
     static std::shared_ptr<const OpHistory> of(const Run& run, const std::stop_token& stop = {});
 
     // By measured step that was read; empty: the op does not occur. A step without it repeats −1.

@@ -30,10 +30,7 @@ std::string list(const std::vector<std::string>& words, std::size_t most)
     return text;
 }
 
-bool comparable(const Run& a, const Run& b)
-{
-    return a.timeline->timeUnit() == b.timeline->timeUnit();
-}
+bool comparable(const Run& a, const Run& b) { return a.timeline->timeUnit() == b.timeline->timeUnit(); }
 
 // How long a rank waits before an op in either run.
 struct WaitChange {
@@ -104,10 +101,13 @@ private:
         const Nanos delta = m_comparison.change.stepDelta;
         if (delta == 0) return;
         if (m_comparison.withinSpread)
-            m_sentences.push_back(fmt::format("the change of {} is smaller than the spread between steps ({}), so it is not significant",
-                                              time(std::llabs(delta)), time(*m_comparison.spread)));
+            m_sentences.push_back(
+                fmt::format("the change of {} is smaller than the spread between steps ({}), so it is not significant",
+                            time(std::llabs(delta)), time(*m_comparison.spread)));
         else if (m_comparison.tooFewSteps)
-            m_sentences.push_back(fmt::format("the noise is unknown, so no difference is claimed: each run needs {} measured steps, and {}", fewestSteps, stepsText()));
+            m_sentences.push_back(fmt::format(
+                "the noise is unknown, so no difference is claimed: each run needs {} measured steps, and {}",
+                fewestSteps, stepsText()));
     }
 
     std::string stepsText() const
@@ -122,7 +122,8 @@ private:
         return list(words, words.size());
     }
 
-    // A rank whose ops take longer in B than the other ranks' do: "the ops of rank 2 take longer in B: forwards 1.50×, full backwards 1.48×".
+    // A rank whose ops take longer in B than the other ranks' do: "the ops of rank 2 take longer in B: forwards 1.50×,
+    // full backwards 1.48×".
     void slowerRanks()
     {
         struct Sum {
@@ -141,7 +142,8 @@ private:
         std::map<int, std::vector<std::string>> byRank;
         for (const auto& [kind, ranks] : sums) {
             std::vector<double> factors;
-            for (const auto& [rank, sum] : ranks) factors.push_back(sum.a > 0 ? static_cast<double>(sum.b) / static_cast<double>(sum.a) : 1.0);
+            for (const auto& [rank, sum] : ranks)
+                factors.push_back(sum.a > 0 ? static_cast<double>(sum.b) / static_cast<double>(sum.a) : 1.0);
             const double usual = std::max(1.0, lowerMedian(std::move(factors)));
             for (const auto& [rank, sum] : ranks) {
                 const double factor = sum.a > 0 ? static_cast<double>(sum.b) / static_cast<double>(sum.a) : 1.0;
@@ -150,7 +152,8 @@ private:
             }
         }
         for (const auto& [rank, kinds] : byRank)
-            m_sentences.push_back(fmt::format("the ops of rank {} take longer in B: {}", rank, list(kinds, kinds.size())));
+            m_sentences.push_back(
+                fmt::format("the ops of rank {} take longer in B: {}", rank, list(kinds, kinds.size())));
     }
 
     static std::string ops(std::size_t count) { return fmt::format("{} op{}", count, count == 1 ? "" : "s"); }
@@ -166,12 +169,14 @@ private:
         const Nanos delta = m_comparison.change.stepDelta;
         const auto ranks = static_cast<Nanos>(m_comparison.reportA.bubbles.ranks.size());
         const Nanos busy = m_comparison.change.busyDelta;
-        if (!m_comparison.shows() || delta == 0 || ranks == 0 || m_a.ranks() != m_b.ranks() || (busy < 0) != (delta < 0)) return;
+        if (!m_comparison.shows() || delta == 0 || ranks == 0 || m_a.ranks() != m_b.ranks() ||
+            (busy < 0) != (delta < 0))
+            return;
         if (std::llabs(busy) * 2 <= std::llabs(delta) * ranks || m_comparison.reportA.bubbles.busy == 0) return;
         if (m_runA.info.microbatches != m_runB.info.microbatches) return; // more work, not longer ops
         const double share = static_cast<double>(busy) / static_cast<double>(m_comparison.reportA.bubbles.busy);
-        m_sentences.push_back(fmt::format("not the schedule: the ops themselves take {} {} time", formatPercent(std::fabs(share)),
-                                          busy < 0 ? "less" : "more"));
+        m_sentences.push_back(fmt::format("not the schedule: the ops themselves take {} {} time",
+                                          formatPercent(std::fabs(share)), busy < 0 ? "less" : "more"));
     }
 
     // What is not the ops' time: gathers before the first of them, reductions and the optimizer behind the last.
@@ -181,8 +186,11 @@ private:
         const BubbleReport& b = m_comparison.reportB.bubbles;
         const Nanos most = std::max<Nanos>(1, a.stepTime() / 500);
         if (std::llabs(b.outside() - a.outside()) < most) return;
-        std::string text = fmt::format("gathers, reductions and the optimizer before the first op and after the last take {}", change(a.outside(), b.outside()));
-        text += a.makespan() == b.makespan() ? fmt::format("; the ops take {} in both", time(a.makespan())) : fmt::format("; the ops {}", change(a.makespan(), b.makespan()));
+        std::string text =
+            fmt::format("gathers, reductions and the optimizer before the first op and after the last take {}",
+                        change(a.outside(), b.outside()));
+        text += a.makespan() == b.makespan() ? fmt::format("; the ops take {} in both", time(a.makespan()))
+                                             : fmt::format("; the ops {}", change(a.makespan(), b.makespan()));
         m_sentences.push_back(std::move(text));
     }
 
@@ -194,7 +202,8 @@ private:
             if (const Nanos moved = m_comparison.ledgerB.byClass[i] - m_comparison.ledgerA.byClass[i]; moved != 0)
                 classes.emplace_back(moved, static_cast<PathClass>(i));
         if (classes.empty() || delta == 0) return;
-        std::stable_sort(classes.begin(), classes.end(), [](const auto& x, const auto& y) { return std::llabs(x.first) > std::llabs(y.first); });
+        std::stable_sort(classes.begin(), classes.end(),
+                         [](const auto& x, const auto& y) { return std::llabs(x.first) > std::llabs(y.first); });
         std::vector<std::string> words;
         Nanos rest = delta;
         for (std::size_t i = 0; i < std::min<std::size_t>(classes.size(), 2); ++i) {
@@ -214,7 +223,8 @@ private:
         if (rungs.size() < 2) return;
         if (rungs.size() == 2 && rungs.back().change == 0) return;
         std::string text = "one change at a time: " + time(rungs.front().makespan);
-        for (std::size_t i = 1; i < rungs.size(); ++i) text += fmt::format(" → {} ({})", time(rungs[i].makespan), rungs[i].title);
+        for (std::size_t i = 1; i < rungs.size(); ++i)
+            text += fmt::format(" → {} ({})", time(rungs[i].makespan), rungs[i].title);
         m_sentences.push_back(std::move(text));
     }
 
@@ -227,7 +237,8 @@ private:
         if (a <= b || m_a.ranks() != m_b.ranks()) return;
         const int late = latestWeights(m_b, m_alignment.opsB());
         if (late > latestWeights(m_a, m_alignment.opsA()))
-            m_sentences.push_back(fmt::format("{} W op{} inside the drain; its idle time falls {}", late, late == 1 ? " runs" : "s run", change(a, b)));
+            m_sentences.push_back(fmt::format("{} W op{} inside the drain; its idle time falls {}", late,
+                                              late == 1 ? " runs" : "s run", change(a, b)));
     }
 
     static int latestWeights(const Timeline& timeline, const StepOps& ops)
@@ -237,8 +248,7 @@ private:
             int now = 0;
             for (const SpanId id : ops.busy(rank)) {
                 const OpKind kind = timeline.spans()[id].op.kind;
-                now = isWeightGrad(kind) ? now + 1 : isReturn(kind) ? 0
-                                                                    : now;
+                now = isWeightGrad(kind) ? now + 1 : isReturn(kind) ? 0 : now;
             }
             late += now;
         }
@@ -267,8 +277,8 @@ private:
         const PathLedger& b = m_comparison.ledgerB;
         if (a.of(PathClass::Wire) == b.of(PathClass::Wire)) return;
         const auto times = [](int count) { return count == 1 ? std::string("once") : fmt::format("{} times", count); };
-        m_sentences.push_back(fmt::format("A waits for transfers {} on its critical path, B {}: {}", times(a.wires), times(b.wires),
-                                          change(a.of(PathClass::Wire), b.of(PathClass::Wire))));
+        m_sentences.push_back(fmt::format("A waits for transfers {} on its critical path, B {}: {}", times(a.wires),
+                                          times(b.wires), change(a.of(PathClass::Wire), b.of(PathClass::Wire))));
     }
 
     // GPipe and 1F1B.
@@ -281,7 +291,8 @@ private:
     bool peaksDiffer() const
     {
         return m_a.memoryUnit() == m_b.memoryUnit() && m_a.hasMemory() && m_b.hasMemory() &&
-               peakByRank(m_a, MemoryCategory::Activations, m_comparison.stepA) != peakByRank(m_b, MemoryCategory::Activations, m_comparison.stepB);
+               peakByRank(m_a, MemoryCategory::Activations, m_comparison.stepA) !=
+                   peakByRank(m_b, MemoryCategory::Activations, m_comparison.stepB);
     }
 
     // Other costs of the saved time besides activations: messages and copies of weights.
@@ -301,7 +312,8 @@ private:
         if (const std::size_t x = perMicrobatch(a), y = perMicrobatch(b); x != y)
             words.push_back(fmt::format("messages of a microbatch {} → {}", x, y));
         if (a.placement.hasCopies() != b.placement.hasCopies())
-            words.push_back(b.placement.hasCopies() ? "every stage's weights are stored twice" : "every stage's weights are stored once instead of twice");
+            words.push_back(b.placement.hasCopies() ? "every stage's weights are stored twice"
+                                                    : "every stage's weights are stored once instead of twice");
         if (!words.empty()) m_sentences.push_back("besides: " + list(words, 2));
     }
 
@@ -326,18 +338,21 @@ private:
         for (std::size_t i = 0; i < idleCauseCount; ++i) {
             idle += change.idleDelta[i];
             if (change.idleDelta[i] == 0) continue;
-            causes.emplace_back(change.idleDelta[i],
-                                fmt::format("{} {}", lower(titleOf(static_cast<IdleCause>(i))), signedTime(change.idleDelta[i])));
+            causes.emplace_back(change.idleDelta[i], fmt::format("{} {}", lower(titleOf(static_cast<IdleCause>(i))),
+                                                                 signedTime(change.idleDelta[i])));
         }
         std::stable_sort(causes.begin(), causes.end(),
                          [](const auto& x, const auto& y) { return std::llabs(x.first) > std::llabs(y.first); });
         std::vector<std::string> words;
         words.reserve(causes.size());
         for (const auto& cause : causes) words.push_back(cause.second);
-        std::string text = fmt::format("{} ranks × {} = idle {}", m_a.ranks(), signedTime(change.makespanDelta), signedTime(idle));
+        std::string text =
+            fmt::format("{} ranks × {} = idle {}", m_a.ranks(), signedTime(change.makespanDelta), signedTime(idle));
         if (!words.empty()) text += fmt::format(" ({})", list(words, 4));
-        text += change.busyDelta == 0 ? std::string(", busy unchanged") : fmt::format(", busy {}", signedTime(change.busyDelta));
-        if (change.apartDelta != 0) text += fmt::format(", optimizer and collectives {}", signedTime(change.apartDelta));
+        text += change.busyDelta == 0 ? std::string(", busy unchanged")
+                                      : fmt::format(", busy {}", signedTime(change.busyDelta));
+        if (change.apartDelta != 0)
+            text += fmt::format(", optimizer and collectives {}", signedTime(change.apartDelta));
         m_sentences.push_back(std::move(text));
     }
 
@@ -399,12 +414,13 @@ private:
 
     std::string sentence(const WaitChange& change) const
     {
-        std::string text = change.waitB == 0
-                               ? fmt::format("rank {} no longer waits {} before {}", change.rank, time(change.waitA), nameB(change.b))
-                           : change.waitA == 0
-                               ? fmt::format("rank {} now waits {} before {}", change.rank, time(change.waitB), nameB(change.b))
-                               : fmt::format("rank {} waits {} before {} instead of {}", change.rank, time(change.waitB),
-                                             nameB(change.b), time(change.waitA));
+        std::string text =
+            change.waitB == 0
+                ? fmt::format("rank {} no longer waits {} before {}", change.rank, time(change.waitA), nameB(change.b))
+            : change.waitA == 0
+                ? fmt::format("rank {} now waits {} before {}", change.rank, time(change.waitB), nameB(change.b))
+                : fmt::format("rank {} waits {} before {} instead of {}", change.rank, time(change.waitB),
+                              nameB(change.b), time(change.waitA));
         const std::string reason = reasonOf(change);
         return reason.empty() ? text : text + ": " + reason;
     }
@@ -416,8 +432,9 @@ private:
             if (!fillers.empty()) return fmt::format("it runs {} first, which A ran later", names(fillers, true));
         } else {
             const auto gone = m_alignment.putOff(change.a);
-            if (!gone.empty()) return fmt::format("{} no longer {} the wait, B runs {} later", names(gone, false), gone.size() > 1 ? "fill" : "fills",
-                                                  gone.size() > 1 ? "them" : "it");
+            if (!gone.empty())
+                return fmt::format("{} no longer {} the wait, B runs {} later", names(gone, false),
+                                   gone.size() > 1 ? "fill" : "fills", gone.size() > 1 ? "them" : "it");
         }
         // the input that came last
         const bool less = change.delta() < 0;
@@ -448,7 +465,8 @@ private:
         const Span& spanA = m_a.spans()[a];
         const Span& spanB = m_b.spans()[b];
         const int rank = m_alignment.opsA().rankOf(a);
-        const Nanos endDelta = (spanB.end - m_comparison.reportB.bubbles.windowBegin) - (spanA.end - m_comparison.reportA.bubbles.windowBegin);
+        const Nanos endDelta = (spanB.end - m_comparison.reportB.bubbles.windowBegin) -
+                               (spanA.end - m_comparison.reportA.bubbles.windowBegin);
         if (endDelta == 0 || (endDelta < 0) != earlier) return {};
         std::string text = fmt::format("{} on rank {} ends {} {}", nameB(b), rank, time(std::llabs(endDelta)),
                                        endDelta < 0 ? "earlier" : "later");
@@ -458,11 +476,14 @@ private:
             return text + fmt::format(" than {} did, because the weight gradient runs within it", nameA(a));
         const auto gone = m_alignment.putOff(a);
         const auto come = m_alignment.broughtForward(b);
-        if (endDelta < 0 && !gone.empty()) return text + fmt::format(", because {} {} after it", names(gone, false), gone.size() > 1 ? "run" : "runs");
-        if (endDelta > 0 && !come.empty()) return text + fmt::format(", because {} {} before it", names(come, true), come.size() > 1 ? "run" : "runs");
+        if (endDelta < 0 && !gone.empty())
+            return text + fmt::format(", because {} {} after it", names(gone, false), gone.size() > 1 ? "run" : "runs");
+        if (endDelta > 0 && !come.empty())
+            return text + fmt::format(", because {} {} before it", names(come, true), come.size() > 1 ? "run" : "runs");
         const Nanos durationDelta = spanB.duration() - spanA.duration();
         if ((durationDelta < 0) == (endDelta < 0) && std::llabs(durationDelta) * 2 >= std::llabs(endDelta))
-            text += fmt::format(", because it is {} {}", time(std::llabs(durationDelta)), durationDelta < 0 ? "shorter" : "longer");
+            text += fmt::format(", because it is {} {}", time(std::llabs(durationDelta)),
+                                durationDelta < 0 ? "shorter" : "longer");
         return text;
     }
 
@@ -489,15 +510,18 @@ private:
         std::stable_sort(changed.begin(), changed.end(), [&](std::size_t x, std::size_t y) {
             return std::llabs(b[x] - a[x]) > std::llabs(b[y] - a[y]);
         });
-        const auto risen = std::count_if(changed.begin(), changed.end(), [&](std::size_t rank) { return b[rank] > a[rank]; });
+        const auto risen =
+            std::count_if(changed.begin(), changed.end(), [&](std::size_t rank) { return b[rank] > a[rank]; });
         const bool alike = risen == 0 || risen == static_cast<std::ptrdiff_t>(changed.size());
         std::vector<std::string> words;
         words.reserve(changed.size());
         for (const std::size_t rank : changed)
             words.push_back(fmt::format("on rank {} from {} to {}", rank, formatBytes(a[rank], m_a.memoryUnit()),
                                         formatBytes(b[rank], m_a.memoryUnit())));
-        m_sentences.push_back(fmt::format("peak activation {} {}", !alike ? "changed" : risen > 0 ? "rose"
-                                                                                                  : "fell",
+        m_sentences.push_back(fmt::format("peak activation {} {}",
+                                          !alike      ? "changed"
+                                          : risen > 0 ? "rose"
+                                                      : "fell",
                                           list(words, 4)));
     }
 
@@ -513,10 +537,12 @@ private:
     void partners()
     {
         if (m_alignment.splitsBackward())
-            m_sentences.push_back("one run splits the backward into input and weight gradient: its input gradients are compared with "
-                                  "the full backwards of the other");
+            m_sentences.push_back(
+                "one run splits the backward into input and weight gradient: its input gradients are compared with "
+                "the full backwards of the other");
         if (m_alignment.onlyInA() + m_alignment.onlyInB() > 0)
-            m_sentences.push_back(fmt::format("{} of A and {} of B have no partner in the other run", ops(m_alignment.onlyInA()), ops(m_alignment.onlyInB())));
+            m_sentences.push_back(fmt::format("{} of A and {} of B have no partner in the other run",
+                                              ops(m_alignment.onlyInA()), ops(m_alignment.onlyInB())));
     }
 
     const Comparison& m_comparison;
@@ -535,20 +561,23 @@ std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
     const BubbleReport& reportA = comparison.reportA.bubbles;
     const BubbleReport& reportB = comparison.reportB.bubbles;
     if (!comparable(a, b))
-        return fmt::format("bubble {} in A and {} in B; their times are in different units", formatPercent(reportA.bubbleFraction),
-                           formatPercent(reportB.bubbleFraction));
+        return fmt::format("bubble {} in A and {} in B; their times are in different units",
+                           formatPercent(reportA.bubbleFraction), formatPercent(reportB.bubbleFraction));
     const Nanos timeA = reportA.stepTime();
     const Nanos timeB = reportB.stepTime();
     const Nanos unit = a.timeline->timeUnit();
     if (timeA == timeB) return fmt::format("A and B take the same time: {}", formatDuration(timeA, unit));
     if (comparison.withinSpread)
-        return fmt::format("no significant difference: {} against {}, and steps differ by {}", formatDuration(timeB, unit),
-                           formatDuration(timeA, unit), formatDuration(*comparison.spread, unit));
+        return fmt::format("no significant difference: {} against {}, and steps differ by {}",
+                           formatDuration(timeB, unit), formatDuration(timeA, unit),
+                           formatDuration(*comparison.spread, unit));
     if (comparison.tooFewSteps)
-        return fmt::format("no difference is claimed with fewer than {} measured steps per run: {} against {}", fewestSteps, formatDuration(timeB, unit), formatDuration(timeA, unit));
+        return fmt::format("no difference is claimed with fewer than {} measured steps per run: {} against {}",
+                           fewestSteps, formatDuration(timeB, unit), formatDuration(timeA, unit));
     const double change = timeA > 0 ? static_cast<double>(timeB - timeA) / static_cast<double>(timeA) : 0;
     if (timeA == 0 || std::fabs(change) < 0.0005)
-        return fmt::format("A and B take the same time to within 0.1 %: {} and {}", formatDuration(timeA, unit), formatDuration(timeB, unit));
+        return fmt::format("A and B take the same time to within 0.1 %: {} and {}", formatDuration(timeA, unit),
+                           formatDuration(timeB, unit));
     return fmt::format("B is {} {}: {} against {}", formatPercent(std::fabs(change)), change < 0 ? "faster" : "slower",
                        formatDuration(timeB, unit), formatDuration(timeA, unit));
 }

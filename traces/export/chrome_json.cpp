@@ -37,15 +37,19 @@ public:
 
     void process(int rank) override
     {
-        event(R"({{"name":"process_name","ph":"M","pid":{},"tid":0,"args":{{"name":"rank {}"}}}})", processOf(rank), rank);
-        event(R"({{"name":"process_sort_index","ph":"M","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", processOf(rank), rank);
+        event(R"({{"name":"process_name","ph":"M","pid":{},"tid":0,"args":{{"name":"rank {}"}}}})", processOf(rank),
+              rank);
+        event(R"({{"name":"process_sort_index","ph":"M","pid":{},"tid":0,"args":{{"sort_index":{}}}}})",
+              processOf(rank), rank);
     }
 
     void row(const TraceRow& row) override
     {
         const int thread = threadOf(row.number);
-        event(R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})", processOf(row.rank), thread, jsonText(row.name));
-        event(R"({{"name":"thread_sort_index","ph":"M","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", processOf(row.rank), thread, row.order);
+        event(R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})", processOf(row.rank),
+              thread, jsonText(row.name));
+        event(R"({{"name":"thread_sort_index","ph":"M","pid":{},"tid":{},"args":{{"sort_index":{}}}}})",
+              processOf(row.rank), thread, row.order);
     }
 
     void counter(const TraceCounter&) override {} // its samples name it
@@ -56,9 +60,12 @@ public:
         const int process = processOf(item.track->rank);
         const int thread = threadOf(item.row);
         const std::string_view kind = ruleOf(span.op.kind).text;
-        event(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{},"step_number":{})", jsonText(m_timeline.nameOf(span)),
-              span.label == 0 ? kind : toText(item.track->lane), at(span.start), microseconds(span.duration()), process, thread,
-              span.step == outsideSteps ? "null" : std::to_string(span.step), span.step == outsideSteps ? "null" : std::to_string(stepNumber(span.step)));
+        event(
+            R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{},"step_number":{})",
+            jsonText(m_timeline.nameOf(span)), span.label == 0 ? kind : toText(item.track->lane), at(span.start),
+            microseconds(span.duration()), process, thread,
+            span.step == outsideSteps ? "null" : std::to_string(span.step),
+            span.step == outsideSteps ? "null" : std::to_string(stepNumber(span.step)));
         if (span.label == 0) {
             m_buffer += fmt::format(",\"kind\":\"{}\",\"stage\":{}", kind, span.op.stage);
             if (span.op.microbatch >= 0) m_buffer += fmt::format(",\"microbatch\":{}", span.op.microbatch);
@@ -70,7 +77,8 @@ public:
         const auto all = m_timeline.spans();
         const auto edges = m_timeline.edges();
         for (const std::uint32_t flow : item.leaves)
-            event(R"({{"name":"data","cat":"data","ph":"s","id":{},"ts":{},"pid":{},"tid":{}}})", flow, at(leavesAt(span, all[edges[flow].to])), process, thread);
+            event(R"({{"name":"data","cat":"data","ph":"s","id":{},"ts":{},"pid":{},"tid":{}}})", flow,
+                  at(leavesAt(span, all[edges[flow].to])), process, thread);
         for (const std::uint32_t flow : item.arrives)
             event(R"({{"name":"data","cat":"data","ph":"f","bp":"e","id":{},"ts":{},"pid":{},"tid":{}}})", flow,
                   at(std::max(span.start, leavesAt(all[edges[flow].from], span))), process, thread);
@@ -79,15 +87,17 @@ public:
     void bubble(const TraceBubble& item) override
     {
         const Gap& gap = *item.gap;
-        event(R"({{"name":{},"cat":"bubble","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{},"step_number":{},"cause":"{}","why":{}}}}})",
-              jsonText(titleOf(gap.cause)), at(gap.start), microseconds(gap.end - gap.start), processOf(gap.rank), threadOf(item.row), item.step,
-              stepNumber(item.step), toText(gap.cause), jsonText(item.why));
+        event(
+            R"({{"name":{},"cat":"bubble","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{},"step_number":{},"cause":"{}","why":{}}}}})",
+            jsonText(titleOf(gap.cause)), at(gap.start), microseconds(gap.end - gap.start), processOf(gap.rank),
+            threadOf(item.row), item.step, stepNumber(item.step), toText(gap.cause), jsonText(item.why));
     }
 
     void sample(const TraceCounter& counter, const TraceSample& sample) override
     {
-        event(R"({{"name":{},"ph":"C","ts":{},"pid":{},"tid":0,"args":{{{}:{}}}}})", jsonText(counter.name), at(sample.time),
-              processOf(std::max(0, counter.rank)), jsonText(counter.unit.empty() ? std::string("value") : counter.unit),
+        event(R"({{"name":{},"ph":"C","ts":{},"pid":{},"tid":0,"args":{{{}:{}}}}})", jsonText(counter.name),
+              at(sample.time), processOf(std::max(0, counter.rank)),
+              jsonText(counter.unit.empty() ? std::string("value") : counter.unit),
               sample.isWhole ? fmt::format("{}", sample.whole) : fmt::format("{}", sample.value));
     }
 
@@ -106,7 +116,9 @@ public:
 private:
     Result<void> writeOut()
     {
-        if (!m_out(m_buffer)) return fail(ErrorCode::Failed, "the trace could not be written", "free some space or choose another location");
+        if (!m_out(m_buffer))
+            return fail(ErrorCode::Failed, "the trace could not be written",
+                        "free some space or choose another location");
         m_buffer.clear();
         return {};
     }
@@ -123,13 +135,17 @@ private:
     static int processOf(int rank) { return rank + 1; } // 0 is taken for the idle process by viewers
     static int threadOf(int row) { return row + 1; }
     // An arrow leaves in the producer's last nanosecond (its end already belongs to the next span).
-    static Nanos leavesAt(const Span& from, const Span& to) { return std::max(from.start, std::min(from.end - 1, to.start)); }
+    static Nanos leavesAt(const Span& from, const Span& to)
+    {
+        return std::max(from.start, std::min(from.end - 1, to.start));
+    }
 
     void pairs(std::string_view name, const TextPairs& values)
     {
         m_buffer += fmt::format("\"{}\":{{", name);
         for (std::size_t i = 0; i < values.size(); ++i)
-            m_buffer += fmt::format("{}{}:{}", i == 0 ? "" : ",", jsonText(values[i].first), jsonText(values[i].second));
+            m_buffer +=
+                fmt::format("{}{}:{}", i == 0 ? "" : ",", jsonText(values[i].first), jsonText(values[i].second));
         m_buffer += "},";
     }
 
@@ -138,11 +154,13 @@ private:
         const RunInfo& info = m_run.info;
         m_buffer += "{\"displayTimeUnit\":\"ms\",\"otherData\":{";
         m_buffer += fmt::format("\"run\":{},\"schedule\":{},\"provenance\":{},\"clock\":{},", jsonText(info.name),
-                                jsonText(info.scheduleName), jsonText(toText(m_timeline.provenance())), jsonText(m_timeline.clock()));
+                                jsonText(info.scheduleName), jsonText(toText(m_timeline.provenance())),
+                                jsonText(m_timeline.clock()));
         pairs("configuration", m_run.configuration);
         pairs("environment", m_run.environment);
-        m_buffer += fmt::format("\"origin_ns\":{},\"time_unit_ns\":{},\"memory_unit\":{},\"generator\":\"stagewright\"}},", -m_shift,
-                                m_timeline.timeUnit(), m_timeline.memoryUnit());
+        m_buffer +=
+            fmt::format("\"origin_ns\":{},\"time_unit_ns\":{},\"memory_unit\":{},\"generator\":\"stagewright\"}},",
+                        -m_shift, m_timeline.timeUnit(), m_timeline.memoryUnit());
         m_buffer += "\"traceEvents\":[";
     }
 
@@ -158,7 +176,8 @@ private:
 
 } // namespace
 
-Result<TraceCounts> writeChromeJson(const Run& run, const std::function<bool(std::string_view)>& out, const Progress& progress)
+Result<TraceCounts> writeChromeJson(const Run& run, const std::function<bool(std::string_view)>& out,
+                                    const Progress& progress)
 {
     if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
     ChromeWriter writer(run, out);
@@ -187,7 +206,11 @@ Result<WrittenFile> writeChrome(const ExportRequest& request)
 } // namespace
 
 extern const FormatInfo chrome_json;
-const FormatInfo chrome_json{.name = "chrome", .title = "Chrome JSON", .writes = "trace events for chrome://tracing", .suffixes = {".json"}, .write = writeChrome};
+const FormatInfo chrome_json{.name = "chrome",
+                             .title = "Chrome JSON",
+                             .writes = "trace events for chrome://tracing",
+                             .suffixes = {".json"},
+                             .write = writeChrome};
 
 } // namespace formats
 

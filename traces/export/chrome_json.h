@@ -1,5 +1,5 @@
-// Chrome JSON trace event export in the layout of trace_walk.h: one process per rank, one thread per row, flows for data
-// dependencies, counters for memory, names and order metadata, microseconds from integers.
+// Chrome JSON trace event export in the layout of trace_walk.h: one process per rank, one thread per row, flows for
+// data dependencies, counters for memory, names and order metadata, microseconds from integers.
 #pragma once
 
 #include <functional>

@@ -20,7 +20,8 @@ struct HtmlOptions {
     Progress progress = {};
 };
 
-// Usage for a step that the run does not have. A run without spans gives a page that says this; it can't be compared (Invalid). Cancelled: stop.
+// Usage for a step that the run does not have. A run without spans gives a page that says this; it can't be compared
+// (Invalid). Cancelled: stop.
 Result<std::string> htmlReport(const Run& run, const HtmlOptions& options = {});
 // B against A, as compareRuns() compares them.
 Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions& options = {});

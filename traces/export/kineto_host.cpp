@@ -136,16 +136,22 @@ void KinetoHost::findSteps()
         if (track.lane != Lane::Other) continue;
         for (const Span& span : m_timeline.spansOf(track)) {
             const std::string_view label = m_timeline.labelOf(span);
-            m_workInOperators = m_workInOperators || (track.rank == m_rank && onDevice(track) && namedAsOperator(label));
+            m_workInOperators =
+                m_workInOperators || (track.rank == m_rank && onDevice(track) && namedAsOperator(label));
             if (!label.starts_with(mark)) continue;
             m_marksSteps = true;
-            if (const auto thread = onDevice(track) ? m_threads.find(hostOf(track)) : m_threads.end(); track.rank == m_rank && thread != m_threads.end()) m_stepThread = thread->second.number;
-            if (const int number = numberAfter(label, mark); number >= 0 && span.step != outsideSteps) m_stepNumbers.try_emplace(span.step, number);
+            if (const auto thread = onDevice(track) ? m_threads.find(hostOf(track)) : m_threads.end();
+                track.rank == m_rank && thread != m_threads.end())
+                m_stepThread = thread->second.number;
+            if (const int number = numberAfter(label, mark); number >= 0 && span.step != outsideSteps)
+                m_stepNumbers.try_emplace(span.step, number);
         }
     }
     for (const auto& [step, number] : m_stepNumbers) numbers.insert(number);
     bool rises = static_cast<int>(m_stepNumbers.size()) == m_timeline.steps() && numbers.size() == m_stepNumbers.size();
-    for (auto at = m_stepNumbers.begin(); rises && at != m_stepNumbers.end() && std::next(at) != m_stepNumbers.end(); ++at) rises = at->second < std::next(at)->second;
+    for (auto at = m_stepNumbers.begin(); rises && at != m_stepNumbers.end() && std::next(at) != m_stepNumbers.end();
+         ++at)
+        rises = at->second < std::next(at)->second;
     if (rises) return;
     m_stepNumbers.clear();
     for (int step = 0; step < m_timeline.steps(); ++step) m_stepNumbers[step] = step;
@@ -163,7 +169,8 @@ void KinetoHost::placeOps()
             if (span.label >= isOp.size()) isOp.resize(span.label + 1, -1);
             if (isOp[span.label] == 0) continue;
             const auto meaning = span.label == 0 ? std::nullopt : rules.meaningOf(m_timeline.labelOf(span));
-            isOp[span.label] = meaning && meaning->what == LabelMeaning::What::Op && meaning->dialect == LabelDialect::PyTorch ? 1 : 0;
+            isOp[span.label] =
+                meaning && meaning->what == LabelMeaning::What::Op && meaning->dialect == LabelDialect::PyTorch ? 1 : 0;
             if (isOp[span.label] == 0) continue;
             for (Op op : meaning->ops) {
                 ranges[{span.step, op}].push_back(id);
@@ -192,14 +199,17 @@ void KinetoHost::placeOps()
         const auto rows = sublanes(m_timeline.spansOf(track));
         for (SpanId id = track.begin; id < track.end; ++id) {
             const Span& span = all[id];
-            const bool pair = id + 1 < track.end && span.label == 0 && all[id + 1].label == 0 && all[id + 1].start == span.start && all[id + 1].end == span.end && span.end > span.start;
+            const bool pair = id + 1 < track.end && span.label == 0 && all[id + 1].label == 0 &&
+                              all[id + 1].start == span.start && all[id + 1].end == span.end && span.end > span.start;
             Calls calls;
             callsOf(id, calls);
             if (pair) callsOf(id + 1, calls);
             HostOp place{span.start, span.end, kinetoHostThread, false};
-            const bool inside = calls.last < calls.first || (calls.first >= span.start && calls.last < std::max(span.end, span.start + 1));
+            const bool inside = calls.last < calls.first ||
+                                (calls.first >= span.start && calls.last < std::max(span.end, span.start + 1));
             if (const int row = rows[id - track.begin]; row > 0) place.thread = kinetoOverlapThread + row;
-            if (const auto found = span.label == 0 ? ranges.find({span.step, span.op}) : ranges.end(); found != ranges.end())
+            if (const auto found = span.label == 0 ? ranges.find({span.step, span.op}) : ranges.end();
+                found != ranges.end())
                 for (const SpanId range : found->second) {
                     m_used.insert(range);
                     if (inside || all[range].start > calls.first || all[range].end < calls.last) continue;
@@ -220,14 +230,17 @@ void KinetoHost::placeOps()
     // Those made of calls: where they overlap, on threads of their own, so that each call is within its op alone.
     std::vector<std::size_t> order(apart.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::pair(apart[a].start, apart[a].end) < std::pair(apart[b].start, apart[b].end); });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return std::pair(apart[a].start, apart[a].end) < std::pair(apart[b].start, apart[b].end);
+    });
     std::vector<Span> sorted;
     sorted.reserve(order.size());
     for (const std::size_t i : order) sorted.push_back(apart[i]);
     const auto rows = sublanes(sorted);
     for (std::size_t k = 0; k < order.size(); ++k) {
         const auto& [id, count] = units[order[k]];
-        for (int i = 0; i < count; ++i) m_ops[id + static_cast<SpanId>(i)].thread = rows[k] == 0 ? kinetoHostThread : kinetoOverlapThread + rows[k];
+        for (int i = 0; i < count; ++i)
+            m_ops[id + static_cast<SpanId>(i)].thread = rows[k] == 0 ? kinetoHostThread : kinetoOverlapThread + rows[k];
     }
 }
 
@@ -243,7 +256,8 @@ void KinetoHost::placeLaunches()
     for (const Track& track : m_timeline.tracks()) {
         if (track.rank != m_rank || track.lane != Lane::Other) continue;
         for (SpanId id = track.begin; id < track.end; ++id)
-            if (const Span& span = m_timeline.spans()[id]; span.label != 0 && isGraphLaunch(m_timeline.labelOf(span))) graphs.emplace(span.start, id);
+            if (const Span& span = m_timeline.spans()[id]; span.label != 0 && isGraphLaunch(m_timeline.labelOf(span)))
+                graphs.emplace(span.start, id);
     }
     for (const Track& track : m_timeline.tracks()) {
         if (track.rank != m_rank || (track.lane != Lane::Kernel && track.lane != Lane::Copy)) continue;
@@ -259,10 +273,12 @@ void KinetoHost::placeLaunches()
                 const Track& from = m_timeline.trackOf(edge.from);
                 if (edge.from != id && from.rank == m_rank) {
                     const auto [first, added] = m_firstFrom.try_emplace(edge.from, id);
-                    if (!added && m_timeline.spans()[first->second].start > m_timeline.spans()[id].start) first->second = id;
+                    if (!added && m_timeline.spans()[first->second].start > m_timeline.spans()[id].start)
+                        first->second = id;
                     if (const auto op = m_ops.find(edge.from); op != m_ops.end()) {
                         launch.thread = op->second.thread;
-                        launch.time = std::clamp(launch.time, op->second.start, std::max(op->second.start, op->second.end - 1));
+                        launch.time =
+                            std::clamp(launch.time, op->second.start, std::max(op->second.start, op->second.end - 1));
                     } else if (from.lane == Lane::Other) {
                         const auto thread = m_threads.find(onDevice(from) ? hostOf(from) : std::string_view(from.name));
                         if (thread != m_threads.end()) launch.thread = thread->second.number;
@@ -273,7 +289,8 @@ void KinetoHost::placeLaunches()
             }
         }
     }
-    std::stable_sort(m_launches.begin(), m_launches.end(), [](const HostLaunch& a, const HostLaunch& b) { return a.time < b.time; });
+    std::stable_sort(m_launches.begin(), m_launches.end(),
+                     [](const HostLaunch& a, const HostLaunch& b) { return a.time < b.time; });
 }
 
 } // namespace stagewright

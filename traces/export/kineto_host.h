@@ -1,8 +1,10 @@
-// A rank of a run as its host saw it: the threads of its ranges, where each op was on the host, and the call that launched each kernel and copy.
+// A rank of a run as its host saw it: the threads of its ranges, where each op was on the host, and the call that
+// launched each kernel and copy.
 //
-// An op keeps its own time if that contains the calls of its work (or it has none). Else it is timed by its kernels, as imported ops are, and
-// on the host it is the range of its name that contains the calls or, where the run does not keep one, from the first call to the last. Work launched from a range is launched on the
-// range's thread, so that readers find the same range; work launched from no range on a thread without ranges.
+// An op keeps its own time if that contains the calls of its work (or it has none). Else it is timed by its kernels, as
+// imported ops are, and on the host it is the range of its name that contains the calls or, where the run does not keep
+// one, from the first call to the last. Work launched from a range is launched on the range's thread, so that readers
+// find the same range; work launched from no range on a thread without ranges.
 #pragma once
 
 #include <map>
@@ -45,7 +47,8 @@ public:
     const std::vector<HostLaunch>& launches() const { return m_launches; } // by time
     SpanId graphOf(SpanId work) const;                                     // HostLaunch::graph of its launch
     bool isLaunchedGraph(SpanId range) const { return m_graphs.contains(range); }
-    // Thread and name of a track with ranges (lane Other); empty: its ranges are times on the device ("… on the device"), which follow from the rest.
+    // Thread and name of a track with ranges (lane Other); empty: its ranges are times on the device ("… on the
+    // device"), which follow from the rest.
     struct Thread {
         int number = 0;
         std::string name;
@@ -53,14 +56,17 @@ public:
     std::optional<Thread> threadOf(const Track& track) const;
     bool onDevice(const Track& track) const;
     bool shownAsOp(SpanId range) const { return m_used.contains(range); } // a range that stands for an op of opOf()
-    int freeThread();                                                     // a number that no thread has yet; then it has
-    // Device and stream of a track with kernels or copies: those of its name ("GPU 1 stream 7"), else a number of their own.
+    // a number that no thread has yet; then it has
+    int freeThread();
+    // Device and stream of a track with kernels or copies: those of its name ("GPU 1 stream 7"), else a number of their
+    // own.
     std::pair<int, int> streamOf(const Track& track) const;
     // Of work launched from a range on the device: the stream of the first.
     std::pair<int, int> firstStreamFrom(SpanId range) const;
     // The number of each step as the source counted it ("ProfilerStep#12"), if every step has one; else from 0.
     std::map<int, long long> stepNumbers() const { return m_stepNumbers; }
-    // Whether a range is an operator of the framework, which readers need not keep: by its name, unless work is listed under such names.
+    // Whether a range is an operator of the framework, which readers need not keep: by its name, unless work is listed
+    // under such names.
     bool isOperator(const Span& range) const;
     int stepThread() const { return m_stepThread; }  // of the source's steps, else that of the ops
     bool marksSteps() const { return m_marksSteps; } // the source did

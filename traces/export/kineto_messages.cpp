@@ -23,11 +23,13 @@ int KinetoMessages::peerOf(const Op& op) const
     const auto schedule = m_run.schedule ? m_run.schedule : m_timeline.schedule();
     const bool later = isMessage(op.kind) && isSend(op.kind) == carriesActivation(op.kind);
     const int stage = op.stage + (later ? 1 : -1);
-    return schedule && stage >= 0 && stage < schedule->placement.stages() ? schedule->placement.rankOf(stage, op.microbatch) : -1;
+    return schedule && stage >= 0 && stage < schedule->placement.stages()
+               ? schedule->placement.rankOf(stage, op.microbatch)
+               : -1;
 }
 
-// Messages that kernels of the communication library carried are said by those: a receive has its kernel's times, a send starts in it or,
-// where as many kernels are left as sends, is the next one.
+// Messages that kernels of the communication library carried are said by those: a receive has its kernel's times, a
+// send starts in it or, where as many kernels are left as sends, is the next one.
 void KinetoMessages::tie()
 {
     const auto all = m_timeline.spans();
@@ -38,11 +40,13 @@ void KinetoMessages::tie()
         for (SpanId id = track.begin; id < track.end; ++id)
             if (track.lane == Lane::Kernel && classes.of(m_timeline, track, all[id]) == KernelClass::SendReceive)
                 kernels.push_back(id);
-            else if ((track.lane == Lane::Send || track.lane == Lane::Receive) && all[id].label == 0 && isMessage(all[id].op.kind) && peerOf(all[id].op) >= 0)
+            else if ((track.lane == Lane::Send || track.lane == Lane::Receive) && all[id].label == 0 &&
+                     isMessage(all[id].op.kind) && peerOf(all[id].op) >= 0)
                 (track.lane == Lane::Send ? sends : receives).push_back(id);
     }
     if (kernels.empty()) return;
-    for (auto* list : {&kernels, &sends, &receives}) std::stable_sort(list->begin(), list->end(), [&](SpanId a, SpanId b) { return all[a].start < all[b].start; });
+    for (auto* list : {&kernels, &sends, &receives})
+        std::stable_sort(list->begin(), list->end(), [&](SpanId a, SpanId b) { return all[a].start < all[b].start; });
     std::set<std::pair<Nanos, SpanId>> left;
     for (const SpanId kernel : kernels) left.insert({all[kernel].start, kernel});
     const auto tie = [&](SpanId message, SpanId kernel) {
@@ -61,7 +65,8 @@ void KinetoMessages::tie()
         auto at = inOrder ? left.begin() : left.upper_bound({all[id].start, noSpan});
         if (!inOrder && at == left.begin()) continue;
         if (!inOrder) --at;
-        if (all[at->second].start <= all[id].start && (inOrder || all[at->second].end >= all[id].start)) tie(id, at->second);
+        if (all[at->second].start <= all[id].start && (inOrder || all[at->second].end >= all[id].start))
+            tie(id, at->second);
     }
     for (const auto* list : {&sends, &receives}) // numbered here once, tied or not
         for (const SpanId id : *list) m_sequenceOf[id] = m_sequences[{peerOf(all[id].op), list == &sends}]++;
@@ -69,8 +74,10 @@ void KinetoMessages::tie()
 
 std::string KinetoMessages::text(bool sends, int peer, std::int64_t sequence) const
 {
-    return fmt::format(R"(,"Collective name":"{}","Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"{}","Group size":{},"Rank":{},"Src Rank":{},"Dst Rank":{},"Seq":{})",
-                       sends ? "send" : "recv", m_ranks, m_timeline.ranks(), m_rank, sends ? m_rank : peer, sends ? peer : m_rank, sequence);
+    return fmt::format(
+        R"(,"Collective name":"{}","Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"{}","Group size":{},"Rank":{},"Src Rank":{},"Dst Rank":{},"Seq":{})",
+        sends ? "send" : "recv", m_ranks, m_timeline.ranks(), m_rank, sends ? m_rank : peer, sends ? peer : m_rank,
+        sequence);
 }
 
 std::string KinetoMessages::arguments(bool sends, int peer, SpanId message)

@@ -1,4 +1,5 @@
-// Messages of a rank in Kineto's terms: the other rank, the sequence number, and the kernel of a communication library that carried each, if any.
+// Messages of a rank in Kineto's terms: the other rank, the sequence number, and the kernel of a communication library
+// that carried each, if any.
 #pragma once
 
 #include <cstdint>

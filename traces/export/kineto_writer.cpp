@@ -24,7 +24,8 @@ namespace stagewright {
 
 std::string toText(const KinetoCounts& counts)
 {
-    return fmt::format("{} ranks, {} spans, {} launches, {} memory events", counts.ranks, counts.spans, counts.launches, counts.memoryEvents);
+    return fmt::format("{} ranks, {} spans, {} launches, {} memory events", counts.ranks, counts.spans, counts.launches,
+                       counts.memoryEvents);
 }
 
 namespace {
@@ -34,7 +35,8 @@ constexpr std::size_t flushedAt = 1 << 20;
 class RankWriter {
 public:
     RankWriter(const Run& run, int rank, const Sink& out, KinetoCounts& counts, const Progress& progress)
-        : m_run(run), m_timeline(*run.timeline), m_rank(rank), m_out(out), m_counts(counts), m_progress(progress), m_shift(traceShift(m_timeline)), m_host(m_timeline, rank), m_messages(run, rank), m_bytes(m_timeline)
+        : m_run(run), m_timeline(*run.timeline), m_rank(rank), m_out(out), m_counts(counts), m_progress(progress),
+          m_shift(traceShift(m_timeline)), m_host(m_timeline, rank), m_messages(run, rank), m_bytes(m_timeline)
     {
     }
 
@@ -57,7 +59,9 @@ public:
         m_buffer += "\n]}\n";
         flush(0);
         if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
-        if (!m_good) return fail(ErrorCode::Failed, fmt::format("the trace of rank {} could not be written", m_rank), "free some space or choose another location");
+        if (!m_good)
+            return fail(ErrorCode::Failed, fmt::format("the trace of rank {} could not be written", m_rank),
+                        "free some space or choose another location");
         ++m_counts.ranks;
         return {};
     }
@@ -68,7 +72,8 @@ private:
         if (m_buffer.size() <= keep) return;
         m_good = m_good && !m_progress.cancelled() && m_out(m_buffer);
         m_buffer.clear();
-        if (m_good) m_progress.tell("writing spans", m_counts.spans, static_cast<std::int64_t>(m_timeline.spans().size()));
+        if (m_good)
+            m_progress.tell("writing spans", m_counts.spans, static_cast<std::int64_t>(m_timeline.spans().size()));
     }
 
     template <typename... Args>
@@ -95,29 +100,38 @@ private:
         for (int r = 0; r < m_timeline.ranks(); ++r) ranks += fmt::format("{}{}", r == 0 ? "" : ", ", r);
         m_ranks = "[" + ranks + "]";
         const std::string backend = jsonText(environment("backend", "stagewright"));
-        m_buffer += fmt::format("{{\"schemaVersion\":1,\"deviceProperties\":[],\"distributedInfo\":{{\"backend\":{0},\"rank\":{1},\"world_size\":{2},\"pg_count\":1,"
-                                "\"pg_config\":[{{\"pg_name\":\"0\",\"pg_desc\":\"default_pg\",\"backend_config\":{0},\"pg_size\":{2},\"ranks\":{3}}}]}},",
+        m_buffer += fmt::format("{{\"schemaVersion\":1,\"deviceProperties\":[],\"distributedInfo\":{{\"backend\":{0},"
+                                "\"rank\":{1},\"world_size\":{2},\"pg_count\":1,"
+                                "\"pg_config\":[{{\"pg_name\":\"0\",\"pg_desc\":\"default_pg\",\"backend_config\":{0},"
+                                "\"pg_size\":{2},\"ranks\":{3}}}]}},",
                                 backend, m_rank, m_timeline.ranks(), m_ranks);
-        m_buffer += fmt::format("\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":{},\"traceName\":{},", std::max<std::int64_t>(0, m_run.info.createdUnixMs) * 1'000'000,
+        m_buffer += fmt::format("\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":{},\"traceName\":{},",
+                                std::max<std::int64_t>(0, m_run.info.createdUnixMs) * 1'000'000,
                                 jsonText(fmt::format("rank{}.pt.trace.json", m_rank)));
-        m_buffer += fmt::format("\"stagewright\":{{\"run\":{},\"schedule\":{},\"provenance\":{},\"clock\":{},\"origin_ns\":{},\"time_unit_ns\":{}}},\"traceEvents\":[",
-                                jsonText(m_run.info.name), jsonText(m_run.info.scheduleName), jsonText(toText(m_timeline.provenance())), jsonText(m_timeline.clock()), -m_shift,
+        m_buffer += fmt::format("\"stagewright\":{{\"run\":{},\"schedule\":{},\"provenance\":{},\"clock\":{},\"origin_"
+                                "ns\":{},\"time_unit_ns\":{}}},\"traceEvents\":[",
+                                jsonText(m_run.info.name), jsonText(m_run.info.scheduleName),
+                                jsonText(toText(m_timeline.provenance())), jsonText(m_timeline.clock()), -m_shift,
                                 m_timeline.timeUnit());
-        event(R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"ts":0,"args":{{"name":"rank {}"}}}})", process(), m_rank);
+        event(R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"ts":0,"args":{{"name":"rank {}"}}}})", process(),
+              m_rank);
         event(R"({{"ph":"M","name":"process_labels","pid":{},"tid":0,"ts":0,"args":{{"labels":"CPU"}}}})", process());
-        event(R"({{"ph":"M","name":"process_sort_index","pid":{0},"tid":0,"ts":0,"args":{{"sort_index":{0}}}}})", process());
+        event(R"({{"ph":"M","name":"process_sort_index","pid":{0},"tid":0,"ts":0,"args":{{"sort_index":{0}}}}})",
+              process());
         nameThread(kinetoHostThread, "thread 1 (compute)");
     }
 
     void nameThread(int thread, const std::string& name)
     {
-        event(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"ts":0,"args":{{"name":{}}}}})", process(), thread, jsonText(name));
+        event(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"ts":0,"args":{{"name":{}}}}})", process(), thread,
+              jsonText(name));
     }
 
-    void host(std::string_view category, std::string_view name, Nanos start, Nanos end, int thread, const std::string& more = {})
+    void host(std::string_view category, std::string_view name, Nanos start, Nanos end, int thread,
+              const std::string& more = {})
     {
-        event(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"External id":{}{}}}}})", category, jsonText(name), process(), thread, at(start),
-              microseconds(end - start), m_nextId++, more);
+        event(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"External id":{}{}}}}})",
+              category, jsonText(name), process(), thread, at(start), microseconds(end - start), m_nextId++, more);
     }
 
     using Bounds = std::map<int, std::pair<Nanos, Nanos>>; // by step
@@ -128,27 +142,30 @@ private:
         end = std::max(end, until);
     }
 
-    // Without ops a step reaches from its first call or range on the host to the next step's, because importing takes the step of a launch. A step
-    // without either reaches over its spans.
+    // Without ops a step reaches from its first call or range on the host to the next step's, because importing takes
+    // the step of a launch. A step without either reaches over its spans.
     Bounds boundsOfSpans() const
     {
         Bounds bounds, others;
         for (const HostLaunch& launch : m_host.launches())
-            if (const int step = m_timeline.spans()[launch.work].step; step != outsideSteps) hold(bounds, step, launch.time, launch.time + 1);
+            if (const int step = m_timeline.spans()[launch.work].step; step != outsideSteps)
+                hold(bounds, step, launch.time, launch.time + 1);
         for (const Track& track : m_timeline.tracks()) {
             if (track.rank != m_rank) continue;
             const bool device = track.lane == Lane::Kernel || track.lane == Lane::Copy || m_host.onDevice(track);
             for (const Span& span : m_timeline.spansOf(track))
-                if (span.step != outsideSteps) hold(device ? others : bounds, span.step, span.start, device ? span.end : span.start + 1);
+                if (span.step != outsideSteps)
+                    hold(device ? others : bounds, span.step, span.start, device ? span.end : span.start + 1);
         }
         bounds.merge(others);
         for (auto at = bounds.begin(); at != bounds.end(); ++at)
-            if (const auto next = std::next(at); next != bounds.end()) at->second.second = std::max(at->second.first, std::min(at->second.second, next->second.first));
+            if (const auto next = std::next(at); next != bounds.end())
+                at->second.second = std::max(at->second.first, std::min(at->second.second, next->second.first));
         return bounds;
     }
 
-    // A step reaches from the first to the last of its compute spans on this rank, and further where its messages, gathers, reductions and launches do: not into the
-    // compute spans of others.
+    // A step reaches from the first to the last of its compute spans on this rank, and further where its messages,
+    // gathers, reductions and launches do: not into the compute spans of others.
     Bounds boundsOfSteps() const
     {
         Bounds bounds, messages;
@@ -157,19 +174,22 @@ private:
             for (SpanId id = track.begin; id < track.end; ++id)
                 if (const Span& span = m_timeline.spans()[id]; track.lane == Lane::Compute) {
                     hold(bounds, span.step, m_host.opOf(id).start, m_host.opOf(id).end);
-                } else if (track.lane == Lane::Send || track.lane == Lane::Receive || track.lane == Lane::Gather || track.lane == Lane::Reduce) {
+                } else if (track.lane == Lane::Send || track.lane == Lane::Receive || track.lane == Lane::Gather ||
+                           track.lane == Lane::Reduce) {
                     if (span.label == 0 && span.step != outsideSteps) hold(messages, span.step, span.start, span.end);
                 }
         }
         for (const HostLaunch& launch : m_host.launches()) // importing takes the step of a launch
-            if (const int step = m_timeline.spans()[launch.work].step; step != outsideSteps) hold(messages, step, launch.time, launch.time + 1);
+            if (const int step = m_timeline.spans()[launch.work].step; step != outsideSteps)
+                hold(messages, step, launch.time, launch.time + 1);
         Nanos before = std::numeric_limits<Nanos>::min(); // the end of the previous step
         for (auto at = bounds.begin(); at != bounds.end(); ++at) {
             auto& [begin, end] = at->second;
             if (const auto of = messages.find(at->first); of != messages.end()) {
                 const auto next = std::next(at);
                 begin = std::min(begin, std::max(before, of->second.first));
-                end = std::max(end, next == bounds.end() ? of->second.second : std::min(of->second.second, next->second.first));
+                end = std::max(end, next == bounds.end() ? of->second.second
+                                                         : std::min(of->second.second, next->second.first));
             }
             before = end;
         }
@@ -192,15 +212,19 @@ private:
         Nanos before = 0;
         for (const auto& [step, bound] : bounds) {
             thread = apart ? m_host.stepThread() : kinetoStepThread + (step % 2 == 0 || bound.first >= before ? 0 : 1);
-            host("user_annotation", fmt::format("ProfilerStep#{}", numbers.contains(step) ? numbers.at(step) : step), bound.first, bound.second, thread);
+            host("user_annotation", fmt::format("ProfilerStep#{}", numbers.contains(step) ? numbers.at(step) : step),
+                 bound.first, bound.second, thread);
             before = bound.second;
         }
     }
 
     std::string rest(SpanId id, const Span& span) const
     {
-        std::string more = span.step == outsideSteps ? std::string() : fmt::format(",\"step\":{},\"step_number\":{}", span.step, stepNumber(span.step));
-        if (m_timeline.hasCpuTime() && m_timeline.cpuTime(id) >= 0) more += fmt::format(",\"cpu_us\":{}", microseconds(m_timeline.cpuTime(id)));
+        std::string more = span.step == outsideSteps
+                               ? std::string()
+                               : fmt::format(",\"step\":{},\"step_number\":{}", span.step, stepNumber(span.step));
+        if (m_timeline.hasCpuTime() && m_timeline.cpuTime(id) >= 0)
+            more += fmt::format(",\"cpu_us\":{}", microseconds(m_timeline.cpuTime(id)));
         if ((span.flags & SpanDiscarded) != 0) more += ",\"discarded\":true";
         return more;
     }
@@ -210,13 +234,16 @@ private:
         const auto all = m_timeline.spans();
         for (SpanId id = track.begin; id < track.end && m_good; ++id) {
             const Span& span = all[id];
-            const bool pair = id + 1 < track.end && span.label == 0 && all[id + 1].label == 0 && all[id + 1].start == span.start && all[id + 1].end == span.end && span.end > span.start;
+            const bool pair = id + 1 < track.end && span.label == 0 && all[id + 1].label == 0 &&
+                              all[id + 1].start == span.start && all[id + 1].end == span.end && span.end > span.start;
             const HostOp& place = m_host.opOf(id);
             if (span.label != 0)
                 host("cpu_op", m_timeline.labelOf(span), place.start, place.end, place.thread, rest(id, span));
             else
-                host("user_annotation", pair ? fmt::format("PP:({};{})OVERLAP_F_B", toText(span.op), toText(all[id + 1].op)) : "PP:" + toText(span.op), place.start, place.end, place.thread,
-                     rest(id, span));
+                host("user_annotation",
+                     pair ? fmt::format("PP:({};{})OVERLAP_F_B", toText(span.op), toText(all[id + 1].op))
+                          : "PP:" + toText(span.op),
+                     place.start, place.end, place.thread, rest(id, span));
             m_counts.spans += pair ? 2 : 1;
             if (pair) ++id;
         }
@@ -238,16 +265,23 @@ private:
                                      : track.lane == Lane::Kernel ? "cudaLaunchKernel"
                                      : isFill(launch.work)        ? "cudaMemsetAsync"
                                                                   : "cudaMemcpyAsync";
-            event(R"({{"ph":"X","cat":"cuda_runtime","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"correlation":{}}}}})", jsonText(name), process(), launch.thread, at(launch.time),
-                  microseconds(graph == nullptr ? 1 : graph->duration()), correlationOf(launch.work));
-            event(R"({{"ph":"s","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})", correlationOf(launch.work), process(), launch.thread, at(launch.time));
+            event(
+                R"({{"ph":"X","cat":"cuda_runtime","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"correlation":{}}}}})",
+                jsonText(name), process(), launch.thread, at(launch.time),
+                microseconds(graph == nullptr ? 1 : graph->duration()), correlationOf(launch.work));
+            event(R"({{"ph":"s","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})",
+                  correlationOf(launch.work), process(), launch.thread, at(launch.time));
             ++m_counts.launches;
         }
     }
 
-    bool isFill(SpanId copy) const { return classOfCopy(m_timeline.nameOf(m_timeline.spans()[copy])) == KernelClass::Fill; }
+    bool isFill(SpanId copy) const
+    {
+        return classOfCopy(m_timeline.nameOf(m_timeline.spans()[copy])) == KernelClass::Fill;
+    }
 
-    // A kernel or copy has the correlation of the call that launched it: a number of its own, or that of the graph's launch.
+    // A kernel or copy has the correlation of the call that launched it: a number of its own, or that of the graph's
+    // launch.
     std::uint64_t correlationOf(SpanId work) const
     {
         const SpanId graph = m_host.graphOf(work);
@@ -273,19 +307,24 @@ private:
             if (span.label == 0 && isMessage(span.op.kind) && track.lane != Lane::Wait)
                 message(id, span, thread);
             else
-                host(isRange(span, track) ? "user_annotation" : "cpu_op", laneName(span, track), span.start, span.end, thread, rest(id, span));
+                host(isRange(span, track) ? "user_annotation" : "cpu_op", laneName(span, track), span.start, span.end,
+                     thread, rest(id, span));
         }
     }
 
     // A gather, release or reduction beside compute is a range named as an op, as PyTorch names its own.
-    static bool isRange(const Span& span, const Track& track) { return span.label == 0 && isCollective(span.op.kind) && track.lane != Lane::Wait; }
+    static bool isRange(const Span& span, const Track& track)
+    {
+        return span.label == 0 && isCollective(span.op.kind) && track.lane != Lane::Wait;
+    }
     std::string laneName(const Span& span, const Track& track) const
     {
         if (isRange(span, track)) return "PP:" + toText(span.op);
         return track.lane == Lane::Wait ? "wait " + m_timeline.nameOf(span) : m_timeline.nameOf(span);
     }
 
-    // Ranges that the program or a library named, operators, and calls that wait for the device. They nest: one thread has all.
+    // Ranges that the program or a library named, operators, and calls that wait for the device. They nest: one thread
+    // has all.
     void ranges(const Track& track, const KinetoHost::Thread& thread)
     {
         nameThread(thread.number, thread.name);
@@ -295,14 +334,16 @@ private:
             if (m_host.shownAsOp(id) || m_host.isLaunchedGraph(id)) continue; // written with its work
             const std::string name = m_timeline.nameOf(span);
             if (isSynchronisingCall(name) || isGraphLaunch(name))
-                event(R"({{"ph":"X","cat":"cuda_runtime","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{}}}})", jsonText(name), process(), thread.number, at(span.start),
-                      microseconds(span.duration()));
+                event(R"({{"ph":"X","cat":"cuda_runtime","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{}}}})",
+                      jsonText(name), process(), thread.number, at(span.start), microseconds(span.duration()));
             else
-                host(m_host.isOperator(span) ? "cpu_op" : "user_annotation", name, span.start, span.end, thread.number, rest(id, span));
+                host(m_host.isOperator(span) ? "cpu_op" : "user_annotation", name, span.start, span.end, thread.number,
+                     rest(id, span));
         }
     }
 
-    // Whether work in no step, or in an unknown one, starts in [begin, end]: a step's range around it would say that it is the step's.
+    // Whether work in no step, or in an unknown one, starts in [begin, end]: a step's range around it would say that it
+    // is the step's.
     bool holdsWorkOfNoStep(Nanos begin, Nanos end)
     {
         if (!m_ofNoStep) {
@@ -324,10 +365,13 @@ private:
         for (SpanId id = track.begin; id < track.end && m_good; ++id) {
             const Span& span = m_timeline.spans()[id];
             ++m_counts.spans;
-            if (m_timeline.labelOf(span).starts_with("ProfilerStep#") && holdsWorkOfNoStep(span.start, span.end)) continue;
+            if (m_timeline.labelOf(span).starts_with("ProfilerStep#") && holdsWorkOfNoStep(span.start, span.end))
+                continue;
             const auto [gpu, stream] = m_host.firstStreamFrom(id);
-            event(R"({{"ph":"X","cat":"gpu_user_annotation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})", jsonText(m_timeline.nameOf(span)), gpu, stream,
-                  at(span.start), microseconds(span.duration()), span.step == outsideSteps ? std::string() : fmt::format("\"step\":{}", span.step));
+            event(
+                R"({{"ph":"X","cat":"gpu_user_annotation","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
+                jsonText(m_timeline.nameOf(span)), gpu, stream, at(span.start), microseconds(span.duration()),
+                span.step == outsideSteps ? std::string() : fmt::format("\"step\":{}", span.step));
         }
     }
 
@@ -337,21 +381,30 @@ private:
         for (SpanId id = track.begin; id < track.end && m_good; ++id) {
             const Span& span = m_timeline.spans()[id];
             ++m_counts.spans;
-            event(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"device":{},"context":1,"stream":{},"correlation":{}{}}}}})",
-                  track.lane == Lane::Kernel ? "kernel" : isFill(id) ? "gpu_memset"
-                                                                     : "gpu_memcpy",
-                  jsonText(m_timeline.nameOf(span)), device, stream, at(span.start), microseconds(span.duration()), device, stream, correlationOf(id), rest(id, span) + m_messages.argumentsOfKernel(id) + operation(span) + bytesOf(id, track) + launchSizes(span));
+            event(
+                R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"device":{},"context":1,"stream":{},"correlation":{}{}}}}})",
+                track.lane == Lane::Kernel ? "kernel"
+                : isFill(id)               ? "gpu_memset"
+                                           : "gpu_memcpy",
+                jsonText(m_timeline.nameOf(span)), device, stream, at(span.start), microseconds(span.duration()),
+                device, stream, correlationOf(id),
+                rest(id, span) + m_messages.argumentsOfKernel(id) + operation(span) + bytesOf(id, track) +
+                    launchSizes(span));
             const auto into = m_timeline.edgesInto(id);
             if (std::any_of(into.begin(), into.end(), [](const Edge& edge) { return edge.kind == EdgeKind::Launch; }))
-                event(R"({{"ph":"f","bp":"e","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})", correlationOf(id), device, stream, at(span.start));
+                event(R"({{"ph":"f","bp":"e","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})",
+                      correlationOf(id), device, stream, at(span.start));
         }
     }
 
-    // Of a collective whose kernel's name hides it, as PyTorch has it: AllToAll is "all_to_all". Sends and receives have their own arguments.
+    // Of a collective whose kernel's name hides it, as PyTorch has it: AllToAll is "all_to_all". Sends and receives
+    // have their own arguments.
     std::string operation(const Span& span) const
     {
         const std::string_view name = operationInShape(m_timeline.shapeOf(span));
-        if (name.empty() || classOfKernel(m_timeline.labelOf(span), m_timeline.shapeOf(span)) != KernelClass::Collective) return {};
+        if (name.empty() ||
+            classOfKernel(m_timeline.labelOf(span), m_timeline.shapeOf(span)) != KernelClass::Collective)
+            return {};
         std::string text;
         for (const char c : name) {
             const bool capital = c >= 'A' && c <= 'Z';
@@ -375,7 +428,9 @@ private:
                     sizes.back() += c;
                 else if (!sizes.back().empty())
                     sizes.emplace_back();
-            if (sizes.size() == 3 && !sizes.back().empty()) out += fmt::format(R"(,"{}":[{},{},{}])", what.substr(0, what.size() - 1), sizes[0], sizes[1], sizes[2]);
+            if (sizes.size() == 3 && !sizes.back().empty())
+                out +=
+                    fmt::format(R"(,"{}":[{},{},{}])", what.substr(0, what.size() - 1), sizes[0], sizes[1], sizes[2]);
         }
         return out;
     }
@@ -392,7 +447,8 @@ private:
     void message(SpanId id, const Span& span, int thread)
     {
         host("user_annotation", "PP:" + toText(span.op), span.start, span.end, thread, rest(id, span));
-        if (const int peer = m_messages.peerOf(span.op); peer >= 0 && !m_messages.hasKernel(id)) communication(isSend(span.op.kind), peer, span, thread, id);
+        if (const int peer = m_messages.peerOf(span.op); peer >= 0 && !m_messages.hasKernel(id))
+            communication(isSend(span.op.kind), peer, span, thread, id);
     }
 
     void communication(bool sends, int peer, const Span& span, int thread, SpanId message = noSpan)
@@ -403,7 +459,8 @@ private:
     bool hasMessages(Lane lane) const
     {
         const auto tracks = m_timeline.tracks();
-        return std::any_of(tracks.begin(), tracks.end(), [lane](const Track& track) { return track.lane == lane && track.end > track.begin; });
+        return std::any_of(tracks.begin(), tracks.end(),
+                           [lane](const Track& track) { return track.lane == lane && track.end > track.begin; });
     }
 
     struct Message {
@@ -415,7 +472,9 @@ private:
     // Records without ops of their own: they may start before the rank's step.
     void records(std::vector<Message>& messages, bool sends)
     {
-        std::sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) { return std::tie(a.span.start, a.order) < std::tie(b.span.start, b.order); });
+        std::sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) {
+            return std::tie(a.span.start, a.order) < std::tie(b.span.start, b.order);
+        });
         std::vector<Span> spans;
         spans.reserve(messages.size());
         for (const Message& message : messages) spans.push_back(message.span);
@@ -427,10 +486,12 @@ private:
             threads.push_back(m_host.freeThread());
             nameThread(threads.back(), rows == 1 ? name : fmt::format("{} ({})", name, row + 1));
         }
-        for (std::size_t i = 0; i < messages.size() && m_good; ++i) communication(sends, messages[i].peer, messages[i].span, threads[lanes[i]]);
+        for (std::size_t i = 0; i < messages.size() && m_good; ++i)
+            communication(sends, messages[i].peer, messages[i].span, threads[lanes[i]]);
     }
 
-    // If only senders record messages, from the producer's end to the arrival, this adds the other end, so that readers pair both.
+    // If only senders record messages, from the producer's end to the arrival, this adds the other end, so that readers
+    // pair both.
     void receives()
     {
         std::vector<Message> ends;
@@ -438,7 +499,8 @@ private:
             if (track.lane != Lane::Send || track.rank == m_rank) continue;
             for (SpanId id = track.begin; id < track.end; ++id) {
                 const Span& span = m_timeline.spans()[id];
-                if (span.label == 0 && isSend(span.op.kind) && m_messages.peerOf(span.op) == m_rank) ends.push_back({span, track.rank, id});
+                if (span.label == 0 && isSend(span.op.kind) && m_messages.peerOf(span.op) == m_rank)
+                    ends.push_back({span, track.rank, id});
             }
         }
         records(ends, false);
@@ -474,9 +536,12 @@ private:
         for (const MemoryEvent& one : m_timeline.memoryOf(m_rank)) {
             if (!m_good) return;
             total += one.delta;
-            const std::uint64_t address = (static_cast<std::uint64_t>(one.category) + 1) << 48 | static_cast<std::uint64_t>(one.stage) << 32 | static_cast<std::uint32_t>(one.microbatch + 1);
-            event(R"({{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":{},"tid":{},"ts":{},"args":{{"Total Allocated":{},"Bytes":{},"Addr":{},"Device Id":0,"Device Type":1,"category":"{}"}}}})",
-                  process(), kinetoHostThread, at(one.time), total, one.delta, address, toText(one.category));
+            const std::uint64_t address = (static_cast<std::uint64_t>(one.category) + 1) << 48 |
+                                          static_cast<std::uint64_t>(one.stage) << 32 |
+                                          static_cast<std::uint32_t>(one.microbatch + 1);
+            event(
+                R"({{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":{},"tid":{},"ts":{},"args":{{"Total Allocated":{},"Bytes":{},"Addr":{},"Device Id":0,"Device Type":1,"category":"{}"}}}})",
+                process(), kinetoHostThread, at(one.time), total, one.delta, address, toText(one.category));
             ++m_counts.memoryEvents;
         }
     }
@@ -486,7 +551,8 @@ private:
         for (const Counter& counter : receivedCounters(m_run)) {
             if (counter.rank != m_rank || m_timeline.memoryUnit() != 1) continue;
             for (const CounterSample& sample : counter.samples)
-                event(R"({{"ph":"C","name":{},"pid":{},"tid":0,"ts":{},"args":{{"{}":{:.0f}}}}})", jsonText(counter.name), process(), at(sample.time), counter.unit, sample.value);
+                event(R"({{"ph":"C","name":{},"pid":{},"tid":0,"ts":{},"args":{{"{}":{:.0f}}}}})",
+                      jsonText(counter.name), process(), at(sample.time), counter.unit, sample.value);
         }
     }
 
@@ -502,7 +568,8 @@ private:
     WorkBytes m_bytes;
     std::string m_buffer;
     std::string m_ranks;
-    std::optional<std::vector<Nanos>> m_ofNoStep; // starts of this rank's device work in no step; nothing: not looked for yet
+    // starts of this rank's device work in no step; nothing: not looked for yet
+    std::optional<std::vector<Nanos>> m_ofNoStep;
     bool m_first = true;
     bool m_good = true;
     std::int64_t m_nextId = 1;
@@ -522,7 +589,9 @@ Result<KinetoCounts> writeKinetoFolder(const Run& run, const std::string& folder
     KinetoCounts counts;
     const auto written = writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
         for (int rank = 0; rank < run.timeline->ranks(); ++rank) {
-            auto done = writeFileAtomically(fmt::format("{}/rank{}.pt.trace.json", part, rank), [&](const Sink& out) { return writeKinetoRank(run, rank, out, counts, progress); });
+            auto done = writeFileAtomically(fmt::format("{}/rank{}.pt.trace.json", part, rank), [&](const Sink& out) {
+                return writeKinetoRank(run, rank, out, counts, progress);
+            });
             if (!done) return done;
         }
         return {};

@@ -23,8 +23,8 @@ namespace pf = perfetto;
 template <typename Field>
 using Message = protozero::pbf_builder<Field>;
 
-// Fields of messages whose sizes are known before they are written: the fields of every span are written several times as fast as by
-// builders, which write the contents before the length. Room is the caller's matter.
+// Fields of messages whose sizes are known before they are written: the fields of every span are written several times
+// as fast as by builders, which write the contents before the length. Room is the caller's matter.
 class Fields {
 public:
     explicit Fields(char* at) : m_at(at) {}
@@ -60,7 +60,10 @@ public:
         number(pf::Annotation::nameIid, name);
         number(field, value);
     }
-    static std::size_t sizeOf(std::uint64_t value) { return value < 0x80 ? 1 : (static_cast<std::size_t>(std::bit_width(value)) + 6) / 7; }
+    static std::size_t sizeOf(std::uint64_t value)
+    {
+        return value < 0x80 ? 1 : (static_cast<std::size_t>(std::bit_width(value)) + 6) / 7;
+    }
 
 private:
     void varint(std::uint64_t value)
@@ -91,7 +94,8 @@ enum class Note : std::uint8_t {
     Why,
     Text,
 };
-constexpr std::array<std::string_view, 9> noteNames{"step", "step_number", "stage", "microbatch", "cpu_ns", "discarded", "cause", "why", "value"};
+constexpr std::array<std::string_view, 9> noteNames{"step",      "step_number", "stage", "microbatch", "cpu_ns",
+                                                    "discarded", "cause",       "why",   "value"};
 
 // Categories; iid = position + 1: the kinds, the lanes (of work with a label), then "bubble".
 constexpr std::uint64_t laneCategories = opKindCount + 1;
@@ -154,7 +158,8 @@ public:
                     unit.add_string(pf::Counter::unitName, counter.unit);
                 else
                     unit.add_enum(pf::Counter::unit, pf::aCount);
-                if (counter.isMemory) unit.add_string(pf::Counter::shareKey, "memory"); // one scale for all ranks and categories
+                // one scale for all ranks and categories
+                if (counter.isMemory) unit.add_string(pf::Counter::shareKey, "memory");
             }
             to.add_int32(pf::Track::orderRank, counter.order);
             to.add_enum(pf::Track::siblingMerge, pf::neverMerged);
@@ -173,17 +178,22 @@ public:
         event.number(pf::Event::track, uuid);
         event.bytes(what);
         if (span.step != outsideSteps) {
-            event.note(iidOf(Note::Step), pf::Annotation::signedInt, static_cast<std::uint64_t>(std::int64_t{span.step}));
-            event.note(iidOf(Note::StepNumber), pf::Annotation::signedInt, static_cast<std::uint64_t>(std::int64_t{stepNumber(span.step)}));
+            event.note(iidOf(Note::Step), pf::Annotation::signedInt,
+                       static_cast<std::uint64_t>(std::int64_t{span.step}));
+            event.note(iidOf(Note::StepNumber), pf::Annotation::signedInt,
+                       static_cast<std::uint64_t>(std::int64_t{stepNumber(span.step)}));
         }
         if (span.label == 0 && span.op.microbatch >= 0 && span.step != outsideSteps)
-            event.number(pf::Event::correlation, static_cast<std::uint64_t>(span.step) * m_microbatches + static_cast<std::uint64_t>(span.op.microbatch));
+            event.number(pf::Event::correlation, static_cast<std::uint64_t>(span.step) * m_microbatches +
+                                                     static_cast<std::uint64_t>(span.op.microbatch));
         if (m_timeline.hasCpuTime() && m_timeline.cpuTime(item.id) >= 0)
-            event.note(iidOf(Note::CpuTime), pf::Annotation::signedInt, static_cast<std::uint64_t>(m_timeline.cpuTime(item.id)));
+            event.note(iidOf(Note::CpuTime), pf::Annotation::signedInt,
+                       static_cast<std::uint64_t>(m_timeline.cpuTime(item.id)));
         if ((span.flags & SpanDiscarded) != 0) event.note(iidOf(Note::Discarded), pf::Annotation::boolean, 1);
         for (const std::uint32_t flow : item.leaves) event.fixed(pf::Event::flow, std::uint64_t{flow} + 1);
         for (const std::uint32_t flow : item.arrives) event.fixed(pf::Event::terminatingFlow, std::uint64_t{flow} + 1);
-        addEvent(span.start, pf::needsState, std::string_view(m_event.data(), static_cast<std::size_t>(event.at() - m_event.data())));
+        addEvent(span.start, pf::needsState,
+                 std::string_view(m_event.data(), static_cast<std::size_t>(event.at() - m_event.data())));
         endSlice(span.end, uuid);
     }
 
@@ -228,7 +238,9 @@ public:
 
     Result<void> finish()
     {
-        if (!m_buffer.empty() && !m_out(m_buffer)) return fail(ErrorCode::Failed, "the trace could not be written", "free some space or choose another location");
+        if (!m_buffer.empty() && !m_out(m_buffer))
+            return fail(ErrorCode::Failed, "the trace could not be written",
+                        "free some space or choose another location");
         m_buffer.clear();
         return {};
     }
@@ -243,7 +255,8 @@ private:
     void addEvent(Nanos time, std::uint32_t flags, std::string_view event)
     {
         std::array<char, headBytes> bytes{};
-        const std::size_t rest = 1 + Fields::sizeOf(timeOf(time)) + 2 + (flags != 0 ? 2 : 0) + 1 + Fields::sizeOf(event.size()) + event.size();
+        const std::size_t rest = 1 + Fields::sizeOf(timeOf(time)) + 2 + (flags != 0 ? 2 : 0) + 1 +
+                                 Fields::sizeOf(event.size()) + event.size();
         Fields head(bytes.data());
         head.length(pf::Trace::packet, rest);
         head.number(pf::Packet::timestamp, timeOf(time));
@@ -326,7 +339,16 @@ private:
     TextPairs metadata() const
     {
         const RunInfo& info = m_run.info;
-        TextPairs pairs{{"generator", "stagewright"}, {"run", info.name}, {"schedule", info.scheduleName}, {"provenance", std::string(toText(m_timeline.provenance()))}, {"clock", m_timeline.clock()}, {"origin_ns", std::to_string(-m_shift)}, {"time_unit_ns", std::to_string(m_timeline.timeUnit())}, {"memory_unit", std::to_string(m_timeline.memoryUnit())}, {"ranks", std::to_string(m_timeline.ranks())}, {"steps", std::to_string(m_timeline.steps())}};
+        TextPairs pairs{{"generator", "stagewright"},
+                        {"run", info.name},
+                        {"schedule", info.scheduleName},
+                        {"provenance", std::string(toText(m_timeline.provenance()))},
+                        {"clock", m_timeline.clock()},
+                        {"origin_ns", std::to_string(-m_shift)},
+                        {"time_unit_ns", std::to_string(m_timeline.timeUnit())},
+                        {"memory_unit", std::to_string(m_timeline.memoryUnit())},
+                        {"ranks", std::to_string(m_timeline.ranks())},
+                        {"steps", std::to_string(m_timeline.steps())}};
         for (const auto& [name, value] : m_run.configuration) pairs.emplace_back("configuration." + name, value);
         for (const auto& [name, value] : m_run.environment) pairs.emplace_back("environment." + name, value);
         return pairs;
@@ -353,8 +375,10 @@ private:
             entry.add_uint64(pf::InternedName::iid, iid);
             entry.add_string(pf::InternedName::name, name.data(), name.size());
         };
-        for (std::size_t i = 0; i < opKindCount; ++i) add(pf::Interned::categories, i + 1, ruleOf(static_cast<OpKind>(i)).text);
-        for (std::size_t i = 0; i < laneCount; ++i) add(pf::Interned::categories, laneCategories + i, toText(static_cast<Lane>(i)));
+        for (std::size_t i = 0; i < opKindCount; ++i)
+            add(pf::Interned::categories, i + 1, ruleOf(static_cast<OpKind>(i)).text);
+        for (std::size_t i = 0; i < laneCount; ++i)
+            add(pf::Interned::categories, laneCategories + i, toText(static_cast<Lane>(i)));
         add(pf::Interned::categories, bubbleCategory, "bubble");
         for (std::size_t i = 0; i < noteNames.size(); ++i) add(pf::Interned::annotationNames, i + 1, noteNames[i]);
     }
@@ -381,7 +405,11 @@ private:
         return what;
     }
 
-    static std::uint64_t bubbleKey(IdleCause cause) { return (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(cause); } // beyond all labels
+    // beyond all labels
+    static std::uint64_t bubbleKey(IdleCause cause)
+    {
+        return (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(cause);
+    }
 
     std::uint64_t intern(std::uint64_t key, std::string_view name)
     {
@@ -454,7 +482,11 @@ Result<WrittenFile> writePerfetto(const ExportRequest& request)
 } // namespace
 
 extern const FormatInfo perfetto;
-const FormatInfo perfetto{.name = "perfetto", .title = "Perfetto trace", .writes = "a trace for ui.perfetto.dev", .suffixes = {".pftrace", ".perfetto-trace"}, .write = writePerfetto};
+const FormatInfo perfetto{.name = "perfetto",
+                          .title = "Perfetto trace",
+                          .writes = "a trace for ui.perfetto.dev",
+                          .suffixes = {".pftrace", ".perfetto-trace"},
+                          .write = writePerfetto};
 
 } // namespace formats
 

@@ -20,7 +20,14 @@ inline std::vector<FormatOption> pictureOptions()
 // name, suffix: literals, "png" and ".png".
 inline FormatInfo pictureFormat(std::string_view name, std::string_view title, std::string_view suffix)
 {
-    return {.name = name, .title = title, .writes = "timeline and memory as a picture", .suffixes = {suffix}, .options = pictureOptions(), .oneStep = true, .compares = true, .drawn = true};
+    return {.name = name,
+            .title = title,
+            .writes = "timeline and memory as a picture",
+            .suffixes = {suffix},
+            .options = pictureOptions(),
+            .oneStep = true,
+            .compares = true,
+            .drawn = true};
 }
 
 } // namespace stagewright

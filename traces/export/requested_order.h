@@ -7,6 +7,9 @@
 namespace stagewright {
 
 // ExportRequest::order, or that of the run. Errors: those of scheduleOfRun.
-inline Result<Schedule> requestedOrder(const ExportRequest& request) { return request.order != nullptr ? Result<Schedule>(*request.order) : scheduleOfRun(*request.run); }
+inline Result<Schedule> requestedOrder(const ExportRequest& request)
+{
+    return request.order != nullptr ? Result<Schedule>(*request.order) : scheduleOfRun(*request.run);
+}
 
 } // namespace stagewright

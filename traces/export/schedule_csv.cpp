@@ -62,7 +62,9 @@ Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Pr
     if (bytes > mostBytes) return fail(ErrorCode::Unreadable, "the schedule is larger than 512 MiB");
     if (!(*source)->damage().empty()) return fail(ErrorCode::Unreadable, (*source)->damage());
     if (!schedule && isForeign(start))
-        return fail(ErrorCode::Unreadable, fmt::format("a CSV, but not a schedule: its first line is \"{}\"", start.substr(0, std::min<std::size_t>(start.find_first_of("\r\n"), 60))),
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("a CSV, but not a schedule: its first line is \"{}\"",
+                                start.substr(0, std::min<std::size_t>(start.find_first_of("\r\n"), 60))),
                     "a schedule has ops such as 0F0 in its cells (docs/orders.md)");
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     if (auto valid = validate(*schedule).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
@@ -82,7 +84,8 @@ struct Text {
     std::string text;
     int ranks = 0;
     std::int64_t ops = 0;
-    std::optional<TorchVersion> torch; // that can run it, if it was written for PyTorch; none also with groups of messages, which need its option for them
+    // that can run it, if it was written for PyTorch; none also with groups of messages, which need its option for them
+    std::optional<TorchVersion> torch;
 };
 
 Result<Text> textOf(const ExportRequest& request)
@@ -102,14 +105,17 @@ Result<Text> textOf(const ExportRequest& request)
     }
     auto text = writeScheduleCsv(*schedule, csv);
     if (!text) return tl::unexpected(std::move(text.error()));
-    return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount()), csv.pytorch && text->find("BATCH_P2P") == std::string::npos ? std::optional(torchNeeded(*schedule)) : std::nullopt};
+    return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount()),
+                csv.pytorch && text->find("BATCH_P2P") == std::string::npos ? std::optional(torchNeeded(*schedule))
+                                                                            : std::nullopt};
 }
 
 Result<WrittenFile> writeCsv(const ExportRequest& request)
 {
     const auto made = textOf(request);
     if (!made) return tl::unexpected(made.error());
-    if (auto done = writeFileAtomically(request.path, made->text); !done) return tl::unexpected(std::move(done.error()));
+    if (auto done = writeFileAtomically(request.path, made->text); !done)
+        return tl::unexpected(std::move(done.error()));
     std::string sentence = std::to_string(made->ranks) + " ranks, " + std::to_string(made->ops) + " ops";
     if (made->torch) sentence += "; for PyTorch " + toText(*made->torch) + " and later";
     return WrittenFile{{{"ranks", made->ranks}, {"ops", made->ops}}, std::move(sentence)};
@@ -132,8 +138,13 @@ const FormatInfo schedule_csv{
     .reads = "schedule CSV",
     .writes = "the schedule",
     .suffixes = {".csv"},
-    .options = {{"lower", "RULE", "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped, batched", checkLowering},
-                {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can; say which PyTorch runs it (2.6 and later; 2.9 with overlapped pairs, 2.10 with REDUCE_GRAD)"}},
+    .options = {{"lower", "RULE",
+                 "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], "
+                 "rank-parity, grouped, batched",
+                 checkLowering},
+                {"pytorch", "",
+                 "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can; say which "
+                 "PyTorch runs it (2.6 and later; 2.9 with overlapped pairs, 2.10 with REDUCE_GRAD)"}},
     .order = true,
     .bySuffix = true,
     .write = writeCsv,

@@ -14,7 +14,8 @@ namespace {
 Result<WrittenFile> writeSpans(const ExportRequest& request)
 {
     const Timeline& timeline = *request.run->timeline;
-    std::string text = csvLine({"step", "rank", "lane", "stage", "kind", "microbatch", "start_ns", "end_ns", "cpu_ns", "name", "step_number"});
+    std::string text = csvLine(
+        {"step", "rank", "lane", "stage", "kind", "microbatch", "start_ns", "end_ns", "cpu_ns", "name", "step_number"});
     std::int64_t count = 0;
     const auto written = writeFileAtomically(request.path, [&](const Sink& out) -> Result<void> {
         constexpr std::size_t block = 1 << 20;
@@ -27,12 +28,15 @@ Result<WrittenFile> writeSpans(const ExportRequest& request)
             for (SpanId id = track.begin; id < track.end; ++id, ++count) {
                 const Span& span = timeline.spans()[id];
                 const bool foreign = span.label != 0;
-                text += csvLine({span.step == outsideSteps ? std::string() : std::to_string(span.step), std::to_string(track.rank), std::string(toText(track.lane)),
-                                 foreign ? "" : std::to_string(span.op.stage), foreign ? "" : std::string(ruleOf(span.op.kind).text),
-                                 foreign || span.op.microbatch < 0 ? "" : std::to_string(span.op.microbatch), std::to_string(span.start),
-                                 std::to_string(span.end),
-                                 timeline.hasCpuTime() && timeline.cpuTime(id) >= 0 ? std::to_string(timeline.cpuTime(id)) : "",
-                                 timeline.nameOf(span), span.step == outsideSteps ? std::string() : std::to_string(stepNumber(span.step))});
+                text += csvLine(
+                    {span.step == outsideSteps ? std::string() : std::to_string(span.step), std::to_string(track.rank),
+                     std::string(toText(track.lane)), foreign ? "" : std::to_string(span.op.stage),
+                     foreign ? "" : std::string(ruleOf(span.op.kind).text),
+                     foreign || span.op.microbatch < 0 ? "" : std::to_string(span.op.microbatch),
+                     std::to_string(span.start), std::to_string(span.end),
+                     timeline.hasCpuTime() && timeline.cpuTime(id) >= 0 ? std::to_string(timeline.cpuTime(id)) : "",
+                     timeline.nameOf(span),
+                     span.step == outsideSteps ? std::string() : std::to_string(stepNumber(span.step))});
                 if (text.size() < block) continue;
                 request.progress.tell("writing spans", count, static_cast<std::int64_t>(timeline.spans().size()));
                 if (request.progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
@@ -49,6 +53,10 @@ Result<WrittenFile> writeSpans(const ExportRequest& request)
 } // namespace
 
 extern const FormatInfo spans_csv;
-const FormatInfo spans_csv{.name = "spans", .title = "Table of spans", .writes = "a table of every span", .suffixes = {".csv"}, .write = writeSpans};
+const FormatInfo spans_csv{.name = "spans",
+                           .title = "Table of spans",
+                           .writes = "a table of every span",
+                           .suffixes = {".csv"},
+                           .write = writeSpans};
 
 } // namespace stagewright::formats

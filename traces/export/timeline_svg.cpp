@@ -21,7 +21,8 @@ constexpr double gutter = 116, right = 12, ruler = 24, rowHeight = 34, rowGap = 
 constexpr std::size_t mostDrawn = 2000; // of a row drawn one by one
 
 constexpr std::array<const char*, colourClassCount> classNames{"f", "b", "w", "c", "o", "d"};
-constexpr std::array<const char*, colourClassCount> classTitles{"Forward", "Backward", "Weight gradient", "Communication", "Optimizer", "Delay"};
+constexpr std::array<const char*, colourClassCount> classTitles{"Forward",       "Backward",  "Weight gradient",
+                                                                "Communication", "Optimizer", "Delay"};
 
 std::size_t classOf(OpKind kind) { return static_cast<std::size_t>(ruleOf(kind).colour); }
 
@@ -29,7 +30,10 @@ struct Plot {
     Nanos begin = 0;
     Nanos duration = 1;
     double width = 0; // of the plot
-    double x(Nanos time) const { return gutter + static_cast<double>(time - begin) / static_cast<double>(duration) * width; }
+    double x(Nanos time) const
+    {
+        return gutter + static_cast<double>(time - begin) / static_cast<double>(duration) * width;
+    }
 };
 
 struct StepWindow {
@@ -58,26 +62,27 @@ StepWindow windowOf(const Timeline& timeline, int step)
 
 Plot plotOf(const StepWindow& window, const SvgOptions& options)
 {
-    return {window.begin, std::max<Nanos>(1, options.duration > 0 ? options.duration : window.end - window.begin), std::max(60.0, options.width - gutter - right)};
+    return {window.begin, std::max<Nanos>(1, options.duration > 0 ? options.duration : window.end - window.begin),
+            std::max(60.0, options.width - gutter - right)};
 }
 
 std::string open(double width, double height, const std::string& title)
 {
-    return fmt::format("<svg class=\"sw\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\"><title>{}</title>\n", width, height, escaped(title), escaped(title));
+    return fmt::format(
+        "<svg class=\"sw\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\"><title>{}</title>\n", width,
+        height, escaped(title), escaped(title));
 }
 
 // Labelled ticks at steps of 1, 2 or 5.
 std::string rulerSvg(const Plot& plot, double bottom, Nanos unit)
 {
     const double least = static_cast<double>(plot.duration) / (plot.width / 80);
-    const double scale = unit != 1 ? static_cast<double>(unit) : least >= 1e8 ? 1e9
-                                                             : least >= 1e5   ? 1e6
-                                                             : least >= 1e2   ? 1e3
-                                                                              : 1;
-    const char* name = unit != 1 ? "units" : scale == 1e9 ? "s"
-                                         : scale == 1e6   ? "ms"
-                                         : scale == 1e3   ? "µs"
-                                                          : "ns";
+    const double scale = unit != 1      ? static_cast<double>(unit)
+                         : least >= 1e8 ? 1e9
+                         : least >= 1e5 ? 1e6
+                         : least >= 1e2 ? 1e3
+                                        : 1;
+    const char* name = unit != 1 ? "units" : scale == 1e9 ? "s" : scale == 1e6 ? "ms" : scale == 1e3 ? "µs" : "ns";
     double step = std::pow(10, std::floor(std::log10(least / scale)));
     for (const double factor : {1.0, 2.0, 5.0, 10.0})
         if (step * factor * scale >= least) {
@@ -88,7 +93,9 @@ std::string rulerSvg(const Plot& plot, double bottom, Nanos unit)
     std::string text;
     for (int i = 0; i * step * scale <= static_cast<double>(plot.duration); ++i) {
         const double x = plot.x(plot.begin + static_cast<Nanos>(std::llround(i * step * scale)));
-        text += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1} V{2:.0f}\"/><text class=\"tick\" x=\"{3:.1f}\" y=\"14\">{4:.{5}f}{6}</text>\n", x, ruler - 4, bottom, x + 3, i * step, decimals,
+        text += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1} V{2:.0f}\"/><text class=\"tick\" x=\"{3:.1f}\" "
+                            "y=\"14\">{4:.{5}f}{6}</text>\n",
+                            x, ruler - 4, bottom, x + 3, i * step, decimals,
                             i == 0 ? std::string(" ") + name : std::string());
     }
     return text;
@@ -126,11 +133,16 @@ void drawSpans(std::string& out, const Timeline& timeline, const Row& row, const
         const double gap = x1 - x0 > 5 ? 0.8 : 0, width = std::max(0.6, x1 - x0 - gap);
         const double y = paired ? top + rowHeight / 2 : top, height = paired ? rowHeight / 2 : rowHeight;
         const std::size_t kind = classOf(span.op.kind);
-        out += fmt::format("<g><title>{}, rank {}: {} from {}</title><rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"{}/>", escaped(timeline.nameOf(span)), row.rank,
-                           formatDuration(span.duration(), unit), formatDuration(span.start - plot.begin, unit), classNames[kind], x0, y, width, height, width > 5 ? " rx=\"2\"" : "");
-        const std::string label = span.label == 0 && span.op.microbatch >= 0 ? std::to_string(span.op.microbatch) : std::string();
+        out += fmt::format("<g><title>{}, rank {}: {} from {}</title><rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" "
+                           "width=\"{:.2f}\" height=\"{:.1f}\"{}/>",
+                           escaped(timeline.nameOf(span)), row.rank, formatDuration(span.duration(), unit),
+                           formatDuration(span.start - plot.begin, unit), classNames[kind], x0, y, width, height,
+                           width > 5 ? " rx=\"2\"" : "");
+        const std::string label =
+            span.label == 0 && span.op.microbatch >= 0 ? std::to_string(span.op.microbatch) : std::string();
         if (!label.empty() && width > 7.0 * static_cast<double>(label.size()) + 3)
-            out += fmt::format("<text class=\"l{}\" x=\"{:.2f}\" y=\"{:.1f}\">{}</text>", classNames[kind], x0 + width / 2, y + height / 2 + 4, label);
+            out += fmt::format("<text class=\"l{}\" x=\"{:.2f}\" y=\"{:.1f}\">{}</text>", classNames[kind],
+                               x0 + width / 2, y + height / 2 + 4, label);
         out += "</g>\n";
     }
 }
@@ -142,9 +154,11 @@ void drawColumns(std::string& out, const Timeline& timeline, const Row& row, con
     std::vector<std::array<double, colourClassCount>> ink(columns);
     for (const SpanId id : row.spans) {
         const Span& span = timeline.spans()[id];
-        const double x0 = std::max(0.0, plot.x(span.start) - gutter), x1 = std::min(static_cast<double>(columns), plot.x(span.end) - gutter);
+        const double x0 = std::max(0.0, plot.x(span.start) - gutter),
+                     x1 = std::min(static_cast<double>(columns), plot.x(span.end) - gutter);
         for (auto column = static_cast<std::size_t>(x0); column < columns && static_cast<double>(column) < x1; ++column)
-            ink[column][classOf(span.op.kind)] += std::min(x1, static_cast<double>(column + 1)) - std::max(x0, static_cast<double>(column));
+            ink[column][classOf(span.op.kind)] +=
+                std::min(x1, static_cast<double>(column + 1)) - std::max(x0, static_cast<double>(column));
     }
     for (std::size_t kind = 0; kind < colourClassCount; ++kind) {
         std::string path;
@@ -153,7 +167,8 @@ void drawColumns(std::string& out, const Timeline& timeline, const Row& row, con
             for (std::size_t k = 0; k < kind; ++k) below += ink[column][static_cast<std::size_t>(k)];
             const double share = std::min(ink[column][static_cast<std::size_t>(kind)], 1 - std::min(1.0, below));
             if (share < 0.004) continue;
-            path += fmt::format("M{} {:.1f}h1v{:.1f}h-1z", static_cast<int>(gutter) + static_cast<int>(column), top + rowHeight * (1 - below), -rowHeight * share);
+            path += fmt::format("M{} {:.1f}h1v{:.1f}h-1z", static_cast<int>(gutter) + static_cast<int>(column),
+                                top + rowHeight * (1 - below), -rowHeight * share);
         }
         if (!path.empty()) out += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", classNames[kind], path);
     }
@@ -183,11 +198,13 @@ std::string escaped(std::string_view text)
             ++i;
             continue;
         }
-        const std::size_t length = byte >= 0xF0 && byte < 0xF5 ? 4 : byte >= 0xE0              ? 3
-                                                                 : byte >= 0xC2 && byte < 0xE0 ? 2
-                                                                                               : 0;
+        const std::size_t length = byte >= 0xF0 && byte < 0xF5   ? 4
+                                   : byte >= 0xE0                ? 3
+                                   : byte >= 0xC2 && byte < 0xE0 ? 2
+                                                                 : 0;
         bool whole = length > 0 && byte < 0xF5 && i + length <= text.size();
-        for (std::size_t k = 1; whole && k < length; ++k) whole = (static_cast<unsigned char>(text[i + k]) & 0xC0) == 0x80;
+        for (std::size_t k = 1; whole && k < length; ++k)
+            whole = (static_cast<unsigned char>(text[i + k]) & 0xC0) == 0x80;
         if (whole && length == 3) { // no overlong forms, no surrogates
             const auto second = static_cast<unsigned char>(text[i + 1]);
             whole = !(byte == 0xE0 && second < 0xA0) && !(byte == 0xED && second >= 0xA0);
@@ -210,20 +227,32 @@ std::string escaped(std::string_view text)
 std::string svgStyle()
 {
     // The same palette as in the window.
-    const std::string light = "--f:#2F5D9C;--lf:#fff;--b:#EE8F2A;--lb:#14171C;--w:#45C794;--lw:#14171C;--c:#D19FCC;--lc:#14171C;--o:#32343E;--lo:#fff;--d:#C4C9D2;"
-                              "--idle:#F1F2F5;--hatch:#C4C9D2;--critical:#D7263D;--canvas:#fff;--window:#F3F4F7;--text:#1B1F27;--secondary:#5A6270;--faint:#8A92A0;"
-                              "--separator:#DDE0E6;--grid:#ECEEF2;--accent:#2F5D9C;--area:#D5DEEB;--better:#1C7C54;--worse:#D7263D;";
-    const std::string dark = "--f:#4895EE;--lf:#14171C;--b:#F7C033;--lb:#14171C;--w:#8AE2B8;--lw:#14171C;--c:#A14492;--lc:#fff;--o:#C9D0E0;--lo:#14171C;--d:#3A414D;"
-                             "--idle:#1E222A;--hatch:#3A414D;--critical:#FF4D63;--canvas:#181B21;--window:#14171C;--text:#E8EBF0;--secondary:#A3ABB9;--faint:#6F7887;"
-                             "--separator:#2C323C;--grid:#232830;--accent:#4895EE;--area:#253C59;--better:#8AE2B8;--worse:#FF4D63;";
-    std::string css = ":root{color-scheme:light dark;" + light + "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark + "}}\n";
-    css += "svg.sw{display:block;width:100%;height:auto;font:11px Inter,system-ui,\"Helvetica Neue\",Arial,sans-serif}\n"
-           ".f{fill:var(--f)}.b{fill:var(--b)}.w{fill:var(--w)}.c{fill:var(--c)}.o{fill:var(--o)}.d{fill:var(--d)}\n"
-           "svg .lf,svg .lb,svg .lw,svg .lc,svg .lo,svg .ld{font-size:12px;font-weight:600;text-anchor:middle}\n"
-           ".lf{fill:var(--lf)}.lb{fill:var(--lb)}.lw{fill:var(--lw)}.lc{fill:var(--lc)}.lo{fill:var(--lo)}.ld{fill:var(--text)}\n"
-           ".rank{fill:var(--text);font-size:13px;font-weight:600}.sub{fill:var(--secondary)}.tick{fill:var(--secondary)}.grid{stroke:var(--grid);fill:none}\n"
-           ".idle{fill:var(--idle)}.hatch{stroke:var(--hatch);fill:none}.line{stroke:var(--accent);stroke-width:1.5;fill:none}.area{fill:var(--area)}.peak{fill:var(--accent)}\n"
-           ".curve{fill:none;stroke-width:2;stroke-linejoin:round}.first{stroke:var(--f)}.second{stroke:var(--b);stroke-dasharray:7 4}\n";
+    const std::string light =
+        "--f:#2F5D9C;--lf:#fff;--b:#EE8F2A;--lb:#14171C;--w:#45C794;--lw:#14171C;--c:#D19FCC;--lc:#14171C;--o:#32343E;-"
+        "-lo:#fff;--d:#C4C9D2;"
+        "--idle:#F1F2F5;--hatch:#C4C9D2;--critical:#D7263D;--canvas:#fff;--window:#F3F4F7;--text:#1B1F27;--secondary:#"
+        "5A6270;--faint:#8A92A0;"
+        "--separator:#DDE0E6;--grid:#ECEEF2;--accent:#2F5D9C;--area:#D5DEEB;--better:#1C7C54;--worse:#D7263D;";
+    const std::string dark =
+        "--f:#4895EE;--lf:#14171C;--b:#F7C033;--lb:#14171C;--w:#8AE2B8;--lw:#14171C;--c:#A14492;--lc:#fff;--o:#C9D0E0;-"
+        "-lo:#14171C;--d:#3A414D;"
+        "--idle:#1E222A;--hatch:#3A414D;--critical:#FF4D63;--canvas:#181B21;--window:#14171C;--text:#E8EBF0;--"
+        "secondary:#A3ABB9;--faint:#6F7887;"
+        "--separator:#2C323C;--grid:#232830;--accent:#4895EE;--area:#253C59;--better:#8AE2B8;--worse:#FF4D63;";
+    std::string css = ":root{color-scheme:light dark;" + light +
+                      "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark + "}}\n";
+    css +=
+        "svg.sw{display:block;width:100%;height:auto;font:11px Inter,system-ui,\"Helvetica Neue\",Arial,sans-serif}\n"
+        ".f{fill:var(--f)}.b{fill:var(--b)}.w{fill:var(--w)}.c{fill:var(--c)}.o{fill:var(--o)}.d{fill:var(--d)}\n"
+        "svg .lf,svg .lb,svg .lw,svg .lc,svg .lo,svg .ld{font-size:12px;font-weight:600;text-anchor:middle}\n"
+        ".lf{fill:var(--lf)}.lb{fill:var(--lb)}.lw{fill:var(--lw)}.lc{fill:var(--lc)}.lo{fill:var(--lo)}.ld{fill:var(--"
+        "text)}\n"
+        ".rank{fill:var(--text);font-size:13px;font-weight:600}.sub{fill:var(--secondary)}.tick{fill:var(--secondary)}."
+        "grid{stroke:var(--grid);fill:none}\n"
+        ".idle{fill:var(--idle)}.hatch{stroke:var(--hatch);fill:none}.line{stroke:var(--accent);stroke-width:1.5;fill:"
+        "none}.area{fill:var(--area)}.peak{fill:var(--accent)}\n"
+        ".curve{fill:none;stroke-width:2;stroke-linejoin:round}.first{stroke:var(--f)}.second{stroke:var(--b);stroke-"
+        "dasharray:7 4}\n";
     return css;
 }
 
@@ -235,11 +264,13 @@ std::string timelineSvg(const Run& run, int step, const SvgOptions& options)
     const Plot plot = plotOf(window, options);
     const std::vector<Row> rows = rowsOf(timeline, step, options.mostRanks);
     const bool cut = static_cast<int>(rows.size()) < timeline.ranks();
-    const double bottom = ruler + static_cast<double>(rows.size()) * (rowHeight + rowGap), height = bottom + (cut ? 20 : 2);
+    const double bottom = ruler + static_cast<double>(rows.size()) * (rowHeight + rowGap),
+                 height = bottom + (cut ? 20 : 2);
     const Nanos unit = timeline.timeUnit();
     std::string out = open(options.width, height, options.title.empty() ? "Timeline of the step" : options.title);
     // A pattern's name is used in the whole page: the same one everywhere.
-    out += "<defs><pattern id=\"idle\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><rect class=\"idle\" width=\"6\" height=\"6\"/><path class=\"hatch\" d=\"M-1 1l2-2M0 6l6-6M5 7l2-2\"/></pattern></defs>\n";
+    out += "<defs><pattern id=\"idle\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><rect class=\"idle\" "
+           "width=\"6\" height=\"6\"/><path class=\"hatch\" d=\"M-1 1l2-2M0 6l6-6M5 7l2-2\"/></pattern></defs>\n";
     out += rulerSvg(plot, bottom, unit);
     double top = ruler;
     for (const Row& row : rows) {
@@ -247,15 +278,20 @@ std::string timelineSvg(const Run& run, int step, const SvgOptions& options)
         for (const SpanId id : row.spans)
             if (ruleOf(timeline.spans()[id].op.kind).busy) busy += timeline.spans()[id].duration();
         const double share = static_cast<double>(busy) / static_cast<double>(window.end - window.begin);
-        out += fmt::format("<text class=\"rank\" x=\"0\" y=\"{:.1f}\">Rank {}</text><text class=\"sub\" x=\"0\" y=\"{:.1f}\">busy {}</text>\n", top + 15, row.rank, top + 29, formatPercent(std::min(1.0, share), 0));
-        out += fmt::format("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"url(#idle)\"/>\n", gutter, top, plot.x(window.end) - gutter, rowHeight);
+        out += fmt::format("<text class=\"rank\" x=\"0\" y=\"{:.1f}\">Rank {}</text><text class=\"sub\" x=\"0\" "
+                           "y=\"{:.1f}\">busy {}</text>\n",
+                           top + 15, row.rank, top + 29, formatPercent(std::min(1.0, share), 0));
+        out += fmt::format("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"url(#idle)\"/>\n",
+                           gutter, top, plot.x(window.end) - gutter, rowHeight);
         if (row.spans.size() <= mostDrawn)
             drawSpans(out, timeline, row, plot, top, unit);
         else
             drawColumns(out, timeline, row, plot, top);
         top += rowHeight + rowGap;
     }
-    if (cut) out += fmt::format("<text class=\"sub\" x=\"{:.0f}\" y=\"{:.0f}\">The first {} of {} ranks.</text>\n", gutter, top + 10, rows.size(), timeline.ranks());
+    if (cut)
+        out += fmt::format("<text class=\"sub\" x=\"{:.0f}\" y=\"{:.0f}\">The first {} of {} ranks.</text>\n", gutter,
+                           top + 10, rows.size(), timeline.ranks());
     return out + "</svg>\n";
 }
 
@@ -290,13 +326,18 @@ std::string memorySvg(const Run& run, int step, const SvgOptions& options)
         charts.push_back(std::move(chart));
     }
     const double bottom = ruler + static_cast<double>(charts.size()) * (chartHeight + chartGap);
-    std::string out = open(options.width, bottom + 2, options.title.empty() ? "Activation memory of the step" : options.title);
+    std::string out =
+        open(options.width, bottom + 2, options.title.empty() ? "Activation memory of the step" : options.title);
     out += rulerSvg(plot, bottom, timeline.timeUnit());
     double base = ruler + chartHeight;
     for (std::size_t i = 0; i < charts.size(); ++i, base += chartHeight + chartGap) {
         const Chart& chart = charts[i];
-        const auto y = [&](Bytes bytes) { return base - static_cast<double>(bytes) / static_cast<double>(most) * (chartHeight - 6); };
-        out += fmt::format("<text class=\"rank\" x=\"0\" y=\"{:.1f}\">Rank {}</text><text class=\"sub\" x=\"0\" y=\"{:.1f}\">peak {}</text>\n", base - 34, i, base - 19, formatBytes(chart.peak, timeline.memoryUnit()));
+        const auto y = [&](Bytes bytes) {
+            return base - static_cast<double>(bytes) / static_cast<double>(most) * (chartHeight - 6);
+        };
+        out += fmt::format("<text class=\"rank\" x=\"0\" y=\"{:.1f}\">Rank {}</text><text class=\"sub\" x=\"0\" "
+                           "y=\"{:.1f}\">peak {}</text>\n",
+                           base - 34, i, base - 19, formatBytes(chart.peak, timeline.memoryUnit()));
         // Steps, at most four per unit of width: the largest of coinciding values is kept.
         std::string path = fmt::format("M{:.2f} {:.2f}", gutter, base);
         double lastX = gutter;
@@ -314,8 +355,13 @@ std::string memorySvg(const Run& run, int step, const SvgOptions& options)
             held = largest = point.inUse;
         }
         path += fmt::format("H{:.2f}V{:.2f}", plot.x(window.end), base);
-        out += fmt::format("<path class=\"area\" d=\"{0}z\"/><path class=\"line\" d=\"{0}\"/><path class=\"grid\" d=\"M{1} {2:.1f}H{3:.1f}\"/>\n", path, gutter, base, gutter + plot.width);
-        if (chart.peak > 0) out += fmt::format("<circle class=\"peak\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3.5\"><title>peak {}</title></circle>\n", plot.x(chart.peakTime), y(chart.peak), formatBytes(chart.peak, timeline.memoryUnit()));
+        out += fmt::format("<path class=\"area\" d=\"{0}z\"/><path class=\"line\" d=\"{0}\"/><path class=\"grid\" "
+                           "d=\"M{1} {2:.1f}H{3:.1f}\"/>\n",
+                           path, gutter, base, gutter + plot.width);
+        if (chart.peak > 0)
+            out += fmt::format(
+                "<circle class=\"peak\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3.5\"><title>peak {}</title></circle>\n",
+                plot.x(chart.peakTime), y(chart.peak), formatBytes(chart.peak, timeline.memoryUnit()));
     }
     return out + "</svg>\n";
 }
@@ -328,8 +374,11 @@ std::string legendHtml(const Run& run, int step)
     std::string out = "<p class=\"legend\">";
     for (std::size_t kind = 0; kind < colourClassCount; ++kind)
         if (occurs[static_cast<std::size_t>(kind)])
-            out += fmt::format("<span><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" width=\"12\" height=\"12\" rx=\"2\"/></svg> {}</span> ", classNames[kind], classTitles[kind]);
-    return out + "<span><svg width=\"18\" height=\"12\" aria-hidden=\"true\"><rect width=\"18\" height=\"12\" fill=\"url(#idle)\"/></svg> Idle</span></p>\n";
+            out += fmt::format("<span><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" "
+                               "width=\"12\" height=\"12\" rx=\"2\"/></svg> {}</span> ",
+                               classNames[kind], classTitles[kind]);
+    return out + "<span><svg width=\"18\" height=\"12\" aria-hidden=\"true\"><rect width=\"18\" height=\"12\" "
+                 "fill=\"url(#idle)\"/></svg> Idle</span></p>\n";
 }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// Pictures of a step as SVG elements for a web page, without Qt: rows of slices with hatched idle time, and step charts of
-// activation memory. Colours are CSS classes, so that a page shows them light and dark; svgStyle() has the rules.
+// Pictures of a step as SVG elements for a web page, without Qt: rows of slices with hatched idle time, and step charts
+// of activation memory. Colours are CSS classes, so that a page shows them light and dark; svgStyle() has the rules.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ std::string svgStyle(); // light, and dark where the reader prefers it; printed 
 // escapes, as in schedules/base/shown_text.h.
 std::string escaped(std::string_view text);
 
-// One <svg> element. Up to 2,000 spans per row are drawn one by one; fuller rows as columns one unit wide in which ink is
-// proportional to time. Empty for a step without busy time.
+// One <svg> element. Up to 2,000 spans per row are drawn one by one; fuller rows as columns one unit wide in which ink
+// is proportional to time. Empty for a step without busy time.
 std::string timelineSvg(const Run& run, int step, const SvgOptions& options = {});
 // Activation memory by rank over the same axis, the peak marked. Empty if the timeline has no memory.
 std::string memorySvg(const Run& run, int step, const SvgOptions& options = {});

@@ -75,10 +75,14 @@ std::string stageTable(const Schedule& schedule)
 std::string readme(const Schedule& schedule, const std::string& builder, const std::string& source)
 {
     const std::string known = recognise(schedule);
-    std::string text = fmt::format("# {}\n\n{} ranks, {} stages, {} microbatches{}; written by Stagewright from {}.\n\n", schedule.name.empty() ? "Schedule" : schedule.name,
-                                   schedule.ranks, schedule.stages, schedule.microbatches, known.empty() ? "" : fmt::format("; the library's {}", known), source);
-    text += fmt::format("**For PyTorch {} and later**{}. ", toText(torchNeeded(schedule)), overlapsOps(schedule) ? " (2.9 brought overlapped pairs)" : "");
-    text += "Settings have their names in TorchTitan's `[parallelism]`, `[training]` and `[profiling]` sections. None of this was verified on the job itself.\n\n";
+    std::string text =
+        fmt::format("# {}\n\n{} ranks, {} stages, {} microbatches{}; written by Stagewright from {}.\n\n",
+                    schedule.name.empty() ? "Schedule" : schedule.name, schedule.ranks, schedule.stages,
+                    schedule.microbatches, known.empty() ? "" : fmt::format("; the library's {}", known), source);
+    text += fmt::format("**For PyTorch {} and later**{}. ", toText(torchNeeded(schedule)),
+                        overlapsOps(schedule) ? " (2.9 brought overlapped pairs)" : "");
+    text += "Settings have their names in TorchTitan's `[parallelism]`, `[training]` and `[profiling]` sections. None "
+            "of this was verified on the job itself.\n\n";
     text += R"(| file | what it is |
 |---|---|
 | `schedule.csv` | the order, a line per rank: what `pipeline_parallel_schedule_csv` and `_load_csv` take ("compute_only") |
@@ -89,32 +93,44 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
 ## What the job must meet
 
 )";
-    text += fmt::format("- **{} pipeline ranks**: `pipeline_parallel_degree = {}`; the job needs this many devices times the other degrees (data, tensor, context parallel).\n", schedule.ranks, schedule.ranks);
-    text += fmt::format("- **{} stages**, {} on each rank: the model's layers, with `pipeline_parallel_first_stage_less_layers` and `…_last_stage_less_layers`\n"
-                        "  added, divided by `pipeline_parallel_layers_per_stage` and rounded up, must give {}. Or name the modules: `module_fqns_per_model_part`.\n",
+    text += fmt::format("- **{} pipeline ranks**: `pipeline_parallel_degree = {}`; the job needs this many devices "
+                        "times the other degrees (data, tensor, context parallel).\n",
+                        schedule.ranks, schedule.ranks);
+    text += fmt::format("- **{} stages**, {} on each rank: the model's layers, with "
+                        "`pipeline_parallel_first_stage_less_layers` and `…_last_stage_less_layers`\n"
+                        "  added, divided by `pipeline_parallel_layers_per_stage` and rounded up, must give {}. Or "
+                        "name the modules: `module_fqns_per_model_part`.\n",
                         schedule.stages, schedule.stages / schedule.ranks, schedule.stages);
-    text += fmt::format("- **{} microbatches**: `local_batch_size / pipeline_parallel_microbatch_size` must be {}.\n", schedule.microbatches, schedule.microbatches);
-    text += fmt::format("- **Stages on the CSV's ranks**: `pipeline_parallel_schedule = \"{}\"` places them so. The table below must agree with the job's log\n"
+    text += fmt::format("- **{} microbatches**: `local_batch_size / pipeline_parallel_microbatch_size` must be {}.\n",
+                        schedule.microbatches, schedule.microbatches);
+    text += fmt::format("- **Stages on the CSV's ranks**: `pipeline_parallel_schedule = \"{}\"` places them so. The "
+                        "table below must agree with the job's log\n"
                         "  (\"PP rank … is building stage_idx …\").\n",
                         builder);
     if (schedule.splitsBackward())
-        text += "- **The backward is split** into input and weight gradient. PyTorch does this through autograd: leave activation checkpointing off, as both\n"
+        text += "- **The backward is split** into input and weight gradient. PyTorch does this through autograd: leave "
+                "activation checkpointing off, as both\n"
                 "  halves would recompute, and try without `compile` first.\n";
     else
         text += "- The backward is whole, so activation checkpointing can be used.\n";
     if (overlapsOps(schedule))
-        text += "- **Overlapped pairs** (`OVERLAP_F_B`) need PyTorch 2.9 or later (the first with DualPipeV); without a function registered for\n"
+        text += "- **Overlapped pairs** (`OVERLAP_F_B`) need PyTorch 2.9 or later (the first with DualPipeV); without "
+                "a function registered for\n"
                 "  them they run one after the other.\n";
-    text += "- Gradients are summed over microbatches; the optimizer steps once, after the last op. Every microbatch has the same shape.\n";
-    text += "- TorchTitan uses the CSV unchanged: it checks the order of compute ops, not the job's memory. `stagewright simulate` and `plan` check memory.\n";
+    text += "- Gradients are summed over microbatches; the optimizer steps once, after the last op. Every microbatch "
+            "has the same shape.\n";
+    text += "- TorchTitan uses the CSV unchanged: it checks the order of compute ops, not the job's memory. "
+            "`stagewright simulate` and `plan` check memory.\n";
     text += "\n## Placement of stages\n\n" + stageTable(schedule);
-    text += "\n## Import the job's trace\n\n```\nstagewright import outputs/profile_traces/iteration_20 -o job.stagewright\nstagewright report job.stagewright\n```\n";
+    text += "\n## Import the job's trace\n\n```\nstagewright import outputs/profile_traces/iteration_20 -o "
+            "job.stagewright\nstagewright report job.stagewright\n```\n";
     return text;
 }
 
 } // namespace
 
-Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const Schedule& schedule, const std::string& source)
+Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const Schedule& schedule,
+                                                                          const std::string& source)
 {
     auto forms = pytorchForms(schedule);
     if (!forms) return tl::unexpected(std::move(forms.error()));
@@ -127,14 +143,18 @@ Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const 
                                                             {"README.md", readme(schedule, *builder, source)}};
 }
 
-Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std::string>>& files, const std::string& folder)
+Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std::string>>& files,
+                                   const std::string& folder)
 {
     return writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
         for (const auto& [name, text] : files) {
             const std::string path = fmt::format("{}/{}", part, name);
             if (auto done = writeFileAtomically(path, text); !done) return done;
             std::error_code ignored; // where it can't be made one, sh runs it
-            if (name.ends_with(".sh")) std::filesystem::permissions(path, std::filesystem::perms::owner_exec | std::filesystem::perms::group_exec, std::filesystem::perm_options::add, ignored);
+            if (name.ends_with(".sh"))
+                std::filesystem::permissions(path,
+                                             std::filesystem::perms::owner_exec | std::filesystem::perms::group_exec,
+                                             std::filesystem::perm_options::add, ignored);
         }
         return {};
     });
@@ -150,9 +170,14 @@ Result<WrittenFile> writeTorchTitan(const ExportRequest& request)
     if (!schedule) return tl::unexpected(schedule.error());
     const auto files = torchTitanFolder(*schedule, request.source);
     if (!files) return tl::unexpected(files.error());
-    if (const auto written = writeTorchTitanFolder(*files, request.path); !written) return tl::unexpected(written.error());
-    return WrittenFile{{{"ranks", schedule->ranks}, {"stages", schedule->stages}, {"microbatches", schedule->microbatches}, {"files", static_cast<std::int64_t>(files->size())}},
-                       counted(static_cast<long long>(files->size()), "file") + "; for PyTorch " + toText(torchNeeded(*schedule)) + " and later"};
+    if (const auto written = writeTorchTitanFolder(*files, request.path); !written)
+        return tl::unexpected(written.error());
+    return WrittenFile{{{"ranks", schedule->ranks},
+                        {"stages", schedule->stages},
+                        {"microbatches", schedule->microbatches},
+                        {"files", static_cast<std::int64_t>(files->size())}},
+                       counted(static_cast<long long>(files->size()), "file") + "; for PyTorch " +
+                           toText(torchNeeded(*schedule)) + " and later"};
 }
 
 Result<void> can(const ExportRequest& request)
@@ -166,7 +191,13 @@ Result<void> can(const ExportRequest& request)
 } // namespace
 
 extern const FormatInfo torchtitan;
-const FormatInfo torchtitan{.name = "torchtitan", .title = "TorchTitan", .writes = "a folder with the schedule, settings and constraints of a job", .folder = true, .order = true, .write = writeTorchTitan, .can = can};
+const FormatInfo torchtitan{.name = "torchtitan",
+                            .title = "TorchTitan",
+                            .writes = "a folder with the schedule, settings and constraints of a job",
+                            .folder = true,
+                            .order = true,
+                            .write = writeTorchTitan,
+                            .can = can};
 
 } // namespace formats
 

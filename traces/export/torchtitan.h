@@ -1,4 +1,5 @@
-// A folder for a TorchTitan job that runs a schedule: the CSV, the settings to paste, and the requirements for that job.
+// A folder for a TorchTitan job that runs a schedule: the CSV, the settings to paste, and the requirements for that
+// job.
 #pragma once
 
 #include <string>
@@ -10,11 +11,13 @@
 
 namespace stagewright {
 
-// Files by name: schedule.csv, schedule_comms.csv, settings.toml, run.sh, README.md. Errors (Invalid): what PyTorch or TorchTitan can't
-// express, with the nearest schedule that it can run.
-Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const Schedule& schedule, const std::string& source);
+// Files by name: schedule.csv, schedule_comms.csv, settings.toml, run.sh, README.md. Errors (Invalid): what PyTorch or
+// TorchTitan can't express, with the nearest schedule that it can run.
+Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const Schedule& schedule,
+                                                                          const std::string& source);
 
 // Writes them as a folder, completely or not at all (writeFolderAtomically).
-Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std::string>>& files, const std::string& folder);
+Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std::string>>& files,
+                                   const std::string& folder);
 
 } // namespace stagewright

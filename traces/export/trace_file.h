@@ -10,7 +10,8 @@
 
 namespace stagewright {
 
-inline Result<TraceCounts> writeTraceFile(const std::string& path, const std::function<Result<TraceCounts>(const Sink&)>& write)
+inline Result<TraceCounts> writeTraceFile(const std::string& path,
+                                          const std::function<Result<TraceCounts>(const Sink&)>& write)
 {
     TraceCounts counts;
     const auto written = writeFileAtomically(path, [&](const Sink& out) -> Result<void> {
@@ -25,7 +26,11 @@ inline Result<TraceCounts> writeTraceFile(const std::string& path, const std::fu
 
 inline WrittenFile writtenOf(const TraceCounts& counts)
 {
-    return {{{"spans", counts.spans}, {"bubbles", counts.bubbles}, {"flows", counts.flows}, {"counter_samples", counts.counterSamples}}, toText(counts)};
+    return {{{"spans", counts.spans},
+             {"bubbles", counts.bubbles},
+             {"flows", counts.flows},
+             {"counter_samples", counts.counterSamples}},
+            toText(counts)};
 }
 
 } // namespace stagewright

@@ -17,7 +17,8 @@ namespace stagewright {
 
 std::string toText(const TraceCounts& counts)
 {
-    return fmt::format("{} spans, {} bubbles, {} flows, {} counter samples", counts.spans, counts.bubbles, counts.flows, counts.counterSamples);
+    return fmt::format("{} spans, {} bubbles, {} flows, {} counter samples", counts.spans, counts.bubbles, counts.flows,
+                       counts.counterSamples);
 }
 
 Nanos traceShift(const Timeline& timeline)
@@ -67,7 +68,10 @@ private:
         // [at + 2] counts, [at + 1] is where the next one goes: at the end [at] is where those of `at` start.
         m_offsets.assign(std::min<std::size_t>(spansAtOnce, m_timeline.spans().size() - begin) + 2, 0);
         const auto edges = m_timeline.edges();
-        const auto inside = [begin](const Edge& edge) { return edge.kind == EdgeKind::Data && edge.from - begin < spansAtOnce; }; // those before it wrap
+        // those before it wrap
+        const auto inside = [begin](const Edge& edge) {
+            return edge.kind == EdgeKind::Data && edge.from - begin < spansAtOnce;
+        };
         for (const Edge& edge : edges)
             if (inside(edge)) ++m_offsets[edge.from - begin + 2];
         for (std::size_t i = 1; i < m_offsets.size(); ++i) m_offsets[i] += m_offsets[i - 1];
@@ -84,7 +88,8 @@ private:
 
 class Walk {
 public:
-    Walk(const Run& run, TraceSink& sink, const Progress& progress) : m_run(run), m_timeline(*run.timeline), m_sink(sink), m_progress(progress), m_flows(m_timeline)
+    Walk(const Run& run, TraceSink& sink, const Progress& progress)
+        : m_run(run), m_timeline(*run.timeline), m_sink(sink), m_progress(progress), m_flows(m_timeline)
     {
         m_ranks.resize(static_cast<std::size_t>(std::max(0, m_timeline.ranks())));
     }
@@ -123,7 +128,10 @@ private:
         return rows;
     }
 
-    void tellSpans() const { m_progress.tell("writing spans", m_counts.spans, static_cast<std::int64_t>(m_timeline.spans().size())); }
+    void tellSpans() const
+    {
+        m_progress.tell("writing spans", m_counts.spans, static_cast<std::int64_t>(m_timeline.spans().size()));
+    }
 
     // The row for work from start to end; declared where it is new.
     int rowFor(Rows& rows, Nanos start, Nanos end)
@@ -138,7 +146,8 @@ private:
             row.order = rows.order + static_cast<int>(std::min<std::size_t>(at, ordersPerRow - 1));
             auto& names = rankOf(rows.rank).names;
             row.name = at == 0 ? rows.name : fmt::format("{} ({})", rows.name, at + 1);
-            for (int twin = 2; !names.insert(row.name).second; ++twin) row.name = fmt::format("{} #{}", rows.name, twin);
+            for (int twin = 2; !names.insert(row.name).second; ++twin)
+                row.name = fmt::format("{} #{}", rows.name, twin);
             rows.numbers.push_back(row.number);
             m_sink.row(row);
         }
@@ -151,7 +160,8 @@ private:
     {
         const std::string usual = fmt::format("rank {}", track.rank);
         const bool compute = track.lane == Lane::Compute;
-        if (track.name.empty() || track.name == (compute ? usual : fmt::format("{} {}", usual, toText(track.lane)))) return std::string(toText(track.lane));
+        if (track.name.empty() || track.name == (compute ? usual : fmt::format("{} {}", usual, toText(track.lane))))
+            return std::string(toText(track.lane));
         return track.name;
     }
 
@@ -165,7 +175,9 @@ private:
             const bool compute = track.lane == Lane::Compute;
             Rank& rank = rankOf(track.rank);
             Rows rows = rowsOf(track.rank, nameOf(track));
-            Rows weights = rowsOf(track.rank, compute && nameOf(track) != "compute" ? nameOf(track) + " weight gradients" : "weight gradients");
+            Rows weights =
+                rowsOf(track.rank, compute && nameOf(track) != "compute" ? nameOf(track) + " weight gradients"
+                                                                         : "weight gradients");
             if (compute && !rank.hasCompute) {
                 rank.hasCompute = true;
                 rank.bubbles = rowsOf(track.rank, "bubbles");
@@ -180,7 +192,8 @@ private:
                 item.leaves = m_flows.of(id);
                 m_arrives.clear();
                 for (; edge < edges.size() && edges[edge].to <= id; ++edge)
-                    if (edges[edge].kind == EdgeKind::Data && edges[edge].to == id) m_arrives.push_back(static_cast<std::uint32_t>(edge));
+                    if (edges[edge].kind == EdgeKind::Data && edges[edge].to == id)
+                        m_arrives.push_back(static_cast<std::uint32_t>(edge));
                 item.arrives = m_arrives;
                 m_sink.span(item);
                 ++m_counts.spans;
@@ -244,7 +257,8 @@ private:
             for (std::size_t i = 0; i < memoryCategoryCount; ++i) {
                 const MemorySeries series = memorySeries(m_timeline, rank, static_cast<MemoryCategory>(i));
                 if (series.points.empty()) continue;
-                const TraceCounter counter = declare(rank, std::string(toText(series.category)), unit > 1 ? "microbatches" : "bytes", true);
+                const TraceCounter counter =
+                    declare(rank, std::string(toText(series.category)), unit > 1 ? "microbatches" : "bytes", true);
                 for (const MemoryPoint& point : series.points) {
                     TraceSample sample;
                     sample.time = point.time;
@@ -262,7 +276,8 @@ private:
     {
         std::vector<Counter> computed = receivedCounters(m_run);
         std::erase_if(computed, [this](const Counter& one) {
-            return std::any_of(m_timeline.counters().begin(), m_timeline.counters().end(), [&one](const Counter& own) { return own.rank == one.rank && own.name == one.name; });
+            return std::any_of(m_timeline.counters().begin(), m_timeline.counters().end(),
+                               [&one](const Counter& own) { return own.rank == one.rank && own.name == one.name; });
         });
         if (auto done = counters(m_timeline.counters()); !done) return done;
         return counters(computed);

@@ -1,7 +1,7 @@
-// The layout that trace files share, and the walk over a run in the order they are written: a process per rank, in it a row
-// per lane (weight gradients apart from the other compute), the rank's bubbles on rows of their own, arrows for data edges,
-// counters for memory by category. Rows of a rank have distinct names, and spans on one row never overlap: overlapping work
-// goes to further rows, "send (2)".
+// The layout that trace files share, and the walk over a run in the order they are written: a process per rank, in it a
+// row per lane (weight gradients apart from the other compute), the rank's bubbles on rows of their own, arrows for
+// data edges, counters for memory by category. Rows of a rank have distinct names, and spans on one row never overlap:
+// overlapping work goes to further rows, "send (2)".
 #pragma once
 
 #include <cstdint>
@@ -79,9 +79,9 @@ public:
 // The offset added to every time, so that none is below 0, which viewers don't draw; 0 if none is.
 Nanos traceShift(const Timeline& timeline);
 
-// Order: every process, spans by track, bubbles by step, memory, counters. Samples that are not finite are omitted. Errors: no
-// timeline (Usage), the sink's, those of the analysis, Cancelled. Memory beyond the run's: one step's bubbles, one rank's memory
-// points and the arrows of four million spans.
+// Order: every process, spans by track, bubbles by step, memory, counters. Samples that are not finite are omitted.
+// Errors: no timeline (Usage), the sink's, those of the analysis, Cancelled. Memory beyond the run's: one step's
+// bubbles, one rank's memory points and the arrows of four million spans.
 Result<TraceCounts> walkTrace(const Run& run, TraceSink& sink, const Progress& progress = {});
 
 } // namespace stagewright

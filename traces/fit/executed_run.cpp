@@ -17,8 +17,8 @@ namespace stagewright {
 
 namespace {
 
-// Where sides wait for each other, or messages for a channel, the time from a producer's end to the arrival is not the link's: that is
-// how long messages were in transit, by pair of ranks the median over at most this many messages.
+// Where sides wait for each other, or messages for a channel, the time from a producer's end to the arrival is not the
+// link's: that is how long messages were in transit, by pair of ranks the median over at most this many messages.
 void setWireTimes(const Run& run, CostModel& costs)
 {
     constexpr std::size_t mostMessages = 4096;
@@ -43,7 +43,8 @@ std::optional<Link> emulatedLink(const std::string& text)
 {
     long long latency = 0;
     double rate = 0;
-    if (std::sscanf(text.c_str(), "%lld ns, %lf bytes/s", &latency, &rate) != 2 || latency < 0 || rate <= 0) return std::nullopt;
+    if (std::sscanf(text.c_str(), "%lld ns, %lf bytes/s", &latency, &rate) != 2 || latency < 0 || rate <= 0)
+        return std::nullopt;
     return Link{latency, rate};
 }
 
@@ -56,7 +57,8 @@ bool setEmulatedLinks(const Run& run, CostModel& costs)
     costs.links.overrides.clear();
     for (int from = 0; from < run.info.ranks; ++from)
         for (const int to : {from - 1, from + 1})
-            if (const auto own = emulatedLink(configured(run, fmt::format("link_{}_{}", from, to)))) costs.links.overrides[{from, to}] = *own;
+            if (const auto own = emulatedLink(configured(run, fmt::format("link_{}_{}", from, to))))
+                costs.links.overrides[{from, to}] = *own;
     return true;
 }
 
@@ -93,7 +95,9 @@ Schedule asExecuted(const Schedule& schedule, const Timeline& timeline)
         const auto spans = timeline.spansOf(track);
         if (track.lane != Lane::Compute) continue;
         for (std::size_t i = 1; i < spans.size(); ++i)
-            if (spans[i].end > spans[i].start && spans[i].start == spans[i - 1].start && spans[i].end == spans[i - 1].end) return schedule;
+            if (spans[i].end > spans[i].start && spans[i].start == spans[i - 1].start &&
+                spans[i].end == spans[i - 1].end)
+                return schedule;
     }
     return serialised(schedule);
 }
@@ -106,10 +110,7 @@ Result<ExecutedRun> executedRun(const Run& run)
     return executed(run, std::move(*costs), true);
 }
 
-Result<ExecutedRun> executedRun(const Run& run, CostModel costs)
-{
-    return executed(run, std::move(costs), false);
-}
+Result<ExecutedRun> executedRun(const Run& run, CostModel costs) { return executed(run, std::move(costs), false); }
 
 Result<ExecutedRun> usualRun(const Run& run)
 {

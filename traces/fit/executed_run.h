@@ -19,15 +19,17 @@ struct ExecutedRun {
     std::optional<Lowering> lowering; // if the lists contain sends and receives: the rule that inserts them again
 };
 
-// With the run's own costs (costsOf()): simulated, its figure is the baseline of all that is said about it. Where sides wait for each
-// other, or messages for a channel, a measured link takes as long as its messages were in transit. Usage error if it has no schedule.
+// With the run's own costs (costsOf()): simulated, its figure is the baseline of all that is said about it. Where sides
+// wait for each other, or messages for a channel, a measured link takes as long as its messages were in transit. Usage
+// error if it has no schedule.
 Result<ExecutedRun> executedRun(const Run& run);
 // The same with other costs, whose links stay.
 Result<ExecutedRun> executedRun(const Run& run, CostModel costs);
 // A usual step has no fitted jitter, as its draws are not the run's.
 Result<ExecutedRun> usualRun(const Run& run);
 
-// The schedule as the device ran it. If the timeline has no two ops in one interval, it ran pairs one op after the other: serialised().
+// The schedule as the device ran it. If the timeline has no two ops in one interval, it ran pairs one op after the
+// other: serialised().
 Schedule asExecuted(const Schedule& schedule, const Timeline& timeline);
 
 } // namespace stagewright

@@ -26,14 +26,18 @@ public:
         const FittedDurations durations = fitDurations(m_timeline, m_firstStep);
         m_stages = durations.stages;
         if (m_stages == 0)
-            return fail(ErrorCode::Invalid, fmt::format("no op to fit costs from in steps {} to {}", stepNumber(m_firstStep), m_timeline.steps()),
-                        "choose a run with complete steps");
+            return fail(
+                ErrorCode::Invalid,
+                fmt::format("no op to fit costs from in steps {} to {}", stepNumber(m_firstStep), m_timeline.steps()),
+                "choose a run with complete steps");
         if (m_timeline.schedule()) m_stages = std::max(m_stages, m_timeline.schedule()->stages);
         m_costs = CostModel(m_stages, CostSource::Fitted);
         m_costs.memory.resize(static_cast<std::size_t>(m_stages));
-        const int steps = m_timeline.steps() - m_firstStep, there = static_cast<int>(stepsFrom(m_timeline, m_firstStep).size());
+        const int steps = m_timeline.steps() - m_firstStep,
+                  there = static_cast<int>(stepsFrom(m_timeline, m_firstStep).size());
         const std::string some = there < steps ? fmt::format("{} of ", there) : std::string(); // of a large run
-        m_costs.origin = fmt::format("fitted from {}steps {} to {} of {} {} timeline", some, stepNumber(m_firstStep), m_timeline.steps(), m_timeline.provenance() == Provenance::Imported ? "an" : "a",
+        m_costs.origin = fmt::format("fitted from {}steps {} to {} of {} {} timeline", some, stepNumber(m_firstStep),
+                                     m_timeline.steps(), m_timeline.provenance() == Provenance::Imported ? "an" : "a",
                                      toText(m_timeline.provenance()));
         m_costs.timeUnit = m_timeline.timeUnit();
         m_costs.memoryUnit = m_timeline.memoryUnit();
@@ -56,7 +60,8 @@ private:
             if (stage < m_stages) byStage[{kind, stage}].emplace_back(rank, duration);
         }
         for (const auto& [key, ranks] : byStage) {
-            const bool alike = std::all_of(ranks.begin(), ranks.end(), [first = ranks[0].second](const auto& r) { return r.second == first; });
+            const bool alike = std::all_of(ranks.begin(), ranks.end(),
+                                           [first = ranks[0].second](const auto& r) { return r.second == first; });
             m_costs.setDuration(key.first, key.second, ranks[0].second);
             if (alike) continue;
             for (const auto& [rank, duration] : ranks) m_costs.setDuration(key.first, key.second, rank, duration);
@@ -66,18 +71,24 @@ private:
     void setVariation(const FittedDurations& durations)
     {
         for (const auto& [key, duration] : durations.ofMicrobatch)
-            if (std::get<1>(key) < m_stages) m_costs.setMicrobatchDuration(std::get<0>(key), std::get<1>(key), std::get<2>(key), duration);
+            if (std::get<1>(key) < m_stages)
+                m_costs.setMicrobatchDuration(std::get<0>(key), std::get<1>(key), std::get<2>(key), duration);
         std::map<std::tuple<OpKind, int, OpKind, int>, std::vector<const FittedPair*>> byOps;
-        for (const FittedPair& pair : durations.pairs) byOps[{pair.a, pair.stageA, pair.b, pair.stageB}].push_back(&pair);
+        for (const FittedPair& pair : durations.pairs)
+            byOps[{pair.a, pair.stageA, pair.b, pair.stageB}].push_back(&pair);
         for (const auto& [ops, pairs] : byOps) {
-            const bool alike = std::all_of(pairs.begin(), pairs.end(), [first = pairs[0]->duration](const auto* pair) { return pair->duration == first; });
-            for (const FittedPair* pair : pairs) m_costs.setPairDuration(pair->a, pair->stageA, pair->b, pair->stageB, alike ? -1 : pair->rank, pair->duration);
+            const bool alike = std::all_of(pairs.begin(), pairs.end(), [first = pairs[0]->duration](const auto* pair) {
+                return pair->duration == first;
+            });
+            for (const FittedPair* pair : pairs)
+                m_costs.setPairDuration(pair->a, pair->stageA, pair->b, pair->stageB, alike ? -1 : pair->rank,
+                                        pair->duration);
         }
         m_costs.jitter = durations.jitter;
     }
 
-    // By rank the median delay of its compute ops after their inputs and their rank were ready, over at most 16 steps. A rank
-    // that waits in a send or receive is not free; a backward after its recomputation was launched with it.
+    // By rank the median delay of its compute ops after their inputs and their rank were ready, over at most 16 steps.
+    // A rank that waits in a send or receive is not free; a backward after its recomputation was launched with it.
     void setLaunch()
     {
         constexpr std::size_t mostSteps = 16;
@@ -91,7 +102,8 @@ private:
         std::vector<Nanos> launch;
         launch.reserve(delays.size());
         for (auto& of : delays) launch.push_back(of.empty() ? 0 : lowerMedian(of));
-        if (std::any_of(launch.begin(), launch.end(), [](Nanos delay) { return delay > 0; })) m_costs.launch = std::move(launch);
+        if (std::any_of(launch.begin(), launch.end(), [](Nanos delay) { return delay > 0; }))
+            m_costs.launch = std::move(launch);
     }
 
     void addDelays(int step, std::vector<std::vector<Nanos>>& delays) const
@@ -108,7 +120,8 @@ private:
             if (before != noSlot && ops.heldFor(graph.slot(before).first) == slot.first) continue;
             const Nanos start = spans[slot.first].start;
             const Nanos could = collectivesUntil(slot.first, start - graph.asItWas().delay[id], start);
-            delays[static_cast<std::size_t>(slot.rank)].push_back(std::max<Nanos>(0, start - std::max(could, messagesUntil(slot.rank, could, start))));
+            delays[static_cast<std::size_t>(slot.rank)].push_back(
+                std::max<Nanos>(0, start - std::max(could, messagesUntil(slot.rank, could, start))));
         }
     }
 
@@ -117,7 +130,8 @@ private:
     {
         for (const Edge& edge : m_timeline.edgesInto(op)) {
             const Lane lane = m_timeline.trackOf(edge.from).lane;
-            if (edge.kind == EdgeKind::Order && (lane == Lane::Gather || lane == Lane::Reduce)) from = std::clamp(m_timeline.spans()[edge.from].end, from, std::max(from, to));
+            if (edge.kind == EdgeKind::Order && (lane == Lane::Gather || lane == Lane::Reduce))
+                from = std::clamp(m_timeline.spans()[edge.from].end, from, std::max(from, to));
         }
         return from;
     }
@@ -128,7 +142,8 @@ private:
         if (from >= to) return from;
         for (const Track* track : m_waits[static_cast<std::size_t>(rank)]) {
             const auto waits = m_timeline.spansOf(*track);
-            auto after = std::partition_point(waits.begin(), waits.end(), [&](const Span& span) { return span.start < to; });
+            auto after =
+                std::partition_point(waits.begin(), waits.end(), [&](const Span& span) { return span.start < to; });
             for (; after != waits.begin() && (after - 1)->end > from; --after)
                 if ((after - 1)->end <= to) return (after - 1)->end;
         }
@@ -139,7 +154,8 @@ private:
     void setLinks()
     {
         for (const Track& track : m_timeline.tracks())
-            if (track.lane == Lane::Gather || track.lane == Lane::Reduce) m_costs.links.collectives = CollectiveLane::Beside;
+            if (track.lane == Lane::Gather || track.lane == Lane::Reduce)
+                m_costs.links.collectives = CollectiveLane::Beside;
         std::map<std::pair<int, int>, std::vector<Nanos>> delays;
         std::vector<Nanos> all;
         for (const Edge& edge : m_timeline.edges()) {
@@ -162,7 +178,8 @@ private:
 
     void setMemory()
     {
-        // For memory that stays: the balance of each category over the whole run; for transient memory: its largest event.
+        // For memory that stays: the balance of each category over the whole run; for transient memory: its largest
+        // event.
         std::map<std::tuple<MemoryCategory, int, int>, Bytes> balance; // (category, stage, rank)
         for (const MemoryEvent& event : m_timeline.memory()) {
             if (event.stage >= m_stages) continue;
@@ -214,7 +231,8 @@ private:
                     Bytes most = 0; // an R in one interval with its backward: the amount before that freed it
                     if (found != changes.end())
                         for (const Change& change : found->second)
-                            if (change.time > span.start && change.time <= span.end) most = std::max(most, sum += change.delta);
+                            if (change.time > span.start && change.time <= span.end)
+                                most = std::max(most, sum += change.delta);
                     Held& of = held[cell];
                     if (isForward(op.kind)) of.forward += sum;
                     if (isRecompute(op.kind)) of.again += most;
@@ -234,13 +252,17 @@ private:
             if (of.recomputed) kept[stage].push_back(of.forward);
         }
         // If memory is not recorded by category, a forward may leave less than before: then activations are unknown.
-        for (auto& [stage, bytes] : activation) m_costs.memory[static_cast<std::size_t>(stage)].activation = std::max<Bytes>(0, lowerMedian(bytes));
+        for (auto& [stage, bytes] : activation)
+            m_costs.memory[static_cast<std::size_t>(stage)].activation = std::max<Bytes>(0, lowerMedian(bytes));
         for (auto& [stage, bytes] : freed) {
             auto& memory = m_costs.memory[static_cast<std::size_t>(stage)];
-            memory.freedAtInput = memory.activation > 0 ? lowerMedian(bytes) : 0; // below 0 if I adds memory that W needs
+            // below 0 if I adds memory that W needs
+            memory.freedAtInput = memory.activation > 0 ? lowerMedian(bytes) : 0;
         }
-        for (auto& [stage, bytes] : kept) // a stage's input is as large as its output; messages give its size if there are any
-            if (Bytes& boundary = m_costs.memory[static_cast<std::size_t>(stage)].boundary; boundary == 0) boundary = std::max<Bytes>(0, lowerMedian(bytes));
+        // a stage's input is as large as its output; messages give its size if there are any
+        for (auto& [stage, bytes] : kept)
+            if (Bytes& boundary = m_costs.memory[static_cast<std::size_t>(stage)].boundary; boundary == 0)
+                boundary = std::max<Bytes>(0, lowerMedian(bytes));
     }
 
     const Timeline& m_timeline;
@@ -252,17 +274,15 @@ private:
 
 } // namespace
 
-Result<CostModel> fitCosts(const Timeline& timeline, int firstStep)
-{
-    return Fit(timeline, firstStep).run();
-}
+Result<CostModel> fitCosts(const Timeline& timeline, int firstStep) { return Fit(timeline, firstStep).run(); }
 
 namespace {
 
 // Bytes of optimizer state for one of a weight: AdamW keeps two averages, SGD one where it has momentum.
 double optimizerShare(const Run& run)
 {
-    const auto found = std::find_if(run.configuration.begin(), run.configuration.end(), [](const auto& fact) { return fact.first == "optimizer"; });
+    const auto found = std::find_if(run.configuration.begin(), run.configuration.end(),
+                                    [](const auto& fact) { return fact.first == "optimizer"; });
     if (found == run.configuration.end()) return 0;
     if (found->second.starts_with("adam")) return 2;
     return found->second.find("momentum") != std::string::npos ? 1 : 0;
@@ -271,7 +291,9 @@ double optimizerShare(const Run& run)
 // What a recording's costs don't say of weights: how large its stages' are. Gradients are as large.
 void completeState(CostModel& costs, const Run& run)
 {
-    const bool known = std::any_of(costs.memory.begin(), costs.memory.end(), [](const StageMemory& memory) { return memory.weight > 0 || memory.gradient > 0 || memory.optimizer > 0; });
+    const bool known = std::any_of(costs.memory.begin(), costs.memory.end(), [](const StageMemory& memory) {
+        return memory.weight > 0 || memory.gradient > 0 || memory.optimizer > 0;
+    });
     if (known || !run.timeline) return;
     std::map<std::pair<int, int>, Bytes> held; // by stage and rank
     for (const MemoryEvent& event : run.timeline->memory()) {

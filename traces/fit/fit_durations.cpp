@@ -15,15 +15,9 @@ namespace {
 
 using Key = std::tuple<OpKind, int, int>;
 
-Key keyOf(const Op& op, int rank)
-{
-    return {op.kind, op.stage, rank};
-}
+Key keyOf(const Op& op, int rank) { return {op.kind, op.stage, rank}; }
 
-bool isWhole(const Op& op)
-{
-    return op.count == 1 && op.half == 0 && op.slice < 0;
-}
+bool isWhole(const Op& op) { return op.count == 1 && op.half == 0 && op.slice < 0; }
 
 struct Whole {
     int microbatch = 0;
@@ -87,7 +81,10 @@ private:
         return span.step >= m_firstStep && (!isBusy(span.op.kind) || span.op.microbatch >= 0);
     }
 
-    static bool sameInterval(const Span& a, const Span& b) { return a.end > a.start && a.start == b.start && a.end == b.end; }
+    static bool sameInterval(const Span& a, const Span& b)
+    {
+        return a.end > a.start && a.start == b.start && a.end == b.end;
+    }
 
     void collect()
     {
@@ -100,7 +97,8 @@ private:
             for (std::size_t i = 0; i < spans.size(); ++i) {
                 const bool pairs = i + 1 < spans.size() && sameInterval(spans[i], spans[i + 1]);
                 for (std::size_t k = i; k <= i + (pairs ? 1 : 0); ++k)
-                    if (isMeasured(spans[k]) && isBusyOp(spans[k].op)) m_out.stages = std::max(m_out.stages, spans[k].op.stage + 1);
+                    if (isMeasured(spans[k]) && isBusyOp(spans[k].op))
+                        m_out.stages = std::max(m_out.stages, spans[k].op.stage + 1);
                 if (!pairs) {
                     if (isMeasured(spans[i])) add(spans[i].op, track.rank, spans[i].duration());
                     continue;
@@ -186,7 +184,9 @@ private:
                 sum += duration;
                 measured[static_cast<std::size_t>(slice) + 1] += duration;
             }
-            if (bySlice.size() < count) sum = std::llround(static_cast<double>(sum * static_cast<Nanos>(count)) / static_cast<double>(bySlice.size()));
+            if (bySlice.size() < count)
+                sum = std::llround(static_cast<double>(sum * static_cast<Nanos>(count)) /
+                                   static_cast<double>(bySlice.size()));
             for (const auto& [slice, duration] : bySlice)
                 explained = explained && shareOfSlice(sum, m_starts, slice) == duration;
             m_out.whole.try_emplace(key, sum);
@@ -210,8 +210,8 @@ private:
             const auto b = m_out.whole.find(ends.second);
             const Nanos pair = lowerMedian(of);
             if (a == m_out.whole.end() || b == m_out.whole.end() || a->second + b->second == pair) continue;
-            m_out.pairs.push_back({std::get<0>(ends.first), std::get<1>(ends.first), std::get<0>(ends.second), std::get<1>(ends.second),
-                                   std::get<2>(ends.first), pair});
+            m_out.pairs.push_back({std::get<0>(ends.first), std::get<1>(ends.first), std::get<0>(ends.second),
+                                   std::get<1>(ends.second), std::get<2>(ends.first), pair});
         }
     }
 
@@ -247,11 +247,14 @@ private:
             for (auto& [microbatch, durations] : group.byMicrobatch) {
                 const Nanos own = lowerMedian(durations);
                 const double standardError = 1.2533 * noise / std::sqrt(static_cast<double>(durations.size()));
-                const double off = own > 0 ? std::abs(std::log(static_cast<double>(own) / static_cast<double>(group.median))) : 0.0;
-                const bool differs = exact ? own != group.median : durations.size() >= 4 && off > std::max(0.005, 4 * standardError);
+                const double off =
+                    own > 0 ? std::abs(std::log(static_cast<double>(own) / static_cast<double>(group.median))) : 0.0;
+                const bool differs =
+                    exact ? own != group.median : durations.size() >= 4 && off > std::max(0.005, 4 * standardError);
                 if (differs) m_out.ofMicrobatch[{std::get<0>(*group.key), std::get<1>(*group.key), microbatch}] = own;
                 const std::size_t count = differs ? durations.size() : group.count;
-                for (const Nanos duration : durations) addDeviation(duration, differs ? own : group.median, count, deviations);
+                for (const Nanos duration : durations)
+                    addDeviation(duration, differs ? own : group.median, count, deviations);
             }
         if (!exact) m_out.jitter = std::round(spreadOf(deviations) * 1e6) / 1e6;
     }
@@ -261,7 +264,8 @@ private:
     {
         if (duration <= 0 || median <= 0 || count < 2) return;
         const double n = static_cast<double>(count);
-        to.push_back(std::abs(std::log(static_cast<double>(duration) / static_cast<double>(median))) * std::sqrt(n / (n - 1)));
+        to.push_back(std::abs(std::log(static_cast<double>(duration) / static_cast<double>(median))) *
+                     std::sqrt(n / (n - 1)));
     }
 
     static double withinMicrobatches(std::vector<Group>& groups)
@@ -291,8 +295,10 @@ private:
                 const std::size_t known = first == m_out.whole.end() ? 1 : 0;
                 const Nanos whole = known == 0 ? first->second : second->second;
                 for (const Pair& pair : pairs) {
-                    const double rest = static_cast<double>(pair.duration) - sizeOf(pair.ops[known]) * static_cast<double>(whole);
-                    left[known == 0 ? keys.second : keys.first].push_back(asWhole(pair.ops[1 - known], std::max(rest, 0.0)));
+                    const double rest =
+                        static_cast<double>(pair.duration) - sizeOf(pair.ops[known]) * static_cast<double>(whole);
+                    left[known == 0 ? keys.second : keys.first].push_back(
+                        asWhole(pair.ops[1 - known], std::max(rest, 0.0)));
                 }
             }
             for (auto& [key, durations] : left) m_out.whole[key] = lowerMedian(durations);
@@ -315,7 +321,8 @@ private:
             parts[0].push_back(asWhole(pair.ops[0], duration * a / (a + b)));
             parts[1].push_back(asWhole(pair.ops[1], duration * b / (a + b)));
         }
-        for (std::size_t k = 0; k < 2; ++k) m_out.whole[keyOf(pairs.front().ops[k], pairs.front().rank)] = lowerMedian(parts[k]);
+        for (std::size_t k = 0; k < 2; ++k)
+            m_out.whole[keyOf(pairs.front().ops[k], pairs.front().rank)] = lowerMedian(parts[k]);
     }
 
     // The known duration of a kind, averaged the same way for all kinds; else relative to a forward.
@@ -344,9 +351,6 @@ private:
 
 } // namespace
 
-FittedDurations fitDurations(const Timeline& timeline, int firstStep)
-{
-    return Durations(timeline, firstStep).fit();
-}
+FittedDurations fitDurations(const Timeline& timeline, int firstStep) { return Durations(timeline, firstStep).fit(); }
 
 } // namespace stagewright

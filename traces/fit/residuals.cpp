@@ -20,7 +20,8 @@ namespace {
 Nanos quantile(std::vector<Nanos>& values, double share)
 {
     const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size()) + 0.9999999);
-    const auto place = values.begin() + static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(rank, 1, values.size()) - 1);
+    const auto place =
+        values.begin() + static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(rank, 1, values.size()) - 1);
     std::nth_element(values.begin(), place, values.end());
     return *place;
 }
@@ -30,7 +31,8 @@ bool paired(const Timeline& timeline, SpanId id)
 {
     const Track& track = timeline.trackOf(id);
     const auto same = [&](SpanId other) {
-        return timeline.spans()[other].start == timeline.spans()[id].start && timeline.spans()[other].end == timeline.spans()[id].end;
+        return timeline.spans()[other].start == timeline.spans()[id].start &&
+               timeline.spans()[other].end == timeline.spans()[id].end;
     };
     return (id > track.begin && same(id - 1)) || (id + 1 < track.end && same(id + 1));
 }
@@ -44,14 +46,16 @@ std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, cons
     for (int rank = 0; rank < ops.ranks(); ++rank)
         for (const SpanId id : ops.busy(rank)) {
             const Span& span = timeline.spans()[id];
-            if ((span.flags & SpanDiscarded) == 0 && !paired(timeline, id)) out.push_back({id, costs.duration(span.op, rank), span.duration()});
+            if ((span.flags & SpanDiscarded) == 0 && !paired(timeline, id))
+                out.push_back({id, costs.duration(span.op, rank), span.duration()});
         }
     return out;
 }
 
 Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
 {
-    if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to predict from", run.info.name));
+    if (!run.schedule)
+        return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to predict from", run.info.name));
     const Timeline& timeline = *run.timeline;
     const auto own = costsOf(run);
     const auto executed = own && *own == costs ? executedRun(run) : executedRun(run, costs);

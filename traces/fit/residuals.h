@@ -42,7 +42,8 @@ struct OpResidual { // one op; residual: measured − predicted
 // Every op of one step with predicted costs (no overlapped pairs, no discarded ops), by rank, then start.
 std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, const CostModel& costs);
 
-// The run's warm-up steps are left out, and of a large run those that were not read. Usage error if the run has no schedule.
+// The run's warm-up steps are left out, and of a large run those that were not read. Usage error if the run has no
+// schedule.
 Result<Residuals> residualsOf(const Run& run, const CostModel& costs);
 
 } // namespace stagewright

@@ -40,7 +40,10 @@ struct Compression {
     std::string_view name;
     std::string_view command;
 };
-constexpr Compression compressions[] = {{"\x28\xb5\x2f\xfd", "zstd", "zstd -d"}, {std::string_view("\xfd\x37zXZ\0", 6), "xz", "xz -dk"}, {"BZh", "bzip2", "bzip2 -dk"}, {"\x04\x22\x4d\x18", "lz4", "lz4 -d"}};
+constexpr Compression compressions[] = {{"\x28\xb5\x2f\xfd", "zstd", "zstd -d"},
+                                        {std::string_view("\xfd\x37zXZ\0", 6), "xz", "xz -dk"},
+                                        {"BZh", "bzip2", "bzip2 -dk"},
+                                        {"\x04\x22\x4d\x18", "lz4", "lz4 -d"}};
 
 std::string firstBytes(const std::string& path)
 {
@@ -74,7 +77,8 @@ bool isArchive(const std::string& path)
     if (isZip(path)) return true;
     const std::string head = headOf(path, 512);
     if (head.size() == 512 && std::string_view(head).substr(257, 5) == "ustar") return true;
-    return head.starts_with("SQLite format 3") && !firstBytes(path).starts_with("SQLite"); // compressed: read by name alone
+    // compressed: read by name alone
+    return head.starts_with("SQLite format 3") && !firstBytes(path).starts_with("SQLite");
 }
 
 bool isInMemory(const std::string& path)
@@ -95,15 +99,20 @@ ArchiveLimits archiveLimits()
 
 Result<std::unique_ptr<Archive>> Archive::open(const std::string& path, const ArchiveLimits&)
 {
-    return fail(ErrorCode::Unreadable, fmt::format("file {}: archives can't be read: this build has no libarchive", path),
-                isZip(path) ? fmt::format("unpack it (unzip {}) and import the folder", path) : fmt::format("unpack it (tar -xf {}) and import the folder", path));
+    return fail(ErrorCode::Unreadable,
+                fmt::format("file {}: archives can't be read: this build has no libarchive", path),
+                isZip(path) ? fmt::format("unpack it (unzip {}) and import the folder", path)
+                            : fmt::format("unpack it (tar -xf {}) and import the folder", path));
 }
 
 Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path, std::string_view head)
 {
     const Compression* of = compressionOf(head);
     if (of == nullptr) return std::unique_ptr<ByteSource>();
-    return fail(ErrorCode::Unreadable, fmt::format("file {}: compressed with {}, which this build can't read: it has no libarchive", path, of->name), fmt::format("unpack it: {} {}", of->command, path));
+    return fail(
+        ErrorCode::Unreadable,
+        fmt::format("file {}: compressed with {}, which this build can't read: it has no libarchive", path, of->name),
+        fmt::format("unpack it: {} {}", of->command, path));
 }
 
 #else
@@ -123,11 +132,14 @@ std::string reasonOf(archive* of)
     return said == nullptr ? "it is damaged" : said;
 }
 
-// The file's own compression and no other. libarchive would also undo one within another, where a small file may be terabytes of nothing, and start
-// programs for some.
+// The file's own compression and no other. libarchive would also undo one within another, where a small file may be
+// terabytes of nothing, and start programs for some.
 void setCompression(archive* of, const std::string& path)
 {
-    constexpr std::pair<std::string_view, int> filters[] = {{"zstd", ARCHIVE_FILTER_ZSTD}, {"xz", ARCHIVE_FILTER_XZ}, {"bzip2", ARCHIVE_FILTER_BZIP2}, {"lz4", ARCHIVE_FILTER_LZ4}};
+    constexpr std::pair<std::string_view, int> filters[] = {{"zstd", ARCHIVE_FILTER_ZSTD},
+                                                            {"xz", ARCHIVE_FILTER_XZ},
+                                                            {"bzip2", ARCHIVE_FILTER_BZIP2},
+                                                            {"lz4", ARCHIVE_FILTER_LZ4}};
     const std::string head = firstBytes(path);
     if (head.starts_with("\x1f\x8b")) archive_read_append_filter(of, ARCHIVE_FILTER_GZIP);
     const Compression* compression = compressionOf(head);
@@ -150,7 +162,9 @@ public:
         setCompression(m_archive.get(), m_path);
         archive_read_support_format_raw(m_archive.get());
         archive_entry* entry = nullptr;
-        if (archive_read_open_filename(m_archive.get(), m_path.c_str(), blockSize) == ARCHIVE_OK && archive_read_next_header(m_archive.get(), &entry) == ARCHIVE_OK) return true;
+        if (archive_read_open_filename(m_archive.get(), m_path.c_str(), blockSize) == ARCHIVE_OK &&
+            archive_read_next_header(m_archive.get(), &entry) == ARCHIVE_OK)
+            return true;
         m_damage = fmt::format("the compressed data is damaged: {}", reasonOf(m_archive.get()));
         return true; // damage() says so
     }
@@ -162,7 +176,10 @@ public:
         if (got < 0) m_damage = fmt::format("the compressed data is damaged: {}", reasonOf(m_archive.get()));
         return static_cast<std::size_t>(std::max<la_ssize_t>(0, got));
     }
-    std::int64_t consumed() const override { return m_archive ? std::min<std::int64_t>(m_size, archive_filter_bytes(m_archive.get(), -1)) : 0; }
+    std::int64_t consumed() const override
+    {
+        return m_archive ? std::min<std::int64_t>(m_size, archive_filter_bytes(m_archive.get(), -1)) : 0;
+    }
 
 private:
     std::string m_path;
@@ -171,7 +188,8 @@ private:
 
 constexpr std::string_view unpackedIn = "stagewright-unpack-"; // folders in TMPDIR
 
-// A folder is locked by the program that unpacks into it. Those that nobody holds were left by one that was killed; a fresh one may not be locked yet.
+// A folder is locked by the program that unpacks into it. Those that nobody holds were left by one that was killed; a
+// fresh one may not be locked yet.
 void removeAbandoned(const fs::path& temporary)
 {
     constexpr auto fresh = std::chrono::minutes(1);
@@ -183,7 +201,8 @@ void removeAbandoned(const fs::path& temporary)
         if (folder < 0) continue;
         struct stat status {};
         const bool own = ::fstat(folder, &status) == 0 && status.st_uid == ::geteuid();
-        const bool old = std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(status.st_mtime) > fresh;
+        const bool old =
+            std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(status.st_mtime) > fresh;
         if (own && old && ::flock(folder, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, ignored);
         ::close(folder);
     }
@@ -192,7 +211,10 @@ void removeAbandoned(const fs::path& temporary)
 // A file in memory, whose pages go once it is closed.
 class MemoryFile {
 public:
-    explicit MemoryFile(std::int64_t mostOfAll) : m_file(::memfd_create("stagewright-unpack", MFD_CLOEXEC)), m_mostOfAll(mostOfAll) {}
+    explicit MemoryFile(std::int64_t mostOfAll)
+        : m_file(::memfd_create("stagewright-unpack", MFD_CLOEXEC)), m_mostOfAll(mostOfAll)
+    {
+    }
     MemoryFile(const MemoryFile&) = delete;
     MemoryFile& operator=(const MemoryFile&) = delete;
     ~MemoryFile()
@@ -217,7 +239,8 @@ public:
     {
         std::string block(blockSize, '\0');
         for (std::int64_t at = 0; at < m_bytes;) {
-            const ssize_t got = ::pread(m_file, block.data(), std::min(block.size(), static_cast<std::size_t>(m_bytes - at)), at);
+            const ssize_t got =
+                ::pread(m_file, block.data(), std::min(block.size(), static_cast<std::size_t>(m_bytes - at)), at);
             if (got <= 0) return out.setstate(std::ios::badbit);
             out.write(block.data(), got);
             at += got;
@@ -250,7 +273,8 @@ public:
         archive_read_support_format_tar(m_archive.get());
         archive_read_support_format_raw(m_archive.get()); // a single compressed file
         if (archive_read_open_filename(m_archive.get(), m_path.c_str(), blockSize) != ARCHIVE_OK)
-            return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", m_path, reasonOf(m_archive.get())), "copy it again from its source");
+            return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", m_path, reasonOf(m_archive.get())),
+                        "copy it again from its source");
         return {};
     }
 
@@ -262,17 +286,27 @@ public:
             archive_entry* entry = nullptr;
             const int code = archive_read_next_header(m_archive.get(), &entry);
             if (code == ARCHIVE_EOF) break;
-            if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return stop(ErrorCode::Unreadable, fmt::format("archive {}: {}", m_path, reasonOf(m_archive.get())), "copy it again from its source");
+            if (code != ARCHIVE_OK && code != ARCHIVE_WARN)
+                return stop(ErrorCode::Unreadable, fmt::format("archive {}: {}", m_path, reasonOf(m_archive.get())),
+                            "copy it again from its source");
             if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr) continue;
             const char* given = archive_entry_pathname(entry);
             std::string name = given == nullptr ? "" : given;
             if (archive_format(m_archive.get()) == ARCHIVE_FORMAT_RAW) name = fs::path(m_path).stem().string();
-            if (const fs::path inside(name); name.starts_with('/') || std::any_of(inside.begin(), inside.end(), [](const fs::path& part) { return part == ".."; }))
-                return fail(ErrorCode::Unreadable, fmt::format("archive {}: member {} leads out of the archive", m_path, name), "pack the files again with names that are below one folder");
+            if (const fs::path inside(name);
+                name.starts_with('/') ||
+                std::any_of(inside.begin(), inside.end(), [](const fs::path& part) { return part == ".."; }))
+                return fail(ErrorCode::Unreadable,
+                            fmt::format("archive {}: member {} leads out of the archive", m_path, name),
+                            "pack the files again with names that are below one folder");
             const std::string base = fs::path(name).filename().string();
             if (base.empty() || base.starts_with('.') || name.starts_with("__MACOSX/")) continue;
-            if (++m_members > m_limits.members) return stop(ErrorCode::Unreadable, fmt::format("archive {}: more than {} members", m_path, m_limits.members), "unpack it and import the folder");
-            if (auto unpacked = unpack(name, base, progress); !unpacked) return tl::unexpected(std::move(unpacked.error()));
+            if (++m_members > m_limits.members)
+                return stop(ErrorCode::Unreadable,
+                            fmt::format("archive {}: more than {} members", m_path, m_limits.members),
+                            "unpack it and import the folder");
+            if (auto unpacked = unpack(name, base, progress); !unpacked)
+                return tl::unexpected(std::move(unpacked.error()));
             return std::optional(UnpackedMember{name, m_file});
         }
         end();
@@ -299,10 +333,12 @@ private:
         int problem = 0;
         do {
             folder = (temporary / newOwnName(unpackedIn)).string();
-            problem = failed ? failed.value() : ::mkdir(folder.c_str(), 0700) == 0 ? 0
-                                                                                   : errno;
+            problem = failed ? failed.value() : ::mkdir(folder.c_str(), 0700) == 0 ? 0 : errno;
         } while (problem == EEXIST);
-        if (problem != 0) return stop(ErrorCode::Failed, fmt::format("archive {}: no temporary folder can be made: {}", m_path, std::strerror(problem)), "set TMPDIR to a folder that is writable");
+        if (problem != 0)
+            return stop(ErrorCode::Failed,
+                        fmt::format("archive {}: no temporary folder can be made: {}", m_path, std::strerror(problem)),
+                        "set TMPDIR to a folder that is writable");
         m_folder = folder;
         m_lock = ::open(m_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (m_lock >= 0) (void)::flock(m_lock, LOCK_EX | LOCK_NB);
@@ -323,11 +359,15 @@ private:
             if (got < 0) {
                 const std::string why = reasonOf(m_archive.get());
                 clear();
-                return fail(ErrorCode::Unreadable, fmt::format("archive {}: member {}: {}", m_path, name, why), "copy it again from its source");
+                return fail(ErrorCode::Unreadable, fmt::format("archive {}: member {}: {}", m_path, name, why),
+                            "copy it again from its source");
             }
             m_unpacked += got;
             if (m_unpacked > m_limits.bytes)
-                return stop(ErrorCode::Unreadable, fmt::format("archive {}: unpacks to more than {} bytes (at member {})", m_path, m_limits.bytes, name), "unpack it and import the folder, or raise STAGEWRIGHT_UNPACK_LIMIT");
+                return stop(ErrorCode::Unreadable,
+                            fmt::format("archive {}: unpacks to more than {} bytes (at member {})", m_path,
+                                        m_limits.bytes, name),
+                            "unpack it and import the folder, or raise STAGEWRIGHT_UNPACK_LIMIT");
             if (!put({m_block.data(), static_cast<std::size_t>(got)}, out)) return stopFull(name);
         }
         if (m_inMemory && !m_inMemory->linkAs(m_file)) moveTo(out);
@@ -354,14 +394,17 @@ private:
     tl::unexpected<Error> stopFull(const std::string& name)
     {
         const std::string folder = m_folder; // which is removed
-        return stop(ErrorCode::Failed, fmt::format("archive {}: member {} could not be written to {}", m_path, name, folder), "free some space, or set TMPDIR to another folder");
+        return stop(ErrorCode::Failed,
+                    fmt::format("archive {}: member {} could not be written to {}", m_path, name, folder),
+                    "free some space, or set TMPDIR to another folder");
     }
 
     void clear()
     {
         std::error_code ignored;
         if (m_file.empty()) return;
-        for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(m_file + suffix, ignored); // with what reading a database may leave
+        // with what reading a database may leave
+        for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(m_file + suffix, ignored);
         m_file.clear();
         m_inMemory.reset();
     }

@@ -1,7 +1,7 @@
-// Traces in archives: .zip, .tar and compressed .tar (.tar.gz, .tar.zst, .tar.xz …). Members are unpacked one after the other. One of up to 100 MiB is kept
-// in memory, under a link in a folder in TMPDIR; a larger one is a file there. Both are removed before the next one, and what a killed program left there
-// the next one removes. Single compressed files are read without (byte_source.h).
-// Without libarchive at build time each is refused with the command that unpacks it.
+// Traces in archives: .zip, .tar and compressed .tar (.tar.gz, .tar.zst, .tar.xz …). Members are unpacked one after the
+// other. One of up to 100 MiB is kept in memory, under a link in a folder in TMPDIR; a larger one is a file there. Both
+// are removed before the next one, and what a killed program left there the next one removes. Single compressed files
+// are read without (byte_source.h). Without libarchive at build time each is refused with the command that unpacks it.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,15 @@
 
 namespace stagewright {
 
-// By its first bytes, uncompressed; false for what can't be read. A compressed SQLite file is one, too: it has to be a file to be read.
+// By its first bytes, uncompressed; false for what can't be read. A compressed SQLite file is one, too: it has to be a
+// file to be read.
 bool isArchive(const std::string& path);
 
 struct ArchiveLimits {
     std::int64_t bytes = std::int64_t{64} << 30; // unpacked, of all members together
     int members = 10'000;
-    std::int64_t inMemory = std::int64_t{100} << 20; // of what is unpacked, by all archives of the program together; 0: everything is a file
+    // of what is unpacked, by all archives of the program together; 0: everything is a file
+    std::int64_t inMemory = std::int64_t{100} << 20;
 };
 // STAGEWRIGHT_UNPACK_LIMIT (bytes) instead of the above where it is set.
 ArchiveLimits archiveLimits();
@@ -37,11 +39,12 @@ bool isInMemory(const std::string& path);
 
 class Archive {
 public:
-    static Result<std::unique_ptr<Archive>> open(const std::string& path, const ArchiveLimits& limits = archiveLimits());
+    static Result<std::unique_ptr<Archive>> open(const std::string& path,
+                                                 const ArchiveLimits& limits = archiveLimits());
     virtual ~Archive() = default; // removes the temporary file
-    // The next regular file; none: the end. Folders, links and hidden files are passed over. Errors: a name that leads out of the archive ("..", a
-    // leading "/") and a damaged member (Unreadable; the next call goes on behind it), the limits (Unreadable), a full disk (Failed), Cancelled; after the
-    // last three the archive is at its end.
+    // The next regular file; none: the end. Folders, links and hidden files are passed over. Errors: a name that leads
+    // out of the archive ("..", a leading "/") and a damaged member (Unreadable; the next call goes on behind it), the
+    // limits (Unreadable), a full disk (Failed), Cancelled; after the last three the archive is at its end.
     virtual Result<std::optional<UnpackedMember>> next(const Progress& progress) = 0;
     virtual std::int64_t consumed() const = 0; // bytes of the archive
 };

@@ -76,11 +76,15 @@ public:
         if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {
             const std::string_view said(why); // behind a name that zlib gives the file
             const std::size_t name = said.starts_with('<') ? said.find(": ") : std::string_view::npos;
-            m_damage = fmt::format("the compressed data is damaged: {}", name == std::string_view::npos ? said : said.substr(name + 2));
+            m_damage = fmt::format("the compressed data is damaged: {}",
+                                   name == std::string_view::npos ? said : said.substr(name + 2));
         }
         return filled;
     }
-    std::int64_t consumed() const override { return std::min<std::int64_t>(m_size, std::max<std::int64_t>(0, gzoffset(m_file))); }
+    std::int64_t consumed() const override
+    {
+        return std::min<std::int64_t>(m_size, std::max<std::int64_t>(0, gzoffset(m_file)));
+    }
     bool restart() override
     {
         m_damage.clear();
@@ -93,7 +97,10 @@ private:
 
 class Memory final : public ByteSource {
 public:
-    explicit Memory(std::string bytes) : m_bytes(std::move(bytes)) { m_size = static_cast<std::int64_t>(m_bytes.size()); }
+    explicit Memory(std::string bytes) : m_bytes(std::move(bytes))
+    {
+        m_size = static_cast<std::int64_t>(m_bytes.size());
+    }
     std::size_t read(char* to, std::size_t size) override
     {
         const std::size_t part = std::min(size, m_bytes.size() - m_at);
@@ -130,10 +137,12 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& path)
     struct stat about = {};
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(file);
-        return fail(ErrorCode::Unreadable, fmt::format("file {}: not a regular file", path), S_ISDIR(about.st_mode) ? "name the files in the folder" : "write its contents to a file first");
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: not a regular file", path),
+                    S_ISDIR(about.st_mode) ? "name the files in the folder" : "write its contents to a file first");
     }
     std::array<char, 8> first{};
-    const std::string_view head(first.data(), static_cast<std::size_t>(std::max<ssize_t>(0, pread(file, first.data(), first.size(), 0))));
+    const std::string_view head(
+        first.data(), static_cast<std::size_t>(std::max<ssize_t>(0, pread(file, first.data(), first.size(), 0))));
     if (auto packed = openCompressed(path, head); !packed || *packed) {
         close(file);
         return packed;
@@ -168,9 +177,6 @@ std::string headOf(ByteSource& source, std::size_t bytes)
     return head;
 }
 
-std::unique_ptr<ByteSource> byteSourceOf(std::string bytes)
-{
-    return std::make_unique<Memory>(std::move(bytes));
-}
+std::unique_ptr<ByteSource> byteSourceOf(std::string bytes) { return std::make_unique<Memory>(std::move(bytes)); }
 
 } // namespace stagewright

@@ -1,4 +1,5 @@
-// Bytes of a file, plain, gzip (several members allowed), zstd, xz, bzip2 or lz4, recognised by its first bytes, read once from start to end.
+// Bytes of a file, plain, gzip (several members allowed), zstd, xz, bzip2 or lz4, recognised by its first bytes, read
+// once from start to end.
 #pragma once
 
 #include <cstddef>

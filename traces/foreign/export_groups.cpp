@@ -88,12 +88,14 @@ std::vector<std::vector<std::size_t>> groupsOfExports(const std::vector<ExportFi
 {
     std::vector<std::size_t> order(files.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return naturalLess(files[a].path, files[b].path); });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return naturalLess(files[a].path, files[b].path); });
     std::map<std::string, std::vector<std::vector<std::size_t>>> byPattern;
     for (const std::size_t i : order) {
         auto& groups = byPattern[patternOf(files[i].path)];
         const auto of = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-            return std::all_of(group.begin(), group.end(), [&](std::size_t other) { return ranTogether(files[i], files[other]); });
+            return std::all_of(group.begin(), group.end(),
+                               [&](std::size_t other) { return ranTogether(files[i], files[other]); });
         });
         if (of != groups.end())
             of->push_back(i);
@@ -104,7 +106,10 @@ std::vector<std::vector<std::size_t>> groupsOfExports(const std::vector<ExportFi
     for (auto& [pattern, groups] : byPattern) {
         for (auto& group : groups) {
             const auto shares = [&](const auto& other) {
-                return std::any_of(other.begin(), other.end(), [&](std::size_t a) { return std::any_of(group.begin(), group.end(), [&](std::size_t b) { return shareCommunicator(files[a], files[b]); }); });
+                return std::any_of(other.begin(), other.end(), [&](std::size_t a) {
+                    return std::any_of(group.begin(), group.end(),
+                                       [&](std::size_t b) { return shareCommunicator(files[a], files[b]); });
+                });
             };
             for (auto at = out.begin(); at != out.end();) { // those that are one with it
                 if (!shares(*at)) {
@@ -114,7 +119,8 @@ std::vector<std::vector<std::size_t>> groupsOfExports(const std::vector<ExportFi
                 group.insert(group.end(), at->begin(), at->end());
                 at = out.erase(at);
             }
-            std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) { return naturalLess(files[a].path, files[b].path); });
+            std::sort(group.begin(), group.end(),
+                      [&](std::size_t a, std::size_t b) { return naturalLess(files[a].path, files[b].path); });
             out.push_back(std::move(group));
         }
     }

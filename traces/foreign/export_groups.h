@@ -19,10 +19,11 @@ struct ExportFile {
     std::map<std::string, std::set<int>> places; // used in communicators, which are identified by random numbers
 };
 
-// Groups files that used different places in one communicator, regardless of their names; else those whose paths differ only in numbers and
-// whose times overlap by at least half of the shorter one. If times are unknown, only
-// files that name different ranks ("rank0", "rank1"). Each group in the natural order of its paths, groups by their first file.
-// Whether their times overlap by more than half of the shorter one; where times are unknown, whether their names hold different numbers.
+// Groups files that used different places in one communicator, regardless of their names; else those whose paths differ
+// only in numbers and whose times overlap by at least half of the shorter one. If times are unknown, only
+// files that name different ranks ("rank0", "rank1"). Each group in the natural order of its paths, groups by their
+// first file. Whether their times overlap by more than half of the shorter one; where times are unknown, whether their
+// names hold different numbers.
 bool ranTogether(const ExportFile& a, const ExportFile& b);
 std::vector<std::vector<std::size_t>> groupsOfExports(const std::vector<ExportFile>& files);
 

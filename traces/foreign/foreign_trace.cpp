@@ -83,7 +83,9 @@ RankInName numberAt(std::string_view text, std::size_t at)
 
 std::string hostInName(std::string_view fileName)
 {
-    const auto digits = [](std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }); };
+    const auto digits = [](std::string_view text) {
+        return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    };
     const std::size_t end = fileName.find(".pt.trace.json");
     if (end == std::string_view::npos) return {};
     std::string_view stem = fileName.substr(0, end);
@@ -91,11 +93,15 @@ std::string hostInName(std::string_view fileName)
     if (dot == std::string_view::npos || !digits(stem.substr(dot + 1))) return {};
     stem = stem.substr(0, dot);
     const std::size_t line = stem.rfind('_');
-    if (line == std::string_view::npos || line == 0 || !digits(stem.substr(line + 1)) || stem.substr(line + 1).size() < 2) return {};
+    if (line == std::string_view::npos || line == 0 || !digits(stem.substr(line + 1)) ||
+        stem.substr(line + 1).size() < 2)
+        return {};
     const std::string_view host = stem.substr(0, line);
     const std::string text = lowered(host);
     for (const std::string_view word : {"worker", "rank"}) // "worker0_step_12" names no host
-        if (const std::size_t at = text.find(word); at != std::string::npos && text.find_first_of("0123456789", at) != std::string::npos) return {};
+        if (const std::size_t at = text.find(word);
+            at != std::string::npos && text.find_first_of("0123456789", at) != std::string::npos)
+            return {};
     return std::string(host);
 }
 
@@ -117,12 +123,17 @@ std::string noRankInName(std::string_view fileName)
 RankInName rankInName(std::string_view fileName)
 {
     std::string lower(fileName);
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     for (const std::string_view word : std::to_array<std::string_view>({"rank", "worker", "gpu", "proc", "r"})) {
         for (std::size_t at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
-            if (at > 0 && std::isalnum(static_cast<unsigned char>(lower[at - 1])) != 0 && (word == "r" || !isDigit(lower[at - 1]))) continue;
+            if (at > 0 && std::isalnum(static_cast<unsigned char>(lower[at - 1])) != 0 &&
+                (word == "r" || !isDigit(lower[at - 1])))
+                continue;
             std::size_t digits = at + word.size();
-            if (word != "r" && digits < lower.size() && (lower[digits] == '_' || lower[digits] == '-' || lower[digits] == '.')) ++digits;
+            if (word != "r" && digits < lower.size() &&
+                (lower[digits] == '_' || lower[digits] == '-' || lower[digits] == '.'))
+                ++digits;
             RankInName found = numberAt(lower, digits);
             found.said = word == "rank" || word == "worker";
             if (found.rank >= 0) return found;
@@ -133,7 +144,8 @@ RankInName rankInName(std::string_view fileName)
     const std::size_t stem = dot == std::string::npos ? lower.size() : dot;
     std::size_t begin = stem;
     while (begin > 0 && isDigit(lower[begin - 1])) --begin;
-    if (begin < stem && (begin == 0 || lower[begin - 1] == '_' || lower[begin - 1] == '-')) return numberAt(lower, begin);
+    if (begin < stem && (begin == 0 || lower[begin - 1] == '_' || lower[begin - 1] == '-'))
+        return numberAt(lower, begin);
     return {};
 }
 

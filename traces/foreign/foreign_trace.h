@@ -32,15 +32,19 @@ public:
     std::uint32_t idOf(std::string_view name, std::string_view shape); // "": as without one
     std::uint32_t shaped(std::uint32_t name, std::string_view shape);  // the same name with this shape
     const std::string& operator[](std::uint32_t id) const { return *m_names[id]; }
-    std::string_view shapeOf(std::uint32_t id) const { return id < m_shapes.size() && m_shapes[id] != nullptr ? std::string_view(*m_shapes[id]) : std::string_view(); }
+    std::string_view shapeOf(std::uint32_t id) const
+    {
+        return id < m_shapes.size() && m_shapes[id] != nullptr ? std::string_view(*m_shapes[id]) : std::string_view();
+    }
     std::size_t size() const { return m_names.size(); }
 
 private:
     TextMap<std::uint32_t> m_ids;
     std::vector<const std::string*> m_names;
     TextMap<std::unordered_map<std::uint32_t, std::uint32_t>> m_byShape; // shape → name without one → with it
-    std::vector<const std::string*> m_shapes;                            // by id, up to the last that has one; null: none
-    std::unordered_map<std::uint32_t, std::uint32_t> m_plain;            // name with a shape → without one
+    // by id, up to the last that has one; null: none
+    std::vector<const std::string*> m_shapes;
+    std::unordered_map<std::uint32_t, std::uint32_t> m_plain; // name with a shape → without one
 };
 
 struct ForeignSpan {
@@ -82,7 +86,8 @@ struct ForeignMessage {
     std::int64_t sequence = -1; // −1: by order
     std::int64_t tag = 0;
     std::int64_t correlation = -1;
-    std::int64_t work = -1;          // its span: in ForeignRank::device or, for the host's messages, in annotations; −1: none
+    // its span: in ForeignRank::device or, for the host's messages, in annotations; −1: none
+    std::int64_t work = -1;
     std::int64_t bytes = -1;         // −1: unknown
     std::uint32_t thread = noThread; // of the host's messages, where the reader knows it
     bool device = false;             // times are the device's
@@ -130,13 +135,16 @@ struct ForeignRank {
     std::vector<ForeignSpan> deviceAnnotations; // the same, on a stream
     std::vector<ForeignSpan> hostOps;           // operators of the framework; kept on demand
     std::vector<DeviceSpan> device;
-    std::vector<std::pair<std::uint32_t, Bytes>> copyBytes; // by index in device, ascending: of copies and fills whose size the trace has
+    // by index in device, ascending: of copies and fills whose size the trace has
+    std::vector<std::pair<std::uint32_t, Bytes>> copyBytes;
     std::vector<Launch> launches;
     std::vector<ForeignMessage> messages;
     std::vector<MemoryChangeSeen> memory;
     std::vector<CounterSeen> counters;
-    std::map<std::string, std::vector<int>, std::less<>> groups;  // process group → ranks of the job, in order of the group
-    std::map<std::string, int, std::less<>> placeInGroup;         // process group → own place; of groups whose ranks the trace does not list
+    // process group → ranks of the job, in order of the group
+    std::map<std::string, std::vector<int>, std::less<>> groups;
+    // process group → own place; of groups whose ranks the trace does not list
+    std::map<std::string, int, std::less<>> placeInGroup;
     std::map<std::string, std::string, std::less<>> groupPurpose; // process group → "mesh_pp", "default_pg"
     std::vector<std::pair<std::string, std::string>> environment; // "device", "backend" … as text
     bool ownEvents = false;                                       // Chrome JSON that this program wrote
@@ -144,26 +152,32 @@ struct ForeignRank {
     std::map<std::string, std::int64_t, std::less<>> leftOut; // counts of data not imported, by kind
     std::int64_t damaged = 0;                                 // events or rows that could not be read
     std::int64_t repaired = 0;                                // read after bad characters in them were replaced
-    std::vector<std::string> outliers;                        // work at times far from all others, as text: on no lane (import/outliers.h)
-    std::vector<std::string> notes;                           // sentences about anomalies
+    // work at times far from all others, as text: on no lane (import/outliers.h)
+    std::vector<std::string> outliers;
+    std::vector<std::string> notes; // sentences about anomalies
 };
 
-// The shape of a launch as timelines keep it, "grid 12×1×1, block 128×1×1"; "": a number is not known (0 or less), so nothing is.
+// The shape of a launch as timelines keep it, "grid 12×1×1, block 128×1×1"; "": a number is not known (0 or less), so
+// nothing is.
 std::string launchShape(const std::array<std::int64_t, 3>& grid, const std::array<std::int64_t, 3>& block);
-// The same with the sizes of the operator's inputs, "[[64,512],[512]]" as PyTorch writes them: without spaces, cut at 240 characters.
+// The same with the sizes of the operator's inputs, "[[64,512],[512]]" as PyTorch writes them: without spaces, cut at
+// 240 characters.
 std::string withInputs(std::string_view shape, std::string_view inputs);
 
 // "rank_3", "worker3", "r12.", "_3.json" in a file's name (without its folders): the number and its position; −1: none.
 struct RankInName {
     int rank = -1;
-    bool said = false; // "rank" or "worker" says so; else it may as well be a step, a window, a count of GPUs or a version
+    // "rank" or "worker" says so; else it may as well be a step, a window, a count of GPUs or a version
+    bool said = false;
     std::size_t begin = 0;
     std::size_t end = 0;
 };
-// "gpu-07" of "gpu-07_4711.1694128201545.pt.trace.json", as PyTorch's tensorboard_trace_handler names a file; "" for other names.
+// "gpu-07" of "gpu-07_4711.1694128201545.pt.trace.json", as PyTorch's tensorboard_trace_handler names a file; "" for
+// other names.
 std::string hostInName(std::string_view fileName);
 RankInName rankInName(std::string_view fileName);
-// "rank4711234567" of a name whose number behind "rank" or "worker" is not a rank: it has more than six digits; "" for other names.
+// "rank4711234567" of a name whose number behind "rank" or "worker" is not a rank: it has more than six digits; "" for
+// other names.
 std::string noRankInName(std::string_view fileName);
 
 } // namespace stagewright

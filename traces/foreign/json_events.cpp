@@ -15,16 +15,10 @@ namespace stagewright {
 
 namespace {
 
-bool isSpace(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
+bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 #if defined(__SSE2__)
-__m128i sixteen(const char* at)
-{
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-}
+__m128i sixteen(const char* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); }
 #endif
 
 #if defined(__SSE2__)
@@ -39,7 +33,9 @@ Marks marksOf(const char* at)
     for (int i = 0; i < 4; ++i) {
         const __m128i v = sixteen(at + std::ptrdiff_t{16} * i);
         const __m128i w = _mm_or_si128(v, _mm_set1_epi8(0x20)); // '[' and ']' become '{' and '}'
-        const auto bits = [i](__m128i equal) { return static_cast<std::uint64_t>(static_cast<unsigned>(_mm_movemask_epi8(equal))) << (16 * i); };
+        const auto bits = [i](__m128i equal) {
+            return static_cast<std::uint64_t>(static_cast<unsigned>(_mm_movemask_epi8(equal))) << (16 * i);
+        };
         marks.quotes |= bits(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')));
         marks.slashes |= bits(_mm_cmpeq_epi8(v, _mm_set1_epi8('\\')));
         marks.opening |= bits(_mm_cmpeq_epi8(w, _mm_set1_epi8('{')));
@@ -83,7 +79,8 @@ const char* outsideString(const char* at, const char* end)
     for (; end - at >= 16; at += 16) {
         const __m128i v = sixteen(at);
         const __m128i w = _mm_or_si128(v, lower);
-        const __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_or_si128(_mm_cmpeq_epi8(w, open), _mm_cmpeq_epi8(w, close)));
+        const __m128i hit =
+            _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_or_si128(_mm_cmpeq_epi8(w, open), _mm_cmpeq_epi8(w, close)));
         const int found = _mm_movemask_epi8(hit);
         if (found != 0) return at + __builtin_ctz(static_cast<unsigned>(found));
     }
@@ -158,11 +155,13 @@ bool JsonEvents::scanValue(std::size_t most, bool here)
                 const Marks marks = marksOf(at);
                 if (marks.slashes != 0) break;
                 const std::uint64_t inside = between(marks.quotes) ^ (string ? ~std::uint64_t{0} : 0);
-                for (std::uint64_t brackets = (marks.opening | marks.closing) & ~inside; brackets != 0; brackets &= brackets - 1) {
+                for (std::uint64_t brackets = (marks.opening | marks.closing) & ~inside; brackets != 0;
+                     brackets &= brackets - 1) {
                     if ((marks.opening & brackets & -brackets) != 0) {
                         ++depth;
                     } else if (--depth == 0) {
-                        m_scan = static_cast<std::size_t>(at - data) + static_cast<std::size_t>(__builtin_ctzll(brackets)) + 1;
+                        m_scan = static_cast<std::size_t>(at - data) +
+                                 static_cast<std::size_t>(__builtin_ctzll(brackets)) + 1;
                         return m_scan - m_at <= most;
                     }
                 }
@@ -285,7 +284,8 @@ Result<bool> JsonEvents::nextMember(Item& item)
         }
         const auto broken = [this] {
             ++m_damaged;
-            return m_sawEvents ? Result<bool>(false) : fail(ErrorCode::Unreadable, "not a trace: the JSON is broken before its events");
+            return m_sawEvents ? Result<bool>(false)
+                               : fail(ErrorCode::Unreadable, "not a trace: the JSON is broken before its events");
         };
         if (m_buffer[m_at] != '"' || !scanValue(mostMemberBytes)) return broken();
         const std::string key(m_buffer.data() + m_at + 1, m_scan - m_at - 2);
@@ -340,10 +340,12 @@ bool JsonEvents::maySearchFar() const
     return m_searched < least + times * bytes();
 }
 
-// Where a brace is followed by a key that events have. Metadata inside an event may look like one; it then lacks a phase.
+// Where a brace is followed by a key that events have. Metadata inside an event may look like one; it then lacks a
+// phase.
 JsonEvents::Search JsonEvents::toNextEvent()
 {
-    static constexpr auto keys = std::to_array<std::string_view>({"\"ph\"", "\"name\"", "\"cat\"", "\"pid\"", "\"tid\"", "\"ts\"", "\"id\"", "\"args\"", "\"dur\""});
+    static constexpr auto keys = std::to_array<std::string_view>(
+        {"\"ph\"", "\"name\"", "\"cat\"", "\"pid\"", "\"tid\"", "\"ts\"", "\"id\"", "\"args\"", "\"dur\""});
     while (true) {
         m_eventBegin = m_at;
         if (m_rejectedEnd > 0 && m_at >= m_rejectedEnd) {
@@ -405,7 +407,9 @@ bool JsonEvents::nextBatch(Item& item)
             return false;
         }
         const bool cutBefore = m_cutOff;
-        if (const char first = m_buffer[m_at]; !searched && std::string_view("{}\":").find(first) == std::string_view::npos && scanValue(mostEventBytes)) { // a number, a word, a list
+        // a number, a word, a list
+        if (const char first = m_buffer[m_at];
+            !searched && std::string_view("{}\":").find(first) == std::string_view::npos && scanValue(mostEventBytes)) {
             ++m_damaged;
             m_at = m_scan;
             continue;
@@ -413,7 +417,8 @@ bool JsonEvents::nextBatch(Item& item)
         m_cutOff = cutBefore;
         constexpr std::size_t shortEvent = 4096;
         m_scan = m_at;
-        const bool whole = m_buffer[m_at] == '{' && scanValue(searched && !maySearchFar() ? shortEvent : mostEventBytes);
+        const bool whole =
+            m_buffer[m_at] == '{' && scanValue(searched && !maySearchFar() ? shortEvent : mostEventBytes);
         const std::string_view text(m_buffer.data() + m_at, m_scan - m_at);
         if (whole && (!searched || text.find("\"ph\"") != std::string_view::npos)) {
             m_rejectedEnd = 0;
@@ -423,7 +428,8 @@ bool JsonEvents::nextBatch(Item& item)
         // The bytes may end inside a string that never closed: not necessarily the end of the file.
         m_cutOff = cutBefore;
         m_searched += static_cast<std::int64_t>(text.size());
-        if (!whole && m_rejectedEnd == 0 && (!searched || text.substr(0, 512).find("\"ph\"") != std::string_view::npos)) ++m_damaged;
+        if (!whole && m_rejectedEnd == 0 && (!searched || text.substr(0, 512).find("\"ph\"") != std::string_view::npos))
+            ++m_damaged;
         m_limit = 1;
         ++m_at;
         m_searching = true;

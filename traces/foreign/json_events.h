@@ -1,7 +1,8 @@
-// JsonEvents: cuts a trace's JSON, an object with `traceEvents` or an array, into batches of its events and the other members of the
-// object, whatever its size: a window of a few megabytes moves over the bytes. It only follows strings and brackets; the content of
-// an event is up to the caller, who rejects events that do not parse. Damage is skipped, however much of it there is: after an event that does not
-// end within mostEventBytes, or that was rejected, reading continues at the next place that looks like the start of an event, or after the rejected one.
+// JsonEvents: cuts a trace's JSON, an object with `traceEvents` or an array, into batches of its events and the other
+// members of the object, whatever its size: a window of a few megabytes moves over the bytes. It only follows strings
+// and brackets; the content of an event is up to the caller, who rejects events that do not parse. Damage is skipped,
+// however much of it there is: after an event that does not end within mostEventBytes, or that was rejected, reading
+// continues at the next place that looks like the start of an event, or after the rejected one.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,9 @@ namespace stagewright {
 class JsonEvents {
 public:
     static constexpr std::size_t mostEventBytes = std::size_t{1} << 20;
-    static constexpr std::size_t mostMemberBytes = std::size_t{32} << 20; // of a member besides traceEvents; larger ones are skipped
-    static constexpr std::size_t padding = 64;                            // readable bytes after every text
+    // of a member besides traceEvents; larger ones are skipped
+    static constexpr std::size_t mostMemberBytes = std::size_t{32} << 20;
+    static constexpr std::size_t padding = 64; // readable bytes after every text
 
     struct Sizes {
         std::size_t window = std::size_t{1} << 20; // bytes read at once
@@ -39,9 +41,12 @@ public:
     // False: the end, also if a stop was requested. An Error (Unreadable) if the bytes are not such JSON at all.
     Result<bool> next(Item& item);
     // One event of the last batch by itself. Valid as long as the batch.
-    std::string_view event(std::size_t number) const { return {m_buffer.data() + m_events[number].begin, m_events[number].size}; }
-    // That event of the last batch does not parse: reading continues inside it, where another event may start. Counts one damaged
-    // event; those after it come again.
+    std::string_view event(std::size_t number) const
+    {
+        return {m_buffer.data() + m_events[number].begin, m_events[number].size};
+    }
+    // That event of the last batch does not parse: reading continues inside it, where another event may start. Counts
+    // one damaged event; those after it come again.
     void reject(std::size_t number);
 
     const std::vector<std::string>& skipped() const
@@ -49,10 +54,12 @@ public:
         return m_skipped;
     }                                              // keys of the first members that were too large
     bool sawEvents() const { return m_sawEvents; } // a `traceEvents` array, or the root is one
-    // The bytes ended before the JSON did. Not where only the bracket after an array's last event is missing, which the format allows.
+    // The bytes ended before the JSON did. Not where only the bracket after an array's last event is missing, which the
+    // format allows.
     bool cutOff() const { return m_cutOff; }
     std::int64_t damaged() const { return m_damaged; }
-    std::int64_t bytes() const { return m_passed + static_cast<std::int64_t>(m_at - front); } // uncompressed, until here
+    // uncompressed, until here
+    std::int64_t bytes() const { return m_passed + static_cast<std::int64_t>(m_at - front); }
 
 private:
     enum class State {
@@ -64,7 +71,8 @@ private:
 
     bool fill();      // more bytes after the buffered ones; false: there are none
     bool skipSpace(); // to the next byte that is not a space; false: the end
-    // m_at at a value's first byte: m_scan at its end; false: too long or cut off, or `here` and it ends after the buffered bytes.
+    // m_at at a value's first byte: m_scan at its end; false: too long or cut off, or `here` and it ends after the
+    // buffered bytes.
     bool scanValue(std::size_t most, bool here = false);
     bool skipValue(); // m_at at a value's first byte: behind the value, however long it is; false: it does not end
     enum class Search {
@@ -74,7 +82,8 @@ private:
     };
     Search toNextEvent();  // after damage
     bool isClosed() const; // the last bytes close the events and the object around them
-    // Scanning the same bytes again and again after damage takes no more than a multiple of the bytes read: then only short events are looked for.
+    // Scanning the same bytes again and again after damage takes no more than a multiple of the bytes read: then only
+    // short events are looked for.
     bool maySearchFar() const;
     Result<bool> begin();
     Result<bool> nextMember(Item& item);

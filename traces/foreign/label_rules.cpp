@@ -136,7 +136,9 @@ Result<std::vector<LabelRules::Part>> LabelRules::partsOf(std::string_view patte
             if (parts.empty() || parts.back().kind != Part::Kind::Any) parts.push_back({Part::Kind::Any, {}, 0});
         } else if (c == '{') {
             const std::size_t close = pattern.find('}', i);
-            if (close == std::string_view::npos) return fail(ErrorCode::Usage, fmt::format("pattern '{}': {{ without }}", pattern), "write \\{ for the character itself");
+            if (close == std::string_view::npos)
+                return fail(ErrorCode::Usage, fmt::format("pattern '{}': {{ without }}", pattern),
+                            "write \\{ for the character itself");
             std::string field(pattern.substr(i + 1, close - i - 1));
             Part part{Part::Kind::Number, {}, 0};
             if (field.ends_with("-1") || field.ends_with("+1")) {
@@ -145,8 +147,10 @@ Result<std::vector<LabelRules::Part>> LabelRules::partsOf(std::string_view patte
             }
             if (field == "action")
                 part.kind = Part::Kind::Action;
-            else if (field != "stage" && field != "chunk" && field != "microbatch" && field != "slice" && field != "step")
-                return fail(ErrorCode::Usage, fmt::format("pattern '{}': there is no {{{}}}", pattern, field), "there are {stage}, {chunk}, {microbatch}, {slice}, {step} and {action}");
+            else if (field != "stage" && field != "chunk" && field != "microbatch" && field != "slice" &&
+                     field != "step")
+                return fail(ErrorCode::Usage, fmt::format("pattern '{}': there is no {{{}}}", pattern, field),
+                            "there are {stage}, {chunk}, {microbatch}, {slice}, {step} and {action}");
             part.text = std::move(field);
             parts.push_back(std::move(part));
             i = close;
@@ -154,7 +158,9 @@ Result<std::vector<LabelRules::Part>> LabelRules::partsOf(std::string_view patte
             letter(c);
         }
     }
-    if (parts.empty()) return fail(ErrorCode::Usage, "the rule has no pattern", "write the name, for example: F forward of {microbatch}");
+    if (parts.empty())
+        return fail(ErrorCode::Usage, "the rule has no pattern",
+                    "write the name, for example: F forward of {microbatch}");
     return parts;
 }
 
@@ -165,7 +171,9 @@ Result<void> LabelRules::add(std::string_view text, LabelDialect dialect, bool u
         const std::string_view line = trimmed(row);
         ++number;
         if (line.empty() || line.front() == '#') continue;
-        const auto at = [number](Error error) { return tl::unexpected(std::move(error).with(fmt::format("line {}", number))); };
+        const auto at = [number](Error error) {
+            return tl::unexpected(std::move(error).with(fmt::format("line {}", number)));
+        };
         const std::size_t word = std::min(line.find_first_of(" \t"), line.size());
         Rule rule;
         rule.dialect = dialect;
@@ -176,13 +184,17 @@ Result<void> LabelRules::add(std::string_view text, LabelDialect dialect, bool u
         else if (rule.kind == "ignore")
             rule.what = LabelMeaning::What::Ignore;
         else if (rule.kind != "action" && !kindOf(rule.kind))
-            return at({ErrorCode::Usage, fmt::format("'{}' is not a kind of op", rule.kind), "write F, B, I, W, R, OPT, REDUCE_GRAD, UNSHARD, RESHARD, SEND_F, RECV_F, SEND_B, RECV_B, action, step or ignore"});
+            return at({ErrorCode::Usage, fmt::format("'{}' is not a kind of op", rule.kind),
+                       "write F, B, I, W, R, OPT, REDUCE_GRAD, UNSHARD, RESHARD, SEND_F, RECV_F, SEND_B, RECV_B, "
+                       "action, step or ignore"});
         auto parts = partsOf(trimmed(line.substr(word)));
         if (!parts) return at(std::move(parts.error()));
         rule.parts = std::move(*parts);
-        const bool action = std::any_of(rule.parts.begin(), rule.parts.end(), [](const Part& part) { return part.kind == Part::Kind::Action; });
+        const bool action = std::any_of(rule.parts.begin(), rule.parts.end(),
+                                        [](const Part& part) { return part.kind == Part::Kind::Action; });
         if (action != (rule.kind == "action"))
-            return at({ErrorCode::Usage, fmt::format("'{}': {{action}} and the kind action go together", line), "write: action PP:{action}"});
+            return at({ErrorCode::Usage, fmt::format("'{}': {{action}} and the kind action go together", line),
+                       "write: action PP:{action}"});
         m_rules.push_back(std::move(rule));
     }
     if (user && number > 10'000) return fail(ErrorCode::Usage, fmt::format("{} lines of rules, at most 10000", number));
@@ -193,7 +205,8 @@ const LabelRules& LabelRules::builtIn()
 {
     static const LabelRules rules = [] {
         LabelRules made;
-        for (std::size_t d = 0; d < labelDialectCount; ++d) (void)made.add(readyRules(static_cast<LabelDialect>(d)), static_cast<LabelDialect>(d), false);
+        for (std::size_t d = 0; d < labelDialectCount; ++d)
+            (void)made.add(readyRules(static_cast<LabelDialect>(d)), static_cast<LabelDialect>(d), false);
         return made;
     }();
     return rules;
@@ -224,7 +237,9 @@ bool LabelRules::matches(const std::vector<Part>& parts, std::size_t part, std::
         std::int64_t value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         const auto used = static_cast<std::size_t>(end - text.data());
-        if (error != std::errc() || used == 0 || text.front() == '-' || value > std::numeric_limits<std::int32_t>::max() - 1) return false;
+        if (error != std::errc() || used == 0 || text.front() == '-' ||
+            value > std::numeric_limits<std::int32_t>::max() - 1)
+            return false;
         match.numbers.emplace_back(wanted.text, value + wanted.offset);
         if (matches(parts, part + 1, text.substr(used), match)) return true;
         match.numbers.pop_back();

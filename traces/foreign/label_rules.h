@@ -1,5 +1,6 @@
 // LabelRules: which op a range's name in a foreign trace means. Built in: PyTorch's `PP:` labels and `Forward i`,
-// zero-bubble's letters, the function names of Megatron-LM, DeepSpeed and vLLM; a user's file comes before them. One rule per line, `#` starts a comment line:
+// zero-bubble's letters, the function names of Megatron-LM, DeepSpeed and vLLM; a user's file comes before them. One
+// rule per line, `#` starts a comment line:
 //
 //     F        fwd stage {stage} mb {microbatch}*
 //     B        bwd stage {stage} mb {microbatch}*
@@ -8,10 +9,11 @@
 //     step     iteration {step}*
 //     ignore   warmup *
 //
-// First word: a kind in PyTorch's letters (F, B full backward, I input gradient, W weight gradient, R, OPT, REDUCE_GRAD, UNSHARD,
-// RESHARD, SEND_F, RECV_F, SEND_B, RECV_B), `action` (the op as text, {action}), `step` or `ignore`. The rest is the pattern: the
-// whole name must match; `*` is any text, {stage}, {chunk}, {microbatch}, {slice} and {step} a whole number, also optionally with -1
-// or +1, a backslash makes the next character literal. The first rule that matches counts.
+// First word: a kind in PyTorch's letters (F, B full backward, I input gradient, W weight gradient, R, OPT,
+// REDUCE_GRAD, UNSHARD, RESHARD, SEND_F, RECV_F, SEND_B, RECV_B), `action` (the op as text, {action}), `step` or
+// `ignore`. The rest is the pattern: the whole name must match; `*` is any text, {stage}, {chunk}, {microbatch},
+// {slice} and {step} a whole number, also optionally with -1 or +1, a backslash makes the next character literal. The
+// first rule that matches counts.
 //
 // Missing fields are inferred: the stage from the rank's place in the pipeline (with a chunk: of its loop or V), the
 // microbatch from the number of the range among its like within the step. Blanks around a pattern are ignored.

@@ -67,7 +67,8 @@ void removeLeftParts(const std::string& path)
         const int descriptor = ::open(part.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (descriptor < 0) continue;
         struct stat found {};
-        const bool own = ::fstat(descriptor, &found) == 0 && found.st_uid == ::geteuid() && (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode));
+        const bool own = ::fstat(descriptor, &found) == 0 && found.st_uid == ::geteuid() &&
+                         (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode));
         std::error_code ignored;
         if (own && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(part, ignored);
         ::close(descriptor);
@@ -83,7 +84,9 @@ bool holdsDatabase(const std::string& path)
     const ssize_t count = ::read(descriptor, bytes.data(), bytes.size());
     ::close(descriptor);
     const std::string_view text(bytes.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
-    for (const std::string_view magic : {std::string_view("SQLite format 3\0", 16), std::string_view("\x37\x7f\x06\x82", 4), std::string_view("\x37\x7f\x06\x83", 4), std::string_view("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8)})
+    for (const std::string_view magic :
+         {std::string_view("SQLite format 3\0", 16), std::string_view("\x37\x7f\x06\x82", 4),
+          std::string_view("\x37\x7f\x06\x83", 4), std::string_view("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8)})
         if (text.starts_with(magic)) return true;
     return false;
 }
@@ -94,16 +97,20 @@ bool isFileWithBytes(const std::string& path)
     return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0;
 }
 
-// Recorded runs are what nobody has a second time: a file that holds them, or belongs to one that does, is never replaced by something else.
+// Recorded runs are what nobody has a second time: a file that holds them, or belongs to one that does, is never
+// replaced by something else.
 Result<void> mayReplace(const std::string& path, const std::string& shown)
 {
     constexpr const char* remedy = "choose another name, or remove it first";
     if (isFileWithBytes(path) && (path.ends_with(".stagewright") || holdsDatabase(path)))
-        return fail(ErrorCode::Usage, "file " + shown + ": it is a run file or another database, and would be replaced", remedy);
+        return fail(ErrorCode::Usage, "file " + shown + ": it is a run file or another database, and would be replaced",
+                    remedy);
     for (const std::string_view ending : {"-wal", "-shm", "-journal", "-lock"}) {
         if (!path.ends_with(ending)) continue;
         const std::string database = path.substr(0, path.size() - ending.size());
-        if (isFileWithBytes(database) && holdsDatabase(database)) return fail(ErrorCode::Usage, "file " + shown + ": it would be taken for a part of " + database, "choose another name");
+        if (isFileWithBytes(database) && holdsDatabase(database))
+            return fail(ErrorCode::Usage, "file " + shown + ": it would be taken for a part of " + database,
+                        "choose another name");
     }
     return {};
 }
@@ -112,14 +119,15 @@ Result<void> mayReplace(const std::string& path, const std::string& shown)
 bool isHeld(int descriptor, const std::string& name)
 {
     struct stat there {};
-    const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; // a file system without locks: nobody can
+    // a file system without locks: nobody can
+    const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && ::stat(name.c_str(), &there) == 0) return true;
     ::close(descriptor);
     return false;
 }
 
-// A new file beside the wanted one, locked while it is written; removed unless it was renamed. It has the mode of the file that it replaces, else what
-// the umask leaves.
+// A new file beside the wanted one, locked while it is written; removed unless it was renamed. It has the mode of the
+// file that it replaces, else what the umask leaves.
 class TemporaryFile {
 public:
     explicit TemporaryFile(const std::string& path)
@@ -137,7 +145,8 @@ public:
         } while (m_descriptor < 0 ? errno == EEXIST : !isHeld(m_descriptor, m_name));
         m_exists = m_descriptor >= 0;
         struct stat there {};
-        if (m_exists && ::stat(path.c_str(), &there) == 0 && S_ISREG(there.st_mode)) static_cast<void>(::fchmod(m_descriptor, there.st_mode & 07777));
+        if (m_exists && ::stat(path.c_str(), &there) == 0 && S_ISREG(there.st_mode))
+            static_cast<void>(::fchmod(m_descriptor, there.st_mode & 07777));
     }
     TemporaryFile(const TemporaryFile&) = delete;
     TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -187,10 +196,7 @@ private:
 
 } // namespace
 
-bool writingDirectly() noexcept
-{
-    return direct > 0;
-}
+bool writingDirectly() noexcept { return direct > 0; }
 
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write)
 {
@@ -235,8 +241,10 @@ PartFolder::PartFolder(const std::string& path)
             break;
         }
         m_lock = ::open(m_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (m_lock < 0 ? errno == EACCES : isHeld(m_lock, m_path)) return; // a umask may forbid reading it: then without a lock
-        if (m_lock < 0 && errno != ENOENT) {                               // another program may have taken it for one that was left
+        // a umask may forbid reading it: then without a lock
+        if (m_lock < 0 ? errno == EACCES : isHeld(m_lock, m_path)) return;
+        // another program may have taken it for one that was left
+        if (m_lock < 0 && errno != ENOENT) {
             m_problem = errno;
             ::rmdir(m_path.c_str());
             break;
@@ -262,21 +270,27 @@ bool PartFolder::renameTo(const std::string& path)
     return true;
 }
 
-Result<void> writeFolderAtomically(const std::string& given, const std::function<Result<void>(const std::string& folder)>& write)
+Result<void> writeFolderAtomically(const std::string& given,
+                                   const std::function<Result<void>(const std::string& folder)>& write)
 {
     namespace fs = std::filesystem;
     std::string path = given;
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     std::error_code code;
     const bool there = fs::exists(fs::symlink_status(path, code));
-    if (there && !fs::is_directory(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": a file with that name exists", "choose another name");
-    if (there && !fs::is_empty(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": it is not empty", "choose another name, or empty it");
+    if (there && !fs::is_directory(path, code))
+        return fail(ErrorCode::Unreadable, "folder " + path + ": a file with that name exists", "choose another name");
+    if (there && !fs::is_empty(path, code))
+        return fail(ErrorCode::Unreadable, "folder " + path + ": it is not empty", "choose another name, or empty it");
     PartFolder part(path);
     if (part.problem() != 0)
-        return fail(ErrorCode::Unreadable, "folder " + path + ": can't be created (" + std::strerror(part.problem()) + ")", "check that its parent folder exists and is writable");
+        return fail(ErrorCode::Unreadable,
+                    "folder " + path + ": can't be created (" + std::strerror(part.problem()) + ")",
+                    "check that its parent folder exists and is writable");
     auto written = write(part.path());
     struct stat before {};
-    if (written && there && ::stat(path.c_str(), &before) == 0) static_cast<void>(::chmod(part.path().c_str(), before.st_mode & 07777));
+    if (written && there && ::stat(path.c_str(), &before) == 0)
+        static_cast<void>(::chmod(part.path().c_str(), before.st_mode & 07777));
     if (written && !part.renameTo(path)) written = failure(path, errno); // replaces an empty folder
     return written;
 }

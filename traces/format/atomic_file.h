@@ -13,18 +13,20 @@ using Sink = std::function<bool(std::string_view)>; // false: the bytes could no
 
 // Calls write with a sink; renames to `path` if both succeed, else removes the temporary file. A full disk is an Error
 // (Failed) that names the file; a missing or read-only folder is Unreadable. An existing file is replaced, a link
-// followed; a device or pipe is written directly. A replaced file's mode stays, a new one has what the umask leaves. Parts that a killed
-// export left for the same path are removed. A run file or another database, and what belongs to one, is never replaced (Usage).
+// followed; a device or pipe is written directly. A replaced file's mode stays, a new one has what the umask leaves.
+// Parts that a killed export left for the same path are removed. A run file or another database, and what belongs to
+// one, is never replaced (Usage).
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write);
 Result<void> writeFileAtomically(const std::string& path, std::string_view text);
 // A device or pipe is being opened or written, which may wait for its reader without end. Safe in a signal's handler.
 bool writingDirectly() noexcept;
-// The same for a folder of files: write gets the path of a folder beside it, which is then renamed. An existing folder must
-// be empty.
-Result<void> writeFolderAtomically(const std::string& path, const std::function<Result<void>(const std::string& folder)>& write);
+// The same for a folder of files: write gets the path of a folder beside it, which is then renamed. An existing folder
+// must be empty.
+Result<void> writeFolderAtomically(const std::string& path,
+                                   const std::function<Result<void>(const std::string& folder)>& write);
 
-// A new folder beside `path` with the files that become it, or one of them: locked while it lives, then removed with all that is in it. Those that a killed
-// program left there for the same path are removed first.
+// A new folder beside `path` with the files that become it, or one of them: locked while it lives, then removed with
+// all that is in it. Those that a killed program left there for the same path are removed first.
 class PartFolder {
 public:
     explicit PartFolder(const std::string& path);

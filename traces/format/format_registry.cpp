@@ -22,22 +22,21 @@ constexpr auto all = std::to_array<const FormatInfo*>({
 
 bool endsWith(std::string_view path, std::string_view suffix)
 {
-    return path.size() >= suffix.size() && std::equal(suffix.rbegin(), suffix.rend(), path.rbegin(), [](char a, char b) {
+    return path.size() >= suffix.size() &&
+           std::equal(suffix.rbegin(), suffix.rend(), path.rbegin(), [](char a, char b) {
                return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
            });
 }
 
 bool hasSuffixOf(const FormatInfo& info, std::string_view path)
 {
-    return std::any_of(info.suffixes.begin(), info.suffixes.end(), [&](std::string_view suffix) { return endsWith(path, suffix); });
+    return std::any_of(info.suffixes.begin(), info.suffixes.end(),
+                       [&](std::string_view suffix) { return endsWith(path, suffix); });
 }
 
 } // namespace
 
-std::span<const FormatInfo* const> allFormats()
-{
-    return all;
-}
+std::span<const FormatInfo* const> allFormats() { return all; }
 
 const FormatInfo* findFormat(std::string_view name)
 {
@@ -55,13 +54,17 @@ const FormatInfo* formatOfHead(std::string_view head)
 
 const FormatInfo* formatOfSuffix(std::string_view path)
 {
-    const auto found = std::find_if(all.begin(), all.end(), [&](const FormatInfo* info) { return (info->write != nullptr || info->drawn) && !info->folder && hasSuffixOf(*info, path); });
+    const auto found = std::find_if(all.begin(), all.end(), [&](const FormatInfo* info) {
+        return (info->write != nullptr || info->drawn) && !info->folder && hasSuffixOf(*info, path);
+    });
     return found == all.end() ? nullptr : *found;
 }
 
 bool holdsOrder(std::string_view path)
 {
-    return std::any_of(all.begin(), all.end(), [&](const FormatInfo* info) { return info->read != nullptr && info->order && hasSuffixOf(*info, path); });
+    return std::any_of(all.begin(), all.end(), [&](const FormatInfo* info) {
+        return info->read != nullptr && info->order && hasSuffixOf(*info, path);
+    });
 }
 
 bool holdsHostExports(std::string_view format)
@@ -76,9 +79,8 @@ std::string readableFormats()
     for (const FormatInfo* info : all)
         if (info->read != nullptr) names.push_back(info->reads);
     std::string text;
-    for (std::size_t i = 0; i < names.size(); ++i) text += std::string(i == 0 ? "" : i + 1 == names.size() ? " and "
-                                                                                                           : ", ")
-                                                               .append(names[i]);
+    for (std::size_t i = 0; i < names.size(); ++i)
+        text += std::string(i == 0 ? "" : i + 1 == names.size() ? " and " : ", ").append(names[i]);
     return text;
 }
 

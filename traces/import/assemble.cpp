@@ -45,8 +45,8 @@ void eachTime(ForeignRank& rank, Change&& change)
         for (CounterSample& sample : counter.samples) change(sample.time);
 }
 
-// Shifts to one origin, the first time of any rank, which is stored separately. Where the clocks of ranks are more than 30 days apart (one
-// counts from 1970, another from its start), each starts at 0.
+// Shifts to one origin, the first time of any rank, which is stored separately. Where the clocks of ranks are more than
+// 30 days apart (one counts from 1970, another from its start), each starts at 0.
 Nanos toOneOrigin(std::vector<ForeignRank>& ranks, std::vector<std::string>& notes)
 {
     constexpr Nanos none = std::numeric_limits<Nanos>::max(), clocksApart = Nanos{30} * 24 * 3600 * 1'000'000'000;
@@ -62,7 +62,9 @@ Nanos toOneOrigin(std::vector<ForeignRank>& ranks, std::vector<std::string>& not
     }
     if (origin == none) return 0;
     if (latest - origin > clocksApart) {
-        notes.push_back(fmt::format("the clocks of its ranks are {} apart, so each starts at 0: times of different ranks can be compared only where messages align them", farText(latest - origin)));
+        notes.push_back(fmt::format("the clocks of its ranks are {} apart, so each starts at 0: times of different "
+                                    "ranks can be compared only where messages align them",
+                                    farText(latest - origin)));
         for (std::size_t r = 0; r < ranks.size(); ++r)
             if (firsts[r] != none) ranks[r].epoch = origin - firsts[r];
     }
@@ -78,9 +80,13 @@ Nanos toOneOrigin(std::vector<ForeignRank>& ranks, std::vector<std::string>& not
 Result<void> timesFit(std::vector<ForeignRank>& ranks, const std::string& name)
 {
     Nanos farthest = 0;
-    for (ForeignRank& rank : ranks) eachTime(rank, [&farthest](Nanos time) { farthest = std::max(farthest, time < 0 ? -time : time); });
+    for (ForeignRank& rank : ranks)
+        eachTime(rank, [&farthest](Nanos time) { farthest = std::max(farthest, time < 0 ? -time : time); });
     if (isStorableTime(farthest)) return {};
-    return fail(ErrorCode::Unreadable, fmt::format("{}: its times are {} apart, and a run holds at most {}", name, farText(farthest), farText(farthestTime)), "record it again, or import its files one by one");
+    return fail(ErrorCode::Unreadable,
+                fmt::format("{}: its times are {} apart, and a run holds at most {}", name, farText(farthest),
+                            farText(farthestTime)),
+                "record it again, or import its files one by one");
 }
 
 void numberRanks(std::vector<ForeignRank>& ranks, std::vector<std::string>& notes)
@@ -90,15 +96,20 @@ void numberRanks(std::vector<ForeignRank>& ranks, std::vector<std::string>& note
     bool twice = false;
     for (const ForeignRank& rank : ranks) twice = !numbers.insert(rank.rank).second || twice;
     if (!said || twice) {
-        if (ranks.size() > 1) notes.emplace_back("ranks are numbered in the order of the files, which don't name their ranks");
+        if (ranks.size() > 1)
+            notes.emplace_back("ranks are numbered in the order of the files, which don't name their ranks");
         for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].rank = static_cast<int>(i);
     }
     std::sort(ranks.begin(), ranks.end(), [](const ForeignRank& a, const ForeignRank& b) { return a.rank < b.rank; });
-    const int world = std::accumulate(ranks.begin(), ranks.end(), 0, [](int most, const ForeignRank& rank) { return std::max(most, rank.worldSize); });
-    if (world > static_cast<int>(ranks.size())) notes.push_back(fmt::format("only {} of the job's {} ranks {} imported", ranks.size(), world, ranks.size() == 1 ? "was" : "were"));
+    const int world = std::accumulate(ranks.begin(), ranks.end(), 0,
+                                      [](int most, const ForeignRank& rank) { return std::max(most, rank.worldSize); });
+    if (world > static_cast<int>(ranks.size()))
+        notes.push_back(fmt::format("only {} of the job's {} ranks {} imported", ranks.size(), world,
+                                    ranks.size() == 1 ? "was" : "were"));
 }
 
-// Nobody leaves it before everybody has entered. A library's range on the host is one only where the call waits: NCCL's puts work in a queue.
+// Nobody leaves it before everybody has entered. A library's range on the host is one only where the call waits: NCCL's
+// puts work in a queue.
 bool waitsForAll(const ForeignRank& rank, const ForeignMessage& message)
 {
     const std::string& name = rank.names[message.name];
@@ -106,7 +117,8 @@ bool waitsForAll(const ForeignRank& rank, const ForeignMessage& message)
     std::string plain;
     for (const char c : lowered(name))
         if (c >= 'a' && c <= 'z') plain += c;
-    return std::any_of(std::begin(waiting), std::end(waiting), [&plain](std::string_view one) { return plain.find(one) != std::string::npos; });
+    return std::any_of(std::begin(waiting), std::end(waiting),
+                       [&plain](std::string_view one) { return plain.find(one) != std::string::npos; });
 }
 
 void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, ImportedRun& out)
@@ -116,14 +128,18 @@ void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, Import
         return;
     }
     ClockBounds bounds;
-    const auto at = [&](const MessageEnd& end) -> const ForeignMessage& { return ranks[end.rank].messages[end.message]; };
+    const auto at = [&](const MessageEnd& end) -> const ForeignMessage& {
+        return ranks[end.rank].messages[end.message];
+    };
     for (const auto& pair : messages.pairs)
-        bounds.add(static_cast<int>(pair.send.rank), at(pair.send).start, static_cast<int>(pair.receive.rank), at(pair.receive).end);
+        bounds.add(static_cast<int>(pair.send.rank), at(pair.send).start, static_cast<int>(pair.receive.rank),
+                   at(pair.receive).end);
     for (const auto& ends : messages.collectives) {
         const MessageEnd& first = ends.front();
         if (!waitsForAll(ranks[first.rank], at(first))) continue;
         for (std::size_t i = 1; i < ends.size(); ++i) {
-            bounds.addSame(static_cast<int>(first.rank), at(first).end, static_cast<int>(ends[i].rank), at(ends[i]).end);
+            bounds.addSame(static_cast<int>(first.rank), at(first).end, static_cast<int>(ends[i].rank),
+                           at(ends[i]).end);
             bounds.add(static_cast<int>(first.rank), at(first).start, static_cast<int>(ends[i].rank), at(ends[i]).end);
             bounds.add(static_cast<int>(ends[i].rank), at(ends[i]).start, static_cast<int>(first.rank), at(first).end);
         }
@@ -136,10 +152,14 @@ void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, Import
         Nanos most = 0;
         for (const Nanos by : found.correction) most = std::max(most, std::abs(by));
         const char* least = found.least ? ", the least that puts sends before their receives" : "";
-        out.clocks = found.corrected == 0 ? fmt::format("agree, ± {}", formatDuration(found.error))
-                                          : fmt::format("{} of {} ranks shifted, by at most {}{}, ± {}", found.corrected, ranks.size(), formatDuration(most), least, formatDuration(found.error));
+        out.clocks = found.corrected == 0
+                         ? fmt::format("agree, ± {}", formatDuration(found.error))
+                         : fmt::format("{} of {} ranks shifted, by at most {}{}, ± {}", found.corrected, ranks.size(),
+                                       formatDuration(most), least, formatDuration(found.error));
     }
-    if (found.contradiction > 0) out.notes.push_back(fmt::format("messages contradict each other by {}: a clock drifted", formatDuration(found.contradiction)));
+    if (found.contradiction > 0)
+        out.notes.push_back(
+            fmt::format("messages contradict each other by {}: a clock drifted", formatDuration(found.contradiction)));
     for (std::size_t r = 0; r < ranks.size(); ++r)
         if (const Nanos by = found.correction[r]; by != 0) eachTime(ranks[r], [by](Nanos& time) { time += by; });
 }
@@ -164,13 +184,19 @@ void describeRanks(const std::vector<ForeignRank>& ranks, ImportedRun& out)
         for (const auto& [what, count] : rank.leftOut) leftOut[what] += count;
         for (const auto& fact : rank.environment)
             if (environment.insert(fact).second) out.run.environment.push_back(fact);
-        for (const std::string& outlier : rank.outliers) outliers += fmt::format("{}{}", outliers.empty() ? "" : "\n", outlier);
-        for (const std::string& note : rank.notes) out.notes.push_back(fmt::format("{}: {}", std::filesystem::path(rank.source).filename().string(), note));
+        for (const std::string& outlier : rank.outliers)
+            outliers += fmt::format("{}{}", outliers.empty() ? "" : "\n", outlier);
+        for (const std::string& note : rank.notes)
+            out.notes.push_back(fmt::format("{}: {}", std::filesystem::path(rank.source).filename().string(), note));
     }
     out.leftOut.assign(leftOut.begin(), leftOut.end());
     addFact(out, "outliers", std::move(outliers));
-    if (out.damaged > 0) out.notes.push_back(fmt::format("{} of {} events are damaged and were skipped", out.damaged, out.events + out.damaged));
-    if (repaired > 0) out.notes.push_back(fmt::format("{} read after replacing bad characters", repaired == 1 ? "1 event was" : fmt::format("{} events were", repaired)));
+    if (out.damaged > 0)
+        out.notes.push_back(
+            fmt::format("{} of {} events are damaged and were skipped", out.damaged, out.events + out.damaged));
+    if (repaired > 0)
+        out.notes.push_back(fmt::format("{} read after replacing bad characters",
+                                        repaired == 1 ? "1 event was" : fmt::format("{} events were", repaired)));
 }
 
 // Host and place in each dimension of parallelism, by rank of the run; and the sizes of the dimensions.
@@ -179,7 +205,8 @@ void describePlaces(const std::vector<ForeignRank>& ranks, ImportedRun& out)
     std::vector<RankPlace> places(ranks.size());
     std::array<std::size_t, parallelDimensionCount> size{};
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-        places[r].host = ranks[r].host.empty() ? hostInName(std::filesystem::path(ranks[r].source).filename().string()) : ranks[r].host;
+        places[r].host = ranks[r].host.empty() ? hostInName(std::filesystem::path(ranks[r].source).filename().string())
+                                               : ranks[r].host;
         std::array<std::size_t, parallelDimensionCount> largest{};
         for (const auto& [group, purpose] : ranks[r].groupPurpose) {
             const auto dimension = dimensionOf(purpose);
@@ -187,7 +214,8 @@ void describePlaces(const std::vector<ForeignRank>& ranks, ImportedRun& out)
             if (!dimension || members == ranks[r].groups.end()) continue;
             const auto own = std::find(members->second.begin(), members->second.end(), ranks[r].rank);
             const auto d = static_cast<std::size_t>(*dimension);
-            if (own == members->second.end() || members->second.size() <= largest[d]) continue; // of shards and replicas the larger one
+            // of shards and replicas the larger one
+            if (own == members->second.end() || members->second.size() <= largest[d]) continue;
             largest[d] = members->second.size();
             places[r].place[d] = static_cast<int>(own - members->second.begin());
             size[d] = std::max(size[d], largest[d]);
@@ -195,12 +223,15 @@ void describePlaces(const std::vector<ForeignRank>& ranks, ImportedRun& out)
     }
     std::string sizes;
     for (std::size_t d = 0; d < parallelDimensionCount; ++d)
-        if (size[d] > 1) sizes += fmt::format("{}{} {}", sizes.empty() ? "" : " × ", toText(static_cast<ParallelDimension>(d)), size[d]);
+        if (size[d] > 1)
+            sizes +=
+                fmt::format("{}{} {}", sizes.empty() ? "" : " × ", toText(static_cast<ParallelDimension>(d)), size[d]);
     addFact(out, "parallel", sizes);
     addFact(out, "rank_places", placesText(places));
 }
 
-// Where the traces are, one path per line: the files, or their folders if there are many. For importing them again with other rules.
+// Where the traces are, one path per line: the files, or their folders if there are many. For importing them again with
+// other rules.
 std::string sourcesText(const std::vector<std::string>& files)
 {
     constexpr std::size_t mostFiles = 64;
@@ -232,15 +263,19 @@ void describeRun(ImportedRun& out, Nanos origin)
     info.scheduleName = out.recognised;
     if (origin > 1'000'000'000'000'000'000) info.createdUnixMs = origin / 1'000'000;
     addFact(out, "format", out.format);
-    const std::size_t files = std::set<std::string>(out.files.begin(), out.files.end()).size(); // several ranks may be in one
-    addFact(out, "files", fmt::format("{}{}", std::filesystem::path(out.files.front()).filename().string(), files > 1 ? fmt::format(" and {} more", files - 1) : ""));
+    // several ranks may be in one
+    const std::size_t files = std::set<std::string>(out.files.begin(), out.files.end()).size();
+    addFact(out, "files",
+            fmt::format("{}{}", std::filesystem::path(out.files.front()).filename().string(),
+                        files > 1 ? fmt::format(" and {} more", files - 1) : ""));
     addFact(out, "sources", sourcesText(out.files));
     addFact(out, "labels", out.dialect);
     addFact(out, "clocks", out.clocks);
     addFact(out, "schedule", out.recognised);
     addFact(out, "events", std::to_string(out.events));
     addFact(out, "kernels_under_ops", out.kernels > 0 ? fmt::format("{} of {}", out.kernelsUnderOps, out.kernels) : "");
-    addFact(out, "kernels_under_ranges", out.kernels > 0 ? fmt::format("{} of {}", out.kernelsUnderRanges, out.kernels) : "");
+    addFact(out, "kernels_under_ranges",
+            out.kernels > 0 ? fmt::format("{} of {}", out.kernelsUnderRanges, out.kernels) : "");
     addFact(out, "messages", std::to_string(out.messages));
     addFact(out, "unpaired_messages", std::to_string(out.unpaired));
     addFact(out, "collectives", std::to_string(out.collectives));
@@ -250,14 +285,17 @@ void describeRun(ImportedRun& out, Nanos origin)
     for (const auto& [what, count] : out.leftOut) left += fmt::format("{}{} {}", left.empty() ? "" : ", ", count, what);
     addFact(out, "left_out", left);
     for (const std::string& note : out.notes) info.note += fmt::format("{}{}", info.note.empty() ? "" : "; ", note);
-    Metric times{"step_time_ns", "ns", std::vector<double>(static_cast<std::size_t>(timeline.steps()), std::numeric_limits<double>::quiet_NaN())};
+    Metric times{
+        "step_time_ns", "ns",
+        std::vector<double>(static_cast<std::size_t>(timeline.steps()), std::numeric_limits<double>::quiet_NaN())};
     std::map<int, std::pair<Nanos, Nanos>> bounds;
     for (const StepMark& mark : timeline.stepMarks()) {
         auto& [begin, end] = bounds.try_emplace(mark.step, mark.begin, mark.end).first->second;
         begin = std::min(begin, mark.begin);
         end = std::max(end, mark.end);
     }
-    for (const auto& [step, bound] : bounds) times.values[static_cast<std::size_t>(step)] = static_cast<double>(bound.second - bound.first);
+    for (const auto& [step, bound] : bounds)
+        times.values[static_cast<std::size_t>(step)] = static_cast<double>(bound.second - bound.first);
     if (out.ops > 0) out.run.metrics.push_back(std::move(times));
     if (auto costs = fitCosts(timeline)) out.run.costs = std::move(*costs);
 }
@@ -268,12 +306,18 @@ Error nothingIn(const ImportedRun& out)
     std::string left;
     for (const auto& [what, count] : out.leftOut) left += fmt::format("{}{} {}", left.empty() ? "" : ", ", count, what);
     const FormatInfo* format = findFormat(out.format);
-    return {ErrorCode::Unreadable, fmt::format("no kernels and no named ranges in it{}", left.empty() ? fmt::format(": {} without a duration", counted(out.events, "event")) : fmt::format(", only {}", left)),
-            format != nullptr && !format->recordKernels.empty() ? std::string(format->recordKernels) : "record it with the device's activities, or with named ranges"};
+    return {ErrorCode::Unreadable,
+            fmt::format("no kernels and no named ranges in it{}",
+                        left.empty() ? fmt::format(": {} without a duration", counted(out.events, "event"))
+                                     : fmt::format(", only {}", left)),
+            format != nullptr && !format->recordKernels.empty()
+                ? std::string(format->recordKernels)
+                : "record it with the device's activities, or with named ranges"};
 }
 
 // The parts of some ranks; those of the job are left without them.
-JobParts partsOf(std::vector<ForeignRank>& ranks, OpReading& reading, const MessagePairs& messages, const std::vector<std::size_t>& of)
+JobParts partsOf(std::vector<ForeignRank>& ranks, OpReading& reading, const MessagePairs& messages,
+                 const std::vector<std::size_t>& of)
 {
     JobParts parts;
     parts.ops.dialect = reading.dialect;
@@ -315,18 +359,22 @@ static bool anythingInSteps(const JobParts& parts)
         for (const DeviceSpan& work : rank.device)
             if (stepOf(ops, rank, work) != outsideSteps) return true;
         for (const ForeignSpan& range : rank.annotations)
-            if (stepAt(ops, range.start) != outsideSteps && !rank.names[range.name].starts_with("ProfilerStep#")) return true;
+            if (stepAt(ops, range.start) != outsideSteps && !rank.names[range.name].starts_with("ProfilerStep#"))
+                return true;
     }
     return false;
 }
 
-Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const std::string& name, const ImportOptions& options,
-                                          const Progress& progress)
+Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const std::string& name,
+                                          const ImportOptions& options, const Progress& progress)
 {
     constexpr std::size_t mostRanks = 65'536; // of a run file
     if (ranks.empty()) return fail(ErrorCode::Unreadable, "no ranks to import");
     if (ranks.size() > mostRanks)
-        return fail(ErrorCode::Unreadable, fmt::format("{} has {} processes or files, each a rank, and a run at most {} ranks", name, ranks.size(), mostRanks), "import the files of one job, or fewer of them");
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("{} has {} processes or files, each a rank, and a run at most {} ranks", name,
+                                ranks.size(), mostRanks),
+                    "import the files of one job, or fewer of them");
     const auto cancelled = [] { return fail(ErrorCode::Cancelled, "importing was cancelled"); };
     const auto rankCount = static_cast<std::int64_t>(ranks.size());
     progress.tell("pairing messages", 0, rankCount);
@@ -338,7 +386,8 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     MessagePairs messages = pairMessages(ranks, progress.stop);
     if (progress.cancelled()) return cancelled();
     job.notes.insert(job.notes.end(), messages.notes.begin(), messages.notes.end());
-    if (messages.unpaired > 0) job.notes.push_back(fmt::format("{} sends and receives lack their other side", messages.unpaired));
+    if (messages.unpaired > 0)
+        job.notes.push_back(fmt::format("{} sends and receives lack their other side", messages.unpaired));
     job.collectivesAlone = messages.unpairedCollectives;
     align(ranks, messages, job);
     if (auto fit = timesFit(ranks, name); !fit) return tl::unexpected(std::move(fit.error()));
@@ -346,14 +395,19 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     OpReading reading = readOps(ranks, options.rules);
     if (progress.cancelled()) return cancelled();
     job.notes.insert(job.notes.end(), reading.notes.begin(), reading.notes.end());
-    if (reading.outside > 0) job.notes.push_back(fmt::format("{} ops outside complete steps were skipped", reading.outside));
-    if (reading.nested > 0) job.notes.push_back(fmt::format("{} ranges named like ops lie within other ops and were skipped", reading.nested));
+    if (reading.outside > 0)
+        job.notes.push_back(fmt::format("{} ops outside complete steps were skipped", reading.outside));
+    if (reading.nested > 0)
+        job.notes.push_back(
+            fmt::format("{} ranges named like ops lie within other ops and were skipped", reading.nested));
     if (reading.dialect) job.dialect = toText(*reading.dialect);
 
     if (options.suggestRules || !reading.dialect) {
         auto seen = std::make_shared<RangeNames>();
         seen->patterns = namePatterns(ranks);
-        if (options.suggestRules) seen->draft = suggestRules(ranks, seen->patterns, !messages.pairs.empty() || messages.unpaired > 0, progress.stop);
+        if (options.suggestRules)
+            seen->draft =
+                suggestRules(ranks, seen->patterns, !messages.pairs.empty() || messages.unpaired > 0, progress.stop);
         if (progress.cancelled()) return cancelled();
         job.rangeNames = std::move(seen);
     }
@@ -368,11 +422,16 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
             one.notes.emplace_back("nothing is in a marked step: the trace is one step");
         }
         bool renumbered = false;
-        for (std::size_t r = 0; r < parts.ranks.size(); ++r) renumbered = renumbered || parts.ranks[r].rank != static_cast<int>(r);
+        for (std::size_t r = 0; r < parts.ranks.size(); ++r)
+            renumbered = renumbered || parts.ranks[r].rank != static_cast<int>(r);
         if (renumbered) {
             std::string numbers;
-            for (std::size_t r = 0; r < std::min<std::size_t>(parts.ranks.size(), 8); ++r) numbers += fmt::format("{}{}", r == 0 ? "" : ", ", parts.ranks[r].rank);
-            one.notes.push_back(parts.ranks.size() == 1 ? fmt::format("rank {} of the job is rank 0 here", numbers) : fmt::format("ranks {}{} of the job are ranks 0 to {} here", numbers, parts.ranks.size() > 8 ? " …" : "", parts.ranks.size() - 1));
+            for (std::size_t r = 0; r < std::min<std::size_t>(parts.ranks.size(), 8); ++r)
+                numbers += fmt::format("{}{}", r == 0 ? "" : ", ", parts.ranks[r].rank);
+            one.notes.push_back(parts.ranks.size() == 1
+                                    ? fmt::format("rank {} of the job is rank 0 here", numbers)
+                                    : fmt::format("ranks {}{} of the job are ranks 0 to {} here", numbers,
+                                                  parts.ranks.size() > 8 ? " …" : "", parts.ranks.size() - 1));
         }
         inferStages(parts.ranks, !parts.messages.pairs.empty() || parts.messages.unpaired > 0, parts.ops, one.notes);
         describeRanks(parts.ranks, one);
@@ -381,10 +440,17 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
         if (!timeline) return tl::unexpected(std::move(timeline.error()));
         one.run.timeline = std::move(*timeline);
         if (one.run.timeline->empty()) return tl::unexpected(nothingIn(one));
-        if (one.launchedOutside > 0) one.notes.push_back(fmt::format("{} of {} kernels and copies are in no step: they were launched before, after or between the marked steps", one.launchedOutside, one.kernels));
-        if (one.stepUnknown > 0) one.notes.push_back(fmt::format("{} of {} kernels and copies are in no step: the trace lacks their launch, and no step's range on the device holds them", one.stepUnknown, one.kernels));
+        if (one.launchedOutside > 0)
+            one.notes.push_back(fmt::format("{} of {} kernels and copies are in no step: they were launched before, "
+                                            "after or between the marked steps",
+                                            one.launchedOutside, one.kernels));
+        if (one.stepUnknown > 0)
+            one.notes.push_back(fmt::format("{} of {} kernels and copies are in no step: the trace lacks their launch, "
+                                            "and no step's range on the device holds them",
+                                            one.stepUnknown, one.kernels));
         for (std::string& doubt : deviceDoubts(*one.run.timeline)) one.notes.push_back(std::move(doubt));
-        if (!one.notRebuilt.empty() && one.ops > 0) one.notes.push_back(fmt::format("no schedule was rebuilt: {}", one.notRebuilt));
+        if (!one.notRebuilt.empty() && one.ops > 0)
+            one.notes.push_back(fmt::format("no schedule was rebuilt: {}", one.notRebuilt));
         progress.tell("fitting costs", static_cast<std::int64_t>(p), static_cast<std::int64_t>(pipelines.size()));
         if (progress.cancelled()) return cancelled();
         describeRun(one, origin);

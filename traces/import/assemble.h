@@ -29,21 +29,24 @@ struct ImportedRun {
     std::int64_t kernels = 0; // device spans
     std::int64_t kernelsUnderOps = 0;
     std::int64_t kernelsUnderRanges = 0; // launched within a named range, an op or another
-    std::int64_t launchedOutside = 0;    // launched before the first, after the last or between marked steps: in no step
-    std::int64_t stepUnknown = 0;        // of an unknown step: neither a launch nor a step's range on the device says it
-    std::int64_t messages = 0;           // sends with their receive
+    // launched before the first, after the last or between marked steps: in no step
+    std::int64_t launchedOutside = 0;
+    // of an unknown step: neither a launch nor a step's range on the device says it
+    std::int64_t stepUnknown = 0;
+    std::int64_t messages = 0; // sends with their receive
     std::int64_t unpaired = 0;
     std::int64_t collectives = 0;      // of two ranks or more
     std::int64_t collectivesAlone = 0; // of the job: of which one rank's side is in the traces
     std::int64_t damaged = 0;
     std::vector<std::pair<std::string, std::int64_t>> leftOut;
-    std::vector<std::string> notes;               // sentences; also the run's note
-    std::shared_ptr<const RangeNames> rangeNames; // of the job, where no range is named like an op, or if asked for; else null
+    std::vector<std::string> notes; // sentences; also the run's note
+    // of the job, where no range is named like an op, or if asked for; else null
+    std::shared_ptr<const RangeNames> rangeNames;
 };
 
-// One run for each pipeline of the job (data-parallel copies are runs of their own). Ranks without a number are numbered in the order
-// given. Fails (Invalid) if the spans can't be put on a timeline, and Cancelled.
-Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const std::string& name, const ImportOptions& options,
-                                          const Progress& progress = {});
+// One run for each pipeline of the job (data-parallel copies are runs of their own). Ranks without a number are
+// numbered in the order given. Fails (Invalid) if the spans can't be put on a timeline, and Cancelled.
+Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const std::string& name,
+                                          const ImportOptions& options, const Progress& progress = {});
 
 } // namespace stagewright

@@ -61,7 +61,8 @@ Move moveOf(const Pair& pair)
         move.ahead = std::abs(pair.least) < std::abs(pair.most) ? pair.least : pair.most;
         move.least = true;
     }
-    if (possible && pair.least > -far && pair.most < far) move.error = std::max(pair.most - move.ahead, move.ahead - pair.least);
+    if (possible && pair.least > -far && pair.most < far)
+        move.error = std::max(pair.most - move.ahead, move.ahead - pair.least);
     return move;
 }
 
@@ -93,7 +94,8 @@ ClockAlignment ClockBounds::align(std::size_t ranks) const
         Pair pair{second, -far, far, std::nullopt};
         if (const auto found = m_most.find({first, second}); found != m_most.end()) pair.most = found->second;
         if (const auto found = m_most.find({second, first}); found != m_most.end()) pair.least = -found->second;
-        if (const auto found = m_same.find({first, second}); found != m_same.end()) pair.pinned = pinnedBy(found->second);
+        if (const auto found = m_same.find({first, second}); found != m_same.end())
+            pair.pinned = pinnedBy(found->second);
         pairs[static_cast<std::size_t>(first)].push_back(pair);
         Pair back{first, -pair.most, -pair.least, pair.pinned};
         if (back.pinned) back.pinned->ahead = -back.pinned->ahead;
@@ -108,7 +110,8 @@ ClockAlignment ClockBounds::align(std::size_t ranks) const
         const auto reach = [&](std::size_t rank) {
             placed[rank] = true;
             for (std::size_t i = 0; i < pairs[rank].size(); ++i)
-                if (const Pair& pair = pairs[rank][i]; !placed[static_cast<std::size_t>(pair.other)]) queue.emplace(pair.width(), pair.other, rank, i);
+                if (const Pair& pair = pairs[rank][i]; !placed[static_cast<std::size_t>(pair.other)])
+                    queue.emplace(pair.width(), pair.other, rank, i);
         };
         reach(root);
         while (!queue.empty()) {

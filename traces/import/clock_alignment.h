@@ -1,6 +1,7 @@
-// Aligning the clocks of ranks by known orders of events. What pins them: a collective in which everybody waits for everybody ends on all ranks at
-// about the same time, so the ends of many say how far one clock is ahead, and their spread how well that is known. What limits them: a message's
-// send started before its receive ended, and nobody left such a collective before the last entered it (Cristian 1989).
+// Aligning the clocks of ranks by known orders of events. What pins them: a collective in which everybody waits for
+// everybody ends on all ranks at about the same time, so the ends of many say how far one clock is ahead, and their
+// spread how well that is known. What limits them: a message's send started before its receive ended, and nobody left
+// such a collective before the last entered it (Cristian 1989).
 #pragma once
 
 #include <cstddef>
@@ -26,8 +27,9 @@ public:
     void add(int from, Nanos before, int to, Nanos after);
     // The same moment on two clocks, but for a spread.
     void addSame(int from, Nanos at, int to, Nanos there);
-    // Along the pairs that are known best, from rank 0. A pair is moved by the median of its same moments, within its limits; where that is less than their band,
-    // not at all. Pinned by nothing, by the least that its limits allow. O(pairs × log).
+    // Along the pairs that are known best, from rank 0. A pair is moved by the median of its same moments, within its
+    // limits; where that is less than their band, not at all. Pinned by nothing, by the least that its limits allow.
+    // O(pairs × log).
     ClockAlignment align(std::size_t ranks) const;
 
 private:

@@ -34,21 +34,21 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool isGlob(const std::string& word)
-{
-    return word.find_first_of("*?[") != std::string::npos;
-}
+bool isGlob(const std::string& word) { return word.find_first_of("*?[") != std::string::npos; }
 
 std::vector<std::string> filesIn(const fs::path& folder)
 {
     std::vector<std::string> files;
     std::error_code failed;
     for (const std::string& name : namesIn(folder))
-        if (const fs::path file = folder / name; fs::is_regular_file(file, failed) && !name.starts_with('.')) files.push_back(file);
+        if (const fs::path file = folder / name; fs::is_regular_file(file, failed) && !name.starts_with('.'))
+            files.push_back(file);
     if (!files.empty()) return files;
-    for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failed), end; at != end && files.size() < 100'000; at.increment(failed)) {
+    for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failed), end;
+         at != end && files.size() < 100'000; at.increment(failed)) {
         if (failed) break;
-        if (at->is_regular_file(failed) && !at->path().filename().string().starts_with('.')) files.push_back(at->path().string());
+        if (at->is_regular_file(failed) && !at->path().filename().string().starts_with('.'))
+            files.push_back(at->path().string());
     }
     return files;
 }
@@ -61,7 +61,9 @@ std::vector<std::string> globbed(const std::string& word)
     std::vector<std::string> files;
     std::error_code failed;
     for (const std::string& name : namesIn(folder.empty() ? "." : folder.string()))
-        if (const fs::path file = folder / name; fs::is_regular_file(file, failed) && fnmatch(path.filename().c_str(), name.c_str(), FNM_PERIOD) == 0) files.push_back(file);
+        if (const fs::path file = folder / name;
+            fs::is_regular_file(file, failed) && fnmatch(path.filename().c_str(), name.c_str(), FNM_PERIOD) == 0)
+            files.push_back(file);
     return files;
 }
 
@@ -73,14 +75,17 @@ RankInName rankOfPath(const std::string& file)
     return rank.rank >= 0 ? rank : rankInName(path.parent_path().filename().string());
 }
 
-// The common key of the files of one job: folder and name without the rank (if its number is one), and without long numbers (times, processes).
+// The common key of the files of one job: folder and name without the rank (if its number is one), and without long
+// numbers (times, processes).
 std::string jobOf(const std::string& file, bool ranked)
 {
     const fs::path path(file);
     std::string name = path.filename().string();
-    if (const RankInName rank = rankInName(name); ranked && rank.rank >= 0) name.replace(rank.begin, rank.end - rank.begin, "{}");
+    if (const RankInName rank = rankInName(name); ranked && rank.rank >= 0)
+        name.replace(rank.begin, rank.end - rank.begin, "{}");
     std::string folder = path.parent_path().string();
-    if (const std::string last = path.parent_path().filename().string(); ranked && rankInName(last).rank >= 0 && rankInName(path.filename().string()).rank < 0) {
+    if (const std::string last = path.parent_path().filename().string();
+        ranked && rankInName(last).rank >= 0 && rankInName(path.filename().string()).rank < 0) {
         const RankInName rank = rankInName(last);
         folder.replace(folder.size() - last.size() + rank.begin, rank.end - rank.begin, "{}");
     }
@@ -99,7 +104,8 @@ std::string jobOf(const std::string& file, bool ranked)
 
 std::string withoutSuffixes(std::string name)
 {
-    for (const std::string_view suffix : {".gz", ".zst", ".xz", ".bz2", ".lz4", ".json", ".trace", ".pt", ".sqlite", ".csv"})
+    for (const std::string_view suffix :
+         {".gz", ".zst", ".xz", ".bz2", ".lz4", ".json", ".trace", ".pt", ".sqlite", ".csv"})
         if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
     return name;
 }
@@ -107,7 +113,8 @@ std::string withoutSuffixes(std::string name)
 std::string runNameOf(const std::string& file, bool ranked)
 {
     std::string name = withoutSuffixes(fs::path(jobOf(file, ranked)).filename().string());
-    for (const std::string_view part : {"_rank_{}", "_rank{}", "-rank{}", "rank{}_", "rank_{}", "rank{}", "worker{}_", "_worker{}", "worker{}", "_{}", "-{}", "{}", ".#", "#"})
+    for (const std::string_view part : {"_rank_{}", "_rank{}", "-rank{}", "rank{}_", "rank_{}", "rank{}", "worker{}_",
+                                        "_worker{}", "worker{}", "_{}", "-{}", "{}", ".#", "#"})
         if (const std::size_t at = name.find(part); at != std::string::npos) name.erase(at, part.size());
     while (!name.empty() && (name.back() == '_' || name.back() == '-' || name.back() == '.')) name.pop_back();
     if (name.empty()) { // rank0.pt.trace.json: as the folder or archive
@@ -125,16 +132,23 @@ struct ReadFile {
     std::string format;
 };
 
-Result<ForeignFile> readOne(const std::string& path, const ImportOptions& options, const Progress& progress, std::string& format)
+Result<ForeignFile> readOne(const std::string& path, const ImportOptions& options, const Progress& progress,
+                            std::string& format)
 {
     auto source = ByteSource::open(path);
     if (!source) return tl::unexpected(std::move(source.error()));
     const std::string head = headOf(**source);
     source->reset();
     const FormatInfo* info = formatOfHead(head);
-    const auto named = [&path](Error error) { return tl::unexpected(error.message.starts_with("file ") ? std::move(error) : std::move(error).with("file " + path)); };
+    const auto named = [&path](Error error) {
+        return tl::unexpected(error.message.starts_with("file ") ? std::move(error)
+                                                                 : std::move(error).with("file " + path));
+    };
     for (const FormatInfo* one : allFormats())
-        if (info == nullptr && !head.empty() && one->bySuffix && std::any_of(one->suffixes.begin(), one->suffixes.end(), [&](std::string_view suffix) { return path.ends_with(suffix); })) info = one;
+        if (info == nullptr && !head.empty() && one->bySuffix &&
+            std::any_of(one->suffixes.begin(), one->suffixes.end(),
+                        [&](std::string_view suffix) { return path.ends_with(suffix); }))
+            info = one;
     if (info == nullptr) return tl::unexpected(unknownFile(path, head));
     if (auto other = otherJsonOf(head)) return named(std::move(*other));
     format = info->name;
@@ -145,7 +159,8 @@ Result<ForeignFile> readOne(const std::string& path, const ImportOptions& option
 
 class Readers {
 public:
-    Readers(const std::vector<std::string>& files, const ImportOptions& options, const Progress& progress) : m_files(files), m_options(options), m_progress(progress)
+    Readers(const std::vector<std::string>& files, const ImportOptions& options, const Progress& progress)
+        : m_files(files), m_options(options), m_progress(progress)
     {
         for (const std::string& file : files) {
             std::error_code failed;
@@ -160,7 +175,8 @@ public:
     // In the order of the files, an archive's members in its place.
     std::vector<ReadFile> read()
     {
-        const auto most = static_cast<std::size_t>(m_options.threads > 0 ? m_options.threads : std::max(1u, std::thread::hardware_concurrency()));
+        const auto most = static_cast<std::size_t>(
+            m_options.threads > 0 ? m_options.threads : std::max(1u, std::thread::hardware_concurrency()));
         std::vector<std::jthread> threads;
         for (std::size_t i = 0; i < std::min(most, m_files.size()); ++i) {
             try {
@@ -245,7 +261,12 @@ private:
             readInto(m_results[i], (*member)->path, m_files[i] + "/" + (*member)->name, whole);
             tell(i, std::min(m_sizes[i], (*archive)->consumed()));
         }
-        if (m_results[i].empty() && !m_progress.cancelled()) m_results[i].push_back({m_files[i], {}, Error{ErrorCode::Unreadable, fmt::format("archive {}: it has no files", m_files[i]), {}}, {}});
+        if (m_results[i].empty() && !m_progress.cancelled())
+            m_results[i].push_back(
+                {m_files[i],
+                 {},
+                 Error{ErrorCode::Unreadable, fmt::format("archive {}: it has no files", m_files[i]), {}},
+                 {}});
     }
 
     void tell(std::size_t file, std::int64_t done)
@@ -282,15 +303,17 @@ ExportFile extentOf(const std::string& path, const std::vector<ForeignRank>& ran
         };
         for (const DeviceSpan& span : rank.device) add(span);
         for (const ForeignSpan& span : rank.annotations) add(span);
-        constexpr Nanos leastReading = 100'000'000'000'000'000; // of a clock since 1970, which older traces have instead of an epoch
+        // of a clock since 1970, which older traces have instead of an epoch
+        constexpr Nanos leastReading = 100'000'000'000'000'000;
         if (rank.epoch == 0 && out.begin < leastReading) return {path, 0, -1, std::move(out.places)};
     }
     return out;
 }
 
-// Ranks of files whose content names none. "rank" or "worker" before a number says that it is one. Other numbers may count steps, windows or
-// GPUs: they are ranks where several files differ in them and ran at the same time.
-std::vector<int> ranksOf(const std::vector<std::string>& files, const std::vector<ExportFile>& times, std::vector<int> ranks)
+// Ranks of files whose content names none. "rank" or "worker" before a number says that it is one. Other numbers may
+// count steps, windows or GPUs: they are ranks where several files differ in them and ran at the same time.
+std::vector<int> ranksOf(const std::vector<std::string>& files, const std::vector<ExportFile>& times,
+                         std::vector<int> ranks)
 {
     std::map<std::string, std::vector<std::size_t>> unsure;
     for (std::size_t i = 0; i < files.size(); ++i) {
@@ -313,12 +336,14 @@ std::vector<int> ranksOf(const std::vector<std::string>& files, const std::vecto
 }
 
 // Files of one name that name no ranks are windows of one process, unless they ran at the same time.
-void splitWindows(std::vector<std::vector<std::size_t>>& groups, const std::vector<ExportFile>& times, const std::vector<int>& ranks)
+void splitWindows(std::vector<std::vector<std::size_t>>& groups, const std::vector<ExportFile>& times,
+                  const std::vector<int>& ranks)
 {
     std::vector<std::vector<std::size_t>> out;
     for (auto& group : groups) {
         bool together = true;
-        for (std::size_t k = 1; k < group.size(); ++k) together = together && (ranks[group[k]] >= 0 || ranTogether(times[group[k - 1]], times[group[k]]));
+        for (std::size_t k = 1; k < group.size(); ++k)
+            together = together && (ranks[group[k]] >= 0 || ranTogether(times[group[k - 1]], times[group[k]]));
         if (together)
             out.push_back(std::move(group));
         else
@@ -328,7 +353,8 @@ void splitWindows(std::vector<std::vector<std::size_t>>& groups, const std::vect
 }
 
 // All files with times are one job, in the natural order of their names.
-void joinJobs(const std::vector<std::string>& files, const std::vector<ReadFile>& read, std::vector<std::pair<std::size_t, std::vector<std::size_t>>>& jobs)
+void joinJobs(const std::vector<std::string>& files, const std::vector<ReadFile>& read,
+              std::vector<std::pair<std::size_t, std::vector<std::size_t>>>& jobs)
 {
     std::vector<std::size_t> all;
     for (const auto& [first, of] : jobs)
@@ -341,13 +367,15 @@ void joinJobs(const std::vector<std::string>& files, const std::vector<ReadFile>
 }
 
 // For a job of several files the numbers in which they differ are not part of its name.
-std::string jobNameOf(const std::vector<std::string>& files, const std::vector<std::size_t>& of, const std::vector<bool>& ranked)
+std::string jobNameOf(const std::vector<std::string>& files, const std::vector<std::size_t>& of,
+                      const std::vector<bool>& ranked)
 {
     std::string name = runNameOf(files[of.front()], ranked[of.front()]);
     if (of.size() == 1) return name;
     const std::string last = runNameOf(files[of.back()], ranked[of.back()]);
     if (name == last) return name;
-    name.resize(static_cast<std::size_t>(std::mismatch(name.begin(), name.end(), last.begin(), last.end()).first - name.begin()));
+    name.resize(static_cast<std::size_t>(std::mismatch(name.begin(), name.end(), last.begin(), last.end()).first -
+                                         name.begin()));
     while (!name.empty() && std::isalpha(static_cast<unsigned char>(name.back())) == 0) name.pop_back();
     return name.empty() ? "imported" : name;
 }
@@ -372,7 +400,8 @@ Result<std::vector<std::string>> filesOf(const std::vector<std::string>& words)
     return std::vector<std::string>(files.begin(), files.end());
 }
 
-std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& files, const std::vector<int>& ranks, const std::vector<int>& worldSizes)
+std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& files, const std::vector<int>& ranks,
+                                               const std::vector<int>& worldSizes)
 {
     std::map<std::string, std::vector<std::size_t>> byName;
     for (std::size_t i = 0; i < files.size(); ++i) byName[jobOf(files[i], ranks[i] >= 0)].push_back(i);
@@ -416,19 +445,25 @@ void tellApart(std::vector<ImportedRun>& runs)
     for (auto& [name, of] : byName) {
         if (of.size() < 2) continue;
         std::set<std::string> folders;
-        const auto folderOf = [](const ImportedRun& run) { return run.files.empty() ? std::string() : fs::path(run.files.front()).parent_path().filename().string(); };
+        const auto folderOf = [](const ImportedRun& run) {
+            return run.files.empty() ? std::string() : fs::path(run.files.front()).parent_path().filename().string();
+        };
         for (const ImportedRun* run : of) folders.insert(folderOf(*run));
         if (folders.size() == of.size()) {
             for (ImportedRun* run : of)
-                if (const std::string folder = folderOf(*run); !folder.empty()) run->run.info.name = fmt::format("{}/{}", folder, name);
+                if (const std::string folder = folderOf(*run); !folder.empty())
+                    run->run.info.name = fmt::format("{}/{}", folder, name);
             continue;
         }
-        std::stable_sort(of.begin(), of.end(), [](const ImportedRun* a, const ImportedRun* b) { return std::pair(a->run.info.createdUnixMs, a->files) < std::pair(b->run.info.createdUnixMs, b->files); });
+        std::stable_sort(of.begin(), of.end(), [](const ImportedRun* a, const ImportedRun* b) {
+            return std::pair(a->run.info.createdUnixMs, a->files) < std::pair(b->run.info.createdUnixMs, b->files);
+        });
         for (std::size_t i = 0; i < of.size(); ++i) of[i]->run.info.name = fmt::format("{} ({})", name, i + 1);
     }
 }
 
-Result<ImportResult> importTraces(const std::vector<std::string>& words, const ImportOptions& options, const Progress& progress)
+Result<ImportResult> importTraces(const std::vector<std::string>& words, const ImportOptions& options,
+                                  const Progress& progress)
 {
     const auto found = filesOf(words);
     if (!found) return tl::unexpected(found.error());
@@ -455,7 +490,8 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         } else if (read[i].content.ranks.size() == 1) {
             ForeignRank& rank = read[i].content.ranks.front();
             const fs::path path(files[i]);
-            if (const std::string odd = noRankInName(path.filename().string()); rank.rank < 0 && !odd.empty()) rank.notes.push_back(fmt::format("{} in its name is not a rank: ranks have at most six digits", odd));
+            if (const std::string odd = noRankInName(path.filename().string()); rank.rank < 0 && !odd.empty())
+                rank.notes.push_back(fmt::format("{} in its name is not a rank: ranks have at most six digits", odd));
             single.push_back(i);
             names.push_back(files[i]);
             ranks.push_back(rank.rank);
@@ -470,7 +506,8 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         of.reserve(group.size());
         for (const std::size_t i : group) of.push_back(exports[i]);
         for (const std::size_t i : of)
-            if (const RankInName found = rankInName(fs::path(files[i]).filename().string()); read[i].content.ranks.size() == 1 && (found.said || of.size() > 1)) {
+            if (const RankInName found = rankInName(fs::path(files[i]).filename().string());
+                read[i].content.ranks.size() == 1 && (found.said || of.size() > 1)) {
                 read[i].content.ranks[0].rank = found.rank;
                 ranked[i] = found.rank >= 0;
             }
@@ -502,7 +539,8 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
             }
             ImportedRun one;
             one.run = std::move(*run);
-            one.run.info.name = withoutSuffixes(fs::path(file).filename().string()); // all ranks are in it: no number in its name is one
+            // all ranks are in it: no number in its name is one
+            one.run.info.name = withoutSuffixes(fs::path(file).filename().string());
             one.format = read[first].format;
             one.files = {file};
             one.recognised = schedule.name == one.run.info.name ? "" : schedule.name;
@@ -516,7 +554,8 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         for (const std::size_t i : of)
             for (ForeignRank& rank : read[i].content.ranks) job.push_back(std::move(rank));
         const std::string own = job.empty() ? std::string() : job.front().run;
-        const bool named = !own.empty() && std::all_of(job.begin(), job.end(), [&own](const ForeignRank& rank) { return rank.run == own; });
+        const bool named = !own.empty() && std::all_of(job.begin(), job.end(),
+                                                       [&own](const ForeignRank& rank) { return rank.run == own; });
         const std::string name = named ? own : jobNameOf(files, of, ranked);
         auto runs = assemble(std::move(job), name, options, progress);
         if (!runs) {
@@ -527,7 +566,9 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         for (ImportedRun& run : *runs) out.runs.push_back(std::move(run));
     }
     tellApart(out.runs);
-    if (out.runs.empty()) return tl::unexpected(out.refused.empty() ? Error{ErrorCode::Unreadable, "nothing to import", {}} : out.refused.front().error);
+    if (out.runs.empty())
+        return tl::unexpected(out.refused.empty() ? Error{ErrorCode::Unreadable, "nothing to import", {}}
+                                                  : out.refused.front().error);
     return out;
 }
 

@@ -20,7 +20,8 @@ bool consumerOf(const Op& op, int stages, Op& consumer)
     return true;
 }
 
-std::vector<MessageOp> opsOfMessages(const std::vector<MessagePairs::Pair>& pairs, const std::vector<ForeignRank>& ranks, const std::vector<RankOps>& ops,
+std::vector<MessageOp> opsOfMessages(const std::vector<MessagePairs::Pair>& pairs,
+                                     const std::vector<ForeignRank>& ranks, const std::vector<RankOps>& ops,
                                      const std::vector<RankWork>& work, const Schedule& schedule)
 {
     std::unordered_map<Op, int> rankOfOp;
@@ -36,15 +37,19 @@ std::vector<MessageOp> opsOfMessages(const std::vector<MessagePairs::Pair>& pair
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> channels;
     for (std::uint32_t i = 0; i < pairs.size(); ++i) channels[{pairs[i].send.rank, pairs[i].receive.rank}].push_back(i);
     std::vector<MessageOp> out(pairs.size());
-    const auto postedAt = [&](std::uint32_t pair) { return ranks[pairs[pair].send.rank].messages[pairs[pair].send.message].start; };
+    const auto postedAt = [&](std::uint32_t pair) {
+        return ranks[pairs[pair].send.rank].messages[pairs[pair].send.message].start;
+    };
     for (auto& [key, list] : channels) {
         const auto [from, to] = key;
-        std::sort(list.begin(), list.end(), [&](std::uint32_t a, std::uint32_t b) { return postedAt(a) < postedAt(b); });
+        std::sort(list.begin(), list.end(),
+                  [&](std::uint32_t a, std::uint32_t b) { return postedAt(a) < postedAt(b); });
         const std::vector<OpRange>& own = ops[from].ops;
         std::vector<std::uint32_t> makers;
         for (const std::uint32_t i : work[from].compute) {
             Op consumer;
-            if (consumerOf(own[i].op, schedule.stages, consumer) && rankOf(consumer) == static_cast<int>(to)) makers.push_back(i);
+            if (consumerOf(own[i].op, schedule.stages, consumer) && rankOf(consumer) == static_cast<int>(to))
+                makers.push_back(i);
         }
         const bool regular = !makers.empty() && list.size() % makers.size() == 0;
         const std::size_t each = regular ? list.size() / makers.size() : 1;

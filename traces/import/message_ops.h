@@ -17,9 +17,10 @@ struct MessageOp { // the op that made it
     Op op;
 };
 
-// By pair. Messages of a pair of ranks are sent in the order in which their ops ran: each op whose result the other rank needs takes
-// its share if their numbers divide, else the last op that had ended when a message was posted.
-std::vector<MessageOp> opsOfMessages(const std::vector<MessagePairs::Pair>& pairs, const std::vector<ForeignRank>& ranks, const std::vector<RankOps>& ops,
+// By pair. Messages of a pair of ranks are sent in the order in which their ops ran: each op whose result the other
+// rank needs takes its share if their numbers divide, else the last op that had ended when a message was posted.
+std::vector<MessageOp> opsOfMessages(const std::vector<MessagePairs::Pair>& pairs,
+                                     const std::vector<ForeignRank>& ranks, const std::vector<RankOps>& ops,
                                      const std::vector<RankWork>& work, const Schedule& schedule);
 
 // The op that needs the result of `op`: the next stage's forward, the previous stage's input gradient. False: none.

@@ -45,10 +45,12 @@ bool readPeers(std::string_view name, MessageKind& kind, int& own, int& other)
 
 bool isLibraryRange(std::string_view name)
 {
-    return name.starts_with("nccl:") || name.starts_with("gloo:") || name.starts_with("mpi:") || name.starts_with("ucc:");
+    return name.starts_with("nccl:") || name.starts_with("gloo:") || name.starts_with("mpi:") ||
+           name.starts_with("ucc:");
 }
 
-// Data of a communication library's ranges on the host: the peers of kernels launched within, or, without kernels, the message.
+// Data of a communication library's ranges on the host: the peers of kernels launched within, or, without kernels, the
+// message.
 void readRanges(ForeignRank& rank)
 {
     struct Range {
@@ -69,15 +71,20 @@ void readRanges(ForeignRank& rank)
         else if (name.find(":send") == std::string::npos && name.find(":recv") == std::string::npos)
             collectives.push_back(i);
     }
-    const bool device = std::any_of(rank.messages.begin(), rank.messages.end(), [](const ForeignMessage& message) { return message.device; });
+    const bool device = std::any_of(rank.messages.begin(), rank.messages.end(),
+                                    [](const ForeignMessage& message) { return message.device; });
     if (!ranges.empty()) {
-        std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return std::pair(a.span.thread, a.span.start) < std::pair(b.span.thread, b.span.start); });
+        std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
+            return std::pair(a.span.thread, a.span.start) < std::pair(b.span.thread, b.span.start);
+        });
         for (ForeignMessage& message : rank.messages) {
             if (message.kind != MessageKind::Collective || message.correlation < 0) continue;
-            const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), message.correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
+            const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), message.correlation,
+                                                 [](const Launch& a, std::int64_t b) { return a.correlation < b; });
             if (launch == rank.launches.end() || launch->correlation != message.correlation) continue;
-            auto range = std::upper_bound(ranges.begin(), ranges.end(), std::pair(launch->thread, launch->time),
-                                          [](const auto& at, const Range& r) { return at < std::pair(r.span.thread, r.span.start); });
+            auto range = std::upper_bound(
+                ranges.begin(), ranges.end(), std::pair(launch->thread, launch->time),
+                [](const auto& at, const Range& r) { return at < std::pair(r.span.thread, r.span.start); });
             if (range == ranges.begin()) continue;
             --range;
             if (range->span.thread != launch->thread || range->span.end < launch->time || range->used) continue;
@@ -126,25 +133,32 @@ int placeIn(const std::vector<int>& ranks, int rank)
     return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
 }
 
-// Ranks of groups whose members know only their own place. In a group of two whose creation was not traced the peer is the other rank.
+// Ranks of groups whose members know only their own place. In a group of two whose creation was not traced the peer is
+// the other rank.
 void listGroups(std::vector<ForeignRank>& ranks, MessagePairs& out)
 {
-    std::map<std::string, std::map<int, int>> places;                  // by group and place: the rank
-    std::map<std::string, std::map<std::size_t, std::set<int>>> peers; // by group and rank given: the places it talks to
+    std::map<std::string, std::map<int, int>> places; // by group and place: the rank
+    // by group and rank given: the places it talks to
+    std::map<std::string, std::map<std::size_t, std::set<int>>> peers;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         for (const auto& [group, place] : ranks[r].placeInGroup) places[group].emplace(place, ranks[r].rank);
         for (const ForeignMessage& message : ranks[r].messages)
-            if (message.inGroup && message.kind != MessageKind::Collective) peers[ranks[r].names[message.group]][r].insert(message.kind == MessageKind::Send ? message.to : message.from);
+            if (message.inGroup && message.kind != MessageKind::Collective)
+                peers[ranks[r].names[message.group]][r].insert(message.kind == MessageKind::Send ? message.to
+                                                                                                 : message.from);
     }
     for (const auto& [group, of] : peers) {
         auto& known = places[group];
         const auto& [first, toFirst] = *of.begin();
         const auto& [last, toLast] = *of.rbegin();
-        if (known.empty() && of.size() == 2 && toFirst.size() == 1 && toLast.size() == 1 && *toFirst.begin() != *toLast.begin()) {
+        if (known.empty() && of.size() == 2 && toFirst.size() == 1 && toLast.size() == 1 &&
+            *toFirst.begin() != *toLast.begin()) {
             known[*toFirst.begin()] = ranks[last].rank;
             known[*toLast.begin()] = ranks[first].rank;
         }
-        if (known.empty()) out.notes.push_back(fmt::format("communicator {} was created before the trace started, so its messages' receivers are unknown", group));
+        if (known.empty())
+            out.notes.push_back(fmt::format(
+                "communicator {} was created before the trace started, so its messages' receivers are unknown", group));
         std::vector<int> list;
         for (const auto& [place, rank] : known) {
             if (place < 0 || place >= 1 << 14) continue;
@@ -187,11 +201,19 @@ void translate(std::vector<ForeignRank>& ranks, MessagePairs& out)
             GroupSense* sense = senseOf(rank, message);
             if (message.inGroup) {
                 int& peer = message.kind == MessageKind::Send ? message.to : message.from;
-                peer = sense != nullptr && peer >= 0 && peer < static_cast<int>(sense->ranks.size()) ? sense->ranks[static_cast<std::size_t>(peer)] : -1;
+                peer = sense != nullptr && peer >= 0 && peer < static_cast<int>(sense->ranks.size())
+                           ? sense->ranks[static_cast<std::size_t>(peer)]
+                           : -1;
             } else if (sense != nullptr && sense->local > sense->global) {
                 for (int* end : {&message.from, &message.to})
-                    if (*end >= 0) *end = *end < static_cast<int>(sense->ranks.size()) ? sense->ranks[static_cast<std::size_t>(*end)] : -1;
-                if (!sense->translated) out.notes.push_back(fmt::format("process group '{}' numbers its own ranks: translated to ranks of the job", rank.names[message.group]));
+                    if (*end >= 0)
+                        *end = *end < static_cast<int>(sense->ranks.size())
+                                   ? sense->ranks[static_cast<std::size_t>(*end)]
+                                   : -1;
+                if (!sense->translated)
+                    out.notes.push_back(
+                        fmt::format("process group '{}' numbers its own ranks: translated to ranks of the job",
+                                    rank.names[message.group]));
                 sense->translated = true;
             }
             int& own = message.kind == MessageKind::Send ? message.from : message.to;
@@ -208,7 +230,8 @@ public:
 
     void pointToPoint()
     {
-        std::map<std::tuple<int, int, std::int64_t, std::string>, std::pair<Ends, Ends>> channels; // from, to, tag, communicator
+        // from, to, tag, communicator
+        std::map<std::tuple<int, int, std::int64_t, std::string>, std::pair<Ends, Ends>> channels;
         for (std::uint32_t r = 0; r < m_ranks.size(); ++r) {
             for (std::uint32_t i = 0; i < m_ranks[r].messages.size(); ++i) {
                 const ForeignMessage& message = m_ranks[r].messages[i];
@@ -217,19 +240,27 @@ public:
                     ++m_out.unpaired;
                     continue;
                 }
-                auto& [sends, receives] = channels[{message.from, message.to, message.tag, message.inGroup ? m_ranks[r].names[message.group] : std::string()}];
+                auto& [sends, receives] = channels[{message.from, message.to, message.tag,
+                                                    message.inGroup ? m_ranks[r].names[message.group] : std::string()}];
                 (message.kind == MessageKind::Send ? sends : receives).push_back({r, i});
             }
         }
         for (auto& [key, ends] : channels) pairChannel(ends.first, ends.second);
         std::int64_t unequal = 0;
-        for (const MessagePairs::Pair& pair : m_out.pairs) unequal += at(pair.send).bytes >= 0 && at(pair.receive).bytes >= 0 && at(pair.send).bytes != at(pair.receive).bytes ? 1 : 0;
-        if (unequal > 0) m_out.notes.push_back(fmt::format("{} of {} messages have different sizes at sender and receiver", unequal, m_out.pairs.size()));
+        for (const MessagePairs::Pair& pair : m_out.pairs)
+            unequal +=
+                at(pair.send).bytes >= 0 && at(pair.receive).bytes >= 0 && at(pair.send).bytes != at(pair.receive).bytes
+                    ? 1
+                    : 0;
+        if (unequal > 0)
+            m_out.notes.push_back(fmt::format("{} of {} messages have different sizes at sender and receiver", unequal,
+                                              m_out.pairs.size()));
     }
 
     void collectives()
     {
-        std::map<std::tuple<std::string, std::string, std::vector<int>>, std::map<std::uint32_t, Ends>> sets; // group, name, its ranks
+        // group, name, its ranks
+        std::map<std::tuple<std::string, std::string, std::vector<int>>, std::map<std::uint32_t, Ends>> sets;
         for (std::uint32_t r = 0; r < m_ranks.size(); ++r) {
             ForeignRank& rank = m_ranks[r];
             for (std::uint32_t i = 0; i < rank.messages.size(); ++i) {
@@ -237,7 +268,9 @@ public:
                 if (message.kind != MessageKind::Collective) continue;
                 const std::string& group = rank.names[message.group];
                 const auto members = rank.groups.find(group);
-                sets[{group, rank.names[message.name], members == rank.groups.end() ? std::vector<int>() : members->second}][r].push_back({r, i});
+                sets[{group, rank.names[message.name],
+                      members == rank.groups.end() ? std::vector<int>() : members->second}][r]
+                    .push_back({r, i});
             }
         }
         for (auto& [key, byRank] : sets) pairSet(byRank);
@@ -250,7 +283,8 @@ private:
 
     void inOrder(Ends& ends) const
     {
-        std::stable_sort(ends.begin(), ends.end(), [this](const MessageEnd& a, const MessageEnd& b) { return at(a).start < at(b).start; });
+        std::stable_sort(ends.begin(), ends.end(),
+                         [this](const MessageEnd& a, const MessageEnd& b) { return at(a).start < at(b).start; });
     }
 
     void pairChannel(Ends& sends, Ends& receives)
@@ -261,16 +295,19 @@ private:
         const std::size_t before = m_out.pairs.size();
         std::map<std::int64_t, MessageEnd> bySequence;
         bool numbered = true;
-        for (const MessageEnd& send : sends) numbered = at(send).sequence >= 0 && bySequence.emplace(at(send).sequence, send).second && numbered;
+        for (const MessageEnd& send : sends)
+            numbered = at(send).sequence >= 0 && bySequence.emplace(at(send).sequence, send).second && numbered;
         std::vector<MessagePairs::Pair> found;
         if (numbered)
             for (const MessageEnd& receive : receives)
-                if (const auto send = bySequence.find(at(receive).sequence); send != bySequence.end()) found.push_back({send->second, receive});
+                if (const auto send = bySequence.find(at(receive).sequence); send != bySequence.end())
+                    found.push_back({send->second, receive});
         // Numbers that do not meet count something else on either side.
         if (found.size() * 2 >= std::min(sends.size(), receives.size()) && !found.empty()) {
             m_out.pairs.insert(m_out.pairs.end(), found.begin(), found.end());
         } else {
-            for (std::size_t i = 0; i < std::min(sends.size(), receives.size()); ++i) m_out.pairs.push_back({sends[i], receives[i]});
+            for (std::size_t i = 0; i < std::min(sends.size(), receives.size()); ++i)
+                m_out.pairs.push_back({sends[i], receives[i]});
         }
         m_out.unpaired += static_cast<std::int64_t>(all - 2 * (m_out.pairs.size() - before));
     }
@@ -287,7 +324,8 @@ private:
             even = even && (count == 0 || ends.size() == count);
             count = ends.size();
             std::set<std::int64_t> numbers;
-            for (const MessageEnd& end : ends) numbered = numbered && at(end).sequence >= 0 && numbers.insert(at(end).sequence).second;
+            for (const MessageEnd& end : ends)
+                numbered = numbered && at(end).sequence >= 0 && numbers.insert(at(end).sequence).second;
         }
         if (byRank.size() < 2) {
             m_out.unpairedCollectives += static_cast<std::int64_t>(all);
@@ -295,7 +333,8 @@ private:
         }
         std::map<std::int64_t, Ends> together;
         for (const auto& [rank, ends] : byRank)
-            for (std::size_t i = 0; i < ends.size(); ++i) together[numbered ? at(ends[i]).sequence : static_cast<std::int64_t>(i)].push_back(ends[i]);
+            for (std::size_t i = 0; i < ends.size(); ++i)
+                together[numbered ? at(ends[i]).sequence : static_cast<std::int64_t>(i)].push_back(ends[i]);
         if (!numbered) {
             std::size_t overlapping = 0;
             const auto ahead = clocksAhead(byRank);
@@ -314,11 +353,15 @@ private:
         }
     }
 
-    // Without numbers, where some rank lacks some: each rank's are matched in order to those of the rank that has most, so that matched ones overlap and as
-    // few as can be are left alone; among such matches the one whose ends differ least. By number; empty: less than half can be matched.
-    std::map<std::int64_t, Ends> matchedByTime(const std::map<std::uint32_t, Ends>& byRank, const std::map<std::uint32_t, Nanos>& ahead) const
+    // Without numbers, where some rank lacks some: each rank's are matched in order to those of the rank that has most,
+    // so that matched ones overlap and as few as can be are left alone; among such matches the one whose ends differ
+    // least. By number; empty: less than half can be matched.
+    std::map<std::int64_t, Ends> matchedByTime(const std::map<std::uint32_t, Ends>& byRank,
+                                               const std::map<std::uint32_t, Nanos>& ahead) const
     {
-        const auto most = std::max_element(byRank.begin(), byRank.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+        const auto most = std::max_element(byRank.begin(), byRank.end(), [](const auto& a, const auto& b) {
+            return a.second.size() < b.second.size();
+        });
         const Ends& whole = most->second;
         std::map<std::int64_t, Ends> together;
         std::int64_t lonely = -1;
@@ -337,14 +380,17 @@ private:
         return together;
     }
 
-    // For each of `ends` its counterpart's place in `whole`, which has as many or more; −1: none. Nothing: they are too many and differ by too many.
-    std::vector<std::int64_t> placesIn(const Ends& whole, const Ends& ends, const std::map<std::uint32_t, Nanos>& ahead) const
+    // For each of `ends` its counterpart's place in `whole`, which has as many or more; −1: none. Nothing: they are too
+    // many and differ by too many.
+    std::vector<std::int64_t> placesIn(const Ends& whole, const Ends& ends,
+                                       const std::map<std::uint32_t, Nanos>& ahead) const
     {
         constexpr std::size_t spare = 8, mostCells = 50'000'000; // how many more may be missing on either side
         constexpr double alone = 500'000;                        // ns of difference that are as bad as one left alone
         const std::size_t n = ends.size(), missing = whole.size() - n, width = missing + 2 * spare + 1;
         if (n == 0 || n > mostCells / width) return {};
-        // cost(i, j): the best match of the first i of ends and j of whole, |j − i| within the width. steps: how the best one ends.
+        // cost(i, j): the best match of the first i of ends and j of whole, |j − i| within the width. steps: how the
+        // best one ends.
         enum Step : std::uint8_t {
             None,
             Both,
@@ -365,7 +411,10 @@ private:
                     if (cost < now[d]) now[d] = cost, step = as;
                 };
                 if (i > 0 && j > 0 && before[d] < never && overlap({ends[i - 1], whole[j - 1]}, ahead))
-                    offer(before[d] + std::abs(static_cast<double>((finish(ends[i - 1]) - ahead.at(ends[i - 1].rank)) - (finish(whole[j - 1]) - ahead.at(whole[j - 1].rank)))), Both);
+                    offer(before[d] +
+                              std::abs(static_cast<double>((finish(ends[i - 1]) - ahead.at(ends[i - 1].rank)) -
+                                                           (finish(whole[j - 1]) - ahead.at(whole[j - 1].rank)))),
+                          Both);
                 if (i > 0 && d + 1 < width) offer(before[d + 1] + alone, SkipOwn);
                 if (j > 0 && d > 0) offer(now[d - 1] + alone, SkipWhole);
             }
@@ -387,8 +436,8 @@ private:
         return places;
     }
 
-    // By how much the clocks of other files seem ahead of the first rank's, from the ends of what they took part in in order: a
-    // collective ends for all at about the same time. Hosts agree within a second.
+    // By how much the clocks of other files seem ahead of the first rank's, from the ends of what they took part in in
+    // order: a collective ends for all at about the same time. Hosts agree within a second.
     std::map<std::uint32_t, Nanos> clocksAhead(const std::map<std::uint32_t, Ends>& byRank) const
     {
         constexpr Nanos most = 1'000'000'000;
@@ -398,7 +447,8 @@ private:
             ahead[rank] = 0;
             if (m_ranks[rank].source == m_ranks[first].source || !holdsHostExports(m_ranks[rank].format)) continue;
             std::vector<Nanos> differences;
-            for (std::size_t i = 0; i < std::min(own.size(), ends.size()); ++i) differences.push_back(finish(ends[i]) - finish(own[i]));
+            for (std::size_t i = 0; i < std::min(own.size(), ends.size()); ++i)
+                differences.push_back(finish(ends[i]) - finish(own[i]));
             if (const Nanos usual = upperMedian(std::move(differences)); std::abs(usual) <= most) ahead[rank] = usual;
         }
         return ahead;
@@ -428,7 +478,11 @@ MessagePairs pairMessages(std::vector<ForeignRank>& ranks, const std::stop_token
     MessagePairs out;
     for (ForeignRank& rank : ranks) {
         sortStoppable(
-            rank.launches.begin(), rank.launches.end(), [](const Launch& a, const Launch& b) { return std::tie(a.correlation, a.time) < std::tie(b.correlation, b.time); }, stop);
+            rank.launches.begin(), rank.launches.end(),
+            [](const Launch& a, const Launch& b) {
+                return std::tie(a.correlation, a.time) < std::tie(b.correlation, b.time);
+            },
+            stop);
         if (stop.stop_requested()) return out;
         readRanges(rank);
     }

@@ -29,11 +29,11 @@ struct MessagePairs {
     std::vector<std::string> notes;
 };
 
-// Sends and receives by source, destination, tag and sequence number; in order if there are no numbers or they do not match.
-// Numbers of a group are translated through its list of ranks if they can only be group numbers. Collectives by group, name and sequence
-// number; without a number in order, and only where they overlap in time. Ranges named "nccl:send 0->1" name the messages of their
-// kernels. Changes `from` and `to` of the ranks' messages to ranks of the job, and sorts launches by correlation. The result is
-// meaningless once a stop was requested.
+// Sends and receives by source, destination, tag and sequence number; in order if there are no numbers or they do not
+// match. Numbers of a group are translated through its list of ranks if they can only be group numbers. Collectives by
+// group, name and sequence number; without a number in order, and only where they overlap in time. Ranges named
+// "nccl:send 0->1" name the messages of their kernels. Changes `from` and `to` of the ranks' messages to ranks of the
+// job, and sorts launches by correlation. The result is meaningless once a stop was requested.
 MessagePairs pairMessages(std::vector<ForeignRank>& ranks, const std::stop_token& stop = {});
 
 } // namespace stagewright

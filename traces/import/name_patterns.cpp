@@ -40,7 +40,8 @@ std::string skeletonOf(std::string_view name, std::vector<Number>& numbers)
         std::size_t end = i;
         while (end < name.size() && isDigit(name[end])) ++end;
         std::int64_t value = 0;
-        if (end - i > 9 || std::from_chars(name.data() + i, name.data() + end, value).ec != std::errc()) value = -1; // an address, a time
+        // an address, a time
+        if (end - i > 9 || std::from_chars(name.data() + i, name.data() + end, value).ec != std::errc()) value = -1;
         numbers.push_back({std::string(name.substr(i, end - i)), value});
         out += '\0';
         i = end;
@@ -54,7 +55,9 @@ std::vector<std::string> wordsOf(std::string_view text)
     std::vector<std::string> words;
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (!isLetter(text[i])) continue;
-        const bool begins = i == 0 || !isLetter(text[i - 1]) || (std::isupper(static_cast<unsigned char>(text[i])) != 0 && std::islower(static_cast<unsigned char>(text[i - 1])) != 0);
+        const bool begins = i == 0 || !isLetter(text[i - 1]) ||
+                            (std::isupper(static_cast<unsigned char>(text[i])) != 0 &&
+                             std::islower(static_cast<unsigned char>(text[i - 1])) != 0);
         if (begins) words.emplace_back();
         words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(text[i])));
     }
@@ -64,29 +67,44 @@ std::vector<std::string> wordsOf(std::string_view text)
 template <std::size_t Count>
 bool hasWord(const std::vector<std::string>& words, const std::array<std::string_view, Count>& wanted)
 {
-    return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return std::find(wanted.begin(), wanted.end(), word) != wanted.end(); });
+    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+        return std::find(wanted.begin(), wanted.end(), word) != wanted.end();
+    });
 }
 
 // By the words of a name. Framework operators, messages and waits are not passes, whatever else their names say.
 std::string kindOf(std::string_view skeleton)
 {
     const std::string text = lowered(skeleton);
-    for (const std::string_view other : std::to_array<std::string_view>({"nccl", "gloo", "aten::", "autograd::", "c10d", "all_to_all", "alltoall", "all2all", "allreduce", "all_reduce", "allgather", "all_gather", "reduce_scatter", "dataloader", "zero_grad", "cuda", "profilerstep"}))
+    for (const std::string_view other :
+         std::to_array<std::string_view>({"nccl", "gloo", "aten::", "autograd::", "c10d", "all_to_all", "alltoall",
+                                          "all2all", "allreduce", "all_reduce", "allgather", "all_gather",
+                                          "reduce_scatter", "dataloader", "zero_grad", "cuda", "profilerstep"}))
         if (text.find(other) != std::string::npos) return {};
     const std::vector<std::string> words = wordsOf(skeleton);
-    if (hasWord(words, std::to_array<std::string_view>({"send", "recv", "receive", "isend", "irecv", "wait", "copy", "sync", "prefetch", "hook", "synchronize"}))) return {};
+    if (hasWord(words, std::to_array<std::string_view>({"send", "recv", "receive", "isend", "irecv", "wait", "copy",
+                                                        "sync", "prefetch", "hook", "synchronize"})))
+        return {};
     const bool weight = hasWord(words, std::to_array<std::string_view>({"wgrad", "weight", "weights", "dw"}));
     const bool input = hasWord(words, std::to_array<std::string_view>({"dgrad", "agrad", "input", "dx"}));
     if (hasWord(words, std::to_array<std::string_view>({"recompute", "recomputation", "rematerialize"}))) return "R";
-    if (hasWord(words, std::to_array<std::string_view>({"forward", "fwd", "fprop", "fw"})) && !hasWord(words, std::to_array<std::string_view>({"backward", "bwd"}))) return "F";
-    if (hasWord(words, std::to_array<std::string_view>({"backward", "bwd", "bprop", "bw"})) && !hasWord(words, std::to_array<std::string_view>({"forward", "fwd"}))) {
+    if (hasWord(words, std::to_array<std::string_view>({"forward", "fwd", "fprop", "fw"})) &&
+        !hasWord(words, std::to_array<std::string_view>({"backward", "bwd"})))
+        return "F";
+    if (hasWord(words, std::to_array<std::string_view>({"backward", "bwd", "bprop", "bw"})) &&
+        !hasWord(words, std::to_array<std::string_view>({"forward", "fwd"}))) {
         for (const std::string& word : words) // "AddmmBackward0" is one operator's
-            if (word == "backward" && skeleton.find(std::string("Backward") + '\0') != std::string_view::npos && words.size() > 1 && isLetter(skeleton.front()) && skeleton.find(' ') == std::string_view::npos && skeleton.find('_') == std::string_view::npos) return {};
-        return weight ? "W" : input ? "I"
-                                    : "B";
+            if (word == "backward" && skeleton.find(std::string("Backward") + '\0') != std::string_view::npos &&
+                words.size() > 1 && isLetter(skeleton.front()) && skeleton.find(' ') == std::string_view::npos &&
+                skeleton.find('_') == std::string_view::npos)
+                return {};
+        return weight ? "W" : input ? "I" : "B";
     }
-    if (weight && hasWord(words, std::to_array<std::string_view>({"grad", "gradient", "gradients", "wgrad", "dw"}))) return "W";
-    if (input && hasWord(words, std::to_array<std::string_view>({"grad", "gradient", "gradients", "dgrad", "agrad", "dx"}))) return "I";
+    if (weight && hasWord(words, std::to_array<std::string_view>({"grad", "gradient", "gradients", "wgrad", "dw"})))
+        return "W";
+    if (input &&
+        hasWord(words, std::to_array<std::string_view>({"grad", "gradient", "gradients", "dgrad", "agrad", "dx"})))
+        return "I";
     if (hasWord(words, std::to_array<std::string_view>({"optimizer", "optim", "adam", "sgd"}))) return "OPT";
     if (hasWord(words, std::to_array<std::string_view>({"step", "iter", "iteration"}))) return "step";
     if (words.size() == 1 && words[0].size() == 1 && skeleton.find('\0') != std::string_view::npos) { // F3, B 3
@@ -104,9 +122,13 @@ NumberMeaning meaningOfWord(std::string_view before)
     const std::size_t separators = before.size() - (before.find_last_not_of(" _-.:=#([/") + 1);
     if (separators > 3) return NumberMeaning::Any;
     const std::vector<std::string> last{words.back()};
-    if (hasWord(last, std::to_array<std::string_view>({"stage", "stg", "st", "pp", "pipe", "pipeline"}))) return NumberMeaning::Stage;
-    if (hasWord(last, std::to_array<std::string_view>({"chunk", "vp", "vpp", "virtual", "vstage", "part"}))) return NumberMeaning::Chunk;
-    if (hasWord(last, std::to_array<std::string_view>({"mb", "mbs", "microbatch", "micro", "minibatch", "ubatch", "ub", "batch", "mbid"}))) return NumberMeaning::Microbatch;
+    if (hasWord(last, std::to_array<std::string_view>({"stage", "stg", "st", "pp", "pipe", "pipeline"})))
+        return NumberMeaning::Stage;
+    if (hasWord(last, std::to_array<std::string_view>({"chunk", "vp", "vpp", "virtual", "vstage", "part"})))
+        return NumberMeaning::Chunk;
+    if (hasWord(last, std::to_array<std::string_view>(
+                          {"mb", "mbs", "microbatch", "micro", "minibatch", "ubatch", "ub", "batch", "mbid"})))
+        return NumberMeaning::Microbatch;
     if (hasWord(last, std::to_array<std::string_view>({"step", "iter", "iteration"}))) return NumberMeaning::Step;
     if (hasWord(last, std::to_array<std::string_view>({"slice", "seq", "split"}))) return NumberMeaning::Slice;
     return NumberMeaning::Any;
@@ -115,7 +137,9 @@ NumberMeaning meaningOfWord(std::string_view before)
 bool meansOther(std::string_view before) // a number that is none of the op's
 {
     const std::vector<std::string> words = wordsOf(before);
-    return !words.empty() && hasWord(std::vector<std::string>{words.back()}, std::to_array<std::string_view>({"rank", "gpu", "device", "dev", "layer", "node", "thread", "size"}));
+    return !words.empty() && hasWord(std::vector<std::string>{words.back()},
+                                     std::to_array<std::string_view>(
+                                         {"rank", "gpu", "device", "dev", "layer", "node", "thread", "size"}));
 }
 
 struct Values {                                 // of one number of a skeleton
@@ -136,11 +160,14 @@ struct Values {                                 // of one number of a skeleton
     bool ofRanks() const
     {
         std::set<std::int64_t> seen;
-        return ofRank.size() > 1 && std::all_of(ofRank.begin(), ofRank.end(), [&seen](const auto& entry) { return entry.second >= 0 && seen.insert(entry.second).second; });
+        return ofRank.size() > 1 && std::all_of(ofRank.begin(), ofRank.end(), [&seen](const auto& entry) {
+                   return entry.second >= 0 && seen.insert(entry.second).second;
+               });
     }
     bool counts() const // 0, 1, 2 … or from 1
     {
-        return times.begin()->first <= 1 && times.rbegin()->first - times.begin()->first + 1 == static_cast<std::int64_t>(times.size());
+        return times.begin()->first <= 1 &&
+               times.rbegin()->first - times.begin()->first + 1 == static_cast<std::int64_t>(times.size());
     }
 };
 
@@ -186,9 +213,15 @@ NamePattern patternOf(const std::string& skeleton, const Collected& seen)
             addText(seen.first[number].text);
         } else {
             if (!used.insert(meaning).second) meaning = NumberMeaning::Any;
-            out.pieces.push_back({{}, true, meaning, static_cast<int>(std::clamp<std::int64_t>(values.times.begin()->first, 0, 65'535)), static_cast<int>(std::clamp<std::int64_t>(values.times.rbegin()->first, 0, 65'535))});
-            if (meaning == NumberMeaning::Any && values.readable() && !meansOther(before) && out.kind != "step") open.push_back(number);
-            if (meaning == NumberMeaning::Any && (!values.readable() || meansOther(before) || out.kind == "step")) open.push_back(std::string::npos);
+            out.pieces.push_back({{},
+                                  true,
+                                  meaning,
+                                  static_cast<int>(std::clamp<std::int64_t>(values.times.begin()->first, 0, 65'535)),
+                                  static_cast<int>(std::clamp<std::int64_t>(values.times.rbegin()->first, 0, 65'535))});
+            if (meaning == NumberMeaning::Any && values.readable() && !meansOther(before) && out.kind != "step")
+                open.push_back(number);
+            if (meaning == NumberMeaning::Any && (!values.readable() || meansOther(before) || out.kind == "step"))
+                open.push_back(std::string::npos);
         }
         ++number;
         before.clear();
@@ -252,7 +285,8 @@ std::vector<NamePattern> namePatterns(const std::vector<ForeignRank>& ranks)
             Nanos total = 0, shortest = 0, longest = 0;
         };
         std::vector<Sum> sums(ranks[r].names.size());
-        for (const ForeignSpan& span : ranks[r].annotations.empty() ? ranks[r].deviceAnnotations : ranks[r].annotations) {
+        for (const ForeignSpan& span :
+             ranks[r].annotations.empty() ? ranks[r].deviceAnnotations : ranks[r].annotations) {
             Sum& sum = sums[span.name];
             const Nanos length = span.end - span.start;
             sum.shortest = sum.ranges == 0 ? length : std::min(sum.shortest, length);
@@ -263,7 +297,9 @@ std::vector<NamePattern> namePatterns(const std::vector<ForeignRank>& ranks)
         for (std::uint32_t name = 0; name < sums.size(); ++name) {
             const Sum& sum = sums[name];
             const std::string_view text = plainRangeName(ranks[r].names[name]);
-            if (sum.ranges == 0 || text.empty() || text.starts_with("ProfilerStep#") || text.size() > longestName || text.find('\0') != std::string_view::npos || text.find('\n') != std::string_view::npos) continue;
+            if (sum.ranges == 0 || text.empty() || text.starts_with("ProfilerStep#") || text.size() > longestName ||
+                text.find('\0') != std::string_view::npos || text.find('\n') != std::string_view::npos)
+                continue;
             std::vector<Number> numbers;
             Collected& seen = bySkeleton[skeletonOf(text, numbers)];
             if (seen.ranges == 0) {

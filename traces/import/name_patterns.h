@@ -1,4 +1,5 @@
-// Names of ranges with their numbers taken out, counted: the names for which rules (label_rules.h) can be written, and what they look like.
+// Names of ranges with their numbers taken out, counted: the names for which rules (label_rules.h) can be written, and
+// what they look like.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +39,12 @@ struct NamePattern {
     Nanos longest = 0;
 };
 
-// As in a rule: "fwd stage {stage} mb {microbatch-1}", special characters behind a backslash. A meaning that comes twice is `*` the second time.
+// As in a rule: "fwd stage {stage} mb {microbatch-1}", special characters behind a backslash. A meaning that comes
+// twice is `*` the second time.
 std::string patternText(const std::vector<NamePiece>& pieces);
 
-// By number of ranges, those that look like passes first; at most 2,000. A rank's host ranges count, its device's where it has none. Names are
-// without a profiler's suffixes, and without its marks of steps. O(ranges + names).
+// By number of ranges, those that look like passes first; at most 2,000. A rank's host ranges count, its device's where
+// it has none. Names are without a profiler's suffixes, and without its marks of steps. O(ranges + names).
 std::vector<NamePattern> namePatterns(const std::vector<ForeignRank>& ranks);
 
 } // namespace stagewright

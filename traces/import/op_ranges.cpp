@@ -45,7 +45,8 @@ public:
         std::array<bool, labelDialectCount> found{};
         for (const auto& meanings : m_meanings)
             for (const auto& meaning : meanings)
-                if (meaning && meaning->what == LabelMeaning::What::Op) found[static_cast<std::size_t>(meaning->dialect)] = true;
+                if (meaning && meaning->what == LabelMeaning::What::Op)
+                    found[static_cast<std::size_t>(meaning->dialect)] = true;
         for (std::size_t d = 0; d < found.size() && !out.dialect; ++d)
             if (found[d]) out.dialect = static_cast<LabelDialect>(d);
         for (std::size_t r = 0; r < m_ranks.size(); ++r) collect(r, out);
@@ -66,7 +67,16 @@ private:
                 if (!meaning || meaning->what != LabelMeaning::What::Op || meaning->dialect != out.dialect) continue;
                 m_oldLetters = m_oldLetters || meaning->oldLetters;
                 for (const Op& op : meaning->ops) {
-                    OpRange range{span.start, span.end, op, span.thread, 0, meaning->saysStage, meaning->saysMicrobatch, meaning->ops.size() > 1, device, meaning->chunk};
+                    OpRange range{span.start,
+                                  span.end,
+                                  op,
+                                  span.thread,
+                                  0,
+                                  meaning->saysStage,
+                                  meaning->saysMicrobatch,
+                                  meaning->ops.size() > 1,
+                                  device,
+                                  meaning->chunk};
                     if (meaning->oldLetters) m_fullBackward.insert({r, ops.size()});
                     ops.push_back(range);
                 }
@@ -84,7 +94,8 @@ private:
             const OpRange& range = ops[i];
             if (isCompute(range.op.kind)) {
                 Nanos& end = until.try_emplace(range.thread, range.start).first->second;
-                const bool second = range.paired && !kept.empty() && kept.back().paired && kept.back().start == range.start && kept.back().end == range.end;
+                const bool second = range.paired && !kept.empty() && kept.back().paired &&
+                                    kept.back().start == range.start && kept.back().end == range.end;
                 if (range.end <= end && range.start < end && !second) {
                     ++out.nested;
                     continue;
@@ -104,7 +115,8 @@ private:
         const auto marksIn = [&](const std::vector<ForeignSpan>& spans) {
             std::vector<StepRange> found;
             for (const ForeignSpan& span : spans)
-                if (const auto& meaning = m_meanings[r][span.name]; meaning && meaning->what == LabelMeaning::What::Step)
+                if (const auto& meaning = m_meanings[r][span.name];
+                    meaning && meaning->what == LabelMeaning::What::Step)
                     found.push_back({span.start, span.end, meaning->step, span.thread});
             return found;
         };
@@ -125,16 +137,20 @@ private:
         }
         if (std::any_of(steps.begin(), steps.end(), [](const StepRange& step) { return step.number >= 0; }))
             std::erase_if(steps, [](const StepRange& step) { return step.number < 0; });
-        std::sort(steps.begin(), steps.end(), [](const StepRange& a, const StepRange& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); });
+        std::sort(steps.begin(), steps.end(), [](const StepRange& a, const StepRange& b) {
+            return std::tie(a.start, a.end) < std::tie(b.start, b.end);
+        });
         // One range for each number: the first for a name on several threads.
         std::set<std::int64_t> seen;
-        std::erase_if(steps, [&](const StepRange& step) { return step.number >= 0 && !seen.insert(step.number).second; });
+        std::erase_if(steps,
+                      [&](const StepRange& step) { return step.number >= 0 && !seen.insert(step.number).second; });
         if (!steps.empty() && steps.front().number < 0)
             for (std::size_t i = 0; i < steps.size(); ++i) steps[i].number = static_cast<std::int64_t>(i);
         m_steps.push_back(std::move(steps));
     }
 
-    // Older files write B for the input gradient and BW for the full backward. Where zero-bubble's letters come without W, B is the full one.
+    // Older files write B for the input gradient and BW for the full backward. Where zero-bubble's letters come without
+    // W, B is the full one.
     void useOldLetters(OpReading& out)
     {
         if (out.dialect == LabelDialect::ZeroBubble) {
@@ -157,8 +173,10 @@ private:
         if (!m_oldLetters && (!hasWeight || hasInput || out.dialect == LabelDialect::User)) return;
         for (std::size_t r = 0; r < out.ranks.size(); ++r)
             for (std::size_t i = 0; i < out.ranks[r].ops.size(); ++i)
-                if (OpKind& kind = out.ranks[r].ops[i].op.kind; isFullBackward(kind) && !m_full[r].contains(i)) kind = otherReturn(kind);
-        out.notes.emplace_back("labels use PyTorch's older letters: B is read as the input gradient, BW as the full backward");
+                if (OpKind& kind = out.ranks[r].ops[i].op.kind; isFullBackward(kind) && !m_full[r].contains(i))
+                    kind = otherReturn(kind);
+        out.notes.emplace_back(
+            "labels use PyTorch's older letters: B is read as the input gradient, BW as the full backward");
     }
 
     using Key = std::tuple<Op, int>; // an op and its chunk
@@ -179,7 +197,8 @@ private:
                 if (step == nullptr) continue;
                 ++inside;
                 const bool one = range.saysMicrobatch && (isCompute(range.op.kind) || isMessage(range.op.kind));
-                if (one && !seen.insert({step->number, keyOf(range)}).second) return false; // an op twice in a step: no such marks
+                // an op twice in a step: no such marks
+                if (one && !seen.insert({step->number, keyOf(range)}).second) return false;
             }
         }
         if (numbers.empty() || inside * 2 < all) return false;
@@ -193,8 +212,11 @@ private:
             rank.stepsOnDevice = m_onDevice[r];
             for (const StepRange& step : m_steps[r]) rank.steps.push_back({step.start, step.end, index[step.number]});
             for (const StepRange& step : m_deviceSteps[r])
-                if (const auto found = index.find(step.number); found != index.end()) rank.deviceSteps.push_back({step.start, step.end, found->second, step.thread});
-            std::sort(rank.deviceSteps.begin(), rank.deviceSteps.end(), [](const StepTimes& a, const StepTimes& b) { return std::tie(a.thread, a.begin) < std::tie(b.thread, b.begin); });
+                if (const auto found = index.find(step.number); found != index.end())
+                    rank.deviceSteps.push_back({step.start, step.end, found->second, step.thread});
+            std::sort(rank.deviceSteps.begin(), rank.deviceSteps.end(), [](const StepTimes& a, const StepTimes& b) {
+                return std::tie(a.thread, a.begin) < std::tie(b.thread, b.begin);
+            });
             for (OpRange& range : rank.ops)
                 if (range.step >= 0) range.step = index[m_steps[r][static_cast<std::size_t>(range.step)].number];
             for (const OpRange& range : rank.ops) out.outside += range.step < 0 && !isMessage(range.op.kind) ? 1 : 0;
@@ -206,13 +228,15 @@ private:
     const StepRange* stepAt(std::size_t r, Nanos time) const
     {
         const auto& steps = m_steps[r];
-        auto after = std::upper_bound(steps.begin(), steps.end(), time, [](Nanos at, const StepRange& step) { return at < step.start; });
+        auto after = std::upper_bound(steps.begin(), steps.end(), time,
+                                      [](Nanos at, const StepRange& step) { return at < step.start; });
         if (after == steps.begin()) return nullptr;
         --after;
         return time <= after->end ? &*after : nullptr;
     }
 
-    // The n-th time an op comes it belongs to step n. A backward whose forward did not come is of a step that began before.
+    // The n-th time an op comes it belongs to step n. A backward whose forward did not come is of a step that began
+    // before.
     void cutByRepetition(OpReading& out)
     {
         for (RankOps& rank : out.ranks) {
@@ -237,7 +261,8 @@ private:
                     const auto done = times.find(forward);
                     const auto before = times.find(key);
                     const bool stacked = range.op.count > 1 || range.op.half != 0 || range.op.slice >= 0;
-                    if (!stacked && (done == times.end() ? 0 : done->second) <= (before == times.end() ? 0 : before->second)) {
+                    if (!stacked &&
+                        (done == times.end() ? 0 : done->second) <= (before == times.end() ? 0 : before->second)) {
                         ++out.outside;
                         continue;
                     }
@@ -263,7 +288,8 @@ private:
         rank.stepsOnDevice = !rank.ops.empty() && rank.ops.front().device;
     }
 
-    // Names without the microbatch don't repeat: a step ends with its optimizer. False: microbatches are named, or nothing is an optimizer.
+    // Names without the microbatch don't repeat: a step ends with its optimizer. False: microbatches are named, or
+    // nothing is an optimizer.
     static bool cutByOptimizer(RankOps& rank)
     {
         bool counted = false;
@@ -302,7 +328,8 @@ private:
         for (RankOps& rank : out.ranks) {
             std::map<std::tuple<int, OpKind, int, int>, int> next;
             for (OpRange& range : rank.ops)
-                if (!range.saysMicrobatch) range.op.microbatch = next[{range.step, range.op.kind, range.op.stage, range.chunk}]++;
+                if (!range.saysMicrobatch)
+                    range.op.microbatch = next[{range.step, range.op.kind, range.op.stage, range.chunk}]++;
         }
     }
 
@@ -331,7 +358,8 @@ int placeInPipeline(const ForeignRank& rank, std::vector<int>* members = nullptr
     return -1;
 }
 
-// Every rank runs its first forward while rank 0 runs its own, for more than half of the shorter of them. Stages can't: a stage waits for the one before it.
+// Every rank runs its first forward while rank 0 runs its own, for more than half of the shorter of them. Stages can't:
+// a stage waits for the one before it.
 bool runTogether(const std::vector<RankOps>& ranks)
 {
     const auto firstForward = [](const RankOps& rank) -> const OpRange* {
@@ -395,7 +423,8 @@ std::vector<std::vector<std::size_t>> pipelinesOf(const std::vector<ForeignRank>
     return pipelines;
 }
 
-void inferStages(const std::vector<ForeignRank>& foreign, bool messages, OpReading& reading, std::vector<std::string>& notes)
+void inferStages(const std::vector<ForeignRank>& foreign, bool messages, OpReading& reading,
+                 std::vector<std::string>& notes)
 {
     const int ranks = static_cast<int>(reading.ranks.size());
     bool inferred = false;
@@ -418,7 +447,8 @@ void inferStages(const std::vector<ForeignRank>& foreign, bool messages, OpReadi
                     range.saysStage = true;
                 }
             reading.copies = true;
-            notes.emplace_back("the ranks run the same forwards at the same time and send each other nothing: they hold copies of a model, not stages of a pipeline");
+            notes.emplace_back("the ranks run the same forwards at the same time and send each other nothing: they "
+                               "hold copies of a model, not stages of a pipeline");
             return;
         }
     }
@@ -428,7 +458,8 @@ void inferStages(const std::vector<ForeignRank>& foreign, bool messages, OpReadi
             if (isForward(range.op.kind) && range.chunk == chunk) first = std::min(first, range.start);
         return first;
     };
-    const bool vShape = chunks > 1 && ranks > 1 && firstOfChunk(static_cast<std::size_t>(ranks) - 1, 1) < firstOfChunk(0, 1);
+    const bool vShape =
+        chunks > 1 && ranks > 1 && firstOfChunk(static_cast<std::size_t>(ranks) - 1, 1) < firstOfChunk(0, 1);
     for (int r = 0; r < ranks; ++r) {
         for (OpRange& range : reading.ranks[static_cast<std::size_t>(r)].ops) {
             if (range.saysStage) continue;
@@ -438,7 +469,9 @@ void inferStages(const std::vector<ForeignRank>& foreign, bool messages, OpReadi
             range.saysStage = true;
         }
     }
-    if (passes) notes.push_back(chunks > 1 ? fmt::format("stages inferred from chunks, placed in a {}", vShape ? "V" : "loop") : "stages inferred from the order of ranks");
+    if (passes)
+        notes.push_back(chunks > 1 ? fmt::format("stages inferred from chunks, placed in a {}", vShape ? "V" : "loop")
+                                   : "stages inferred from the order of ranks");
     // Slices are named though there is but one.
     bool sliced = false;
     for (const RankOps& rank : reading.ranks)

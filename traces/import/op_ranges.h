@@ -34,11 +34,14 @@ struct StepTimes {
 };
 
 struct RankOps {
-    std::vector<OpRange> ops;           // by start; every step is one of 0 … steps − 1
-    std::vector<StepTimes> steps;       // by begin, on the host: as ranges mark them; cut by ops, one reaches to the next and the first and last have no limit
+    std::vector<OpRange> ops; // by start; every step is one of 0 … steps − 1
+    // by begin, on the host: as ranges mark them; cut by ops, one reaches to the next and the first and last have no
+    // limit
+    std::vector<StepTimes> steps;
     std::vector<StepTimes> deviceSteps; // by stream and begin: as the trace marks them on streams
     bool markedSteps = false;           // as OpReading's
-    bool stepsOnDevice = false;         // marked on streams alone, or cut by ops that are ranges on the device: a start time says the step, not a launch
+    // marked on streams alone, or cut by ops that are ranges on the device: a start time says the step, not a launch
+    bool stepsOnDevice = false;
 };
 
 struct OpReading {
@@ -55,13 +58,15 @@ struct OpReading {
 // Stages missing in names stay 0 with saysStage false. Looks only at names and ranges of the ranks.
 OpReading readOps(const std::vector<ForeignRank>& ranks, const LabelRules& rules);
 
-// Ranks that work on the same microbatches of the same stages are copies of one pipeline (data or tensor parallel): the pipelines,
-// each as indices of ranks in order. One if there are no copies.
+// Ranks that work on the same microbatches of the same stages are copies of one pipeline (data or tensor parallel): the
+// pipelines, each as indices of ranks in order. One if there are no copies.
 std::vector<std::vector<std::size_t>> pipelinesOf(const std::vector<ForeignRank>& ranks, const OpReading& reading);
 
-// Stages missing in names: the place in the pipeline, chunks in a loop or, if the last rank starts its second chunk before
-// the first rank does, in a V. Ranks that run the same forwards at the same time without sending each other anything are copies of a model:
-// all have stage 0. Then every op has its stage. `messages`: the ranks send to each other. Launches are sorted by correlation.
-void inferStages(const std::vector<ForeignRank>& ranks, bool messages, OpReading& reading, std::vector<std::string>& notes);
+// Stages missing in names: the place in the pipeline, chunks in a loop or, if the last rank starts its second chunk
+// before the first rank does, in a V. Ranks that run the same forwards at the same time without sending each other
+// anything are copies of a model: all have stage 0. Then every op has its stage. `messages`: the ranks send to each
+// other. Launches are sorted by correlation.
+void inferStages(const std::vector<ForeignRank>& ranks, bool messages, OpReading& reading,
+                 std::vector<std::string>& notes);
 
 } // namespace stagewright

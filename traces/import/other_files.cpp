@@ -18,13 +18,11 @@ constexpr const char* bringTrace = "bring the job's trace: torch.profiler's expo
 
 bool hasSuffix(const std::string& path, std::initializer_list<std::string_view> suffixes)
 {
-    return std::any_of(suffixes.begin(), suffixes.end(), [&path](std::string_view suffix) { return path.ends_with(suffix); });
+    return std::any_of(suffixes.begin(), suffixes.end(),
+                       [&path](std::string_view suffix) { return path.ends_with(suffix); });
 }
 
-bool has(std::string_view text, std::string_view what)
-{
-    return text.find(what) != std::string_view::npos;
-}
+bool has(std::string_view text, std::string_view what) { return text.find(what) != std::string_view::npos; }
 
 // Whether every bracket outside texts is closed: '{"traceEvents":[{"ph":"X"}' is not.
 bool isWhole(std::string_view json)
@@ -38,8 +36,7 @@ bool isWhole(std::string_view json)
         else if (c == '"')
             quoted = !quoted;
         else if (!quoted)
-            open += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1
-                                                                    : 0;
+            open += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
     }
     return open == 0 && !quoted;
 }
@@ -51,7 +48,10 @@ std::string_view firstOfLines(std::string_view text)
     if (end == std::string_view::npos) return {};
     std::string_view first = trimmed(text.substr(0, end));
     if (first.ends_with(',')) first = trimmed(first.substr(0, first.size() - 1));
-    return first.starts_with('{') && first.ends_with('}') && isWhole(first) && trimmed(text.substr(end)).starts_with('{') ? first : std::string_view();
+    return first.starts_with('{') && first.ends_with('}') && isWhole(first) &&
+                   trimmed(text.substr(end)).starts_with('{')
+               ? first
+               : std::string_view();
 }
 
 // "[[1759300000000, 0, 512, 0], …": lists of numbers.
@@ -61,7 +61,8 @@ bool isListOfNumbers(std::string_view text)
         if (!text.starts_with('[')) return false;
         text = trimmed(text.substr(1));
     }
-    return !text.empty() && (isDigit(text.front()) || text.front() == '-' || text.front() == '[' || text.front() == ']');
+    return !text.empty() &&
+           (isDigit(text.front()) || text.front() == '-' || text.front() == '[' || text.front() == ']');
 }
 
 } // namespace
@@ -71,20 +72,34 @@ std::optional<Error> otherJsonOf(std::string_view head)
     if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
     const std::string_view text = trimmed(head);
     if (isListOfNumbers(text))
-        return Error{ErrorCode::Unreadable, "lists of numbers, such as PyTorch's memory timeline (export_memory_timeline), not a trace: nothing in it says what held the memory",
-                     "bring the trace of the same profiler, recorded with profile_memory=True, or a memory snapshot (docs/formats.md)"};
+        return Error{ErrorCode::Unreadable,
+                     "lists of numbers, such as PyTorch's memory timeline (export_memory_timeline), not a trace: "
+                     "nothing in it says what held the memory",
+                     "bring the trace of the same profiler, recorded with profile_memory=True, or a memory snapshot "
+                     "(docs/formats.md)"};
     if (!text.starts_with('{')) return std::nullopt;
-    if (has(head, "\"rocprofiler-sdk-tool\"")) return Error{ErrorCode::Unreadable, "JSON of rocprofv3, which is not read", "record the job with PyTorch's profiler: its traces hold AMD GPUs' kernels, too"};
+    if (has(head, "\"rocprofiler-sdk-tool\""))
+        return Error{ErrorCode::Unreadable, "JSON of rocprofv3, which is not read",
+                     "record the job with PyTorch's profiler: its traces hold AMD GPUs' kernels, too"};
     if (const std::string_view line = firstOfLines(text); !line.empty()) {
-        if (has(line, "\"ph\"")) return Error{ErrorCode::Unreadable, "event lines: trace events one a line, not in one JSON array", "put them into an array: jq -s . FILE > trace.json"};
-        if (has(line, "\"CudaEvent\"") || has(line, "\"NvtxEvent\"") || has(line, "\"Type\"") || has(line, "\"globalTid\""))
-            return Error{ErrorCode::Unreadable, "JSON lines of Nsight Systems (nsys export --type jsonlines), which are not read", "export the report as SQLite: nsys export --type sqlite"};
+        if (has(line, "\"ph\""))
+            return Error{ErrorCode::Unreadable, "event lines: trace events one a line, not in one JSON array",
+                         "put them into an array: jq -s . FILE > trace.json"};
+        if (has(line, "\"CudaEvent\"") || has(line, "\"NvtxEvent\"") || has(line, "\"Type\"") ||
+            has(line, "\"globalTid\""))
+            return Error{ErrorCode::Unreadable,
+                         "JSON lines of Nsight Systems (nsys export --type jsonlines), which are not read",
+                         "export the report as SQLite: nsys export --type sqlite"};
         return Error{ErrorCode::Unreadable, "JSON lines (an object a line), not a trace", bringTrace};
     }
     if (has(head, "\"traceEvents\"")) return std::nullopt;
     if (has(head, "\"schema\"") && (has(head, "chakra") || has(head, "\"nodes\"")))
-        return Error{ErrorCode::Unreadable, "a Chakra execution trace: it holds operators and what they depend on, not when their kernels ran", bringTrace};
-    if (has(head, "speedscope.app/file-format-schema")) return Error{ErrorCode::Unreadable, "a profile in the form of speedscope: samples of stacks, not a trace", bringTrace};
+        return Error{ErrorCode::Unreadable,
+                     "a Chakra execution trace: it holds operators and what they depend on, not when their kernels ran",
+                     bringTrace};
+    if (has(head, "speedscope.app/file-format-schema"))
+        return Error{ErrorCode::Unreadable, "a profile in the form of speedscope: samples of stacks, not a trace",
+                     bringTrace};
     return std::nullopt;
 }
 
@@ -93,18 +108,31 @@ Error unknownFile(const std::string& path, std::string_view head)
 {
     const bool empty = head.empty();
     // Protocols 2 to 5, as torch.cuda.memory._dump_snapshot writes them; 0 and 1 by their suffix.
-    if ((head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) || (!empty && hasSuffix(path, {".pickle", ".pkl"})))
-        return {ErrorCode::Unreadable, fmt::format("file {}: a Python pickle, which is not loaded because that runs what is in it", path),
-                fmt::format("if you trust it, convert it: python3 -c \"import json,pickle,sys; json.dump(pickle.load(open(sys.argv[1],'rb')), open(sys.argv[2],'w'), default=str)\" {} snapshot.json", path)};
+    if ((head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) ||
+        (!empty && hasSuffix(path, {".pickle", ".pkl"})))
+        return {
+            ErrorCode::Unreadable,
+            fmt::format("file {}: a Python pickle, which is not loaded because that runs what is in it", path),
+            fmt::format(
+                "if you trust it, convert it: python3 -c \"import json,pickle,sys; "
+                "json.dump(pickle.load(open(sys.argv[1],'rb')), open(sys.argv[2],'w'), default=str)\" {} snapshot.json",
+                path)};
     if (hasSuffix(path, {".nsys-rep", ".qdrep"}))
-        return {ErrorCode::Unreadable, fmt::format("file {}: an Nsight Systems report, not its export", path), fmt::format("export it: nsys export --type sqlite {}", path)};
+        return {ErrorCode::Unreadable, fmt::format("file {}: an Nsight Systems report, not its export", path),
+                fmt::format("export it: nsys export --type sqlite {}", path)};
     if (hasSuffix(path, {".pftrace", ".perfetto-trace"}))
-        return {ErrorCode::Unreadable, fmt::format("file {}: Perfetto traces can be exported, not imported", path), "export the run as kineto instead, or keep its run file"};
+        return {ErrorCode::Unreadable, fmt::format("file {}: Perfetto traces can be exported, not imported", path),
+                "export the run as kineto instead, or keep its run file"};
     if (!empty && hasSuffix(path, {".et"}))
-        return {ErrorCode::Unreadable, fmt::format("file {}: a Chakra execution trace: it holds operators and what they depend on, not when their kernels ran", path), bringTrace};
+        return {ErrorCode::Unreadable,
+                fmt::format("file {}: a Chakra execution trace: it holds operators and what they depend on, not when "
+                            "their kernels ran",
+                            path),
+                bringTrace};
     std::error_code failed;
     if (empty && std::filesystem::file_size(path, failed) > 0 && !failed)
-        return {ErrorCode::Unreadable, fmt::format("file {}: the compressed data is damaged from the start", path), "copy it again from its source"};
+        return {ErrorCode::Unreadable, fmt::format("file {}: the compressed data is damaged from the start", path),
+                "copy it again from its source"};
     return {ErrorCode::Unreadable, fmt::format("file {}: {}", path, empty ? "it is empty" : "unknown trace format"),
             "supported are " + readableFormats()};
 }

@@ -47,21 +47,25 @@ public:
         };
         std::vector<Cluster> clusters;
         for (const auto& [at, times] : m_counts) {
-            if (clusters.empty() || at - clusters.back().minutes.last > hour / minute) clusters.push_back({{at, at}, 0});
+            if (clusters.empty() || at - clusters.back().minutes.last > hour / minute)
+                clusters.push_back({{at, at}, 0});
             clusters.back().minutes.last = at;
             clusters.back().times += times;
         }
         if (clusters.size() < 2) return std::nullopt;
-        const Cluster most = *std::max_element(clusters.begin(), clusters.end(), [](const Cluster& a, const Cluster& b) { return a.times < b.times; });
+        const Cluster most = *std::max_element(clusters.begin(), clusters.end(),
+                                               [](const Cluster& a, const Cluster& b) { return a.times < b.times; });
         Bulk out = most.minutes; // and clusters of comparable size with what is between them
         constexpr std::int64_t monthApart = 30 * day / minute;
         for (const Cluster& one : clusters) {
-            const std::int64_t apart = std::max(one.minutes.first - most.minutes.last, most.minutes.first - one.minutes.last);
+            const std::int64_t apart =
+                std::max(one.minutes.first - most.minutes.last, most.minutes.first - one.minutes.last);
             if (one.times * 4 <= most.times || apart >= monthApart) continue;
             out.first = std::min(out.first, one.minutes.first);
             out.last = std::max(out.last, one.minutes.last);
         }
-        if (out.first == clusters.front().minutes.first && out.last == clusters.back().minutes.last) return std::nullopt;
+        if (out.first == clusters.front().minutes.first && out.last == clusters.back().minutes.last)
+            return std::nullopt;
         return out;
     }
 
@@ -102,7 +106,8 @@ public:
         };
         std::erase_if(m_rank.launches, [&](const Launch& launch) { return !m_bulk.has(launch.time); });
         std::erase_if(m_rank.memory, [&](const MemoryChangeSeen& seen) { return outside(seen.time); });
-        for (CounterSeen& counter : m_rank.counters) std::erase_if(counter.samples, [&](const CounterSample& sample) { return outside(sample.time); });
+        for (CounterSeen& counter : m_rank.counters)
+            std::erase_if(counter.samples, [&](const CounterSample& sample) { return outside(sample.time); });
         std::erase_if(m_rank.counters, [](const CounterSeen& counter) { return counter.samples.empty(); });
         if (others > 0) note({"memory event or sample", "memory events or samples"}, others, {});
         for (const auto& [what, taken] : m_taken) note(taken.kind, taken.count, taken.example);
@@ -131,7 +136,8 @@ private:
         Taken& taken = m_taken.try_emplace(kind.one, Taken{kind, 0, name.substr(0, 80)}).first->second;
         ++taken.count;
         if (m_rank.outliers.size() < mostKept)
-            m_rank.outliers.push_back(fmt::format("{} {} on {}: from {} to {} ns", kind.one, name.substr(0, 400), m_rank.threads[span.thread].name, span.start, span.end));
+            m_rank.outliers.push_back(fmt::format("{} {} on {}: from {} to {} ns", kind.one, name.substr(0, 400),
+                                                  m_rank.threads[span.thread].name, span.start, span.end));
         else if (m_rank.outliers.size() == mostKept)
             m_rank.outliers.emplace_back("…");
         return true;
@@ -155,7 +161,8 @@ private:
         std::uint32_t kept = 0;
         for (std::size_t i = 0; i < device.size(); ++i) {
             if (isOut(device[i], device[i].copy ? Kind{"copy", "copies"} : Kind{"kernel", "kernels"})) continue;
-            if (device[i].launchedFrom != noThread && !m_bulk.has(device[i].launched)) device[i].launchedFrom = noThread, device[i].launched = 0;
+            if (device[i].launchedFrom != noThread && !m_bulk.has(device[i].launched))
+                device[i].launchedFrom = noThread, device[i].launched = 0;
             now[i] = kept;
             device[kept++] = device[i];
         }
@@ -177,8 +184,12 @@ private:
 
     void note(const Kind& kind, std::int64_t count, const std::string& example)
     {
-        m_rank.notes.push_back(fmt::format("{} {} from everything else by up to {}: left out of lanes and figures{}", count, count == 1 ? fmt::format("{} is apart", kind.one) : fmt::format("{} are apart", kind.many), farText(m_farthest),
-                                           example.empty() ? std::string() : fmt::format(" and listed as outliers in the run's configuration, such as {}", example)));
+        m_rank.notes.push_back(fmt::format(
+            "{} {} from everything else by up to {}: left out of lanes and figures{}", count,
+            count == 1 ? fmt::format("{} is apart", kind.one) : fmt::format("{} are apart", kind.many),
+            farText(m_farthest),
+            example.empty() ? std::string()
+                            : fmt::format(" and listed as outliers in the run's configuration, such as {}", example)));
     }
 
     ForeignRank& m_rank;

@@ -17,10 +17,7 @@ namespace stagewright {
 
 namespace {
 
-bool onComputeLane(OpKind kind)
-{
-    return isCompute(kind) || isStageOp(kind);
-}
+bool onComputeLane(OpKind kind) { return isCompute(kind) || isStageOp(kind); }
 
 // Compute ops by thread and by start, to find the one that contains a time.
 class Holders {
@@ -45,7 +42,8 @@ public:
 private:
     std::uint32_t in(const std::vector<std::uint32_t>& list, Nanos time) const
     {
-        auto after = std::upper_bound(list.begin(), list.end(), time, [this](Nanos at, std::uint32_t op) { return at < m_ops[op].start; });
+        auto after = std::upper_bound(list.begin(), list.end(), time,
+                                      [this](Nanos at, std::uint32_t op) { return at < m_ops[op].start; });
         if (after == list.begin()) return noOpRange;
         --after;
         return time <= m_ops[*after].end ? *after : noOpRange;
@@ -56,29 +54,27 @@ private:
     std::vector<std::uint32_t> m_backwards;
 };
 
-bool namesLibrary(std::string_view name)
-{
-    return name.starts_with("nccl:") || name.starts_with("rccl:");
-}
+bool namesLibrary(std::string_view name) { return name.starts_with("nccl:") || name.starts_with("rccl:"); }
 
 // Asked once in some thousand items, so that work on millions of them stops within milliseconds.
-bool stopsAt(std::size_t item, const std::stop_token& stop)
-{
-    return (item & 0x3fff) == 0 && stop.stop_requested();
-}
+bool stopsAt(std::size_t item, const std::stop_token& stop) { return (item & 0x3fff) == 0 && stop.stop_requested(); }
 
 } // namespace
 
 void tieLaunches(ForeignRank& rank, const std::stop_token& stop)
 {
     auto& launches = rank.launches;
-    const auto before = [](const Launch& a, const Launch& b) { return std::tie(a.correlation, a.time) < std::tie(b.correlation, b.time); };
-    if (!std::is_sorted(launches.begin(), launches.end(), before)) sortStoppable(launches.begin(), launches.end(), before, stop);
+    const auto before = [](const Launch& a, const Launch& b) {
+        return std::tie(a.correlation, a.time) < std::tie(b.correlation, b.time);
+    };
+    if (!std::is_sorted(launches.begin(), launches.end(), before))
+        sortStoppable(launches.begin(), launches.end(), before, stop);
     for (std::size_t i = 0; i < rank.device.size() && !launches.empty(); ++i) {
         if (stopsAt(i, stop)) return;
         DeviceSpan& span = rank.device[i];
         if (span.correlation < 0 || span.launchedFrom != noThread) continue;
-        const auto launch = std::lower_bound(launches.begin(), launches.end(), span.correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
+        const auto launch = std::lower_bound(launches.begin(), launches.end(), span.correlation,
+                                             [](const Launch& a, std::int64_t b) { return a.correlation < b; });
         if (launch == launches.end() || launch->correlation != span.correlation) continue;
         span.launched = launch->time;
         span.launchedFrom = launch->thread;
@@ -137,7 +133,9 @@ RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token&
     for (std::size_t k = 1; k < work.compute.size(); ++k) {
         OpRange& first = ops.ops[work.compute[k - 1]];
         OpRange& second = ops.ops[work.compute[k]];
-        if (!first.paired || !second.paired || (k >= 2 && ops.ops[work.compute[k - 2]].paired && ops.ops[work.compute[k - 2]].start == first.start)) continue;
+        if (!first.paired || !second.paired ||
+            (k >= 2 && ops.ops[work.compute[k - 2]].paired && ops.ops[work.compute[k - 2]].start == first.start))
+            continue;
         const auto& given = extent[work.compute[k - 1]].second >= extent[work.compute[k - 1]].first ? first : second;
         const Nanos start = given.start;
         const Nanos end = given.end;
@@ -149,7 +147,8 @@ RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token&
     for (std::size_t k = 0; k < work.compute.size(); ++k) {
         OpRange& range = ops.ops[work.compute[k]];
         const OpRange* before = k > 0 ? &ops.ops[work.compute[k - 1]] : nullptr;
-        const bool pair = before != nullptr && range.paired && before->paired && before->end == range.end && before->start >= range.start;
+        const bool pair = before != nullptr && range.paired && before->paired && before->end == range.end &&
+                          before->start >= range.start;
         const bool onDevice = extent[work.compute[k]].second >= extent[work.compute[k]].first;
         if (pair) {
             range.start = before->start;
@@ -195,8 +194,11 @@ DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop)
         if (stopsAt(i, stop)) return out;
         const DeviceSpan& span = rank.device[i];
         if (span.launchedFrom == noThread) continue;
-        const auto after = std::upper_bound(order.begin(), order.end(), std::pair(span.launchedFrom, span.launched),
-                                            [&](const auto& at, std::uint32_t range) { return at < std::pair(rank.annotations[range].thread, rank.annotations[range].start); });
+        const auto after =
+            std::upper_bound(order.begin(), order.end(), std::pair(span.launchedFrom, span.launched),
+                             [&](const auto& at, std::uint32_t range) {
+                                 return at < std::pair(rank.annotations[range].thread, rank.annotations[range].start);
+                             });
         if (after == order.begin()) continue;
         bool innermost = true, wanted = span.collective;
         for (auto k = static_cast<std::uint32_t>(after - order.begin() - 1); k != noOpRange; k = parent[k]) {
@@ -223,7 +225,9 @@ void nameOperations(ForeignRank& rank, const DeviceRanges& ranges)
         DeviceSpan& work = rank.device[device];
         const std::string& kernel = rank.names[work.name];
         const std::string_view operation = operationCalled(text);
-        if (operation.empty() || operation == collectiveOfKernel(kernel) || !hidesOperation(kernel) || !operationInShape(rank.names.shapeOf(work.name)).empty()) return;
+        if (operation.empty() || operation == collectiveOfKernel(kernel) || !hidesOperation(kernel) ||
+            !operationInShape(rank.names.shapeOf(work.name)).empty())
+            return;
         work.name = rank.names.shaped(work.name, withOperation(rank.names.shapeOf(work.name), operation));
     };
     for (const ForeignMessage& message : rank.messages)
@@ -231,7 +235,8 @@ void nameOperations(ForeignRank& rank, const DeviceRanges& ranges)
     for (const auto& [device, range] : ranges.ofLibrary) name(device, rank.names[rank.annotations[range].name]);
 }
 
-std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop)
+std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges,
+                                    const std::stop_token& stop)
 {
     auto& device = rank.device;
     std::vector<std::size_t> counts(2 * rank.threads.size(), 0); // by thread, kernels and copies
@@ -247,7 +252,8 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
     std::vector<std::size_t> trackOf(counts.size(), 0);
     for (const auto& [key, size] : sizes) {
         for (std::size_t slot = 0; slot < counts.size(); ++slot)
-            if ((slot % 2 == 1) == key.first && rank.threads[slot / 2].name == key.second) trackOf[slot] = tracks.size();
+            if ((slot % 2 == 1) == key.first && rank.threads[slot / 2].name == key.second)
+                trackOf[slot] = tracks.size();
         tracks.push_back({key.first, key.second, {}});
         tracks.back().work.reserve(size);
     }
@@ -255,7 +261,9 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
         if (stopsAt(i, stop)) return {};
         const DeviceSpan& span = device[i];
         tracks[trackOf[slotOf(span)]].work.push_back(
-            {span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i], static_cast<std::uint32_t>(i), span.launchedFrom != noThread ? std::min(span.launched, span.start) : notLaunched});
+            {span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i],
+             static_cast<std::uint32_t>(i),
+             span.launchedFrom != noThread ? std::min(span.launched, span.start) : notLaunched});
         constexpr std::size_t atOnce = 1 << 16;
         if ((i + 1) % atOnce != 0) continue;
         releaseItems(device, i + 1 - atOnce, i + 1); // most of the kept data of a large trace
@@ -267,7 +275,11 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
     std::vector<std::uint32_t>().swap(ranges.rangeOfDevice);
     for (DeviceTrack& track : tracks)
         sortStoppable(
-            track.work.begin(), track.work.end(), [](const ForeignWork& a, const ForeignWork& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); }, stop);
+            track.work.begin(), track.work.end(),
+            [](const ForeignWork& a, const ForeignWork& b) {
+                return std::tie(a.start, a.end) < std::tie(b.start, b.end);
+            },
+            stop);
     return tracks;
 }
 
@@ -277,7 +289,8 @@ namespace {
 using Steps = std::vector<StepTimes>::const_iterator;
 Steps stepHolding(Steps begin, Steps end, Nanos time)
 {
-    const auto after = std::upper_bound(begin, end, time, [](Nanos at, const StepTimes& step) { return at < step.begin; });
+    const auto after =
+        std::upper_bound(begin, end, time, [](Nanos at, const StepTimes& step) { return at < step.begin; });
     return after == begin || (after - 1)->end < time ? end : after - 1;
 }
 
@@ -294,13 +307,15 @@ int stepOf(const RankOps& ops, const ForeignRank& rank, const ForeignSpan& work,
 {
     if (!ops.stepsOnDevice && launched != notLaunched) return stepAt(ops, launched);
     if (ops.stepsOnDevice && !ops.markedSteps) return stepAt(ops, work.start);
-    if (!ops.markedSteps) return ops.steps.empty() ? 0 : ops.steps.size() == 1 ? ops.steps.front().step
-                                                                               : outsideSteps;
-    const auto gpuOf = [&rank](std::uint32_t thread) { return thread < rank.threads.size() ? rank.threads[thread].gpu : -1; };
+    if (!ops.markedSteps) return ops.steps.empty() ? 0 : ops.steps.size() == 1 ? ops.steps.front().step : outsideSteps;
+    const auto gpuOf = [&rank](std::uint32_t thread) {
+        return thread < rank.threads.size() ? rank.threads[thread].gpu : -1;
+    };
     int found = outsideSteps;
     for (auto begin = ops.deviceSteps.begin(); begin != ops.deviceSteps.end();) { // stream by stream
         const std::uint32_t thread = begin->thread;
-        const auto end = std::upper_bound(begin, ops.deviceSteps.end(), thread, [](std::uint32_t at, const StepTimes& step) { return at < step.thread; });
+        const auto end = std::upper_bound(begin, ops.deviceSteps.end(), thread,
+                                          [](std::uint32_t at, const StepTimes& step) { return at < step.thread; });
         const auto step = stepHolding(begin, end, work.start);
         begin = end;
         if (step == end || gpuOf(thread) != gpuOf(work.thread)) continue;
@@ -318,18 +333,23 @@ int stepOf(const RankOps& ops, const ForeignRank& rank, const DeviceSpan& work)
 
 int stepOf(const RankOps& ops, const ForeignRank& rank, const ForeignMessage& message)
 {
-    const bool known = message.device && message.work >= 0 && static_cast<std::size_t>(message.work) < rank.device.size();
+    const bool known =
+        message.device && message.work >= 0 && static_cast<std::size_t>(message.work) < rank.device.size();
     return known ? stepOf(ops, rank, rank.device[static_cast<std::size_t>(message.work)]) : stepAt(ops, message.start);
 }
 
-std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops, int rankNumber, const std::stop_token& stop)
+std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops,
+                                  int rankNumber, const std::stop_token& stop)
 {
     std::vector<MemoryChangeSeen> changes;
     changes.swap(rank.memory);
-    const bool device = std::any_of(changes.begin(), changes.end(), [](const MemoryChangeSeen& change) { return change.device; });
-    std::erase_if(changes, [&](const MemoryChangeSeen& change) { return change.device != device || change.delta == 0; });
+    const bool device =
+        std::any_of(changes.begin(), changes.end(), [](const MemoryChangeSeen& change) { return change.device; });
+    std::erase_if(changes,
+                  [&](const MemoryChangeSeen& change) { return change.device != device || change.delta == 0; });
     sortStoppable(
-        changes.begin(), changes.end(), [](const MemoryChangeSeen& a, const MemoryChangeSeen& b) { return a.time < b.time; }, stop);
+        changes.begin(), changes.end(),
+        [](const MemoryChangeSeen& a, const MemoryChangeSeen& b) { return a.time < b.time; }, stop);
     std::vector<MemoryEvent> out;
     if (changes.empty()) return out;
     const Holders holders(hostOps);
@@ -338,9 +358,9 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
         return op != noOpRange ? op : holders.backward(change.time);
     };
     const auto stepNear = [&](Nanos time) { // the last that began, else the first: memory is held from step to step
-        const auto after = std::upper_bound(ops.steps.begin(), ops.steps.end(), time, [](Nanos at, const StepTimes& step) { return at < step.begin; });
-        return ops.steps.empty() ? 0 : after == ops.steps.begin() ? after->step
-                                                                  : (after - 1)->step;
+        const auto after = std::upper_bound(ops.steps.begin(), ops.steps.end(), time,
+                                            [](Nanos at, const StepTimes& step) { return at < step.begin; });
+        return ops.steps.empty() ? 0 : after == ops.steps.begin() ? after->step : (after - 1)->step;
     };
     const auto eventOf = [&](const MemoryChangeSeen& change, std::uint32_t op) {
         MemoryEvent event;
@@ -365,7 +385,9 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
         if (isOptimizer(made.op.kind)) return later ? MemoryCategory::Optimizer : MemoryCategory::Workspace;
         // Gradients are used by the optimizer and freed by it, after it, or where the next step sets them to none.
         const bool byOptimizer = freer != noOpRange && isOptimizer(hostOps[freer].op.kind);
-        return later || byOptimizer || (freer == noOpRange && freed >= passesEnd[made.step]) ? MemoryCategory::Gradients : MemoryCategory::Workspace;
+        return later || byOptimizer || (freer == noOpRange && freed >= passesEnd[made.step])
+                   ? MemoryCategory::Gradients
+                   : MemoryCategory::Workspace;
     };
     const Nanos firstOp = hostOps.empty() ? 0 : hostOps.front().start;
     Bytes inUse = 0; // before the first change of each GPU
@@ -378,8 +400,11 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
         before.category = MemoryCategory::Weights;
         out.push_back(before);
     }
-    const auto keyOf = [](const MemoryChangeSeen& change) { return change.address ^ (static_cast<std::uint64_t>(change.gpu + 1) << 56); };
-    std::unordered_map<std::uint64_t, std::pair<std::size_t, std::uint32_t>> held; // by GPU and address: its event, its op
+    const auto keyOf = [](const MemoryChangeSeen& change) {
+        return change.address ^ (static_cast<std::uint64_t>(change.gpu + 1) << 56);
+    };
+    // by GPU and address: its event, its op
+    std::unordered_map<std::uint64_t, std::pair<std::size_t, std::uint32_t>> held;
     for (std::size_t i = 0; i < changes.size(); ++i) {
         if (stopsAt(i, stop)) return out;
         const MemoryChangeSeen& change = changes[i];
@@ -413,7 +438,8 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
     for (const auto& [address, kept] : held) {
         MemoryEvent& made = out[kept.first];
         if (kept.second == noOpRange) {
-            if (!hostOps.empty() && made.time < firstOp) made.category = MemoryCategory::Weights; // made before the first pass, and never freed
+            // made before the first pass, and never freed
+            if (!hostOps.empty() && made.time < firstOp) made.category = MemoryCategory::Weights;
             continue;
         }
         const Op& op = hostOps[kept.second].op;

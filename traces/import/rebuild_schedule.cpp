@@ -34,7 +34,8 @@ std::vector<StepOrder> ordersOf(const OpReading& reading, const std::vector<Rank
             if (!isCompute(range.op.kind)) continue;
             auto& row = steps[static_cast<std::size_t>(range.step)].ops[r];
             auto& pairs = steps[static_cast<std::size_t>(range.step)].paired[r];
-            const bool second = k > 0 && range.paired && !pairs.empty() && ops[list[k - 1]].paired && ops[list[k - 1]].start == range.start && ops[list[k - 1]].end == range.end;
+            const bool second = k > 0 && range.paired && !pairs.empty() && ops[list[k - 1]].paired &&
+                                ops[list[k - 1]].start == range.start && ops[list[k - 1]].end == range.end;
             if (second && (pairs.size() < 2 || !pairs[pairs.size() - 2])) pairs.back() = true;
             row.push_back(range.op);
             pairs.push_back(false);
@@ -43,7 +44,8 @@ std::vector<StepOrder> ordersOf(const OpReading& reading, const std::vector<Rank
     return steps;
 }
 
-std::shared_ptr<const Schedule> mostComplete(const std::vector<StepOrder>& byStep, const std::string& name, std::string& why, std::vector<std::string>& notes)
+std::shared_ptr<const Schedule> mostComplete(const std::vector<StepOrder>& byStep, const std::string& name,
+                                             std::string& why, std::vector<std::string>& notes)
 {
     std::size_t best = 0;
     std::size_t most = 0;
@@ -86,13 +88,16 @@ std::shared_ptr<const Schedule> mostComplete(const std::vector<StepOrder>& bySte
         if (step == best || byStep[step].ops == byStep[best].ops) continue;
         if (++different <= 5) others += fmt::format("{}{}", others.empty() ? "" : ", ", stepNumber(step));
     }
-    if (different > 0) notes.push_back(fmt::format("the order is taken from step {}; {} of {} steps differ from it ({}{})", stepNumber(best), different, byStep.size(), others, different > 5 ? " …" : ""));
+    if (different > 0)
+        notes.push_back(fmt::format("the order is taken from step {}; {} of {} steps differ from it ({}{})",
+                                    stepNumber(best), different, byStep.size(), others, different > 5 ? " …" : ""));
     return std::make_shared<const Schedule>(std::move(schedule));
 }
 
 } // namespace
 
-RebuiltSchedule rebuildSchedule(const OpReading& ops, const std::vector<RankWork>& work, const std::string& name, std::vector<std::string>& notes)
+RebuiltSchedule rebuildSchedule(const OpReading& ops, const std::vector<RankWork>& work, const std::string& name,
+                                std::vector<std::string>& notes)
 {
     RebuiltSchedule out;
     if (ops.copies) {

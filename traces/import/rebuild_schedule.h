@@ -17,8 +17,9 @@ struct RebuiltSchedule {
     std::string why;                          // why there is none
 };
 
-// The order of a complete step: the first of those with the most ops. `work` by rank, as placeWork() gives it; stages are known. Steps that
-// differ are noted.
-RebuiltSchedule rebuildSchedule(const OpReading& ops, const std::vector<RankWork>& work, const std::string& name, std::vector<std::string>& notes);
+// The order of a complete step: the first of those with the most ops. `work` by rank, as placeWork() gives it; stages
+// are known. Steps that differ are noted.
+RebuiltSchedule rebuildSchedule(const OpReading& ops, const std::vector<RankWork>& work, const std::string& name,
+                                std::vector<std::string>& notes);
 
 } // namespace stagewright

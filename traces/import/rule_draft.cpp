@@ -15,13 +15,16 @@ namespace {
 constexpr std::size_t mostForwards = 6;
 constexpr std::size_t mostBackwards = 6;
 
-std::vector<const NamePattern*> ofKind(const std::vector<NamePattern>& patterns, std::string_view kind, std::size_t most)
+std::vector<const NamePattern*> ofKind(const std::vector<NamePattern>& patterns, std::string_view kind,
+                                       std::size_t most)
 {
     std::vector<const NamePattern*> out;
     for (const NamePattern& pattern : patterns)
         if (pattern.kind == kind) out.push_back(&pattern);
     // The longest first: passes are around what they call.
-    std::stable_sort(out.begin(), out.end(), [](const NamePattern* a, const NamePattern* b) { return std::tie(b->ranks, b->total) < std::tie(a->ranks, a->total); });
+    std::stable_sort(out.begin(), out.end(), [](const NamePattern* a, const NamePattern* b) {
+        return std::tie(b->ranks, b->total) < std::tie(a->ranks, a->total);
+    });
     if (out.size() > most) out.resize(most);
     return out;
 }
@@ -50,10 +53,7 @@ std::vector<ForeignRank> onlyPasses(const std::vector<ForeignRank>& ranks, const
     return out;
 }
 
-std::string lineOf(const NamePattern& pattern)
-{
-    return ruleLine(pattern.kind, patternText(pattern.pieces));
-}
+std::string lineOf(const NamePattern& pattern) { return ruleLine(pattern.kind, patternText(pattern.pieces)); }
 
 // Whole schedules first, then those with the fewest orphans, then those that cover the most time.
 struct Score {
@@ -69,16 +69,22 @@ Score scoreOf(const RulePreview& preview, Nanos covered)
     Score score;
     score.schedule = preview.rebuilt.schedule != nullptr || preview.copies;
     score.known = !preview.rebuilt.recognised.empty();
-    score.orphans = preview.matched > 0 ? static_cast<double>(preview.orphans + preview.nested) / static_cast<double>(preview.matched) : 1;
+    score.orphans = preview.matched > 0
+                        ? static_cast<double>(preview.orphans + preview.nested) / static_cast<double>(preview.matched)
+                        : 1;
     score.covered = covered;
     return score;
 }
 
 class Drafter {
 public:
-    Drafter(const std::vector<ForeignRank>& ranks, const std::vector<NamePattern>& patterns, bool messages, const std::stop_token& stop)
-        : m_ranks(ranks), m_patterns(patterns), m_messages(messages), m_stop(stop), m_forwards(ofKind(patterns, "F", mostForwards)), m_backwards(ofKind(patterns, "B", mostBackwards)),
-          m_inputs(ofKind(patterns, "I", 2)), m_weights(ofKind(patterns, "W", 2)), m_optimizers(ofKind(patterns, "OPT", 1)), m_recomputes(ofKind(patterns, "R", 1)), m_steps(ofKind(patterns, "step", 2))
+    Drafter(const std::vector<ForeignRank>& ranks, const std::vector<NamePattern>& patterns, bool messages,
+            const std::stop_token& stop)
+        : m_ranks(ranks), m_patterns(patterns), m_messages(messages), m_stop(stop),
+          m_forwards(ofKind(patterns, "F", mostForwards)), m_backwards(ofKind(patterns, "B", mostBackwards)),
+          m_inputs(ofKind(patterns, "I", 2)), m_weights(ofKind(patterns, "W", 2)),
+          m_optimizers(ofKind(patterns, "OPT", 1)), m_recomputes(ofKind(patterns, "R", 1)),
+          m_steps(ofKind(patterns, "step", 2))
     {
     }
 
@@ -86,12 +92,15 @@ public:
     {
         if (m_forwards.empty()) return std::nullopt;
         std::string all;
-        for (const auto* list : {&m_forwards, &m_backwards, &m_inputs, &m_weights, &m_optimizers, &m_recomputes, &m_steps})
+        for (const auto* list :
+             {&m_forwards, &m_backwards, &m_inputs, &m_weights, &m_optimizers, &m_recomputes, &m_steps})
             for (const NamePattern* pattern : *list) all += lineOf(*pattern) + '\n';
         m_small = onlyPasses(m_ranks, all);
         for (const NamePattern* forward : m_forwards) {
-            tryBackwards(forward, m_inputs.empty() ? nullptr : m_inputs.front(), m_weights.empty() ? nullptr : m_weights.front());
-            for (const NamePattern* backward : m_backwards) tryBackwards(forward, backward, m_inputs.empty() && !m_weights.empty() ? m_weights.front() : nullptr);
+            tryBackwards(forward, m_inputs.empty() ? nullptr : m_inputs.front(),
+                         m_weights.empty() ? nullptr : m_weights.front());
+            for (const NamePattern* backward : m_backwards)
+                tryBackwards(forward, backward, m_inputs.empty() && !m_weights.empty() ? m_weights.front() : nullptr);
             if (m_stop.stop_requested()) return std::nullopt;
         }
         // Marks of steps may be wrong, or of something else: kept only if nothing gets worse.
@@ -144,18 +153,25 @@ private:
 
     std::string fileOf(const RulePreview& preview) const
     {
-        std::string text = fmt::format("# A draft: rules for the named ranges of {}. Check it, then import again with --rules.\n# It gives: {}.\n", counted(preview.ranks, "rank"), toText(preview));
+        std::string text = fmt::format(
+            "# A draft: rules for the named ranges of {}. Check it, then import again with --rules.\n# It gives: {}.\n",
+            counted(preview.ranks, "rank"), toText(preview));
         for (const std::string& remark : preview.remarks) text += fmt::format("# {}.\n", remark);
-        text += "#\n# {stage}, {chunk}, {microbatch}, {slice} and {step} are numbers in the name, * is any text. Without {stage} the stage is the rank,\n"
+        text += "#\n# {stage}, {chunk}, {microbatch}, {slice} and {step} are numbers in the name, * is any text. "
+                "Without {stage} the stage is the rank,\n"
                 "# without {microbatch} microbatches are counted.\n";
         for (const NamePattern* pattern : m_chosen) {
-            text += fmt::format("\n# {} on {}, for example: {}\n{}\n", counted(pattern->ranges, "range"), counted(pattern->ranks, "rank"), pattern->example, lineOf(*pattern));
+            text += fmt::format("\n# {} on {}, for example: {}\n{}\n", counted(pattern->ranges, "range"),
+                                counted(pattern->ranks, "rank"), pattern->example, lineOf(*pattern));
         }
         std::string others;
         std::size_t listedOthers = 0;
         for (const NamePattern& pattern : m_patterns) {
-            if (pattern.kind.empty() || std::find(m_chosen.begin(), m_chosen.end(), &pattern) != m_chosen.end() || ++listedOthers > 24) continue;
-            others += fmt::format("# {}   ({} on {})\n", lineOf(pattern), counted(pattern.ranges, "range"), counted(pattern.ranks, "rank"));
+            if (pattern.kind.empty() || std::find(m_chosen.begin(), m_chosen.end(), &pattern) != m_chosen.end() ||
+                ++listedOthers > 24)
+                continue;
+            others += fmt::format("# {}   ({} on {})\n", lineOf(pattern), counted(pattern.ranges, "range"),
+                                  counted(pattern.ranks, "rank"));
         }
         if (!others.empty()) text += "\n# Not chosen, although the names look like passes:\n" + others;
         return text;
@@ -173,10 +189,7 @@ private:
 
 } // namespace
 
-std::string ruleLine(std::string_view kind, std::string_view pattern)
-{
-    return fmt::format("{:<8} {}", kind, pattern);
-}
+std::string ruleLine(std::string_view kind, std::string_view pattern) { return fmt::format("{:<8} {}", kind, pattern); }
 
 std::string namesText(const std::vector<NamePattern>& patterns, std::size_t most)
 {
@@ -191,7 +204,8 @@ std::string namesText(const std::vector<NamePattern>& patterns, std::size_t most
     return text;
 }
 
-std::optional<RuleDraft> suggestRules(const std::vector<ForeignRank>& ranks, const std::vector<NamePattern>& patterns, bool messages, const std::stop_token& stop)
+std::optional<RuleDraft> suggestRules(const std::vector<ForeignRank>& ranks, const std::vector<NamePattern>& patterns,
+                                      bool messages, const std::stop_token& stop)
 {
     return Drafter(ranks, patterns, messages, stop).draft();
 }

@@ -37,7 +37,8 @@ void countMatches(const std::vector<ForeignRank>& ranks, const LabelRules& rules
     for (RuleMatches& match : matches) byLine[match.line] = &match;
     for (const ForeignRank& rank : ranks) {
         std::vector<std::int64_t> ranges(rank.names.size(), 0);
-        for (const ForeignSpan& span : rank.annotations.empty() ? rank.deviceAnnotations : rank.annotations) ++ranges[span.name];
+        for (const ForeignSpan& span : rank.annotations.empty() ? rank.deviceAnnotations : rank.annotations)
+            ++ranges[span.name];
         std::set<int> here;
         for (std::uint32_t name = 0; name < ranges.size(); ++name) {
             if (ranges[name] == 0) continue;
@@ -51,7 +52,10 @@ void countMatches(const std::vector<ForeignRank>& ranks, const LabelRules& rules
     }
 }
 
-std::string those(std::int64_t count, std::string_view noun) { return fmt::format("{} {}", counted(count, noun), count == 1 ? "is" : "are"); }
+std::string those(std::int64_t count, std::string_view noun)
+{
+    return fmt::format("{} {}", counted(count, noun), count == 1 ? "is" : "are");
+}
 
 // Forwards without their backward and the other way round, within a rank and step.
 void findOrphans(const OpReading& reading, RulePreview& out)
@@ -66,9 +70,11 @@ void findOrphans(const OpReading& reading, RulePreview& out)
     };
     Half forwards, others;
     for (std::size_t r = 0; r < reading.ranks.size(); ++r) {
-        std::map<std::tuple<int, int, int, int, int>, std::pair<int, int>> seen; // forwards and backwards by step, stage, microbatch, slice, chunk
+        // forwards and backwards by step, stage, microbatch, slice, chunk
+        std::map<std::tuple<int, int, int, int, int>, std::pair<int, int>> seen;
         for (const OpRange& range : reading.ranks[r].ops) {
-            auto& [forward, backward] = seen[{range.step, range.op.stage, range.op.microbatch, range.op.slice, range.chunk}];
+            auto& [forward, backward] =
+                seen[{range.step, range.op.stage, range.op.microbatch, range.op.slice, range.chunk}];
             if (isForward(range.op.kind)) ++forward;
             if (isReturn(range.op.kind)) ++backward;
         }
@@ -76,21 +82,28 @@ void findOrphans(const OpReading& reading, RulePreview& out)
             const auto& [step, stage, microbatch, slice, chunk] = key;
             const auto add = [&, step = step, stage = stage, microbatch = microbatch](Half& half, int more) {
                 if (more <= 0) return;
-                if (half.count == 0) half.first = fmt::format("rank {}, step {}, stage {}, microbatch {}", r, stepNumber(step), stage, microbatch);
+                if (half.count == 0)
+                    half.first = fmt::format("rank {}, step {}, stage {}, microbatch {}", r, stepNumber(step), stage,
+                                             microbatch);
                 half.count += more;
             };
             add(forwards, counts.first - counts.second);
             add(others, counts.second - counts.first);
         }
     }
-    if (forwards.count > 0) out.remarks.push_back(fmt::format("{} without a backward, the first at {}", those(forwards.count, "forward"), forwards.first));
-    if (others.count > 0) out.remarks.push_back(fmt::format("{} without a forward, the first at {}", those(others.count, "backward"), others.first));
+    if (forwards.count > 0)
+        out.remarks.push_back(
+            fmt::format("{} without a backward, the first at {}", those(forwards.count, "forward"), forwards.first));
+    if (others.count > 0)
+        out.remarks.push_back(
+            fmt::format("{} without a forward, the first at {}", those(others.count, "backward"), others.first));
     out.orphans += forwards.count + others.count;
 }
 
 } // namespace
 
-Result<RulePreview> previewRules(const std::vector<ForeignRank>& ranks, std::string_view text, bool messages, const std::stop_token& stop)
+Result<RulePreview> previewRules(const std::vector<ForeignRank>& ranks, std::string_view text, bool messages,
+                                 const std::stop_token& stop)
 {
     auto rules = LabelRules::parse(text);
     if (!rules) return tl::unexpected(std::move(rules.error()));
@@ -106,8 +119,10 @@ Result<RulePreview> previewRules(const std::vector<ForeignRank>& ranks, std::str
     for (const RankOps& rank : reading.ranks) out.matched += static_cast<std::int64_t>(rank.ops.size());
     out.matched += reading.outside + reading.nested;
     out.steps = reading.steps;
-    if (reading.outside > 0) out.remarks.push_back(fmt::format("{} outside complete steps", those(reading.outside, "range")));
-    if (reading.nested > 0) out.remarks.push_back(fmt::format("{} within another op and skipped", those(reading.nested, "range")));
+    if (reading.outside > 0)
+        out.remarks.push_back(fmt::format("{} outside complete steps", those(reading.outside, "range")));
+    if (reading.nested > 0)
+        out.remarks.push_back(fmt::format("{} within another op and skipped", those(reading.nested, "range")));
     out.orphans = reading.outside;
     out.nested = reading.nested;
     out.remarks.insert(out.remarks.end(), reading.notes.begin(), reading.notes.end());
@@ -126,7 +141,9 @@ std::string toText(const RulePreview& preview)
 {
     if (!preview.rebuilt.schedule) return "no schedule: " + preview.rebuilt.why;
     const Schedule& schedule = *preview.rebuilt.schedule;
-    return fmt::format("{} on {}: {}, {}, {}", preview.rebuilt.recognised.empty() ? "an order of its own" : preview.rebuilt.recognised, counted(schedule.ranks, "rank"), counted(schedule.stages, "stage"),
+    return fmt::format("{} on {}: {}, {}, {}",
+                       preview.rebuilt.recognised.empty() ? "an order of its own" : preview.rebuilt.recognised,
+                       counted(schedule.ranks, "rank"), counted(schedule.stages, "stage"),
                        counted(schedule.microbatches, "microbatch"), counted(preview.steps, "step"));
 }
 

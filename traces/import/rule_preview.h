@@ -1,5 +1,5 @@
-// What rules (label_rules.h) make of named ranges: the matches of each rule, the ranges without a counterpart, and the schedule it would be.
-// The command line (import --suggest-rules) and the window's mapper show the same.
+// What rules (label_rules.h) make of named ranges: the matches of each rule, the ranges without a counterpart, and the
+// schedule it would be. The command line (import --suggest-rules) and the window's mapper show the same.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,10 @@ struct RulePreview {
     bool whole() const { return rebuilt.schedule != nullptr && orphans == 0; }
 };
 
-// Only names and ranges of `ranks` are needed; where they have device work with launches, it says whether ranks are stages or copies. `messages`:
-// the ranks send to each other. An Error (Usage) names the line that is wrong.
-Result<RulePreview> previewRules(const std::vector<ForeignRank>& ranks, std::string_view rules, bool messages, const std::stop_token& stop = {});
+// Only names and ranges of `ranks` are needed; where they have device work with launches, it says whether ranks are
+// stages or copies. `messages`: the ranks send to each other. An Error (Usage) names the line that is wrong.
+Result<RulePreview> previewRules(const std::vector<ForeignRank>& ranks, std::string_view rules, bool messages,
+                                 const std::stop_token& stop = {});
 
 // "1F1B on 4 ranks: 4 stages, 8 microbatches, 2 steps" in the library's names, or "no schedule: …" with the reason.
 std::string toText(const RulePreview& preview);

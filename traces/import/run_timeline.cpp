@@ -39,18 +39,22 @@ constexpr std::size_t itemsAtOnce = 1 << 16;
 // From a communication library or PyTorch's schedule; its data is on the lanes of messages.
 bool isMessageRange(std::string_view name)
 {
-    if (name == "gloo:send" || name == "gloo:recv" || name.starts_with("nccl:send") || name.starts_with("nccl:recv")) return true;
-    return name.starts_with("PP:") && (name.find("SEND_") != std::string_view::npos || name.find("RECV_") != std::string_view::npos);
+    if (name == "gloo:send" || name == "gloo:recv" || name.starts_with("nccl:send") || name.starts_with("nccl:recv"))
+        return true;
+    return name.starts_with("PP:") &&
+           (name.find("SEND_") != std::string_view::npos || name.find("RECV_") != std::string_view::npos);
 }
 
-// Of a collective by its name: "all_gather_into_tensor", "AllGather", "_reduce_scatter_base", "allreduce". Nothing: neither a gather nor a reduction.
+// Of a collective by its name: "all_gather_into_tensor", "AllGather", "_reduce_scatter_base", "allreduce". Nothing:
+// neither a gather nor a reduction.
 std::optional<Lane> dataParallelLane(std::string_view name)
 {
     std::string plain;
     for (const char c : lowered(name))
         if (c >= 'a' && c <= 'z') plain += c;
     if (plain.find("allgather") != std::string::npos) return Lane::Gather;
-    if (plain.find("reducescatter") != std::string::npos || plain.find("allreduce") != std::string::npos) return Lane::Reduce;
+    if (plain.find("reducescatter") != std::string::npos || plain.find("allreduce") != std::string::npos)
+        return Lane::Reduce;
     return std::nullopt;
 }
 
@@ -63,7 +67,8 @@ struct OpKey { // an op in a step, on a rank
 struct OpKeyHash {
     std::size_t operator()(const OpKey& key) const noexcept
     {
-        return std::hash<Op>()(key.op) ^ (static_cast<std::size_t>(key.step) * 0x9e3779b97f4a7c15u) ^ (static_cast<std::size_t>(key.rank) << 40);
+        return std::hash<Op>()(key.op) ^ (static_cast<std::size_t>(key.step) * 0x9e3779b97f4a7c15u) ^
+               (static_cast<std::size_t>(key.rank) << 40);
     }
 };
 
@@ -76,7 +81,8 @@ struct Placed {
 class Assembler {
 public:
     Assembler(JobParts parts, ImportedRun& out, const Progress& progress)
-        : m_parts(std::move(parts)), m_out(out), m_progress(progress), m_ranks(static_cast<int>(m_parts.ranks.size())), m_builder(Provenance::Imported, "wall", m_ranks), m_collectiveSpan(m_parts.ranks.size())
+        : m_parts(std::move(parts)), m_out(out), m_progress(progress), m_ranks(static_cast<int>(m_parts.ranks.size())),
+          m_builder(Provenance::Imported, "wall", m_ranks), m_collectiveSpan(m_parts.ranks.size())
     {
     }
 
@@ -87,7 +93,9 @@ public:
         findMessages();
         std::size_t spans = 0;
         for (std::size_t r = 0; r < m_parts.ranks.size(); ++r)
-            spans += m_work[r].compute.size() + m_parts.ranks[r].device.size() + 2 * m_parts.ranks[r].annotations.size() + m_parts.ranks[r].deviceAnnotations.size() + m_parts.ranks[r].hostOps.size();
+            spans += m_work[r].compute.size() + m_parts.ranks[r].device.size() +
+                     2 * m_parts.ranks[r].annotations.size() + m_parts.ranks[r].deviceAnnotations.size() +
+                     m_parts.ranks[r].hostOps.size();
         for (const auto& ends : m_parts.messages.collectives) spans += ends.size(); // an edge each
         m_builder.reserve(spans + 2 * m_parts.messages.pairs.size());
         for (int r = 0; r < m_ranks; ++r) {
@@ -128,9 +136,14 @@ private:
             m_out.kernels += static_cast<std::int64_t>(rank(r).device.size());
             m_out.kernelsUnderOps += m_work.back().launched;
         }
-        if (clipped > 0) m_out.notes.push_back(fmt::format("{} ops start before the previous op ends, by {} in total: they are moved to its end", clipped, formatDuration(overlap)));
+        if (clipped > 0)
+            m_out.notes.push_back(
+                fmt::format("{} ops start before the previous op ends, by {} in total: they are moved to its end",
+                            clipped, formatDuration(overlap)));
         if (projected > 0 && projected < m_out.ops)
-            m_out.notes.push_back(fmt::format("{} of {} ops are timed by their kernels, the others by their ranges on the host", projected, m_out.ops));
+            m_out.notes.push_back(
+                fmt::format("{} of {} ops are timed by their kernels, the others by their ranges on the host",
+                            projected, m_out.ops));
         return true;
     }
 
@@ -157,7 +170,10 @@ private:
         if (ofRank.empty()) ofRank.resize(rank(r).messages.size());
         return ofRank[message];
     }
-    const ForeignMessage& messageAt(const MessageEnd& end) const { return m_parts.ranks[end.rank].messages[end.message]; }
+    const ForeignMessage& messageAt(const MessageEnd& end) const
+    {
+        return m_parts.ranks[end.rank].messages[end.message];
+    }
 
     struct Row {
         Span span;
@@ -167,7 +183,9 @@ private:
     void addTrack(int r, Lane lane, const std::string& name, std::vector<Row>& rows, Done&& done)
     {
         if (rows.empty()) return;
-        std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return std::tie(a.span.start, a.span.end) < std::tie(b.span.start, b.span.end); });
+        std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+            return std::tie(a.span.start, a.span.end) < std::tie(b.span.start, b.span.end);
+        });
         const int track = m_builder.addTrack(r, lane, name);
         for (const Row& row : rows) done(row, m_builder.addSpan(track, row.span));
         rows.clear();
@@ -235,7 +253,9 @@ private:
             span.end = arrival;
             const MessageOp& carried = m_carried[i];
             if (carried.rank < 0) {
-                span.label = m_builder.intern(fmt::format("message {} → {}", pairs[i].send.rank, pairs[i].receive.rank)) & 0xffffffu;
+                span.label =
+                    m_builder.intern(fmt::format("message {} → {}", pairs[i].send.rank, pairs[i].receive.rank)) &
+                    0xffffffu;
                 span.step = stepOf(ops(r), rank(r), send ? from : to);
                 return span;
             }
@@ -251,19 +271,21 @@ private:
         BytesMoved moved(m_builder, r, fmt::format("rank {} {}", r, toText(Lane::Send)), Lane::Send);
         addTrack(r, Lane::Send, {}, sends, [&](const Row& row, SpanId id) {
             m_sendSpan[row.from] = id;
-            const Bytes bytes = std::max(messageAt(pairs[row.from].send).bytes, messageAt(pairs[row.from].receive).bytes);
+            const Bytes bytes =
+                std::max(messageAt(pairs[row.from].send).bytes, messageAt(pairs[row.from].receive).bytes);
             if (bytes >= 0) moved.add(row.span.start, bytes);
         });
         addTrack(r, Lane::Receive, {}, receives, [&](const Row& row, SpanId id) { m_receiveSpan[row.from] = id; });
     }
 
-    // Gathers and reductions over replicas are also on lanes of their own, beside the kernels or ranges that do them. Where the trace names
-    // dimensions of parallelism, those of data alone.
+    // Gathers and reductions over replicas are also on lanes of their own, beside the kernels or ranges that do them.
+    // Where the trace names dimensions of parallelism, those of data alone.
     void addDataParallel(int r)
     {
         const ForeignRank& from = rank(r);
         const auto& purposes = from.groupPurpose;
-        const bool named = std::any_of(purposes.begin(), purposes.end(), [](const auto& group) { return dimensionOf(group.second).has_value(); });
+        const bool named = std::any_of(purposes.begin(), purposes.end(),
+                                       [](const auto& group) { return dimensionOf(group.second).has_value(); });
         std::vector<Row> gathers, reductions;
         for (const std::uint32_t i : m_work[static_cast<std::size_t>(r)].beside) {
             const OpRange& range = ops(r).ops[i];
@@ -287,7 +309,8 @@ private:
         }
         BesideOps gathered, reduced;
         addTrack(r, Lane::Gather, {}, gathers, [&](const Row& row, SpanId id) {
-            if (own && isGather(row.span.op.kind)) gathered[{row.span.step, row.span.op.stage}].push_back({id, row.span.start, row.span.end});
+            if (own && isGather(row.span.op.kind))
+                gathered[{row.span.step, row.span.op.stage}].push_back({id, row.span.start, row.span.end});
         });
         addTrack(r, Lane::Reduce, {}, reductions, [&](const Row& row, SpanId id) {
             if (own) reduced[{row.span.step, row.span.op.stage}].push_back({id, row.span.start, row.span.end});
@@ -295,8 +318,8 @@ private:
         if (own) tieCollectives(r, gathered, reduced);
     }
 
-    // From a gather to the first op that needs the weights, from a stage's reductions to its optimizer, as a recorder does. An optimizer that steps
-    // bucket by bucket starts before its reduction ends.
+    // From a gather to the first op that needs the weights, from a stage's reductions to its optimizer, as a recorder
+    // does. An optimizer that steps bucket by bucket starts before its reduction ends.
     struct Beside {
         SpanId span;
         Nanos start, end;
@@ -330,9 +353,12 @@ private:
             const std::string& text = rank(r).names[name];
             const bool many = m_shaped.size() >= mostShapes;
             const std::string_view shape = many ? std::string_view() : rank(r).names.shapeOf(name);
-            labels[name] = m_builder.intern(text.empty() ? "unnamed" : std::string_view(text).substr(0, 2048), shape) & 0xffffffu;
+            labels[name] =
+                m_builder.intern(text.empty() ? "unnamed" : std::string_view(text).substr(0, 2048), shape) & 0xffffffu;
             if (!shape.empty() && m_shaped.insert(labels[name]).second && m_shaped.size() == mostShapes)
-                m_out.notes.push_back(fmt::format("kernels were launched with {} shapes or more: from rank {} on they are kept without", mostShapes, r));
+                m_out.notes.push_back(
+                    fmt::format("kernels were launched with {} shapes or more: from rank {} on they are kept without",
+                                mostShapes, r));
         }
         return labels[name];
     }
@@ -369,13 +395,17 @@ private:
                 if (seen.op != noOpRange) span.op = ops(r).ops[seen.op].op;
                 const SpanId id = m_builder.addSpan(track, span);
                 if (!spanOf.empty()) spanOf[seen.item] = id;
-                if (const auto size = std::lower_bound(bytes.begin(), bytes.end(), std::pair(seen.item, Bytes{0})); size != bytes.end() && size->first == seen.item) moved.add(seen.start, size->second);
+                if (const auto size = std::lower_bound(bytes.begin(), bytes.end(), std::pair(seen.item, Bytes{0}));
+                    size != bytes.end() && size->first == seen.item)
+                    moved.add(seen.start, size->second);
                 if (seen.op != noOpRange && m_spanOfOp[seen.op] != noSpan)
                     m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, std::min(seen.launched, seen.start));
-                else if (seen.range != noOpRange || (seen.launched < seen.start && !m_launchedIn.empty())) // edges in order of kernels need no sorting
+                // edges in order of kernels need no sorting
+                else if (seen.range != noOpRange || (seen.launched < seen.start && !m_launchedIn.empty()))
                     m_launchedIn.push_back({seen.range, id, seen.launched});
                 else if (seen.launched < seen.start)
-                    m_builder.addEdge(id, id, EdgeKind::Launch, seen.launched); // by nobody with a name: only its time is known
+                    // by nobody with a name: only its time is known
+                    m_builder.addEdge(id, id, EdgeKind::Launch, seen.launched);
                 if ((i + 1) % itemsAtOnce != 0) continue;
                 if (m_progress.cancelled()) return false;
                 releaseItems(of.work, i + 1 - itemsAtOnce, i + 1);
@@ -383,8 +413,10 @@ private:
             giveBack(of.work);
         }
         for (std::uint32_t i = 0; i < from.messages.size(); ++i)
-            if (from.messages[i].kind == MessageKind::Collective && from.messages[i].device && from.messages[i].work >= 0)
-                collectiveSpan(r, i) = {spanOf[static_cast<std::size_t>(from.messages[i].work)], from.messages[i].start, from.messages[i].end};
+            if (from.messages[i].kind == MessageKind::Collective && from.messages[i].device &&
+                from.messages[i].work >= 0)
+                collectiveSpan(r, i) = {spanOf[static_cast<std::size_t>(from.messages[i].work)], from.messages[i].start,
+                                        from.messages[i].end};
         return true;
     }
 
@@ -405,7 +437,8 @@ private:
     }
     int stepOfWork(int r, const ForeignWork& work) const
     {
-        const auto found = std::lower_bound(m_unlaunched.begin(), m_unlaunched.end(), std::pair(work.item, std::numeric_limits<int>::min()));
+        const auto found = std::lower_bound(m_unlaunched.begin(), m_unlaunched.end(),
+                                            std::pair(work.item, std::numeric_limits<int>::min()));
         if (found != m_unlaunched.end() && found->first == work.item) return found->second;
         return stepAt(m_parts.ops.ranks[static_cast<std::size_t>(r)], work.launched);
     }
@@ -415,7 +448,8 @@ private:
     {
         auto bytes = from.copyBytes;
         for (const ForeignMessage& message : from.messages)
-            if (message.device && message.work >= 0 && message.bytes >= 0) bytes.emplace_back(static_cast<std::uint32_t>(message.work), message.bytes);
+            if (message.device && message.work >= 0 && message.bytes >= 0)
+                bytes.emplace_back(static_cast<std::uint32_t>(message.work), message.bytes);
         std::sort(bytes.begin(), bytes.end());
         std::size_t kept = 0; // a kernel may carry several messages
         for (std::size_t i = 0; i < bytes.size(); ++i)
@@ -430,7 +464,10 @@ private:
     // The counter of a track (work_bytes.h), made with its first sample.
     class BytesMoved {
     public:
-        BytesMoved(TimelineBuilder& builder, int rank, const std::string& track, Lane lane) : m_builder(builder), m_rank(rank), m_name(workBytesCounter(track, lane)) {}
+        BytesMoved(TimelineBuilder& builder, int rank, const std::string& track, Lane lane)
+            : m_builder(builder), m_rank(rank), m_name(workBytesCounter(track, lane))
+        {
+        }
         void add(Nanos start, Bytes bytes)
         {
             if (m_counter < 0) m_counter = m_builder.addCounter(m_rank, m_name, std::string(workBytesUnit));
@@ -450,18 +487,24 @@ private:
         // Ranges on the compute lane are not repeated, unless they have other times there: those of their kernels.
         std::set<std::tuple<std::uint32_t, Nanos, Nanos>> shown;
         for (std::size_t i = 0; i < ops(r).ops.size(); ++i)
-            if (const OpRange& range = ops(r).ops[i]; m_spanOfOp[i] != noSpan && !range.device) shown.insert({range.thread, range.start, range.end});
+            if (const OpRange& range = ops(r).ops[i]; m_spanOfOp[i] != noSpan && !range.device)
+                shown.insert({range.thread, range.start, range.end});
         std::unordered_map<std::uint32_t, std::uint32_t> messageOf; // by annotation
         for (std::uint32_t i = 0; i < from.messages.size(); ++i)
-            if (from.messages[i].kind == MessageKind::Collective && !from.messages[i].device && from.messages[i].work >= 0) messageOf[static_cast<std::uint32_t>(from.messages[i].work)] = i;
+            if (from.messages[i].kind == MessageKind::Collective && !from.messages[i].device &&
+                from.messages[i].work >= 0)
+                messageOf[static_cast<std::uint32_t>(from.messages[i].work)] = i;
         RangeRows tracks;
-        const auto add = [&](const ForeignSpan& seen, std::uint32_t index) { addRow(tracks, r, seen, {seen.start, seen.end}, stepAt(ops(r), seen.start), false, index); };
+        const auto add = [&](const ForeignSpan& seen, std::uint32_t index) {
+            addRow(tracks, r, seen, {seen.start, seen.end}, stepAt(ops(r), seen.start), false, index);
+        };
         for (std::uint32_t i = 0; i < from.annotations.size(); ++i) {
             if (!goesOn(i)) return false;
             const ForeignSpan& seen = from.annotations[i];
             const std::string& name = from.names[seen.name];
             const bool message = !m_parts.messages.pairs.empty() && isMessageRange(name);
-            if (message || name.starts_with("ProfilerStep") || shown.contains({seen.thread, seen.start, seen.end})) continue;
+            if (message || name.starts_with("ProfilerStep") || shown.contains({seen.thread, seen.start, seen.end}))
+                continue;
             add(seen, i);
         }
         for (const ForeignSpan& seen : from.hostOps) add(seen, noSpan);
@@ -491,19 +534,24 @@ private:
         return !m_progress.cancelled();
     }
 
-    // By name of the track, and whether it is of the device: in the order the timeline has them, so that nothing is moved there.
+    // By name of the track, and whether it is of the device: in the order the timeline has them, so that nothing is
+    // moved there.
     struct RangeRows {
         std::map<std::pair<std::string, bool>, std::vector<Row>> byName;
         std::map<std::pair<std::uint32_t, bool>, std::vector<Row>*> ofThread;
     };
-    void addRow(RangeRows& tracks, int r, const ForeignSpan& seen, std::pair<Nanos, Nanos> times, int step, bool device, std::uint32_t index)
+    void addRow(RangeRows& tracks, int r, const ForeignSpan& seen, std::pair<Nanos, Nanos> times, int step, bool device,
+                std::uint32_t index)
     {
         Span span;
         std::tie(span.start, span.end) = times;
         span.label = labelOf(r, seen.name) & 0xffffffu;
         span.step = step;
         std::vector<Row>*& rows = tracks.ofThread[{seen.thread, device}];
-        if (rows == nullptr) rows = &tracks.byName[{fmt::format("rank {} {}{}", r, rank(r).threads[seen.thread].name, device ? " on the device" : ""), device}];
+        if (rows == nullptr)
+            rows = &tracks.byName[{
+                fmt::format("rank {} {}{}", r, rank(r).threads[seen.thread].name, device ? " on the device" : ""),
+                device}];
         rows->push_back({span, index});
     }
 
@@ -514,11 +562,13 @@ private:
         bool any = false;
         for (std::uint32_t i = 0; i < from.annotations.size(); ++i)
             if (const auto& [begin, end] = m_ranges.extent[i]; end >= begin) {
-                addRow(tracks, r, from.annotations[i], {begin, end}, stepAt(ops(r), from.annotations[i].start), true, i);
+                addRow(tracks, r, from.annotations[i], {begin, end}, stepAt(ops(r), from.annotations[i].start), true,
+                       i);
                 any = true;
             }
         if (any) return;
-        for (const ForeignSpan& seen : from.deviceAnnotations) addRow(tracks, r, seen, {seen.start, seen.end}, stepOf(ops(r), from, seen, notLaunched), true, noSpan);
+        for (const ForeignSpan& seen : from.deviceAnnotations)
+            addRow(tracks, r, seen, {seen.start, seen.end}, stepOf(ops(r), from, seen, notLaunched), true, noSpan);
     }
 
     bool addMemory(int r)
@@ -541,7 +591,8 @@ private:
             if (seen.device && seen.gpu >= 0) byGpu[seen.gpu].push_back(&seen);
         if (byGpu.size() < 2) return;
         for (auto& [gpu, changes] : byGpu) {
-            std::stable_sort(changes.begin(), changes.end(), [](const auto* a, const auto* b) { return a->time < b->time; });
+            std::stable_sort(changes.begin(), changes.end(),
+                             [](const auto* a, const auto* b) { return a->time < b->time; });
             const int counter = m_builder.addCounter(r, fmt::format("rank {} GPU {} memory in use", r, gpu), "bytes");
             Bytes used = 0, most = 0;
             for (const MemoryChangeSeen* change : changes) {
@@ -549,7 +600,9 @@ private:
                 most = std::max(most, used);
                 m_builder.addSample(counter, change->time, static_cast<double>(used));
             }
-            m_out.notes.push_back(fmt::format("rank {} has {} GPUs: GPU {} holds {} at most; figures of memory by rank are the sum", r, byGpu.size(), gpu, formatBytes(most)));
+            m_out.notes.push_back(
+                fmt::format("rank {} has {} GPUs: GPU {} holds {} at most; figures of memory by rank are the sum", r,
+                            byGpu.size(), gpu, formatBytes(most)));
         }
     }
 
@@ -590,9 +643,12 @@ private:
             };
             Placed last;
             for (const MessageEnd& end : ends)
-                if (const Placed placed = spanOf(end); placed.span != noSpan && (last.span == noSpan || placed.start > last.start)) last = placed;
+                if (const Placed placed = spanOf(end);
+                    placed.span != noSpan && (last.span == noSpan || placed.start > last.start))
+                    last = placed;
             for (const MessageEnd& end : ends)
-                if (const Placed placed = spanOf(end); placed.span != noSpan && placed.span != last.span) m_builder.addEdge(last.span, placed.span, EdgeKind::Transfer, last.start);
+                if (const Placed placed = spanOf(end); placed.span != noSpan && placed.span != last.span)
+                    m_builder.addEdge(last.span, placed.span, EdgeKind::Transfer, last.start);
         }
     }
 
@@ -606,17 +662,21 @@ private:
         for (const auto& [key, placed] : m_placed) {
             if (!goesOn(looked++)) return false;
             if (!isCompute(key.op.kind)) continue;
-            const bool inside = key.op.stage < m_schedule->stages && key.op.microbatch >= 0 && key.op.microbatch + key.op.count <= m_schedule->microbatches && opFault(*m_schedule, key.op).empty();
+            const bool inside = key.op.stage < m_schedule->stages && key.op.microbatch >= 0 &&
+                                key.op.microbatch + key.op.count <= m_schedule->microbatches &&
+                                opFault(*m_schedule, key.op).empty();
             if (!inside) continue;
-            index.eachInput(key.op, [&, step = key.step, &to = placed](std::uint32_t producer, const Need&, std::size_t) {
-                if (producer == noOp) return;
-                const OpPlace place = index.placeOf(producer);
-                const Op& from = m_schedule->order[static_cast<std::size_t>(place.rank)][place.position];
-                const auto found = m_placed.find({step, place.rank, from});
-                if (found == m_placed.end()) return;
-                const auto arrival = m_arrivals.find({found->second.span, to.span});
-                m_builder.addEdge(found->second.span, to.span, EdgeKind::Data, arrival == m_arrivals.end() ? found->second.end : arrival->second);
-            });
+            index.eachInput(
+                key.op, [&, step = key.step, &to = placed](std::uint32_t producer, const Need&, std::size_t) {
+                    if (producer == noOp) return;
+                    const OpPlace place = index.placeOf(producer);
+                    const Op& from = m_schedule->order[static_cast<std::size_t>(place.rank)][place.position];
+                    const auto found = m_placed.find({step, place.rank, from});
+                    if (found == m_placed.end()) return;
+                    const auto arrival = m_arrivals.find({found->second.span, to.span});
+                    m_builder.addEdge(found->second.span, to.span, EdgeKind::Data,
+                                      arrival == m_arrivals.end() ? found->second.end : arrival->second);
+                });
         }
         return true;
     }
@@ -635,8 +695,9 @@ private:
         SpanId kernel;
         Nanos launched;
     };
-    DeviceRanges m_ranges;                                   // of the rank that is being added
-    std::vector<LaunchedIn> m_launchedIn;                    // its device spans under no op, from the first that is under a range
+    DeviceRanges m_ranges; // of the rank that is being added
+    // its device spans under no op, from the first that is under a range
+    std::vector<LaunchedIn> m_launchedIn;
     std::vector<SpanId> m_spanOfOp;                          // of the rank that is being added
     std::vector<std::pair<std::uint32_t, int>> m_unlaunched; // of its device work without a launch: its step, by index
     std::vector<std::uint32_t> m_labels;

@@ -20,9 +20,11 @@ struct JobParts {
 };
 
 // Frees the parts along the way. Fills counts, notes and schedule of `out`.
-//   Compute  ops, optimizer, reduction       Send, Receive  messages with both sides (schedules/timeline/message_view.h)
+//   Compute  ops, optimizer, reduction       Send, Receive  messages with both sides
+//                                                           (schedules/timeline/message_view.h)
 //   Kernel, Copy  one track a stream, labelled; Span::op is the op they were launched by, with a Launch edge from it
-//   Other    named ranges, one track a thread, and at the times of their kernels, with a Launch edge to kernels outside ops
+//   Other    named ranges, one track a thread, and at the times of their kernels, with a Launch edge to kernels outside
+//            ops
 Result<std::shared_ptr<const Timeline>> buildTimeline(JobParts parts, ImportedRun& out, const Progress& progress);
 
 } // namespace stagewright

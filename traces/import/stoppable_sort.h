@@ -8,8 +8,8 @@
 
 namespace stagewright {
 
-// Stable. Part by part, then merges of twice as many, checking for a stop between them; after a stop the items are in some order. Sorted input costs one
-// pass. O(n log n), memory for half of the items.
+// Stable. Part by part, then merges of twice as many, checking for a stop between them; after a stop the items are in
+// some order. Sorted input costs one pass. O(n log n), memory for half of the items.
 template <typename Iterator, typename Less>
 void sortStoppable(Iterator begin, Iterator end, Less less, const std::stop_token& stop)
 {

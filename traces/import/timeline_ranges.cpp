@@ -14,10 +14,7 @@ constexpr std::string_view deviceSuffix = " on the device"; // run_timeline.cpp
 
 } // namespace
 
-bool isRangeTrack(const Track& track)
-{
-    return track.lane == Lane::Other && !track.name.ends_with(deviceSuffix);
-}
+bool isRangeTrack(const Track& track) { return track.lane == Lane::Other && !track.name.ends_with(deviceSuffix); }
 
 TimelineRanges rangesOf(const Timeline& timeline)
 {
@@ -26,7 +23,8 @@ TimelineRanges rangesOf(const Timeline& timeline)
     std::vector<std::map<std::string, std::uint32_t>> threads(out.ranks.size());
     const auto threadOf = [&](const Track& track, std::string_view name, bool device) {
         ForeignRank& rank = out.ranks[static_cast<std::size_t>(track.rank)];
-        const auto [found, added] = threads[static_cast<std::size_t>(track.rank)].try_emplace(std::string(name), static_cast<std::uint32_t>(rank.threads.size()));
+        const auto [found, added] = threads[static_cast<std::size_t>(track.rank)].try_emplace(
+            std::string(name), static_cast<std::uint32_t>(rank.threads.size()));
         if (added) rank.threads.push_back({std::string(name), device});
         return found->second;
     };
@@ -50,14 +48,16 @@ TimelineRanges rangesOf(const Timeline& timeline)
                 const Track& from = timeline.trackOf(edge.from);
                 if (!from.name.ends_with(deviceSuffix) || from.rank != track.rank) continue;
                 device.launched = edge.arrival;
-                device.launchedFrom = threadOf(from, std::string_view(from.name).substr(0, from.name.size() - deviceSuffix.size()), false);
+                device.launchedFrom = threadOf(
+                    from, std::string_view(from.name).substr(0, from.name.size() - deviceSuffix.size()), false);
                 break;
             }
             rank.device.push_back(device);
         }
     }
     if (timeline.steps() < 2) return out;
-    std::map<std::pair<int, int>, std::pair<Nanos, Nanos>> bounds; // by rank and step: of the host's ranges, which a device may follow later
+    // by rank and step: of the host's ranges, which a device may follow later
+    std::map<std::pair<int, int>, std::pair<Nanos, Nanos>> bounds;
     for (const Track& track : timeline.tracks()) {
         if (!isRangeTrack(track)) continue;
         for (const Span& span : timeline.spansOf(track)) {
@@ -68,10 +68,12 @@ TimelineRanges rangesOf(const Timeline& timeline)
     }
     for (const StepMark& whole : timeline.stepMarks()) { // as the trace marked them
         StepMark mark = whole;
-        if (const auto found = bounds.find({mark.rank, mark.step}); found != bounds.end()) std::tie(mark.begin, mark.end) = found->second;
+        if (const auto found = bounds.find({mark.rank, mark.step}); found != bounds.end())
+            std::tie(mark.begin, mark.end) = found->second;
         ForeignRank& rank = out.ranks[static_cast<std::size_t>(mark.rank)];
         if (rank.threads.empty() || rank.threads.back().name != "steps") rank.threads.push_back({"steps", false});
-        rank.annotations.push_back({mark.begin, mark.end, rank.names.idOf("ProfilerStep#" + std::to_string(mark.step)), static_cast<std::uint32_t>(rank.threads.size() - 1)});
+        rank.annotations.push_back({mark.begin, mark.end, rank.names.idOf("ProfilerStep#" + std::to_string(mark.step)),
+                                    static_cast<std::uint32_t>(rank.threads.size() - 1)});
     }
     return out;
 }

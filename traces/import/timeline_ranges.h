@@ -1,4 +1,5 @@
-// The named ranges of a run's timeline, as the readers of traces give them: so that rules can be tried on a run that was imported.
+// The named ranges of a run's timeline, as the readers of traces give them: so that rules can be tried on a run that
+// was imported.
 #pragma once
 
 #include <vector>

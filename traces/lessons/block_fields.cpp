@@ -25,7 +25,8 @@ std::vector<Line> linesOf(std::string_view text)
 
 tl::unexpected<Error> faultAt(const std::string& path, FilePlace at, const std::string& what, const std::string& remedy)
 {
-    return fail(ErrorCode::Unreadable, fmt::format("{}:{}:{}: {}", path, at.line, std::max(at.column, 1), what), remedy);
+    return fail(ErrorCode::Unreadable, fmt::format("{}:{}:{}: {}", path, at.line, std::max(at.column, 1), what),
+                remedy);
 }
 
 tl::unexpected<Error> faultAt(const std::string& path, FilePlace at, Error error)
@@ -51,11 +52,13 @@ Result<Expression> readExpression(const std::string& path, std::string_view text
 Result<Text> readText(const std::string& path, std::string_view text, FilePlace at)
 {
     auto read = parseText(text, at);
-    if (!read) return fail(ErrorCode::Unreadable, fmt::format("{}:{}", path, read.error().message), read.error().remedy);
+    if (!read)
+        return fail(ErrorCode::Unreadable, fmt::format("{}:{}", path, read.error().message), read.error().remedy);
     return read;
 }
 
-Result<Fields> Fields::read(const std::string& path, const std::string& what, const std::vector<Line>& lines, FilePlace at)
+Result<Fields> Fields::read(const std::string& path, const std::string& what, const std::vector<Line>& lines,
+                            FilePlace at)
 {
     Fields out;
     out.m_path = path;
@@ -70,7 +73,8 @@ Result<Fields> Fields::read(const std::string& path, const std::string& what, co
         if (trimmed(text).empty()) continue;
         if (text.starts_with("  ")) {
             if (out.m_fields.empty())
-                return faultAt(path, {line.number, 1}, fmt::format("the {} starts with a continuation line", what), "start it with 'key: value'");
+                return faultAt(path, {line.number, 1}, fmt::format("the {} starts with a continuation line", what),
+                               "start it with 'key: value'");
             out.m_fields.back().value += " " + std::string(trimmed(text));
             continue;
         }
@@ -110,7 +114,8 @@ Result<void> Fields::allow(std::initializer_list<std::string_view> keys) const
         if (std::find(keys.begin(), keys.end(), field.key) != keys.end()) continue;
         std::string known;
         for (const std::string_view key : keys) known += fmt::format("{}{}", known.empty() ? "" : ", ", key);
-        return faultAt(m_path, field.keyAt, fmt::format("a {} has no '{}'", m_what, field.key), "its keys are " + known);
+        return faultAt(m_path, field.keyAt, fmt::format("a {} has no '{}'", m_what, field.key),
+                       "its keys are " + known);
     }
     return {};
 }
@@ -119,7 +124,9 @@ Result<void> Fields::require(std::initializer_list<std::string_view> keys) const
 {
     for (const std::string_view key : keys) {
         const Field* field = find(key);
-        if (!field) return faultAt(m_path, m_at, fmt::format("the {} has no '{}'", m_what, key), fmt::format("add a line '{}: …'", key));
+        if (!field)
+            return faultAt(m_path, m_at, fmt::format("the {} has no '{}'", m_what, key),
+                           fmt::format("add a line '{}: …'", key));
         if (field->value.empty()) return faultAt(m_path, field->keyAt, fmt::format("'{}' is empty", key));
     }
     return {};
@@ -130,7 +137,8 @@ Result<void> Fields::onlyOnce(std::initializer_list<std::string_view> except) co
     for (const Field& field : m_fields) {
         if (std::find(except.begin(), except.end(), field.key) != except.end()) continue;
         if (const Field* first = find(field.key); first != &field)
-            return faultAt(m_path, field.keyAt, fmt::format("'{}' appears twice, first in line {}", field.key, first->keyAt.line),
+            return faultAt(m_path, field.keyAt,
+                           fmt::format("'{}' appears twice, first in line {}", field.key, first->keyAt.line),
                            "keep one of them");
     }
     return {};
@@ -168,7 +176,8 @@ Result<void> Fields::takeId(std::string_view key, std::string& out) const
     if (!field) return {};
     for (const char c : field->value)
         if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
-            return faultAt(m_path, field->at, fmt::format("'{}' is not an id", field->value), "ids consist of lower-case letters, digits and '-'");
+            return faultAt(m_path, field->at, fmt::format("'{}' is not an id", field->value),
+                           "ids consist of lower-case letters, digits and '-'");
     out = field->value;
     return {};
 }
@@ -185,7 +194,8 @@ Result<void> Fields::takeWhole(std::string_view key, int& out, int least, int mo
     if (!field) return {};
     const auto number = wholeOf(field->value);
     if (!number || *number < least || *number > most)
-        return faultAt(m_path, field->at, fmt::format("'{}' is not a whole number from {} to {}", field->value, least, most));
+        return faultAt(m_path, field->at,
+                       fmt::format("'{}' is not a whole number from {} to {}", field->value, least, most));
     out = *number;
     return {};
 }

@@ -19,7 +19,8 @@ struct Line {
 std::vector<Line> linesOf(std::string_view text);
 
 // "path:line:column: what"
-tl::unexpected<Error> faultAt(const std::string& path, FilePlace at, const std::string& what, const std::string& remedy = {});
+tl::unexpected<Error> faultAt(const std::string& path, FilePlace at, const std::string& what,
+                              const std::string& remedy = {});
 // The error of something read at that place, which may start with "expression, column n: ".
 tl::unexpected<Error> faultAt(const std::string& path, FilePlace at, Error error);
 
@@ -32,8 +33,10 @@ struct Field {
 
 class Fields {
 public:
-    // '#' starts a comment at the start of a line or after a space; a line that starts with two spaces continues the previous one.
-    static Result<Fields> read(const std::string& path, const std::string& what, const std::vector<Line>& lines, FilePlace at);
+    // '#' starts a comment at the start of a line or after a space; a line that starts with two spaces continues the
+    // previous one.
+    static Result<Fields> read(const std::string& path, const std::string& what, const std::vector<Line>& lines,
+                               FilePlace at);
 
     const Field* find(std::string_view key) const; // the first
     std::vector<const Field*> all(std::string_view key) const;

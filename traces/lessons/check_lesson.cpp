@@ -15,10 +15,7 @@ namespace stagewright::lessons {
 
 namespace {
 
-bool schedulePossible(const std::string& name)
-{
-    return scheduleInfoOf(name).has_value();
-}
+bool schedulePossible(const std::string& name) { return scheduleInfoOf(name).has_value(); }
 
 template <typename Kind>
 std::vector<const Kind*> answersOf(const Lesson& lesson, const std::string& check)
@@ -36,7 +33,8 @@ bool holdsLoosened(const Value& left, const std::string& sign, const Value& righ
         const std::size_t size = left.list() ? left.list()->size() : right.list()->size();
         if (left.list() && right.list() && right.list()->size() != size) return false;
         for (std::size_t i = 0; i < size; ++i)
-            if (!holdsLoosened(left.list() ? (*left.list())[i] : left, sign, right.list() ? (*right.list())[i] : right)) return false;
+            if (!holdsLoosened(left.list() ? (*left.list())[i] : left, sign, right.list() ? (*right.list())[i] : right))
+                return false;
         return true;
     }
     if (!left.number() || !right.number()) return false;
@@ -80,13 +78,19 @@ public:
         facts();
         figures();
         if (m_options.judgeRuns) runs();
-        checkWords(m_lesson, [&](Severity severity, FilePlace at, std::string message) { add(severity, Point::Words, at, std::move(message)); });
-        std::stable_sort(m_report.findings.begin(), m_report.findings.end(), [](const Finding& a, const Finding& b) { return a.point < b.point; });
+        checkWords(m_lesson, [&](Severity severity, FilePlace at, std::string message) {
+            add(severity, Point::Words, at, std::move(message));
+        });
+        std::stable_sort(m_report.findings.begin(), m_report.findings.end(),
+                         [](const Finding& a, const Finding& b) { return a.point < b.point; });
         return std::move(m_report);
     }
 
 private:
-    void add(Severity severity, Point point, FilePlace at, std::string message) { m_report.findings.push_back({severity, point, at, std::move(message)}); }
+    void add(Severity severity, Point point, FilePlace at, std::string message)
+    {
+        m_report.findings.push_back({severity, point, at, std::move(message)});
+    }
     void fault(FilePlace at, Point point, std::string message) { add(Severity::Fault, point, at, std::move(message)); }
     void skip(FilePlace at, Point point, const std::vector<std::string>& missing)
     {
@@ -118,28 +122,35 @@ private:
     {
         for (const std::string& one : m_lesson.after)
             if (!m_options.lessons.empty())
-                state(std::find(m_options.lessons.begin(), m_options.lessons.end(), one) != m_options.lessons.end(), {1, 1}, Point::Names,
-                      fmt::format("after: there is no lesson '{}'", one));
+                state(std::find(m_options.lessons.begin(), m_options.lessons.end(), one) != m_options.lessons.end(),
+                      {1, 1}, Point::Names, fmt::format("after: there is no lesson '{}'", one));
         for (const std::string& one : m_lesson.uses)
             state(schedulePossible(one), {1, 1}, Point::Names, fmt::format("uses: there is no schedule '{}'", one));
         for (const Step* step : m_lesson.all<Step>()) {
             for (const std::string& one : step->allow)
-                state(std::any_of(tools().begin(), tools().end(), [&](const Tool& tool) { return tool.name == one; }), step->at, Point::Names,
-                      fmt::format("there is no tool '{}'", one));
+                state(std::any_of(tools().begin(), tools().end(), [&](const Tool& tool) { return tool.name == one; }),
+                      step->at, Point::Names, fmt::format("there is no tool '{}'", one));
             if (!step->compare.empty())
-                state(schedulePossible(step->compare), step->at, Point::Names, fmt::format("compare: there is no schedule '{}'", step->compare));
+                state(schedulePossible(step->compare), step->at, Point::Names,
+                      fmt::format("compare: there is no schedule '{}'", step->compare));
         }
         for (const Check* check : m_lesson.all<Check>()) {
-            if (!check->par.empty()) state(schedulePossible(check->par), check->at, Point::Names, fmt::format("par: there is no schedule '{}'", check->par));
+            if (!check->par.empty())
+                state(schedulePossible(check->par), check->at, Point::Names,
+                      fmt::format("par: there is no schedule '{}'", check->par));
             if (!check->graded) continue;
             const auto hints = m_lesson.hintsOf(check->id).size();
             state(hints == 3, check->at, Point::Names, fmt::format("check '{}' has {} hints, not 3", check->id, hints));
-            state(!answersOf<Solution>(m_lesson, check->id).empty(), check->at, Point::SolutionPasses, fmt::format("check '{}' has no solution", check->id));
-            state(!answersOf<Wrong>(m_lesson, check->id).empty(), check->at, Point::WrongFails, fmt::format("check '{}' has no wrong answer", check->id));
+            state(!answersOf<Solution>(m_lesson, check->id).empty(), check->at, Point::SolutionPasses,
+                  fmt::format("check '{}' has no solution", check->id));
+            state(!answersOf<Wrong>(m_lesson, check->id).empty(), check->at, Point::WrongFails,
+                  fmt::format("check '{}' has no wrong answer", check->id));
         }
         for (const Quiz* quiz : m_lesson.all<Quiz>()) {
-            state(!answersOf<Solution>(m_lesson, quiz->id).empty(), quiz->at, Point::SolutionPasses, fmt::format("quiz '{}' has no solution", quiz->id));
-            state(!answersOf<Wrong>(m_lesson, quiz->id).empty(), quiz->at, Point::WrongFails, fmt::format("quiz '{}' has no wrong answer", quiz->id));
+            state(!answersOf<Solution>(m_lesson, quiz->id).empty(), quiz->at, Point::SolutionPasses,
+                  fmt::format("quiz '{}' has no solution", quiz->id));
+            state(!answersOf<Wrong>(m_lesson, quiz->id).empty(), quiz->at, Point::WrongFails,
+                  fmt::format("quiz '{}' has no wrong answer", quiz->id));
         }
         for (const RunBlock* run : m_lesson.all<RunBlock>()) {
             runNames(*run);
@@ -149,9 +160,12 @@ private:
 
     void runNames(const RunBlock& run)
     {
-        static constexpr std::string_view known[] = {"--schedule", "--ranks", "--microbatches", "--chunks", "--comm", "--microbatch-size", "--steps", "--warmup",
-                                                     "--perturb", "--recompute", "--replicas", "--replica-batch", "--shard", "--gather", "--reduce", "--cut", "--hoist", "--keep", "--sends", "--lower", "--timeout", "--stage-layers",
-                                                     "--model", "--seed", "--memory-limit", "--clock", "--transport", "--optimizer", "--lr"};
+        static constexpr std::string_view known[] = {
+            "--schedule",     "--ranks",  "--microbatches", "--chunks",       "--comm",     "--microbatch-size",
+            "--steps",        "--warmup", "--perturb",      "--recompute",    "--replicas", "--replica-batch",
+            "--shard",        "--gather", "--reduce",       "--cut",          "--hoist",    "--keep",
+            "--sends",        "--lower",  "--timeout",      "--stage-layers", "--model",    "--seed",
+            "--memory-limit", "--clock",  "--transport",    "--optimizer",    "--lr"};
         std::set<std::string> keys;
         for (const RunBlock* one : m_lesson.all<RunBlock>()) keys.insert(one->id);
         for (const RunBlock* one : m_lesson.all<RunBlock>())
@@ -162,8 +176,8 @@ private:
                         keys.insert(name);
                         keys.insert(one->id + "/" + name);
                         if (one == &run)
-                            state(schedulePossible(name) || name == "mine" || m_lesson.check(name), run.at, Point::Names,
-                                  fmt::format("run '{}': there is no schedule '{}'", run.id, name));
+                            state(schedulePossible(name) || name == "mine" || m_lesson.check(name), run.at,
+                                  Point::Names, fmt::format("run '{}': there is no schedule '{}'", run.id, name));
                     }
                 }
         for (const std::string& word : run.arguments)
@@ -172,10 +186,12 @@ private:
                       fmt::format("run '{}': record has no option '{}'", run.id, word));
         for (const auto& [goal, text] : run.goals)
             for (const std::string_view call : {"run(\"", "fit(\""})
-                for (std::size_t at = goal.text().find(call); at != std::string::npos; at = goal.text().find(call, at + 1)) {
+                for (std::size_t at = goal.text().find(call); at != std::string::npos;
+                     at = goal.text().find(call, at + 1)) {
                     const std::size_t from = at + call.size();
                     const std::string key = goal.text().substr(from, goal.text().find('"', from) - from);
-                    state(keys.count(key) > 0, run.at, Point::Names, fmt::format("run '{}': nothing named '{}' is recorded", run.id, key));
+                    state(keys.count(key) > 0, run.at, Point::Names,
+                          fmt::format("run '{}': nothing named '{}' is recorded", run.id, key));
                 }
     }
 
@@ -185,14 +201,19 @@ private:
         const int index = static_cast<int>(std::find(steps.begin(), steps.end(), &step) - steps.begin());
         if (!missingNeeds(step.needs).empty()) return;
         auto canvas = startOf(m_lesson, step);
-        if (!state(canvas.has_value(), step.at, Point::Simulates, canvas ? std::string() : fmt::format("step '{}': {}", step.id, canvas.error().message))) return;
+        if (!state(canvas.has_value(), step.at, Point::Simulates,
+                   canvas ? std::string() : fmt::format("step '{}': {}", step.id, canvas.error().message)))
+            return;
         const auto made = m_starts.emplace(index, StepState(m_lesson, step, std::move(*canvas), m_told));
         const StepState& start = made.first->second;
         const auto report = start.report();
-        if (!state(report != nullptr, step.at, Point::Simulates, fmt::format("step '{}': its settings don't fit its schedule", step.id))) return;
+        if (!state(report != nullptr, step.at, Point::Simulates,
+                   fmt::format("step '{}': its settings don't fit its schedule", step.id)))
+            return;
         if (step.expectInvalid.empty()) {
             state(report->validation().valid() || !report->complete(), step.at, Point::Simulates,
-                  fmt::format("step '{}' starts invalid: {}", step.id, report->validation().valid() ? "" : report->validation().faults.front().message));
+                  fmt::format("step '{}' starts invalid: {}", step.id,
+                              report->validation().valid() ? "" : report->validation().faults.front().message));
             return;
         }
         std::string found = "no fault";
@@ -202,7 +223,8 @@ private:
             found = stagewright::toText(over->op);
         if (!report->validation().valid() && step.expectInvalid == "deadlock")
             found = report->validation().cycle.empty() ? found : "deadlock";
-        state(found == step.expectInvalid, step.at, Point::Simulates, fmt::format("step '{}' expects the fault {}; found: {}", step.id, step.expectInvalid, found));
+        state(found == step.expectInvalid, step.at, Point::Simulates,
+              fmt::format("step '{}' expects the fault {}; found: {}", step.id, step.expectInvalid, found));
     }
 
     void checks(const Check& check)
@@ -211,20 +233,26 @@ private:
         const Step& step = *m_lesson.step(check.step);
         std::set<int> said;
         if (const Grade grade = start.grade(check); check.graded) {
-            state(grade.verdict != Verdict::Pass, check.at, Point::StartFails, fmt::format("check '{}' passes without any change", check.id));
+            state(grade.verdict != Verdict::Pass, check.at, Point::StartFails,
+                  fmt::format("check '{}' passes without any change", check.id));
             if (grade.remark >= 0) said.insert(grade.remark);
         }
         for (const Solution* solution : answersOf<Solution>(m_lesson, check.id)) solutions(check, step, *solution);
         for (const Wrong* wrong : answersOf<Wrong>(m_lesson, check.id)) {
             auto canvas = canvasOf(m_lesson, *wrong);
-            if (!state(canvas.has_value(), wrong->at, Point::WrongFails, canvas ? std::string() : canvas.error().message)) continue;
+            if (!state(canvas.has_value(), wrong->at, Point::WrongFails,
+                       canvas ? std::string() : canvas.error().message))
+                continue;
             Learner learner = m_told;
             for (const auto& [id, words] : wrong->said) learner.said[id] = words;
             const Grade grade = StepState(m_lesson, step, std::move(*canvas), std::move(learner)).grade(check);
             if (grade.remark >= 0) said.insert(grade.remark);
-            if (!state(grade.verdict == Verdict::Fail, wrong->at, Point::WrongFails, fmt::format("a wrong answer to '{}' passes", check.id))) continue;
+            if (!state(grade.verdict == Verdict::Fail, wrong->at, Point::WrongFails,
+                       fmt::format("a wrong answer to '{}' passes", check.id)))
+                continue;
             state(grade.message.find(wrong->says) != std::string::npos, wrong->at, Point::WrongFails,
-                  fmt::format("a wrong answer to '{}' should get '{}'; it gets: {}", check.id, wrong->says, grade.message));
+                  fmt::format("a wrong answer to '{}' should get '{}'; it gets: {}", check.id, wrong->says,
+                              grade.message));
         }
         for (std::size_t i = 0; i + 1 < check.fails.size(); ++i)
             state(said.count(static_cast<int>(i)) > 0, check.fails[i].at, Point::WrongFails,
@@ -237,7 +265,9 @@ private:
     void solutions(const Check& check, const Step& step, const Solution& solution)
     {
         auto canvas = canvasOf(m_lesson, solution);
-        if (!state(canvas.has_value(), solution.at, Point::SolutionPasses, canvas ? std::string() : canvas.error().message)) return;
+        if (!state(canvas.has_value(), solution.at, Point::SolutionPasses,
+                   canvas ? std::string() : canvas.error().message))
+            return;
         reachable(check, step, solution, *canvas);
         const StepState solved(m_lesson, step, *canvas, m_told);
         const Grade grade = solved.grade(check);
@@ -249,25 +279,30 @@ private:
         // A goal on the makespan may not ask for more than is possible; who reaches it is named.
         for (const Expression& part : check.goal.conjuncts()) {
             const auto comparison = part.comparison();
-            if (comparison.left.text() != "makespan" || (comparison.sign != "<=" && comparison.sign != "==" && comparison.sign != "<")) continue;
+            if (comparison.left.text() != "makespan" ||
+                (comparison.sign != "<=" && comparison.sign != "==" && comparison.sign != "<"))
+                continue;
             auto needed = solved.evaluate(comparison.right, &check);
             if (!needed || !needed->number()) continue;
             const ScoreRail rail = solved.rail(check);
             if (!std::isnan(rail.bound))
                 state(*needed->number() >= rail.bound - 1e-9, check.at, Point::AboveBound,
-                      fmt::format("the goal {} of '{}' is below the bound {}: {}", lessons::toText(*needed), check.id, lessons::toText(Value(rail.bound)), rail.boundReason));
+                      fmt::format("the goal {} of '{}' is below the bound {}: {}", lessons::toText(*needed), check.id,
+                                  lessons::toText(Value(rail.bound)), rail.boundReason));
             const bool ours = solution.schedule.empty() || !solution.edits.empty();
             if (ours && check.graded && !rail.bestKnownName.empty() && rail.bestKnown > *needed->number() + 1e-9)
                 add(Severity::Warning, Point::AboveBound, check.at,
-                    fmt::format("no library schedule reaches the goal of '{}'; best known is {} ({})", check.id, lessons::toText(Value(rail.bestKnown)),
-                                rail.bestKnownName));
+                    fmt::format("no library schedule reaches the goal of '{}'; best known is {} ({})", check.id,
+                                lessons::toText(Value(rail.bestKnown)), rail.bestKnownName));
         }
     }
 
     // The step's tools can turn its canvas into the solution's.
     void reachable(const Check& check, const Step& step, const Solution& solution, const Canvas& solved)
     {
-        const auto allows = [&](std::string_view tool) { return std::find(step.allow.begin(), step.allow.end(), tool) != step.allow.end(); };
+        const auto allows = [&](std::string_view tool) {
+            return std::find(step.allow.begin(), step.allow.end(), tool) != step.allow.end();
+        };
         const Canvas& start = startState(check.step)->canvas();
         const bool free = allows("text") || allows("library") || allows("plan");
         std::string missing;
@@ -278,12 +313,18 @@ private:
             if (!free || edit.verb == "set") need(edit.tool() != "library" && edit.tool() != "text", edit.tool());
         const bool other = !(start.schedule == solved.schedule);
         if (!free) {
-            need(start.schedule.splitsBackward() != solved.schedule.splitsBackward() && start.schedule.opCount() > 0, "split");
-            need(!(start.schedule.placement == solved.schedule.placement) && start.schedule.stages != solved.schedule.stages, "placement");
-            if (other && solution.edits.empty() && missing.empty() && !allows("move") && !allows("place") && !allows("warmup")) missing = "move";
+            need(start.schedule.splitsBackward() != solved.schedule.splitsBackward() && start.schedule.opCount() > 0,
+                 "split");
+            need(!(start.schedule.placement == solved.schedule.placement) &&
+                     start.schedule.stages != solved.schedule.stages,
+                 "placement");
+            if (other && solution.edits.empty() && missing.empty() && !allows("move") && !allows("place") &&
+                !allows("warmup"))
+                missing = "move";
         }
         state(missing.empty(), solution.at, Point::StartFails,
-              fmt::format("the solution of '{}' needs the tool '{}', which step '{}' does not allow", check.id, missing, step.id));
+              fmt::format("the solution of '{}' needs the tool '{}', which step '{}' does not allow", check.id, missing,
+                          step.id));
     }
 
     void hints(const Check& check, const Step& step)
@@ -296,7 +337,8 @@ private:
             for (int times = 0; times < 3; ++times) {
                 auto edited = applyEdits(hint->edits, canvas);
                 if (!state(edited.has_value(), check.at, Point::SolutionPasses,
-                           fmt::format("hint 3 of '{}'{}: {}", check.id, times > 0 ? ", applied a second time" : "", edited ? std::string() : edited.error().message)))
+                           fmt::format("hint 3 of '{}'{}: {}", check.id, times > 0 ? ", applied a second time" : "",
+                                       edited ? std::string() : edited.error().message)))
                     return;
                 canvas = std::move(*edited);
             }
@@ -305,8 +347,10 @@ private:
             bool sound = report != nullptr;
             if (report)
                 for (const Fault& one : report->validation().faults)
-                    sound = sound && (one.kind != FaultKind::Duplicate && one.kind != FaultKind::WrongRank && one.kind != FaultKind::BadOp);
-            state(sound, check.at, Point::SolutionPasses, fmt::format("hint 3 of '{}' leaves a canvas that can't be completed", check.id));
+                    sound = sound && (one.kind != FaultKind::Duplicate && one.kind != FaultKind::WrongRank &&
+                                      one.kind != FaultKind::BadOp);
+            state(sound, check.at, Point::SolutionPasses,
+                  fmt::format("hint 3 of '{}' leaves a canvas that can't be completed", check.id));
             evaluates(hint->text, hinted, &check);
         }
     }
@@ -318,7 +362,8 @@ private:
         const auto wrongs = answersOf<Wrong>(m_lesson, check.id);
         std::vector<StepState> states;
         for (const Wrong* wrong : wrongs)
-            if (auto canvas = canvasOf(m_lesson, *wrong)) states.emplace_back(m_lesson, step, std::move(*canvas), m_told);
+            if (auto canvas = canvasOf(m_lesson, *wrong))
+                states.emplace_back(m_lesson, step, std::move(*canvas), m_told);
         const auto value = [&](const StepState& at, const Expression& expression) {
             auto out = at.evaluate(expression, &check);
             return out ? *out : Value();
@@ -328,14 +373,16 @@ private:
             if (loosened.sign.empty() || loosened.sign == "!=" || loosened.sign == "~") continue;
             const bool passes = std::any_of(states.begin(), states.end(), [&](const StepState& at) {
                 for (std::size_t k = 0; k < parts.size(); ++k)
-                    if (k == i ? !holdsLoosened(value(at, loosened.left), loosened.sign, value(at, loosened.right)) : !holds(value(at, parts[k])).value_or(false))
+                    if (k == i ? !holdsLoosened(value(at, loosened.left), loosened.sign, value(at, loosened.right))
+                               : !holds(value(at, parts[k])).value_or(false))
                         return false;
                 return true;
             });
             ++m_report.statements;
             if (!passes)
                 add(Severity::Warning, Point::Tight, check.at,
-                    fmt::format("'{}' may be too loose: no wrong answer passes with '{}' one unit looser", check.id, parts[i].text()));
+                    fmt::format("'{}' may be too loose: no wrong answer passes with '{}' one unit looser", check.id,
+                                parts[i].text()));
         }
     }
 
@@ -346,8 +393,11 @@ private:
         if (!state(!solutions.empty() && !solutions.front()->schedule.empty(), check.at, Point::Generalises,
                    fmt::format("'{}' generalises, so its solution must be a library schedule", check.id)))
             return;
-        const auto ranks = check.generaliseRanks.empty() ? std::pair(step.settings.ranks, step.settings.ranks) : check.generaliseRanks.front();
-        const auto batches = check.generaliseMicrobatches.empty() ? std::pair(step.settings.microbatches, step.settings.microbatches) : check.generaliseMicrobatches.front();
+        const auto ranks = check.generaliseRanks.empty() ? std::pair(step.settings.ranks, step.settings.ranks)
+                                                         : check.generaliseRanks.front();
+        const auto batches = check.generaliseMicrobatches.empty()
+                                 ? std::pair(step.settings.microbatches, step.settings.microbatches)
+                                 : check.generaliseMicrobatches.front();
         int tried = 0;
         for (int p = ranks.first; p <= ranks.second; ++p)
             for (int m = batches.first; m <= batches.second; ++m) {
@@ -361,11 +411,13 @@ private:
                 if (!canvas) continue;
                 ++tried;
                 const Grade grade = StepState(m_lesson, other, std::move(*canvas), m_told).grade(check);
-                if (!state(grade.verdict == Verdict::Pass, check.at, Point::Generalises,
-                           fmt::format("the goal of '{}' does not hold at p={}, m={}: {}", check.id, p, m, grade.message)))
+                if (!state(
+                        grade.verdict == Verdict::Pass, check.at, Point::Generalises,
+                        fmt::format("the goal of '{}' does not hold at p={}, m={}: {}", check.id, p, m, grade.message)))
                     return;
             }
-        state(tried > 0, check.at, Point::Generalises, fmt::format("'{}' can't be tested at any other shape", check.id));
+        state(tried > 0, check.at, Point::Generalises,
+              fmt::format("'{}' can't be tested at any other shape", check.id));
     }
 
     void quizzes(const Quiz& quiz)
@@ -377,7 +429,8 @@ private:
             learner.said.erase(quiz.id);
             for (const auto& [id, words] : answer.said) learner.said[id] = words;
             auto canvas = canvasOf(m_lesson, answer);
-            return canvas ? StepState(m_lesson, step, std::move(*canvas), std::move(learner)).grade(quiz) : Grade{Verdict::Open, canvas.error().message, {}, -1, {}};
+            return canvas ? StepState(m_lesson, step, std::move(*canvas), std::move(learner)).grade(quiz)
+                          : Grade{Verdict::Open, canvas.error().message, {}, -1, {}};
         };
         for (const Solution* solution : answersOf<Solution>(m_lesson, quiz.id)) {
             const Grade grade = graded(*solution);
@@ -388,12 +441,16 @@ private:
         for (const Wrong* wrong : answersOf<Wrong>(m_lesson, quiz.id)) {
             const Grade grade = graded(*wrong);
             if (grade.remark >= 0) said.insert(grade.remark);
-            if (!state(grade.verdict == Verdict::Fail, wrong->at, Point::WrongFails, fmt::format("a wrong answer to '{}' passes", quiz.id))) continue;
+            if (!state(grade.verdict == Verdict::Fail, wrong->at, Point::WrongFails,
+                       fmt::format("a wrong answer to '{}' passes", quiz.id)))
+                continue;
             state(grade.message.find(wrong->says) != std::string::npos, wrong->at, Point::WrongFails,
-                  fmt::format("a wrong answer to '{}' should get '{}'; it gets: {}", quiz.id, wrong->says, grade.message));
+                  fmt::format("a wrong answer to '{}' should get '{}'; it gets: {}", quiz.id, wrong->says,
+                              grade.message));
         }
         for (std::size_t i = 0; i + 1 < quiz.fails.size(); ++i)
-            state(said.count(static_cast<int>(i)) > 0, quiz.fails[i].at, Point::WrongFails, fmt::format("no wrong answer to '{}' gets this message", quiz.id));
+            state(said.count(static_cast<int>(i)) > 0, quiz.fails[i].at, Point::WrongFails,
+                  fmt::format("no wrong answer to '{}' gets this message", quiz.id));
         const StepState& start = *startState(quiz.step);
         for (const Hints::Hint* hint : m_lesson.hintsOf(quiz.id)) evaluates(hint->text, start, nullptr);
         evaluates(quiz.ask, start, nullptr);
@@ -407,7 +464,8 @@ private:
             if (piece.expression.empty()) continue;
             auto value = at.evaluate(piece.expression, within);
             state(value.has_value(), piece.at, Point::Evaluates,
-                  fmt::format("{{{{{}}}}} can't be evaluated: {}", piece.expression.text(), value ? std::string() : value.error().message));
+                  fmt::format("{{{{{}}}}} can't be evaluated: {}", piece.expression.text(),
+                              value ? std::string() : value.error().message));
         }
     }
 
@@ -416,7 +474,8 @@ private:
         if (expression.empty()) return;
         auto value = at.evaluate(expression);
         state(value.has_value(), place, Point::Evaluates,
-              fmt::format("'{}' can't be evaluated: {}", expression.text(), value ? std::string() : value.error().message));
+              fmt::format("'{}' can't be evaluated: {}", expression.text(),
+                          value ? std::string() : value.error().message));
     }
 
     // Prose and questions, each with the canvas of the previous step.
@@ -458,7 +517,8 @@ private:
                     auto left = at->evaluate(comparison.left);
                     if (left) found = fmt::format("{} is {}", comparison.left.text(), lessons::toText(*left));
                 }
-                state(truth && *truth, place, Point::Evaluates, fmt::format("'{}' does not hold: {}", that.text(), found));
+                state(truth && *truth, place, Point::Evaluates,
+                      fmt::format("'{}' does not hold: {}", that.text(), found));
             }
         }
     }
@@ -469,7 +529,8 @@ private:
         auto truth = at.evaluate(predict.truth);
         if (!truth) return;
         const std::string words = lessons::toText(*truth);
-        state(std::find(predict.choices.begin(), predict.choices.end(), words) != predict.choices.end(), predict.at, Point::Names,
+        state(std::find(predict.choices.begin(), predict.choices.end(), words) != predict.choices.end(), predict.at,
+              Point::Names,
               fmt::format("the truth of '{}' is '{}', which is not among the choices", predict.id, words));
     }
 
@@ -479,8 +540,10 @@ private:
             const StepState* at = startState(std::max(figure->step, 0));
             if (!at) continue;
             auto data = figureOf(*at, m_lesson, *figure, m_told);
-            if (!state(data.has_value(), figure->at, Point::Figures, data ? std::string() : data.error().message)) continue;
-            state(!data->empty() && figureSvg(*data).size() > 200, figure->at, Point::Figures, fmt::format("figure {} is empty", figure->file));
+            if (!state(data.has_value(), figure->at, Point::Figures, data ? std::string() : data.error().message))
+                continue;
+            state(!data->empty() && figureSvg(*data).size() > 200, figure->at, Point::Figures,
+                  fmt::format("figure {} is empty", figure->file));
         }
     }
 
@@ -490,7 +553,8 @@ private:
             if (!missingNeeds(run->needs).empty()) continue; // already reported
             const StepState* at = startState(std::max(run->step, 0));
             if (!at) continue;
-            if (const auto failed = m_told.failures.find(run->id); failed != m_told.failures.end() && !run->expectFailure) {
+            if (const auto failed = m_told.failures.find(run->id);
+                failed != m_told.failures.end() && !run->expectFailure) {
                 if (failed->second.skipped)
                     add(Severity::Skipped, Point::Runs, run->at, failed->second.message);
                 else
@@ -499,8 +563,13 @@ private:
             }
             for (const Grade& grade : at->grade(*run)) {
                 const Meter& meter = grade.meters.front();
-                const std::string values = meter.sign.empty() ? meter.subject : fmt::format("{} is {}, needed {} {}", meter.subject, lessons::toText(meter.yours), meter.sign, lessons::toText(meter.needed));
-                state(grade.verdict == Verdict::Pass, run->at, Point::Runs, fmt::format("run '{}': {}", run->id, grade.verdict == Verdict::Open ? "it was not recorded" : values));
+                const std::string values = meter.sign.empty() ? meter.subject
+                                                              : fmt::format("{} is {}, needed {} {}", meter.subject,
+                                                                            lessons::toText(meter.yours), meter.sign,
+                                                                            lessons::toText(meter.needed));
+                state(grade.verdict == Verdict::Pass, run->at, Point::Runs,
+                      fmt::format("run '{}': {}", run->id,
+                                  grade.verdict == Verdict::Open ? "it was not recorded" : values));
             }
         }
     }
@@ -516,8 +585,9 @@ private:
 
 std::string_view toText(Point point)
 {
-    static constexpr std::string_view names[] = {"", "names", "simulates", "start", "solution", "wrong", "bound",
-                                                 "evaluates", "generalises", "figures", "words", "runs", "tight"};
+    static constexpr std::string_view names[] = {"",      "names", "simulates", "start",       "solution",
+                                                 "wrong", "bound", "evaluates", "generalises", "figures",
+                                                 "words", "runs",  "tight"};
     return names[static_cast<std::size_t>(point)];
 }
 
@@ -531,15 +601,18 @@ bool LessonReport::sound() const { return count(Severity::Fault) == 0; }
 
 int LessonReport::count(Severity severity) const
 {
-    return static_cast<int>(std::count_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.severity == severity; }));
+    return static_cast<int>(
+        std::count_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.severity == severity; }));
 }
 
 std::vector<std::string> missingNeeds(const std::vector<std::string>& needs)
 {
-    static constexpr std::string_view features[] = {"rendezvous", "recompute", "perturb", "plan", "stage-layers", "record", "compare"};
+    static constexpr std::string_view features[] = {"rendezvous",   "recompute", "perturb", "plan",
+                                                    "stage-layers", "record",    "compare"};
     std::vector<std::string> missing;
     for (const std::string& need : needs)
-        if (!schedulePossible(need) && std::find(std::begin(features), std::end(features), need) == std::end(features)) missing.push_back(need);
+        if (!schedulePossible(need) && std::find(std::begin(features), std::end(features), need) == std::end(features))
+            missing.push_back(need);
     return missing;
 }
 

@@ -1,4 +1,5 @@
-// Checking a lesson, as in `stagewright lesson --check`. A lesson is a set of statements about schedules; every one is simulated.
+// Checking a lesson, as in `stagewright lesson --check`. A lesson is a set of statements about schedules; every one is
+// simulated.
 #pragma once
 
 #include <functional>

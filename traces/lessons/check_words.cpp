@@ -41,7 +41,8 @@ private:
         std::size_t count = 0;
         std::string first;
         for (const std::string& word : partsOf(words, " \t")) {
-            if (std::any_of(word.begin(), word.end(), [](char c) { return isLetter(c) || (c >= '0' && c <= '9'); })) ++count;
+            if (std::any_of(word.begin(), word.end(), [](char c) { return isLetter(c) || (c >= '0' && c <= '9'); }))
+                ++count;
             if (count <= 5) first += (first.empty() ? "" : " ") + word;
             const char last = word.back();
             if (last != '.' && last != '?' && last != '!' && last != ':') continue;
@@ -53,16 +54,21 @@ private:
     }
     void close(std::size_t count, const std::string& first, FilePlace at)
     {
-        if (count > longestSentence) m_tell(Severity::Warning, at, fmt::format("a sentence of {} words, more than the {} that are easy to read: '{} …'", count, longestSentence, first));
+        if (count > longestSentence)
+            m_tell(Severity::Warning, at,
+                   fmt::format("a sentence of {} words, more than the {} that are easy to read: '{} …'", count,
+                               longestSentence, first));
     }
 
     // "peak 4", "33 units": a number next to the name of a metric must be computed.
     void figures(const std::string& words, FilePlace at)
     {
-        static const std::set<std::string> metrics = {"units", "unit", "makespan", "peak", "bubble", "idle", "percent", "%", "messages", "activations"};
+        static const std::set<std::string> metrics = {"units", "unit",    "makespan", "peak",     "bubble",
+                                                      "idle",  "percent", "%",        "messages", "activations"};
         const auto parts = partsOf(words, " \t\n");
         const auto isFigure = [](std::string_view word) {
-            while (!word.empty() && (word.back() == ',' || word.back() == '.' || word.back() == ';')) word.remove_suffix(1);
+            while (!word.empty() && (word.back() == ',' || word.back() == '.' || word.back() == ';'))
+                word.remove_suffix(1);
             return numberOf(word).has_value();
         };
         const auto isMetric = [&](std::string word) {
@@ -84,7 +90,8 @@ private:
             }
             std::size_t end = from;
             bool capitals = true;
-            while (end < words.size() && (isLetter(words[end]) || (words[end] >= '0' && words[end] <= '9') || words[end] == '-')) {
+            while (end < words.size() &&
+                   (isLetter(words[end]) || (words[end] >= '0' && words[end] <= '9') || words[end] == '-')) {
                 capitals = capitals && !(words[end] >= 'a' && words[end] <= 'z');
                 ++end;
             }

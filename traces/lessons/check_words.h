@@ -8,8 +8,8 @@
 
 namespace stagewright::lessons {
 
-// Sentences over 25 words (warning), figures typed into prose next to the name of a metric (warning), abbreviations missing in
-// the glossary (note).
+// Sentences over 25 words (warning), figures typed into prose next to the name of a metric (warning), abbreviations
+// missing in the glossary (note).
 void checkWords(const Lesson& lesson, const std::function<void(Severity, FilePlace, std::string)>& tell);
 
 } // namespace stagewright::lessons

@@ -64,15 +64,19 @@ Result<Course> readCourse(const std::string& given)
                 names.push_back(words);
         }
     }
-    if (names.empty()) return fail(ErrorCode::Unreadable, fmt::format("{}: the course has no lessons", folder), fmt::format("list their files in {}, after a title", orderFile));
+    if (names.empty())
+        return fail(ErrorCode::Unreadable, fmt::format("{}: the course has no lessons", folder),
+                    fmt::format("list their files in {}, after a title", orderFile));
     for (const std::string& name : names) {
         const std::string file = fmt::format("{}/{}", folder, name);
         auto text = courseText(file, fmt::format("correct its name in {}", order));
         if (!text) return tl::unexpected(std::move(text.error()));
         auto lesson = readLesson(*text, file);
         if (!lesson) return tl::unexpected(std::move(lesson.error()));
-        if (std::any_of(course.lessons.begin(), course.lessons.end(), [&](const Lesson& one) { return one.id == lesson->id; }))
-            return fail(ErrorCode::Unreadable, fmt::format("{}: two lessons have the id '{}'", folder, lesson->id), "give one of them another id");
+        if (std::any_of(course.lessons.begin(), course.lessons.end(),
+                        [&](const Lesson& one) { return one.id == lesson->id; }))
+            return fail(ErrorCode::Unreadable, fmt::format("{}: two lessons have the id '{}'", folder, lesson->id),
+                        "give one of them another id");
         lesson->course = course.title;
         lesson->number = 0; // its place is the course's
         lesson->place = static_cast<int>(course.lessons.size()) + 1;

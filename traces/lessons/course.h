@@ -1,5 +1,6 @@
-// Course: a folder of lessons with an order. Its file course.txt has the title in the first line and then the lessons' file names, one a
-// line, in order; a line that starts with # is a remark. Without it the files *.md count by name, and the folder's name is the title.
+// Course: a folder of lessons with an order. Its file course.txt has the title in the first line and then the lessons'
+// file names, one a line, in order; a line that starts with # is a remark. Without it the files *.md count by name, and
+// the folder's name is the title.
 #pragma once
 
 #include <string>
@@ -16,7 +17,8 @@ struct Course {
 };
 
 bool isCourse(const std::string& folder); // a folder with a course.txt or lessons
-// Errors (Unreadable) name the file: a lesson that is not there, a course without lessons, two lessons of one id, or what is wrong in a lesson.
+// Errors (Unreadable) name the file: a lesson that is not there, a course without lessons, two lessons of one id, or
+// what is wrong in a lesson.
 Result<Course> readCourse(const std::string& folder);
 
 } // namespace stagewright::lessons

@@ -22,7 +22,20 @@ struct Verb {
     std::string_view tool;
     bool words;
 };
-constexpr std::array<Verb, 14> verbs = {{{"load", "library", true}, {"move", "move", true}, {"swap", "move", true}, {"rank", "text", true}, {"begin", "text", true}, {"warmup", "warmup", true}, {"flush", "move", true}, {"split", "split", false}, {"merge", "split", false}, {"lag", "move", true}, {"place", "place", true}, {"group", "group", true}, {"set", "settings", true}, {"serial", "move", false}}};
+constexpr std::array<Verb, 14> verbs = {{{"load", "library", true},
+                                         {"move", "move", true},
+                                         {"swap", "move", true},
+                                         {"rank", "text", true},
+                                         {"begin", "text", true},
+                                         {"warmup", "warmup", true},
+                                         {"flush", "move", true},
+                                         {"split", "split", false},
+                                         {"merge", "split", false},
+                                         {"lag", "move", true},
+                                         {"place", "place", true},
+                                         {"group", "group", true},
+                                         {"set", "settings", true},
+                                         {"serial", "move", false}}};
 
 const Verb* verbOf(std::string_view name)
 {
@@ -61,12 +74,14 @@ void unpair(Schedule& schedule, std::size_t rank)
 Result<Canvas> moved(const EditCommand& edit, Canvas canvas)
 {
     const auto words = partsOf(edit.words, " ");
-    if (words.size() != 3 || (words[1] != "after" && words[1] != "before")) return wrong(edit, "what to move is missing", "write move 3B0 after 3F0");
+    if (words.size() != 3 || (words[1] != "after" && words[1] != "before"))
+        return wrong(edit, "what to move is missing", "write move 3B0 after 3F0");
     auto from = find(edit, canvas.schedule, words[0]);
     if (!from) return tl::unexpected(std::move(from.error()));
     auto to = find(edit, canvas.schedule, words[2]);
     if (!to) return tl::unexpected(std::move(to.error()));
-    if (from->rank != to->rank) return wrong(edit, fmt::format("{} is on rank {}, {} on rank {}", words[0], from->rank, words[2], to->rank));
+    if (from->rank != to->rank)
+        return wrong(edit, fmt::format("{} is on rank {}, {} on rank {}", words[0], from->rank, words[2], to->rank));
     if (from->position == to->position) return canvas;
     auto& list = canvas.schedule.order[from->rank];
     const Op op = list[from->position];
@@ -86,7 +101,8 @@ Result<Canvas> swapped(const EditCommand& edit, Canvas canvas)
     if (!a) return tl::unexpected(std::move(a.error()));
     auto b = find(edit, canvas.schedule, words[1]);
     if (!b) return tl::unexpected(std::move(b.error()));
-    if (a->rank != b->rank) return wrong(edit, fmt::format("{} is on rank {}, {} on rank {}", words[0], a->rank, words[1], b->rank));
+    if (a->rank != b->rank)
+        return wrong(edit, fmt::format("{} is on rank {}, {} on rank {}", words[0], a->rank, words[1], b->rank));
     std::swap(canvas.schedule.order[a->rank][a->position], canvas.schedule.order[b->rank][b->position]);
     unpair(canvas.schedule, a->rank);
     return canvas;
@@ -98,13 +114,17 @@ Result<Canvas> listed(const EditCommand& edit, Canvas canvas)
     const auto [number, row] = keyValueOf(edit.words, ':');
     const auto rank = row ? wholeOf(number) : std::nullopt;
     if (!rank || *rank < 0 || static_cast<std::size_t>(*rank) >= canvas.schedule.order.size())
-        return wrong(edit, "it names no rank on the canvas", fmt::format("write {} 0: 0F0 0B0; ranks are 0 to {}", edit.verb, canvas.schedule.order.size() - 1));
+        return wrong(
+            edit, "it names no rank on the canvas",
+            fmt::format("write {} 0: 0F0 0B0; ranks are 0 to {}", edit.verb, canvas.schedule.order.size() - 1));
     auto& list = canvas.schedule.order[static_cast<std::size_t>(*rank)];
     std::vector<Op> ops;
     for (const std::string& word : partsOf(*row, " ,")) {
         auto op = parseOp(word);
         if (!op) return wrong(edit, op.error().message, op.error().remedy);
-        if (op->stage >= canvas.schedule.stages) return wrong(edit, fmt::format("{} names stage {}, stages are 0 to {}", word, op->stage, canvas.schedule.stages - 1));
+        if (op->stage >= canvas.schedule.stages)
+            return wrong(edit, fmt::format("{} names stage {}, stages are 0 to {}", word, op->stage,
+                                           canvas.schedule.stages - 1));
         ops.push_back(*op);
     }
     if (edit.verb == "begin")
@@ -119,10 +139,12 @@ Result<std::vector<int>> perRank(const EditCommand& edit, const Canvas& canvas)
 {
     const auto numbers = numbersOf(edit.words);
     if (!numbers || numbers->size() != canvas.schedule.order.size())
-        return wrong(edit, fmt::format("it needs a number for each of {} ranks", canvas.schedule.order.size()), fmt::format("write {} 4,3,2,1", edit.verb));
+        return wrong(edit, fmt::format("it needs a number for each of {} ranks", canvas.schedule.order.size()),
+                     fmt::format("write {} 4,3,2,1", edit.verb));
     std::vector<int> out;
     for (const double number : *numbers) {
-        if (number < 0 || number > 4096 || number != std::floor(number)) return wrong(edit, fmt::format("{} is not a count", number));
+        if (number < 0 || number > 4096 || number != std::floor(number))
+            return wrong(edit, fmt::format("{} is not a count", number));
         out.push_back(static_cast<int>(number));
     }
     return out;
@@ -147,8 +169,11 @@ Result<Canvas> warmedUp(const EditCommand& edit, Canvas canvas)
                 return wrong(edit, fmt::format("rank {} starts with {}, which is neither F nor B", rank, toText(op)));
         }
         const auto warm = static_cast<std::size_t>((*counts)[rank]);
-        if (warm == 0) return wrong(edit, fmt::format("rank {} can't start with a backward", rank), "warm-ups are at least 1: its first forward");
-        std::vector<Op> list(forwards.begin(), forwards.begin() + static_cast<std::ptrdiff_t>(std::min(warm, forwards.size())));
+        if (warm == 0)
+            return wrong(edit, fmt::format("rank {} can't start with a backward", rank),
+                         "warm-ups are at least 1: its first forward");
+        std::vector<Op> list(forwards.begin(),
+                             forwards.begin() + static_cast<std::ptrdiff_t>(std::min(warm, forwards.size())));
         std::size_t f = list.size();
         for (const auto& one : returns) {
             list.insert(list.end(), one.begin(), one.end());
@@ -233,7 +258,8 @@ Result<Canvas> placed(const EditCommand& edit, Canvas canvas)
         if (words.size() == 2) {
             const auto position = wholeOf(words[1]);
             if (!position || *position < 0 || static_cast<std::size_t>(*position) > list.size())
-                return wrong(edit, fmt::format("there is no position {}; rank {} has {} ops", words[1], rank, list.size()));
+                return wrong(edit,
+                             fmt::format("there is no position {}; rank {} has {} ops", words[1], rank, list.size()));
             at = static_cast<std::size_t>(*position);
         }
         list.insert(list.begin() + static_cast<std::ptrdiff_t>(at), *op);
@@ -248,7 +274,8 @@ Result<Canvas> grouped(const EditCommand& edit, Canvas canvas)
     const auto words = partsOf(edit.words, " ");
     if (words.size() < 2) return wrong(edit, "it needs two messages or more", "write group 1SEND_B0 1RECV_F1");
     for (const std::string& word : words)
-        if (auto op = parseOp(word); !op || !isMessage(op->kind)) return wrong(edit, fmt::format("{} is not a message", word), "write group 1SEND_B0 1RECV_F1");
+        if (auto op = parseOp(word); !op || !isMessage(op->kind))
+            return wrong(edit, fmt::format("{} is not a message", word), "write group 1SEND_B0 1RECV_F1");
     auto shown = shownOn(canvas);
     if (!shown) return tl::unexpected(std::move(shown.error()));
     canvas.schedule = std::move(*shown);
@@ -258,7 +285,8 @@ Result<Canvas> grouped(const EditCommand& edit, Canvas canvas)
         if (!a) return tl::unexpected(std::move(a.error()));
         auto b = find(edit, canvas.schedule, words[i + 1]);
         if (!b) return tl::unexpected(std::move(b.error()));
-        if (a->rank != b->rank || b->position != a->position + 1) return wrong(edit, fmt::format("{} does not directly follow {}", words[i + 1], words[i]));
+        if (a->rank != b->rank || b->position != a->position + 1)
+            return wrong(edit, fmt::format("{} does not directly follow {}", words[i + 1], words[i]));
         auto& pairs = canvas.schedule.paired[a->rank];
         const auto position = static_cast<std::uint32_t>(a->position);
         if (std::find(pairs.begin(), pairs.end(), position) == pairs.end()) pairs.push_back(position);
@@ -278,11 +306,16 @@ Result<Canvas> reset(const EditCommand& edit, Canvas canvas)
     if (now.recompute != before.recompute || now.hoist != before.hoist)
         for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) {
             auto& list = canvas.schedule.order[rank];
-            if (std::erase_if(list, [](const Op& op) { return isRecompute(op.kind); }) > 0) unpair(canvas.schedule, rank);
+            if (std::erase_if(list, [](const Op& op) { return isRecompute(op.kind); }) > 0)
+                unpair(canvas.schedule, rank);
         }
-    if (now.replicas != before.replicas || now.shard != before.shard || now.gather != before.gather || now.reduce != before.reduce) canvas.schedule = withoutCollectives(canvas.schedule);
-    if (now.lower != before.lower || now.rendezvous != before.rendezvous) canvas.schedule = withoutMessages(canvas.schedule);
-    const bool reshaped = now.ranks != before.ranks || now.microbatches != before.microbatches || now.chunks != before.chunks;
+    if (now.replicas != before.replicas || now.shard != before.shard || now.gather != before.gather ||
+        now.reduce != before.reduce)
+        canvas.schedule = withoutCollectives(canvas.schedule);
+    if (now.lower != before.lower || now.rendezvous != before.rendezvous)
+        canvas.schedule = withoutMessages(canvas.schedule);
+    const bool reshaped =
+        now.ranks != before.ranks || now.microbatches != before.microbatches || now.chunks != before.chunks;
     if (!reshaped) return canvas;
     if (canvas.schedule.name == "empty" || canvas.schedule.opCount() == 0) {
         canvas.schedule = emptySchedule(now);
@@ -322,7 +355,8 @@ Result<std::vector<EditCommand>> parseEdits(std::string_view text)
             return fail(ErrorCode::Usage, fmt::format("'{}' is not an edit", edit.verb), "edits are " + known);
         }
         if (verb->words == edit.words.empty())
-            return fail(ErrorCode::Usage, fmt::format("edit '{}' {}", edit.text(), verb->words ? "needs arguments" : "takes no arguments"));
+            return fail(ErrorCode::Usage, fmt::format("edit '{}' {}", edit.text(),
+                                                      verb->words ? "needs arguments" : "takes no arguments"));
         out.push_back(std::move(edit));
     }
     if (out.empty()) return fail(ErrorCode::Usage, "the edit is empty", "write load 1f1b, move 3B0 after 3F0 …");
@@ -365,10 +399,7 @@ Result<Canvas> applyEdits(const std::vector<EditCommand>& edits, Canvas canvas)
     return canvas;
 }
 
-Result<Schedule> shownOn(const Canvas& canvas)
-{
-    return passedThrough(canvas.schedule, canvas.settings);
-}
+Result<Schedule> shownOn(const Canvas& canvas) { return passedThrough(canvas.schedule, canvas.settings); }
 
 Schedule emptySchedule(const Settings& settings)
 {

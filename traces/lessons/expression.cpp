@@ -33,7 +33,8 @@ public:
         auto node = disjunction(0);
         if (!node) return node;
         skip();
-        if (m_at < m_text.size()) return wrong(fmt::format("'{}' does not belong here", here()), "add an operator before it or remove it");
+        if (m_at < m_text.size())
+            return wrong(fmt::format("'{}' does not belong here", here()), "add an operator before it or remove it");
         return node;
     }
 
@@ -46,7 +47,8 @@ private:
     {
         if (m_at >= m_text.size()) return "the end";
         std::size_t length = 1; // a whole UTF-8 character
-        while (m_at + length < m_text.size() && (static_cast<unsigned char>(m_text[m_at + length]) & 0xc0) == 0x80) ++length;
+        while (m_at + length < m_text.size() && (static_cast<unsigned char>(m_text[m_at + length]) & 0xc0) == 0x80)
+            ++length;
         return std::string(m_text.substr(m_at, length));
     }
     tl::unexpected<Error> wrong(const std::string& what, const std::string& remedy = {}) const
@@ -156,9 +158,7 @@ private:
         while (left) {
             skip();
             if (m_text.substr(m_at).starts_with("+-")) break; // of ~
-            const char* sign = take("+") ? "+" : take("-") ? "-"
-                                             : take("−")   ? "-"
-                                                           : nullptr;
+            const char* sign = take("+") ? "+" : take("-") ? "-" : take("−") ? "-" : nullptr;
             if (!sign) break;
             auto right = product(depth);
             if (!right) return right;
@@ -170,8 +170,7 @@ private:
     {
         auto left = signedPart(depth);
         while (left) {
-            const char* sign = take("*") || take("·") ? "*" : take("/") ? "/"
-                                                                        : nullptr;
+            const char* sign = take("*") || take("·") ? "*" : take("/") ? "/" : nullptr;
             if (!sign) break;
             auto right = signedPart(depth);
             if (!right) return right;
@@ -245,7 +244,8 @@ private:
         if (c == '"' || c == '\'') return quoted(begin);
         if (isDigit(c)) return numberOrOp(begin);
         if (startsName(c)) return nameOrCall(begin, depth);
-        return wrong(fmt::format("expected a value, not '{}'", here()), "a number, a name, a list [4,3,2,1], a text \"1f1b\"");
+        return wrong(fmt::format("expected a value, not '{}'", here()),
+                     "a number, a name, a list [4,3,2,1], a text \"1f1b\"");
     }
     Result<NodePointer> list(std::size_t begin, int depth)
     {
@@ -263,7 +263,8 @@ private:
     {
         const char mark = m_text[m_at++];
         const std::size_t end = m_text.find(mark, m_at);
-        if (end == std::string_view::npos) return wrong("the text is not closed", fmt::format("close it with {}", mark));
+        if (end == std::string_view::npos)
+            return wrong("the text is not closed", fmt::format("close it with {}", mark));
         Node node;
         node.kind = Node::Kind::Text;
         node.text = std::string(m_text.substr(m_at, end - m_at));
@@ -318,7 +319,9 @@ private:
         while (!take(")")) {
             if (!node.parts.empty() && !take(",")) return wrong(fmt::format("expected ',' or ')', not '{}'", here()));
             node.argumentNames.push_back(argumentName());
-            auto part = quotesNames(node.text) && node.argumentNames.back().empty() && takeId() ? quotedId() : disjunction(depth + 1);
+            auto part = quotesNames(node.text) && node.argumentNames.back().empty() && takeId()
+                            ? quotedId()
+                            : disjunction(depth + 1);
             if (!part) return part;
             node.parts.push_back(std::move(*part));
         }
@@ -384,7 +387,8 @@ void collectNames(const Node& node, bool quoted, std::vector<std::string>& names
         names.push_back(node.text);
     const bool call = node.kind == Node::Kind::Call;
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
-        const bool word = call && node.parts[i]->kind == Node::Kind::Name && (quotesNames(node.text) || !node.argumentNames[i].empty());
+        const bool word = call && node.parts[i]->kind == Node::Kind::Name &&
+                          (quotesNames(node.text) || !node.argumentNames[i].empty());
         collectNames(*node.parts[i], word, names);
     }
 }
@@ -393,15 +397,18 @@ void collectNames(const Node& node, bool quoted, std::vector<std::string>& names
 
 bool quotesNames(std::string_view function)
 {
-    static constexpr std::array<std::string_view, 13> quoting = {"answer", "count", "is", "before", "valid", "deadlock",
-                                                                 "cycle", "victims", "circle", "value", "explain", "run", "secret"};
+    static constexpr std::array<std::string_view, 13> quoting = {"answer",   "count", "is",      "before", "valid",
+                                                                 "deadlock", "cycle", "victims", "circle", "value",
+                                                                 "explain",  "run",   "secret"};
     return std::find(quoting.begin(), quoting.end(), function) != quoting.end();
 }
 
 Result<Expression> Expression::parse(std::string_view text)
 {
     if (text.size() > longest)
-        return fail(ErrorCode::Usage, fmt::format("the expression has {} characters, at most {} are allowed", text.size(), longest), "split it into smaller parts");
+        return fail(ErrorCode::Usage,
+                    fmt::format("the expression has {} characters, at most {} are allowed", text.size(), longest),
+                    "split it into smaller parts");
     auto root = ExpressionReader(text).whole();
     if (!root) return tl::unexpected(std::move(root.error()));
     return Expression(std::string(text), std::move(*root));
@@ -425,7 +432,8 @@ std::vector<Expression> Expression::conjuncts() const
             pending.push_back(node->parts[1]);
             pending.push_back(node->parts[0]);
         } else {
-            out.push_back(Expression(withoutEndBlanks(m_text.substr(node->begin, node->end - node->begin)), node, true));
+            out.push_back(
+                Expression(withoutEndBlanks(m_text.substr(node->begin, node->end - node->begin)), node, true));
         }
     }
     return out;
@@ -459,7 +467,8 @@ std::vector<std::string> Expression::functions() const
     std::vector<std::string> out;
     if (!m_root) return out;
     eachNode(*m_root, [&](const Node& node) {
-        if (node.kind == Node::Kind::Call && std::find(out.begin(), out.end(), node.text) == out.end()) out.push_back(node.text);
+        if (node.kind == Node::Kind::Call && std::find(out.begin(), out.end(), node.text) == out.end())
+            out.push_back(node.text);
     });
     return out;
 }

@@ -1,9 +1,10 @@
-// Expressions of lessons: the content of {{…}}, goals and truths. Total: no loops, no input or output, bounded size, so an
-// evaluation always ends. Arithmetic and comparisons work on lists element by element, a single value with every
+// Expressions of lessons: the content of {{…}}, goals and truths. Total: no loops, no input or output, bounded size, so
+// an evaluation always ends. Arithmetic and comparisons work on lists element by element, a single value with every
 // element of a list; a list of conditions holds if all of them hold.
 //
 //   numbers        33   0.125   1e3   50%   [4,3,2,1]        texts  "1f1b"        ops  3B0 (a text)
-//   arithmetic     + - * / ^   floor ceil min max abs sum size sqrt round argmin argmax range(a,b,step) first(values, truths)
+//   arithmetic     + - * / ^   floor ceil min max abs sum size sqrt round argmin argmax range(a,b,step) first(values,
+//                              truths)
 //   comparisons    == != < <= > >=   x ~ y ±5%   x ~ y ±0.5      (numbers within 1e-9 are equal)
 //   truths         and or not   all any   true false
 //   parts          a.b   a[0]   a[-1]

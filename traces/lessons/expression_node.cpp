@@ -29,7 +29,8 @@ Result<Value> byElement(const Value& a, const Value& b, const char* what, const 
     const List* lb = b.list();
     if (la || lb) {
         if (la && lb && la->size() != lb->size())
-            return wrong(fmt::format("{} of lists of lengths {} and {}", what, la->size(), lb->size()), "lists must have the same length");
+            return wrong(fmt::format("{} of lists of lengths {} and {}", what, la->size(), lb->size()),
+                         "lists must have the same length");
         List out;
         const std::size_t size = la ? la->size() : lb->size();
         for (std::size_t i = 0; i < size; ++i) {
@@ -46,7 +47,8 @@ Result<Value> byElement(const Value& a, const Value& b, const char* what, const 
 Result<Value> arithmetic(const std::string& sign, const Value& a, const Value& b)
 {
     return byElement(a, b, sign.c_str(), Value(), [&](const Value& x, const Value& y) -> Result<Value> {
-        if (!x.number() || !y.number()) return wrong(fmt::format("'{}' of {} and {}", sign, kindOf(x), kindOf(y)), "it takes numbers");
+        if (!x.number() || !y.number())
+            return wrong(fmt::format("'{}' of {} and {}", sign, kindOf(x), kindOf(y)), "it takes numbers");
         const double p = *x.number();
         const double q = *y.number();
         double value = 0;
@@ -60,7 +62,8 @@ Result<Value> arithmetic(const std::string& sign, const Value& a, const Value& b
             break;
         default: value = std::pow(p, q); break;
         }
-        if (!std::isfinite(value)) return wrong(fmt::format("{} {} {} is out of range", numberText(p), sign, numberText(q)));
+        if (!std::isfinite(value))
+            return wrong(fmt::format("{} {} {} is out of range", numberText(p), sign, numberText(q)));
         return Value(value);
     });
 }
@@ -89,7 +92,8 @@ Result<Value> near(const Value& a, const Value& b, const Value& within, bool rel
 {
     if (!within.number()) return wrong("the tolerance must be a number");
     return byElement(a, b, "~", Value(false), [&](const Value& x, const Value& y) -> Result<Value> {
-        if (!x.number() || !y.number()) return wrong(fmt::format("'~' of {} and {}", kindOf(x), kindOf(y)), "it takes numbers");
+        if (!x.number() || !y.number())
+            return wrong(fmt::format("'~' of {} and {}", kindOf(x), kindOf(y)), "it takes numbers");
         const double room = *within.number() * (relative ? std::abs(*y.number()) : 1);
         return Value(std::abs(*x.number() - *y.number()) <= room * (1 + 1e-12) + 1e-12);
     });
@@ -122,7 +126,8 @@ Result<Value> mapNumbers(const Value& value, const std::string& function, double
     }
     if (!value.number()) return wrong(fmt::format("{}(): {} is not a number", function, kindOf(value)));
     const double result = map(*value.number());
-    if (!std::isfinite(result)) return wrong(fmt::format("{}({}) is not a number", function, numberText(*value.number())));
+    if (!std::isfinite(result))
+        return wrong(fmt::format("{}({}) is not a number", function, numberText(*value.number())));
     return Value(result);
 }
 
@@ -130,7 +135,8 @@ Result<Value> rangeOf(const std::vector<double>& n)
 {
     if (n.size() != 2 && n.size() != 3) return wrong("range() takes first, last and step", "range(0,2,0.125)");
     const double step = n.size() == 3 ? n[2] : 1;
-    if (step <= 0 || n[1] < n[0] || (n[1] - n[0]) / step > 1000) return wrong("range() gives at most 1,000 ascending values");
+    if (step <= 0 || n[1] < n[0] || (n[1] - n[0]) / step > 1000)
+        return wrong("range() gives at most 1,000 ascending values");
     List out;
     for (int i = 0; n[0] + i * step <= n[1] + 1e-9; ++i) out.emplace_back(n[0] + i * step);
     return Value(std::move(out));
@@ -141,7 +147,8 @@ Result<Value> firstWhere(const std::vector<Value>& arguments)
     const List* values = arguments.size() == 2 ? arguments[0].list() : nullptr;
     const List* truths = arguments.size() == 2 ? arguments[1].list() : nullptr;
     if (!values || !truths || values->size() != truths->size())
-        return wrong("first() takes a list of values and a list of conditions of the same length", "first(range(0,2,0.125), …)");
+        return wrong("first() takes a list of values and a list of conditions of the same length",
+                     "first(range(0,2,0.125), …)");
     for (std::size_t i = 0; i < values->size(); ++i) {
         auto here = holds((*truths)[i]);
         if (!here) return tl::unexpected(std::move(here.error()));
@@ -155,12 +162,15 @@ Result<Value> bySize(const std::string& function, const std::vector<double>& num
     if (numbers.empty()) return wrong(fmt::format("{}() needs a value", function));
     if (function == "min") return Value(*std::min_element(numbers.begin(), numbers.end()));
     if (function == "max") return Value(*std::max_element(numbers.begin(), numbers.end()));
-    if (function == "argmin") return Value(static_cast<double>(std::min_element(numbers.begin(), numbers.end()) - numbers.begin()));
-    if (function == "argmax") return Value(static_cast<double>(std::max_element(numbers.begin(), numbers.end()) - numbers.begin()));
+    if (function == "argmin")
+        return Value(static_cast<double>(std::min_element(numbers.begin(), numbers.end()) - numbers.begin()));
+    if (function == "argmax")
+        return Value(static_cast<double>(std::max_element(numbers.begin(), numbers.end()) - numbers.begin()));
     std::vector<int> places(numbers.size()); // argsort
     std::iota(places.begin(), places.end(), 0);
-    std::stable_sort(places.begin(), places.end(),
-                     [&](int a, int b) { return numbers[static_cast<std::size_t>(a)] < numbers[static_cast<std::size_t>(b)]; });
+    std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
+        return numbers[static_cast<std::size_t>(a)] < numbers[static_cast<std::size_t>(b)];
+    });
     return Value(List(places.begin(), places.end()));
 }
 
@@ -186,8 +196,10 @@ Result<std::optional<Value>> builtIn(const std::string& function, const std::vec
         return std::optional(std::move(*value));
     };
     const auto takesOne = [&]() { return values.size() == 1; };
-    static constexpr std::string_view ofNumbers[] = {"floor", "ceil", "abs", "sqrt", "round", "percent", "sum", "min", "max", "argmin", "argmax", "argsort"};
-    if (std::ranges::find(ofNumbers, function) != std::end(ofNumbers) && std::ranges::any_of(values, holdsNothing)) return std::optional<Value>(Value());
+    static constexpr std::string_view ofNumbers[] = {"floor", "ceil", "abs", "sqrt",   "round",  "percent",
+                                                     "sum",   "min",  "max", "argmin", "argmax", "argsort"};
+    if (std::ranges::find(ofNumbers, function) != std::end(ofNumbers) && std::ranges::any_of(values, holdsNothing))
+        return std::optional<Value>(Value());
     if (function == "floor" || function == "ceil" || function == "abs" || function == "sqrt") {
         if (!takesOne()) return wrong(fmt::format("{}() takes one value, not {}", function, values.size()));
         double (*map)(double) = function == "floor"  ? +[](double x) { return std::floor(x + 1e-9); }
@@ -225,8 +237,8 @@ Result<std::optional<Value>> builtIn(const std::string& function, const std::vec
         return std::optional<Value>(function == "all" ? every : some);
     }
     if (function == "first") return given(firstWhere(values));
-    if (function == "sum" || function == "min" || function == "max" || function == "argmin" || function == "argmax" || function == "argsort" ||
-        function == "range") {
+    if (function == "sum" || function == "min" || function == "max" || function == "argmin" || function == "argmax" ||
+        function == "argsort" || function == "range") {
         auto n = numbers();
         if (!n) return tl::unexpected(std::move(n.error()));
         if (function == "range") return given(rangeOf(*n));
@@ -260,7 +272,8 @@ Result<Value> indexed(const Value& value, const Value& index)
     if (!index.number()) return wrong(fmt::format("a position is a whole number, not {}", kindOf(index)));
     const double at = *index.number() < 0 ? static_cast<double>(list->size()) + *index.number() : *index.number();
     if (!(at >= 0) || at >= static_cast<double>(list->size()) || at != std::floor(at))
-        return wrong(fmt::format("there is no position {}; the list has {} values", numberText(*index.number()), list->size()));
+        return wrong(
+            fmt::format("there is no position {}; the list has {} values", numberText(*index.number()), list->size()));
     return (*list)[static_cast<std::size_t>(at)];
 }
 
@@ -319,7 +332,8 @@ Result<Value> evaluateNode(const Node& node, const Scope& scope)
             if (!value) return value;
             out.push_back(std::move(*value));
         }
-        if (out.size() > longestList) return wrong(fmt::format("a list of {} values, at most {} are allowed", out.size(), longestList));
+        if (out.size() > longestList)
+            return wrong(fmt::format("a list of {} values, at most {} are allowed", out.size(), longestList));
         return Value(std::move(out));
     }
     case Kind::And:

@@ -31,8 +31,7 @@ const char* kindOf(const Value& value)
 int orderOf(double a, double b)
 {
     const double tolerance = 1e-9 * std::max({1.0, std::abs(a), std::abs(b)});
-    return std::abs(a - b) <= tolerance ? 0 : a < b ? -1
-                                                    : 1;
+    return std::abs(a - b) <= tolerance ? 0 : a < b ? -1 : 1;
 }
 
 const List* Value::list() const

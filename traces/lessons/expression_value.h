@@ -43,12 +43,14 @@ public:
     const Report* report() const;
 
 private:
-    std::variant<std::monostate, bool, double, std::string, std::shared_ptr<const List>, std::shared_ptr<const Report>> m_held;
+    std::variant<std::monostate, bool, double, std::string, std::shared_ptr<const List>, std::shared_ptr<const Report>>
+        m_held;
 };
 
 // "33", "0.4286", "7, 5, 3, 1", "yes", "none": as prose prints it, numbers with up to four decimals.
 std::string toText(const Value& value);
-// Nothing and empty lists don't hold; a list holds if every element does. Numbers and texts are not conditions: Usage error.
+// Nothing and empty lists don't hold; a list holds if every element does. Numbers and texts are not conditions: Usage
+// error.
 Result<bool> holds(const Value& value);
 // Within 1e-9 (absolute below 1, else relative); lists of the same length by element.
 bool same(const Value& a, const Value& b);

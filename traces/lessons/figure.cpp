@@ -16,10 +16,12 @@ namespace {
 tl::unexpected<Error> wrong(const Figure& figure, const std::string& what)
 {
     return fail(ErrorCode::Usage, fmt::format("figure {}: {}", figure.file, what),
-                "write sweep comm 0..2 step 0.125 for NAMES, timelines NAMES, memory NAMES, bars FIGURE of NAMES, idle NAME or pareto of NAMES");
+                "write sweep comm 0..2 step 0.125 for NAMES, timelines NAMES, memory NAMES, bars FIGURE of NAMES, idle "
+                "NAME or pareto of NAMES");
 }
 
-Result<std::shared_ptr<const SimulatedReport>> simulated(const StepState& state, const std::string& name, const std::string& setting = {})
+Result<std::shared_ptr<const SimulatedReport>> simulated(const StepState& state, const std::string& name,
+                                                         const std::string& setting = {})
 {
     auto settings = withSettings(state.canvas().settings, setting);
     if (!settings) return tl::unexpected(std::move(settings.error()));
@@ -105,7 +107,8 @@ Result<FigureData> sweep(const StepState& state, const Figure& figure, const std
         else
             return wrong(figure, fmt::format("'{}' is unknown", words[i]));
     }
-    if (!first || !last || *last < *first || step <= 0 || (*last - *first) / step > 400) return wrong(figure, "its range is invalid");
+    if (!first || !last || *last < *first || step <= 0 || (*last - *first) / step > 400)
+        return wrong(figure, "its range is invalid");
     FigureData out;
     out.kind = FigureData::Kind::Lines;
     out.xTitle = words[1] == "comm" ? "latency" : words[1];
@@ -118,7 +121,8 @@ Result<FigureData> sweep(const StepState& state, const Figure& figure, const std
             if (!report) continue; // not for this shape
             if (auto y = number(**report, key)) series.points.emplace_back(x, *y);
         }
-        if (series.points.empty()) return wrong(figure, fmt::format("{} can't be simulated anywhere in the range", name));
+        if (series.points.empty())
+            return wrong(figure, fmt::format("{} can't be simulated anywhere in the range", name));
         out.series.push_back(std::move(series));
     }
     return out;
@@ -139,7 +143,8 @@ Result<FigureData> timelines(const StepState& state, const std::vector<std::stri
             FigureRow row{fmt::format("{} {}", scheduleTitleOf(name), rank), {}};
             if (const Track* track = timeline->trackOf(rank, Lane::Compute))
                 for (const Span& span : timeline->spansOf(*track))
-                    row.boxes.push_back({static_cast<double>(span.start) / unit, static_cast<double>(span.end) / unit, span.op.kind, span.op.microbatch});
+                    row.boxes.push_back({static_cast<double>(span.start) / unit, static_cast<double>(span.end) / unit,
+                                         span.op.kind, span.op.microbatch});
             out.rows.push_back(std::move(row));
         }
     }
@@ -156,8 +161,10 @@ Result<FigureData> bars(const StepState& state, const std::vector<std::string>& 
             auto report = simulated(state, name);
             if (!report) return tl::unexpected(std::move(report.error()));
             FigureSeries series{scheduleTitleOf(name), {}, false};
-            for (const double peak : (*report)->peaks()) series.points.emplace_back(static_cast<double>(series.points.size()), peak);
-            for (std::size_t r = out.labels.size(); r < series.points.size(); ++r) out.labels.push_back(fmt::format("rank {}", r));
+            for (const double peak : (*report)->peaks())
+                series.points.emplace_back(static_cast<double>(series.points.size()), peak);
+            for (std::size_t r = out.labels.size(); r < series.points.size(); ++r)
+                out.labels.push_back(fmt::format("rank {}", r));
             out.series.push_back(std::move(series));
         }
         return out;
@@ -186,7 +193,9 @@ Result<FigureData> idle(const StepState& state, const std::string& name)
     const BubbleReport& bubbles = (*report)->bubbles();
     for (std::size_t i = 0; i < idleCauseCount; ++i) {
         if (bubbles.byCause[i] == 0) continue;
-        series.points.emplace_back(static_cast<double>(series.points.size()), static_cast<double>(bubbles.byCause[i]) / static_cast<double>((*report)->costs().timeUnit));
+        series.points.emplace_back(static_cast<double>(series.points.size()),
+                                   static_cast<double>(bubbles.byCause[i]) /
+                                       static_cast<double>((*report)->costs().timeUnit));
         out.labels.emplace_back(titleOf(static_cast<IdleCause>(i)));
     }
     out.series.push_back(std::move(series));
@@ -213,29 +222,34 @@ Result<FigureData> pareto(const StepState& state, const std::vector<std::string>
 // About, in Inter at 11 pixels.
 double widthOf(std::string_view words)
 {
-    const auto letters = std::count_if(words.begin(), words.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+    const auto letters = std::count_if(words.begin(), words.end(),
+                                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
     return 6.3 * static_cast<double>(letters);
 }
 
 // Round values from least to most, at most five or so: steps of 1, 2 or 5.
 std::vector<double> ticksOf(double least, double most)
 {
-    const double range = std::max(most - least, 1e-9), rough = range / 5, power = std::pow(10.0, std::floor(std::log10(rough)));
+    const double range = std::max(most - least, 1e-9), rough = range / 5,
+                 power = std::pow(10.0, std::floor(std::log10(rough)));
     double step = 10 * power;
     for (const double factor : {5.0, 2.0, 1.0})
         if (factor * power >= rough - 1e-12) step = factor * power;
     std::vector<double> ticks;
-    for (double tick = std::ceil(least / step - 1e-9) * step; tick <= most + step * 1e-9; tick += step) ticks.push_back(std::abs(tick) < step * 1e-6 ? 0 : tick);
+    for (double tick = std::ceil(least / step - 1e-9) * step; tick <= most + step * 1e-9; tick += step)
+        ticks.push_back(std::abs(tick) < step * 1e-6 ? 0 : tick);
     return ticks;
 }
 
 class Svg {
 public:
     Svg(const FigureData& data, const FigureLook& look)
-        : m_data(data), m_look(look), m_right(look.width - 20),
-          m_colours{look.forward.fill, look.backward.fill, look.weight.fill, look.message.fill, look.other.fill, look.secondary}
+        : m_data(data), m_look(look),
+          m_right(look.width - 20), m_colours{look.forward.fill, look.backward.fill, look.weight.fill,
+                                              look.message.fill, look.other.fill,    look.secondary}
     {
-        m_height = data.kind == FigureData::Kind::Timelines ? 48 + 18 * static_cast<double>(data.rows.size()) : std::clamp(look.width * 0.53, 220.0, 380.0);
+        m_height = data.kind == FigureData::Kind::Timelines ? 48 + 18 * static_cast<double>(data.rows.size())
+                                                            : std::clamp(look.width * 0.53, 220.0, 380.0);
     }
 
     std::string text()
@@ -248,24 +262,32 @@ public:
             curves();
         double height = m_height + 4;
         if (!m_data.caption.empty()) {
-            m_body += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"{}\">{}</text>\n", left, m_height + 18, m_look.secondary, escaped(m_data.caption));
+            m_body += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"{}\">{}</text>\n", left,
+                                  m_height + 18, m_look.secondary, escaped(m_data.caption));
             height = m_height + 30;
         }
-        return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-                           "font-family=\"{3}\">\n<rect width=\"100%\" height=\"100%\" fill=\"{4}\"/>\n{2}</svg>\n",
-                           m_look.width, height, m_body, m_look.font, m_look.ground);
+        return fmt::format(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
+            "font-family=\"{3}\">\n<rect width=\"100%\" height=\"100%\" fill=\"{4}\"/>\n{2}</svg>\n",
+            m_look.width, height, m_body, m_look.font, m_look.ground);
     }
 
 private:
     static constexpr double left = 46, top = 22;
 
-    void label(double x, double y, std::string_view words, const char* anchor = "middle", const std::string& colour = {})
+    void label(double x, double y, std::string_view words, const char* anchor = "middle",
+               const std::string& colour = {})
     {
-        m_body += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\" fill=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y, colour.empty() ? m_look.text : colour, anchor, escaped(words));
+        m_body +=
+            fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\" fill=\"{}\" text-anchor=\"{}\">{}</text>\n",
+                        x, y, colour.empty() ? m_look.text : colour, anchor, escaped(words));
     }
     struct Box {
         double left, top, right, bottom;
-        bool meets(const Box& other) const { return left < other.right && other.left < right && top < other.bottom && other.top < bottom; }
+        bool meets(const Box& other) const
+        {
+            return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+        }
     };
     // The name of a point beside it, where no other point and no other name is; right of it if there is no such place.
     void named(double x, double y, const std::string& name, const std::vector<Box>& points, std::vector<Box>& written)
@@ -273,9 +295,12 @@ private:
         const double wide = widthOf(name);
         const auto boxAt = [&](double from, double base) { return Box{from, base - 10, from + wide, base + 3}; };
         Box chosen = boxAt(std::min(x + 8, m_look.width - wide - 2), y - 4);
-        for (const Box& place : {chosen, boxAt(x - 8 - wide, y + 4), boxAt(x + 8, y + 14), boxAt(x - 8 - wide, y - 4), boxAt(x - wide / 2, y - 9), boxAt(x - wide / 2, y + 17)}) {
+        for (const Box& place : {chosen, boxAt(x - 8 - wide, y + 4), boxAt(x + 8, y + 14), boxAt(x - 8 - wide, y - 4),
+                                 boxAt(x - wide / 2, y - 9), boxAt(x - wide / 2, y + 17)}) {
             const auto meets = [&](const Box& other) { return place.meets(other); };
-            if (place.left < 0 || place.right > m_look.width || std::any_of(points.begin(), points.end(), meets) || std::any_of(written.begin(), written.end(), meets)) continue;
+            if (place.left < 0 || place.right > m_look.width || std::any_of(points.begin(), points.end(), meets) ||
+                std::any_of(written.begin(), written.end(), meets))
+                continue;
             chosen = place;
             break;
         }
@@ -300,7 +325,8 @@ private:
     }
     void line(double x1, double y1, double x2, double y2, const std::string& colour)
     {
-        m_body += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2, y2, colour);
+        m_body += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1,
+                              x2, y2, colour);
     }
 
     void axis(double least, double most, double bottom)
@@ -331,7 +357,8 @@ private:
         const double end = m_right - std::min(names + 12, (m_right - left) * 0.45);
         const auto px = [&](double x) { return left + 10 + (end - left - 10) * (x - x0) / (x1 - x0); };
         const auto py = [&](double y) { return bottom - (bottom - top) * (y - y0) / (y1 - y0); };
-        for (const double x : ticksOf(x0, x1)) label(px(x), bottom + 16, fmt::format("{:.4g}", x), "middle", m_look.secondary);
+        for (const double x : ticksOf(x0, x1))
+            label(px(x), bottom + 16, fmt::format("{:.4g}", x), "middle", m_look.secondary);
         label((left + end) / 2, bottom + 32, m_data.xTitle, "middle", m_look.secondary);
         std::vector<double> taken; // heights of names already written
         std::vector<Box> points, written;
@@ -344,10 +371,13 @@ private:
             std::string path;
             for (const auto& [x, y] : series.points) path += fmt::format("{:.1f},{:.1f} ", px(x), py(y));
             if (m_data.kind == FigureData::Kind::Lines && !series.measured && series.points.size() > 1)
-                m_body += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"2\" points=\"{}\"/>\n", colour, path);
+                m_body += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"2\" points=\"{}\"/>\n",
+                                      colour, path);
             else
                 for (const auto& [x, y] : series.points)
-                    m_body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\"/>\n", px(x), py(y), series.measured ? m_look.ground : colour, series.measured ? m_look.text : colour);
+                    m_body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\"/>\n",
+                                          px(x), py(y), series.measured ? m_look.ground : colour,
+                                          series.measured ? m_look.text : colour);
             const auto& last = series.points.back();
             if (m_data.kind == FigureData::Kind::Points && !series.measured) {
                 named(px(last.first), py(last.second), series.name, points, written);
@@ -356,7 +386,8 @@ private:
             }
             double y = py(last.second) + 4 + (m_data.kind == FigureData::Kind::Points ? -8 : 0);
             if (m_data.kind == FigureData::Kind::Lines) { // names of lines that end together are below each other
-                while (std::any_of(taken.begin(), taken.end(), [&](double other) { return std::abs(other - y) < 12; })) y += 3;
+                while (std::any_of(taken.begin(), taken.end(), [&](double other) { return std::abs(other - y) < 12; }))
+                    y += 3;
                 taken.push_back(y);
             }
             label(std::min(px(last.first) + 8, m_look.width - widthOf(series.name) - 2), y, series.name, "start");
@@ -373,7 +404,8 @@ private:
         axis(0, most > 0 ? most * 1.1 : 1, bottom);
         const double group = (m_right - left) / static_cast<double>(std::max<std::size_t>(m_data.labels.size(), 1));
         const double bar = group * 0.7 / static_cast<double>(std::max<std::size_t>(m_data.series.size(), 1));
-        for (std::size_t i = 0; i < m_data.labels.size(); ++i) wrapped(left + group * (static_cast<double>(i) + 0.5), bottom + 16, group - 4, m_data.labels[i]);
+        for (std::size_t i = 0; i < m_data.labels.size(); ++i)
+            wrapped(left + group * (static_cast<double>(i) + 0.5), bottom + 16, group - 4, m_data.labels[i]);
         double legend = left;
         for (std::size_t s = 0; s < m_data.series.size(); ++s) {
             const std::string& colour = m_colours[s % std::size(m_colours)];
@@ -381,12 +413,15 @@ private:
                 const double y = m_data.series[s].points[i].second;
                 const double height = (bottom - top) * y / (most > 0 ? most * 1.1 : 1);
                 const double x = left + group * (static_cast<double>(i) + 0.15) + bar * static_cast<double>(s);
-                m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x, bottom - height, bar * 0.92, height, colour);
+                m_body +=
+                    fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x,
+                                bottom - height, bar * 0.92, height, colour);
                 const std::string value = fmt::format("{:.4g}", y);
                 if (widthOf(value) <= bar + 4) label(x + bar / 2, bottom - height - 4, value);
             }
             if (m_data.series.size() > 1) {
-                m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"9\" height=\"9\" fill=\"{}\"/>\n", legend, bottom + 24, colour);
+                m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"9\" height=\"9\" fill=\"{}\"/>\n",
+                                      legend, bottom + 24, colour);
                 label(legend + 13, bottom + 32, m_data.series[s].name, "start");
                 legend += 13 + widthOf(m_data.series[s].name) + 14;
             }
@@ -408,9 +443,12 @@ private:
             for (const auto& box : row.boxes) {
                 const double w = px(box.end) - px(box.begin);
                 const FigureLook::Ink& ink = m_look.of(box.kind);
-                m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" stroke=\"{}\" stroke-width=\"0.5\"/>\n", px(box.begin), y, w, ink.fill, m_look.ground);
+                m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" "
+                                      "stroke=\"{}\" stroke-width=\"0.5\"/>\n",
+                                      px(box.begin), y, w, ink.fill, m_look.ground);
                 const std::string number = std::to_string(box.microbatch);
-                if (box.microbatch >= 0 && widthOf(number) + 3 <= w) label(px(box.begin) + w / 2, y + 11.5, number, "middle", ink.label);
+                if (box.microbatch >= 0 && widthOf(number) + 3 <= w)
+                    label(px(box.begin) + w / 2, y + 11.5, number, "middle", ink.label);
             }
             y += 18;
         }
@@ -433,7 +471,8 @@ private:
 
 bool FigureData::empty() const
 {
-    const bool drawn = std::any_of(series.begin(), series.end(), [](const FigureSeries& one) { return !one.points.empty(); });
+    const bool drawn =
+        std::any_of(series.begin(), series.end(), [](const FigureSeries& one) { return !one.points.empty(); });
     const bool boxed = std::any_of(rows.begin(), rows.end(), [](const FigureRow& row) { return !row.boxes.empty(); });
     return !drawn && !boxed;
 }
@@ -476,9 +515,12 @@ Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const 
             const auto measured = RecordedReport(run).figure("makespan");
             if (!costs || !costs->list() || !measured || !measured->number()) continue;
             double forward = 0;
-            for (const Value& one : *costs->list()) forward += *one.number() / static_cast<double>(costs->list()->size());
+            for (const Value& one : *costs->list())
+                forward += *one.number() / static_cast<double>(costs->list()->size());
             if (forward <= 0) continue;
-            out->series.push_back({scheduleTitleOf(name.substr(id.size() + 1)) + " measured", {{state.canvas().settings.comm, *measured->number() / forward}}, true});
+            out->series.push_back({scheduleTitleOf(name.substr(id.size() + 1)) + " measured",
+                                   {{state.canvas().settings.comm, *measured->number() / forward}},
+                                   true});
         }
     }
     out->caption = state.say(figure.caption);
@@ -496,9 +538,6 @@ const FigureLook::Ink& FigureLook::of(OpKind kind) const
     }
 }
 
-std::string figureSvg(const FigureData& data, const FigureLook& look)
-{
-    return Svg(data, look).text();
-}
+std::string figureSvg(const FigureData& data, const FigureLook& look) { return Svg(data, look).text(); }
 
 } // namespace stagewright::lessons

@@ -1,7 +1,8 @@
 // Figures of lessons, as data and as SVG. The text forms:
 //
-//   sweep comm 0..2 step 0.125 for gpipe, 1f1b, eager-1f1b        a line per schedule, makespan over a setting; also microbatches,
-//                                                                 chunks; "sweep … of bubble_fraction for …" for another figure
+//   sweep comm 0..2 step 0.125 for gpipe, 1f1b, eager-1f1b        a line per schedule, makespan over a setting; also
+//                                                                 microbatches, chunks; "sweep … of bubble_fraction for
+//                                                                 …" for another figure
 //   timelines gpipe, 1f1b                                         one above the other on one axis
 //   memory gpipe, 1f1b                                            peak activation by rank, bars
 //   bars makespan of 1f1b, zb-h1                                  one bar per schedule
@@ -52,7 +53,8 @@ struct FigureData {
 };
 
 // Errors (Usage) name the part that is not understood or can't be simulated.
-Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const Figure& figure, const Learner& learner = {});
+Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const Figure& figure,
+                            const Learner& learner = {});
 
 // Colours (as SVG writes them) and width of a drawn figure; the default is the light palette of the window, for print.
 struct FigureLook {
@@ -62,7 +64,8 @@ struct FigureLook {
     struct Ink {
         std::string fill, label;
     };
-    Ink forward{"#2F5D9C", "#FFFFFF"}, backward{"#EE8F2A", "#14171C"}, weight{"#45C794", "#14171C"}, message{"#D19FCC", "#14171C"}, other{"#32343E", "#FFFFFF"};
+    Ink forward{"#2F5D9C", "#FFFFFF"}, backward{"#EE8F2A", "#14171C"}, weight{"#45C794", "#14171C"},
+        message{"#D19FCC", "#14171C"}, other{"#32343E", "#FFFFFF"};
     const Ink& of(OpKind kind) const;
 };
 std::string figureSvg(const FigureData& data, const FigureLook& look = {});

@@ -26,10 +26,7 @@ std::string idOf(std::string_view name)
     return id;
 }
 
-std::string_view withoutBrackets(std::string_view words)
-{
-    return trimmed(words.substr(0, words.find('(')));
-}
+std::string_view withoutBrackets(std::string_view words) { return trimmed(words.substr(0, words.find('('))); }
 
 // Every spelling of every term, lower case, to its term.
 const std::map<std::string, const Term*, std::less<>>& spellings()
@@ -42,7 +39,8 @@ const std::map<std::string, const Term*, std::less<>>& spellings()
             out.try_emplace(key, &term);
             if (key.size() <= 3 || key.back() == 's') return;
             const bool hissing = key.ends_with("ch") || key.ends_with("sh") || key.ends_with("x");
-            out.try_emplace(key.ends_with("y") ? key.substr(0, key.size() - 1) + "ies" : key + (hissing ? "es" : "s"), &term);
+            out.try_emplace(key.ends_with("y") ? key.substr(0, key.size() - 1) + "ies" : key + (hissing ? "es" : "s"),
+                            &term);
         };
         for (const Term& term : glossary()) add(term.name, term);
         for (const Term& term : glossary()) {
@@ -56,7 +54,8 @@ const std::map<std::string, const Term*, std::less<>>& spellings()
 
 bool isWordCharacter(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           static_cast<unsigned char>(c) >= 0x80;
 }
 
 } // namespace
@@ -74,7 +73,8 @@ Result<std::vector<Term>> readGlossary(std::string_view text)
             term.name = std::string(trimmed(words.substr(3)));
             term.id = idOf(term.name);
             for (const Term& one : terms)
-                if (one.id == term.id) return wrong(line.number, fmt::format("the term '{}' appears twice", term.name), "merge them");
+                if (one.id == term.id)
+                    return wrong(line.number, fmt::format("the term '{}' appears twice", term.name), "merge them");
             terms.push_back(std::move(term));
             continue;
         }
@@ -90,15 +90,18 @@ Result<std::vector<Term>> readGlossary(std::string_view text)
             term.definition += (term.definition.empty() ? "" : " ") + std::string(words);
     }
     for (Term& term : terms) {
-        if (term.definition.empty()) return wrong(1, fmt::format("the term '{}' has no definition", term.name), "add a paragraph");
+        if (term.definition.empty())
+            return wrong(1, fmt::format("the term '{}' has no definition", term.name), "add a paragraph");
         for (std::string& related : term.related) {
             const std::string id = idOf(related);
             if (std::none_of(terms.begin(), terms.end(), [&](const Term& one) { return one.id == id; }))
-                return wrong(1, fmt::format("the term '{}' refers to '{}', which is not a term", term.name, related), "add it or remove the reference");
+                return wrong(1, fmt::format("the term '{}' refers to '{}', which is not a term", term.name, related),
+                             "add it or remove the reference");
             related = id;
         }
     }
-    std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return lowered(a.name) < lowered(b.name); });
+    std::sort(terms.begin(), terms.end(),
+              [](const Term& a, const Term& b) { return lowered(a.name) < lowered(b.name); });
     return terms;
 }
 
@@ -120,14 +123,21 @@ const Term* findTerm(std::string_view words)
 namespace {
 
 // Words that are a term as a noun and something else as a verb: "the run" is one, "they run" and "it costs" are not.
-constexpr std::string_view alsoVerbs[] = {"bound", "bounds", "cost", "costs", "clock", "drain", "drains", "fill", "fills", "float", "flush", "flushes", "gather", "gathers", "hang", "hangs", "hop", "hops",
-                                          "offload", "offloads", "order", "orders", "overlap", "overlaps", "pass", "passes", "peak", "peaks", "process", "processes", "profile", "profiles", "rank",
-                                          "ranks", "recompute", "recomputes", "release", "run", "runs", "schedule", "schedules", "slice", "slices", "span", "spans", "stage", "stages",
-                                          "task", "trace", "traces", "transfer", "transfers", "unit", "units"};
+constexpr std::string_view alsoVerbs[] = {
+    "bound",   "bounds",   "cost",      "costs",    "clock",     "drain",    "drains",    "fill",      "fills",
+    "float",   "flush",    "flushes",   "gather",   "gathers",   "hang",     "hangs",     "hop",       "hops",
+    "offload", "offloads", "order",     "orders",   "overlap",   "overlaps", "pass",      "passes",    "peak",
+    "peaks",   "process",  "processes", "profile",  "profiles",  "rank",     "ranks",     "recompute", "recomputes",
+    "release", "run",      "runs",      "schedule", "schedules", "slice",    "slices",    "span",      "spans",
+    "stage",   "stages",   "task",      "trace",    "traces",    "transfer", "transfers", "unit",      "units"};
 // What is before a noun.
-constexpr std::string_view beforeNouns[] = {"a", "an", "the", "this", "that", "these", "those", "each", "every", "any", "no", "one", "both", "all", "some", "many", "few", "more", "most", "its", "their", "your",
-                                            "his", "our", "of", "in", "on", "per", "with", "without", "for", "from", "by", "at", "under", "between", "as", "than", "first", "last", "next", "same", "other",
-                                            "another", "two", "three", "four", "five", "six", "seven", "eight", "real", "whole", "healthy", "faulty", "whose", "which", "such", "equal", "measured", "recorded"};
+constexpr std::string_view beforeNouns[] = {
+    "a",     "an",    "the",     "this",  "that",     "these",   "those", "each",    "every", "any",     "no",
+    "one",   "both",  "all",     "some",  "many",     "few",     "more",  "most",    "its",   "their",   "your",
+    "his",   "our",   "of",      "in",    "on",       "per",     "with",  "without", "for",   "from",    "by",
+    "at",    "under", "between", "as",    "than",     "first",   "last",  "next",    "same",  "other",   "another",
+    "two",   "three", "four",    "five",  "six",      "seven",   "eight", "real",    "whole", "healthy", "faulty",
+    "whose", "which", "such",    "equal", "measured", "recorded"};
 
 template <std::size_t count>
 bool isOneOf(const std::string_view (&words)[count], std::string_view word)
@@ -167,7 +177,9 @@ std::vector<Mention> mentionsIn(std::string_view text)
         const Term* term = nullptr;
         for (; length > 0; --length) {
             if (at + length < lower.size() && isWordCharacter(lower[at + length])) continue;
-            const bool joined = at + length + 1 < lower.size() && lower[at + length] == '-' && isWordCharacter(lower[at + length + 1]); // "zb" of "zb-h1"
+            // "zb" of "zb-h1"
+            const bool joined =
+                at + length + 1 < lower.size() && lower[at + length] == '-' && isWordCharacter(lower[at + length + 1]);
             if (joined || (at > 1 && lower[at - 1] == '-' && isWordCharacter(lower[at - 2]))) continue;
             const auto hit = all.find(std::string_view(lower).substr(at, length));
             if (hit == all.end() || !isNounAt(lower, at, hit->first)) continue;
@@ -178,7 +190,8 @@ std::vector<Mention> mentionsIn(std::string_view text)
             ++at;
             continue;
         }
-        if (std::none_of(found.begin(), found.end(), [&](const Mention& one) { return one.term == term; })) found.push_back({at, length, term});
+        if (std::none_of(found.begin(), found.end(), [&](const Mention& one) { return one.term == term; }))
+            found.push_back({at, length, term});
         at += length;
     }
     return found;

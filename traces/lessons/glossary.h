@@ -23,8 +23,8 @@ const std::vector<Term>& glossary(); // by name
 // By id, name or alias (with or without the tool in brackets), in any case, singular or plural; null: none.
 const Term* findTerm(std::string_view words);
 
-// Mentions of terms in a text, longest first, each term once; positions in bytes. A word that is also a verb counts where an article, a
-// number or the like makes it a noun: "the run" is a mention, "they run" is not.
+// Mentions of terms in a text, longest first, each term once; positions in bytes. A word that is also a verb counts
+// where an article, a number or the like makes it a noun: "the run" is a mention, "they run" is not.
 struct Mention {
     std::size_t begin = 0;
     std::size_t length = 0;

@@ -23,12 +23,14 @@ Result<Schedule> withRows(Schedule schedule, const std::string& rows)
             auto op = parseOp(word);
             if (!op) return tl::unexpected(std::move(op.error()).with("rows"));
             if (op->stage >= schedule.stages)
-                return fail(ErrorCode::Usage, fmt::format("rows: {} names stage {}, stages are 0 to {}", word, op->stage, schedule.stages - 1));
+                return fail(ErrorCode::Usage, fmt::format("rows: {} names stage {}, stages are 0 to {}", word,
+                                                          op->stage, schedule.stages - 1));
             list.push_back(*op);
         }
     }
     if (order.size() != static_cast<std::size_t>(schedule.ranks))
-        return fail(ErrorCode::Usage, fmt::format("rows: {} ranks, the step has {}", order.size(), schedule.ranks), "separate ranks by /");
+        return fail(ErrorCode::Usage, fmt::format("rows: {} ranks, the step has {}", order.size(), schedule.ranks),
+                    "separate ranks by /");
     schedule.order = std::move(order);
     schedule.paired.clear();
     schedule.name = "rows";
@@ -48,8 +50,7 @@ const char* wordOf(const Value& value) { return value.list() ? "are" : "is"; }
 
 std::string_view toText(Verdict verdict)
 {
-    return verdict == Verdict::Pass ? "pass" : verdict == Verdict::Fail ? "fail"
-                                                                        : "open";
+    return verdict == Verdict::Pass ? "pass" : verdict == Verdict::Fail ? "fail" : "open";
 }
 
 Value saidValue(const std::string& words)
@@ -60,7 +61,8 @@ Value saidValue(const std::string& words)
     if (!text.empty() && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
     if (const auto slash = text.find('/'); slash != std::string::npos) { // one fraction, as 3/4
         const auto above = numbersOf(text.substr(0, slash)), below = numbersOf(text.substr(slash + 1));
-        if (above && below && above->size() == 1 && below->size() == 1 && below->front() != 0) return Value(above->front() / below->front());
+        if (above && below && above->size() == 1 && below->size() == 1 && below->front() != 0)
+            return Value(above->front() / below->front());
     }
     const auto numbers = numbersOf(text, ", ;\t");
     if (!numbers || numbers->empty()) return Value(std::string(trimmed(words)));
@@ -78,7 +80,8 @@ Result<Canvas> startOf(const Lesson& lesson, const Step& step, const std::map<st
     } else if (const auto found = kept.find(step.show); found != kept.end()) {
         canvas.schedule = found->second;
     } else if (const Solution* solution = lesson.solutionOf(step.show)) {
-        if (stepOf(lesson, step.show) == &step) return fail(ErrorCode::Usage, fmt::format("step '{}' shows its own answer '{}'", step.id, step.show));
+        if (stepOf(lesson, step.show) == &step)
+            return fail(ErrorCode::Usage, fmt::format("step '{}' shows its own answer '{}'", step.id, step.show));
         auto solved = canvasOf(lesson, *solution);
         if (!solved) return solved;
         canvas.schedule = std::move(solved->schedule);
@@ -128,7 +131,8 @@ std::optional<CapFault> StepState::capFault() const
     const auto& cap = m_inside->canvas.settings.cap;
     const auto one = report();
     if (!cap || !one) return std::nullopt;
-    return firstOverCap(one->schedule(), one->costs(), static_cast<Bytes>(std::llround(*cap * static_cast<double>(one->costs().memoryUnit))));
+    return firstOverCap(one->schedule(), one->costs(),
+                        static_cast<Bytes>(std::llround(*cap * static_cast<double>(one->costs().memoryUnit))));
 }
 
 Result<Value> StepState::evaluate(const Expression& expression, const Check* within) const
@@ -156,7 +160,8 @@ std::vector<LiveValue> StepState::values(const Text& text, const Check* within) 
     for (const Text::Piece& piece : text.pieces) {
         if (piece.expression.empty()) continue;
         auto value = evaluate(piece.expression, within);
-        out.push_back({piece.expression.text(), value ? toText(*value) : "?", value ? std::string() : value.error().message});
+        out.push_back(
+            {piece.expression.text(), value ? toText(*value) : "?", value ? std::string() : value.error().message});
     }
     return out;
 }
@@ -180,7 +185,8 @@ Grade StepState::grade(const Check& check) const
             if (auto left = evaluate(comparison.left, &check)) meter.yours = std::move(*left);
             if (auto right = evaluate(comparison.right, &check)) meter.needed = std::move(*right);
             const auto functions = comparison.left.functions();
-            unanswered = unanswered || (meter.yours.isNothing() && std::find(functions.begin(), functions.end(), "answer") != functions.end());
+            unanswered = unanswered || (meter.yours.isNothing() &&
+                                        std::find(functions.begin(), functions.end(), "answer") != functions.end());
         } else if (value) {
             meter.yours = *value;
         }
@@ -217,7 +223,8 @@ Grade StepState::grade(const Quiz& quiz) const
     const auto found = m_inside->learner.said.find(quiz.id);
     if (found == m_inside->learner.said.end() || trimmed(found->second).empty()) return out;
     // It is about the canvas that its step starts with, whatever has been done to it since.
-    if (auto start = startOf(m_inside->lesson, m_inside->step); start && !(start->schedule == canvas().schedule && start->settings == canvas().settings))
+    if (auto start = startOf(m_inside->lesson, m_inside->step);
+        start && !(start->schedule == canvas().schedule && start->settings == canvas().settings))
         return StepState(m_inside->lesson, m_inside->step, std::move(*start), m_inside->learner).grade(quiz);
     auto truth = evaluate(quiz.truth);
     if (!truth) {
@@ -227,12 +234,17 @@ Grade StepState::grade(const Quiz& quiz) const
     }
     Value said = saidValue(found->second);
     Value needed = *truth;
-    const bool bare = say(quiz.ask).find("in percent") != std::string::npos && found->second.find('%') == std::string::npos; // 50 for 50 %
+    // 50 for 50 %
+    const bool bare =
+        say(quiz.ask).find("in percent") != std::string::npos && found->second.find('%') == std::string::npos;
     if (!quiz.choices.empty()) said = Value(std::string(trimmed(found->second)));
     if (!quiz.choices.empty() && !needed.text()) needed = Value(toText(needed));
     bool right = same(said, needed);
-    const auto near = [&](double value) { return std::abs(value - *needed.number()) <= quiz.within * (1 + 1e-12) + 1e-9; };
-    if (!right && said.number() && needed.number()) right = near(*said.number()) || (bare && near(*said.number() / 100));
+    const auto near = [&](double value) {
+        return std::abs(value - *needed.number()) <= quiz.within * (1 + 1e-12) + 1e-9;
+    };
+    if (!right && said.number() && needed.number())
+        right = near(*said.number()) || (bare && near(*said.number() / 100));
     out.meters.push_back({quiz.id, said, "==", needed, right});
     out.verdict = right ? Verdict::Pass : Verdict::Fail;
     if (right) {
@@ -252,7 +264,8 @@ Grade StepState::grade(const Quiz& quiz) const
 std::vector<Grade> StepState::grade(const RunBlock& run) const
 {
     const auto& learner = m_inside->learner;
-    const bool recorded = std::any_of(learner.runs.begin(), learner.runs.end(), [&](const auto& one) { return one.first.starts_with(run.id + "/"); });
+    const bool recorded = std::any_of(learner.runs.begin(), learner.runs.end(),
+                                      [&](const auto& one) { return one.first.starts_with(run.id + "/"); });
     const bool failed = learner.failures.count(run.id) > 0;
     const StepScope scope(*m_inside, nullptr, &run);
     std::vector<Grade> out;
@@ -271,9 +284,10 @@ std::vector<Grade> StepState::grade(const RunBlock& run) const
             one.verdict = meter.holds ? Verdict::Pass : Verdict::Fail;
             one.message = truth ? say(text) : truth.error().message;
             if (one.message.empty())
-                one.message = meter.sign.empty() ? fmt::format("{}: {}", goal.text(), meter.holds ? "yes" : "no")
-                                                 : fmt::format("{} {} {}, needed {} {}", meter.subject, wordOf(meter.yours), toText(meter.yours), meter.sign,
-                                                               toText(meter.needed));
+                one.message = meter.sign.empty()
+                                  ? fmt::format("{}: {}", goal.text(), meter.holds ? "yes" : "no")
+                                  : fmt::format("{} {} {}, needed {} {}", meter.subject, wordOf(meter.yours),
+                                                toText(meter.yours), meter.sign, toText(meter.needed));
         }
         one.meters.push_back(std::move(meter));
         out.push_back(std::move(one));
@@ -288,14 +302,16 @@ std::vector<Grade> StepState::grade(const RunBlock& run) const
         if (!model) continue;
         const auto measured = RecordedReport(one).figure("makespan");
         const auto predicted = model->figure("makespan");
-        if (!measured || !predicted || !measured->number() || !predicted->number() || *measured->number() <= 0) continue;
+        if (!measured || !predicted || !measured->number() || !predicted->number() || *measured->number() <= 0)
+            continue;
         worst = std::max(worst, std::abs(*predicted->number() / *measured->number() - 1));
         fit.verdict = Verdict::Pass;
     }
     meter.yours = Value(worst);
     meter.holds = worst <= run.fit;
     if (fit.verdict == Verdict::Pass && !meter.holds) fit.verdict = Verdict::Fail;
-    if (fit.verdict != Verdict::Open) fit.message = fmt::format("model against measured {:.1f} %, allowed {:.1f} %", worst * 100, run.fit * 100);
+    if (fit.verdict != Verdict::Open)
+        fit.message = fmt::format("model against measured {:.1f} %, allowed {:.1f} %", worst * 100, run.fit * 100);
     fit.meters.push_back(std::move(meter));
     out.push_back(std::move(fit));
     return out;

@@ -15,8 +15,8 @@
 
 namespace stagewright::lessons {
 
-// The canvas with which a step starts. kept: answers of checks by id, for a step that shows one; if there is none, the check's
-// solution is used.
+// The canvas with which a step starts. kept: answers of checks by id, for a step that shows one; if there is none, the
+// check's solution is used.
 Result<Canvas> startOf(const Lesson& lesson, const Step& step, const std::map<std::string, Schedule>& kept = {});
 // The canvas described by an answer in the file.
 Result<Canvas> canvasOf(const Lesson& lesson, const GivenAnswer& answer);
@@ -30,7 +30,8 @@ struct RunFailure {
     std::vector<int> victims;
 };
 
-// The learner's answers and recordings. Runs are named "BLOCK/SCHEDULE" (as run() finds them), schedules as the block names them.
+// The learner's answers and recordings. Runs are named "BLOCK/SCHEDULE" (as run() finds them), schedules as the block
+// names them.
 struct Learner {
     std::map<std::string, std::string> said; // by id of predict or quiz: "45", "4 3 2 1", "gpipe"
     std::map<std::string, std::shared_ptr<const Run>> runs;
@@ -73,8 +74,9 @@ struct ScoreRail {
     double guess = 0; // of the learner, if it was about par, the bound or the best known
     double par = 0;
     std::string parName;
-    double bound = 0;     // proved for orders with the solution's placement, split and costs (bound.h)
-    double bestKnown = 0; // the best of the library and of the lesson's solutions with the bound's placement and split, within the step's cap
+    double bound = 0; // proved for orders with the solution's placement, split and costs (bound.h)
+    // the best of the library and of the lesson's solutions with the bound's placement and split, within the step's cap
+    double bestKnown = 0;
     std::string bestKnownName;
     std::string boundReason;
     bool boundReached = true; // by par or the best known; true where there is neither
@@ -92,7 +94,8 @@ public:
     // Where the step's cap is first exceeded, and by which ops; empty: it fits, or there is no cap.
     std::optional<CapFault> capFault() const;
     Grade grade(const Quiz& quiz) const; // on the canvas that the step starts with
-    // In file order, with the run's figures; a run without result leaves them Open. The last one is the fit, if requested.
+    // In file order, with the run's figures; a run without result leaves them Open. The last one is the fit, if
+    // requested.
     std::vector<Grade> grade(const RunBlock& run) const;
 
     // Text with values; "?" for those that can't be evaluated. within: the check to whose goal value(goal, n) refers.

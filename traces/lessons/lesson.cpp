@@ -17,7 +17,8 @@ const Kind* firstOf(const Lesson& lesson, const Matches& matches)
 const Step* Lesson::step(int index) const
 {
     const auto steps = all<Step>();
-    return index >= 0 && static_cast<std::size_t>(index) < steps.size() ? steps[static_cast<std::size_t>(index)] : nullptr;
+    return index >= 0 && static_cast<std::size_t>(index) < steps.size() ? steps[static_cast<std::size_t>(index)]
+                                                                        : nullptr;
 }
 
 const Check* Lesson::check(const std::string& checkId) const
@@ -46,7 +47,11 @@ std::vector<const Hints::Hint*> Lesson::hintsOf(const std::string& checkId) cons
 
 const std::vector<Tool>& tools()
 {
-    static const std::vector<Tool> all = {{"place", "Place ops"}, {"move", "Drag ops"}, {"split", "Split B"}, {"warmup", "Warm-up"}, {"placement", "Placement"}, {"layers", "Layers"}, {"recompute", "Recompute"}, {"group", "Group messages"}, {"shard", "Replicas"}, {"settings", "Sliders"}, {"text", "Schedule text"}, {"plan", "Plan"}, {"library", "Library"}};
+    static const std::vector<Tool> all = {
+        {"place", "Place ops"},     {"move", "Drag ops"},    {"split", "Split B"},       {"warmup", "Warm-up"},
+        {"placement", "Placement"}, {"layers", "Layers"},    {"recompute", "Recompute"}, {"group", "Group messages"},
+        {"shard", "Replicas"},      {"settings", "Sliders"}, {"text", "Schedule text"},  {"plan", "Plan"},
+        {"library", "Library"}};
     return all;
 }
 

@@ -1,5 +1,5 @@
-// Lesson: one Markdown file as a value. Front matter, then prose and typed blocks under the headings Guess, Do, Prove and Keep.
-// docs/lessons/README.md describes the file; traces/lessons/lesson_file.h reads it.
+// Lesson: one Markdown file as a value. Front matter, then prose and typed blocks under the headings Guess, Do, Prove
+// and Keep. docs/lessons/README.md describes the file; traces/lessons/lesson_file.h reads it.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,8 @@ struct Step {
     FilePlace at;
 };
 
-struct Remark { // "fail:" and "grade:" lines: the text shown if the condition holds; an empty condition is the catch-all
+// "fail:" and "grade:" lines: the text shown if the condition holds; an empty condition is the catch-all
+struct Remark {
     Expression condition;
     Text text;
     FilePlace at;
@@ -76,8 +77,10 @@ struct Check {
     Text say;
     Text pass;
     std::vector<Remark> fails;
-    std::vector<Remark> grades;                                               // best last: "grade: makespan <= 33 -> silver"
-    std::string par;                                                          // the schedule the lesson teaches; "": the solution's
+    // best last: "grade: makespan <= 33 -> silver"
+    std::vector<Remark> grades;
+    // the schedule the lesson teaches; "": the solution's
+    std::string par;
     Text formula;                                                             // beside the picture; may be empty
     std::vector<std::pair<int, int>> generaliseRanks, generaliseMicrobatches; // one range each, or none
     bool graded = true;                                                       // false: reported only
@@ -205,7 +208,8 @@ struct Lesson {
     std::vector<const Hints::Hint*> hintsOf(const std::string& checkId) const;
 };
 
-// The tools a step may allow, with their titles: place move split warmup placement layers recompute group settings text plan.
+// The tools a step may allow, with their titles: place move split warmup placement layers recompute group settings text
+// plan.
 struct Tool {
     std::string_view name;
     std::string_view title;

@@ -31,7 +31,8 @@ bool readRanges(const std::string& value, Check& check)
     for (const std::string& part : partsOf(value, " ")) {
         const auto [key, range] = keyValueOf(part);
         const auto [from, to] = keyValueOf(range.value_or(""), '.');
-        const auto first = wholeOf(from), last = wholeOf(to && to->starts_with('.') ? to->substr(1) : std::string_view());
+        const auto first = wholeOf(from),
+                   last = wholeOf(to && to->starts_with('.') ? to->substr(1) : std::string_view());
         if (!first || !last || *first < 1 || *last < *first || *last > 64) return false;
         if (key == "p")
             check.generaliseRanks = {{*first, *last}};
@@ -47,7 +48,8 @@ bool readRanges(const std::string& value, Check& check)
 
 bool LessonBlocks::isTyped(std::string_view kind)
 {
-    static constexpr std::array<std::string_view, 10> typed = {"predict", "step", "check", "quiz", "hint", "run", "figure", "solution", "wrong", "fact"};
+    static constexpr std::array<std::string_view, 10> typed = {"predict", "step",   "check",    "quiz",  "hint",
+                                                               "run",     "figure", "solution", "wrong", "fact"};
     return std::find(typed.begin(), typed.end(), kind) != typed.end();
 }
 
@@ -55,7 +57,8 @@ Result<void> LessonBlocks::newId(const std::string& id, FilePlace at)
 {
     const auto [found, added] = m_ids.try_emplace(id, at);
     if (added) return {};
-    return faultAt(path, at, fmt::format("the id '{}' is already used in line {}", id, found->second.line), "give every block its own id");
+    return faultAt(path, at, fmt::format("the id '{}' is already used in line {}", id, found->second.line),
+                   "give every block its own id");
 }
 
 Result<void> LessonBlocks::remarks(const Fields& fields, std::string_view key, std::vector<Remark>& out) const
@@ -64,7 +67,8 @@ Result<void> LessonBlocks::remarks(const Fields& fields, std::string_view key, s
         std::size_t textAt = 0;
         const auto [condition, words] = arrowParts(field->value, textAt);
         if (words.empty())
-            return faultAt(path, field->at, fmt::format("'{}' has no text", key), "write 'condition -> text', or '-> text' for all other cases");
+            return faultAt(path, field->at, fmt::format("'{}' has no text", key),
+                           "write 'condition -> text', or '-> text' for all other cases");
         Remark remark;
         remark.at = field->keyAt;
         if (!condition.empty()) {
@@ -97,7 +101,7 @@ Result<Block> LessonBlocks::read(const std::string& kind, const std::vector<Line
 }
 
 // Every step of reading a block may fail; the first fault is the block's.
-#define STAGEWRIGHT_TAKE(expression) \
+#define STAGEWRIGHT_TAKE(expression)                                                                                   \
     if (auto taken = (expression); !taken) return tl::unexpected(std::move(taken.error()))
 
 Result<Block> LessonBlocks::predict(const Fields& fields)
@@ -122,7 +126,8 @@ Result<Block> LessonBlocks::step(const Fields& fields)
     Step out;
     out.at = fields.at();
     out.settings = settings;
-    STAGEWRIGHT_TAKE(fields.allow({"id", "show", "do", "compare", "allow", "set", "cap", "expect", "view", "targets", "needs"}));
+    STAGEWRIGHT_TAKE(
+        fields.allow({"id", "show", "do", "compare", "allow", "set", "cap", "expect", "view", "targets", "needs"}));
     STAGEWRIGHT_TAKE(fields.require({"show"}));
     STAGEWRIGHT_TAKE(fields.onlyOnce({"do", "set"}));
     out.id = fmt::format("step-{}", ++m_steps);
@@ -140,7 +145,8 @@ Result<Block> LessonBlocks::step(const Fields& fields)
     }
     if (const Field* field = fields.find("expect")) {
         const auto words = partsOf(field->value, " \"");
-        if (words.size() != 2 || words[0] != "invalid") return faultAt(path, field->at, "the expectation is not understood", "write expect: invalid \"0F4\"");
+        if (words.size() != 2 || words[0] != "invalid")
+            return faultAt(path, field->at, "the expectation is not understood", "write expect: invalid \"0F4\"");
         out.expectInvalid = words[1];
     }
     STAGEWRIGHT_TAKE(fields.take("view", out.view));
@@ -154,20 +160,26 @@ Result<Block> LessonBlocks::check(const Fields& fields)
     Check out;
     out.at = fields.at();
     out.step = m_steps - 1;
-    STAGEWRIGHT_TAKE(fields.allow({"id", "goal", "say", "pass", "fail", "grade", "par", "formula", "generalise", "graded", "needs"}));
+    STAGEWRIGHT_TAKE(fields.allow(
+        {"id", "goal", "say", "pass", "fail", "grade", "par", "formula", "generalise", "graded", "needs"}));
     STAGEWRIGHT_TAKE(fields.require({"id", "goal", "say", "pass", "fail"}));
     STAGEWRIGHT_TAKE(fields.onlyOnce({"fail", "grade"}));
     STAGEWRIGHT_TAKE(fields.takeId("id", out.id));
     STAGEWRIGHT_TAKE(newId(out.id, out.at));
-    if (out.step < 0) return faultAt(path, out.at, fmt::format("the check '{}' comes before the first step", out.id), "put a step block before it");
+    if (out.step < 0)
+        return faultAt(path, out.at, fmt::format("the check '{}' comes before the first step", out.id),
+                       "put a step block before it");
     STAGEWRIGHT_TAKE(fields.take("goal", out.goal));
     STAGEWRIGHT_TAKE(fields.take("say", out.say));
     STAGEWRIGHT_TAKE(fields.take("pass", out.pass));
     STAGEWRIGHT_TAKE(remarks(fields, "fail", out.fails));
     if (!out.fails.back().condition.empty())
-        return faultAt(path, out.fails.back().at, "the last 'fail' has a condition, so some answers get no message", "end with 'fail: -> text'");
+        return faultAt(path, out.fails.back().at, "the last 'fail' has a condition, so some answers get no message",
+                       "end with 'fail: -> text'");
     for (std::size_t i = 0; i + 1 < out.fails.size(); ++i)
-        if (out.fails[i].condition.empty()) return faultAt(path, out.fails[i].at, "this 'fail' takes all cases, so those after it never apply", "put it last");
+        if (out.fails[i].condition.empty())
+            return faultAt(path, out.fails[i].at, "this 'fail' takes all cases, so those after it never apply",
+                           "put it last");
     STAGEWRIGHT_TAKE(remarks(fields, "grade", out.grades));
     STAGEWRIGHT_TAKE(fields.take("par", out.par));
     STAGEWRIGHT_TAKE(fields.take("formula", out.formula));
@@ -192,19 +204,23 @@ Result<Block> LessonBlocks::quiz(const Fields& fields)
     STAGEWRIGHT_TAKE(fields.onlyOnce({"fail"}));
     STAGEWRIGHT_TAKE(fields.takeId("id", out.id));
     STAGEWRIGHT_TAKE(newId(out.id, out.at));
-    if (out.step < 0) return faultAt(path, out.at, fmt::format("the quiz '{}' comes before the first step", out.id), "put a step block before it");
+    if (out.step < 0)
+        return faultAt(path, out.at, fmt::format("the quiz '{}' comes before the first step", out.id),
+                       "put a step block before it");
     STAGEWRIGHT_TAKE(fields.take("ask", out.ask));
     if (const Field* field = fields.find("choose")) out.choices = choicesOf(field->value);
     STAGEWRIGHT_TAKE(fields.take("truth", out.truth));
     if (const Field* field = fields.find("within")) {
         const auto number = numberOf(field->value);
-        if (!number || *number < 0) return faultAt(path, field->at, fmt::format("'{}' is not a number from 0", field->value));
+        if (!number || *number < 0)
+            return faultAt(path, field->at, fmt::format("'{}' is not a number from 0", field->value));
         out.within = *number;
     }
     STAGEWRIGHT_TAKE(fields.take("pass", out.pass));
     STAGEWRIGHT_TAKE(remarks(fields, "fail", out.fails));
     if (!out.fails.back().condition.empty())
-        return faultAt(path, out.fails.back().at, "the last 'fail' has a condition, so some answers get no message", "end with 'fail: -> text'");
+        return faultAt(path, out.fails.back().at, "the last 'fail' has a condition, so some answers get no message",
+                       "end with 'fail: -> text'");
     STAGEWRIGHT_TAKE(fields.takeList("needs", out.needs));
     m_lastChecked = out.id;
     return Block(std::move(out));
@@ -219,7 +235,8 @@ Result<Block> LessonBlocks::hint(const Fields& fields)
     STAGEWRIGHT_TAKE(fields.onlyOnce({}));
     out.of = m_lastChecked;
     STAGEWRIGHT_TAKE(fields.take("of", out.of));
-    if (out.of.empty()) return faultAt(path, out.at, "hints without a check or quiz", "put them after their check or quiz");
+    if (out.of.empty())
+        return faultAt(path, out.at, "hints without a check or quiz", "put them after their check or quiz");
     for (const char* key : {"1", "2", "3"}) {
         const Field* field = fields.find(key);
         if (!field) continue;
@@ -266,15 +283,19 @@ Result<Block> LessonBlocks::run(const Fields& fields)
     if (const Field* field = fields.find("fit")) {
         const bool percent = field->value.ends_with("%");
         const auto number = numberOf(std::string_view(field->value).substr(0, field->value.size() - (percent ? 1 : 0)));
-        if (!number || *number <= 0) return faultAt(path, field->at, fmt::format("'{}' is not a tolerance", field->value), "write 5%");
+        if (!number || *number <= 0)
+            return faultAt(path, field->at, fmt::format("'{}' is not a tolerance", field->value), "write 5%");
         out.fit = percent ? *number / 100 : *number;
     }
     if (const Field* field = fields.find("expect")) {
-        if (field->value != "failure") return faultAt(path, field->at, fmt::format("'{}' is not an expectation for a run", field->value), "write expect: failure");
+        if (field->value != "failure")
+            return faultAt(path, field->at, fmt::format("'{}' is not an expectation for a run", field->value),
+                           "write expect: failure");
         out.expectFailure = true;
     }
     if (const Field* field = fields.find("clock")) {
-        if (field->value != "wall" && field->value != "virtual") return faultAt(path, field->at, "it takes wall or virtual");
+        if (field->value != "wall" && field->value != "virtual")
+            return faultAt(path, field->at, "it takes wall or virtual");
         out.wallClock = field->value == "wall";
     }
     STAGEWRIGHT_TAKE(fields.takeList("needs", out.needs));
@@ -293,7 +314,8 @@ Result<Block> LessonBlocks::figure(const Fields& fields)
     STAGEWRIGHT_TAKE(fields.take("of", out.of));
     STAGEWRIGHT_TAKE(fields.take("caption", out.caption));
     if (out.file.find('/') != std::string::npos || !out.file.ends_with(".svg"))
-        return faultAt(path, fields.find("file")->at, fmt::format("'{}' is not a figure's file name", out.file), "write a name such as fig-6.svg");
+        return faultAt(path, fields.find("file")->at, fmt::format("'{}' is not a figure's file name", out.file),
+                       "write a name such as fig-6.svg");
     return Block(std::move(out));
 }
 
@@ -344,7 +366,8 @@ Result<void> LessonBlocks::finish(const Lesson& lesson) const
         std::string ids;
         for (const Check* check : lesson.all<Check>()) ids += (ids.empty() ? "" : ", ") + check->id;
         for (const Quiz* quiz : lesson.all<Quiz>()) ids += (ids.empty() ? "" : ", ") + quiz->id;
-        return faultAt(path, at, fmt::format("there is no check or quiz '{}'", id), ids.empty() ? "the lesson has none" : "there are " + ids);
+        return faultAt(path, at, fmt::format("there is no check or quiz '{}'", id),
+                       ids.empty() ? "the lesson has none" : "there are " + ids);
     };
     for (const Hints* hints : lesson.all<Hints>())
         if (!known(hints->of)) return unknown(hints->of, hints->at);

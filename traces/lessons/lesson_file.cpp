@@ -33,13 +33,17 @@ int numberInName(const std::string& path)
 
 class LessonReader {
 public:
-    LessonReader(std::string_view text, const std::string& path) : m_path(path), m_lines(linesOf(text)) { m_blocks.path = path; }
+    LessonReader(std::string_view text, const std::string& path) : m_path(path), m_lines(linesOf(text))
+    {
+        m_blocks.path = path;
+    }
 
     Result<void> read(Lesson& lesson)
     {
         if (auto front = frontMatter(lesson); !front) return front;
         m_blocks.settings = lesson.settings;
-        lesson.sections.push_back({Part::Question, "", {}, {m_lines[m_at < m_lines.size() ? m_at : m_lines.size() - 1].number, 1}});
+        lesson.sections.push_back(
+            {Part::Question, "", {}, {m_lines[m_at < m_lines.size() ? m_at : m_lines.size() - 1].number, 1}});
         while (m_at < m_lines.size()) {
             const Line& line = m_lines[m_at];
             const std::string_view text = trimmed(line.text);
@@ -50,14 +54,18 @@ public:
             } else if (text.starts_with("## ") && partOf(text.substr(3))) {
                 const Part part = *partOf(text.substr(3));
                 if (part <= lesson.sections.back().part)
-                    return faultAt(m_path, {line.number, 1}, fmt::format("'{}' comes after '{}'", toText(part), toText(lesson.sections.back().part)),
-                                   "use the headings Guess, Do, Prove and Keep, each once and in this order");
+                    return faultAt(
+                        m_path, {line.number, 1},
+                        fmt::format("'{}' comes after '{}'", toText(part), toText(lesson.sections.back().part)),
+                        "use the headings Guess, Do, Prove and Keep, each once and in this order");
                 lesson.sections.push_back({part, std::string(toText(part)), {}, {line.number, 1}});
                 ++m_at;
             } else if (auto taken = paragraph(lesson); !taken) {
                 return taken;
             }
-            if (++m_count > mostBlocks) return faultAt(m_path, {line.number, 1}, fmt::format("more than {} parts", mostBlocks), "split the lesson");
+            if (++m_count > mostBlocks)
+                return faultAt(m_path, {line.number, 1}, fmt::format("more than {} parts", mostBlocks),
+                               "split the lesson");
         }
         return m_blocks.finish(lesson);
     }
@@ -73,14 +81,18 @@ private:
     Result<void> frontMatter(Lesson& lesson)
     {
         if (m_lines.empty() || trimmed(m_lines[0].text) != "---")
-            return faultAt(m_path, {1, 1}, "the front matter is missing", "start the file with '---', 'lesson: id', 'title: …', '---'");
+            return faultAt(m_path, {1, 1}, "the front matter is missing",
+                           "start the file with '---', 'lesson: id', 'title: …', '---'");
         std::vector<Line> lines;
-        for (m_at = 1; m_at < m_lines.size() && trimmed(m_lines[m_at].text) != "---"; ++m_at) lines.push_back(m_lines[m_at]);
-        if (m_at == m_lines.size()) return faultAt(m_path, {1, 1}, "the front matter is not closed", "close it with a line '---'");
+        for (m_at = 1; m_at < m_lines.size() && trimmed(m_lines[m_at].text) != "---"; ++m_at)
+            lines.push_back(m_lines[m_at]);
+        if (m_at == m_lines.size())
+            return faultAt(m_path, {1, 1}, "the front matter is not closed", "close it with a line '---'");
         ++m_at;
         auto fields = Fields::read(m_path, "front matter", lines, {1, 1});
         if (!fields) return tl::unexpected(std::move(fields.error()));
-        if (auto ok = fields->allow({"lesson", "title", "after", "minutes", "uses", "needs", "shelf", "set"}); !ok) return ok;
+        if (auto ok = fields->allow({"lesson", "title", "after", "minutes", "uses", "needs", "shelf", "set"}); !ok)
+            return ok;
         if (auto ok = fields->require({"lesson", "title", "set"}); !ok) return ok;
         if (auto ok = fields->onlyOnce({"set"}); !ok) return ok;
         if (auto ok = fields->takeId("lesson", lesson.id); !ok) return ok;
@@ -102,7 +114,8 @@ private:
         std::size_t end = m_at + 1;
         while (end < m_lines.size() && trimmed(m_lines[end].text) != "```") lines.push_back(m_lines[end++]);
         if (end == m_lines.size())
-            return faultAt(m_path, {first.number, 1}, fmt::format("the block '{}' is not closed", kind), "close it with a line ```");
+            return faultAt(m_path, {first.number, 1}, fmt::format("the block '{}' is not closed", kind),
+                           "close it with a line ```");
         m_at = end + 1;
         auto& blocks = lesson.sections.back().blocks;
         if (!LessonBlocks::isTyped(kind)) {
@@ -165,7 +178,8 @@ Result<Text> parseText(std::string_view text, FilePlace at)
         advance(words);
         const std::size_t close = text.find("}}", open + 2);
         if (close == std::string_view::npos)
-            return fail(ErrorCode::Unreadable, fmt::format("{}:{}: '{{{{' is not closed", place.line, place.column), "close the expression with }}");
+            return fail(ErrorCode::Unreadable, fmt::format("{}:{}: '{{{{' is not closed", place.line, place.column),
+                        "close the expression with }}");
         std::string inside(text.substr(open + 2, close - open - 2));
         auto expression = Expression::parse(inside);
         if (!expression) {
@@ -175,7 +189,8 @@ Result<Text> parseText(std::string_view text, FilePlace at)
             return fault;
         }
         if (trimmed(inside).empty())
-            return fail(ErrorCode::Unreadable, fmt::format("{}:{}: {{{{}}}} is empty", place.line, place.column), "write an expression in it");
+            return fail(ErrorCode::Unreadable, fmt::format("{}:{}: {{{{}}}} is empty", place.line, place.column),
+                        "write an expression in it");
         out.pieces.push_back({{}, std::move(*expression), place});
         advance(text.substr(open, close + 2 - open));
         from = close + 2;
@@ -186,9 +201,14 @@ Result<Text> parseText(std::string_view text, FilePlace at)
 Result<Lesson> readLesson(std::string_view text, const std::string& path)
 {
     if (text.size() > mostBytes)
-        return fail(ErrorCode::Unreadable, fmt::format("{}: {} bytes; a lesson may have at most {}", path, text.size(), mostBytes), "split the lesson");
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("{}: {} bytes; a lesson may have at most {}", path, text.size(), mostBytes),
+                    "split the lesson");
     if (text.find('\0') != std::string_view::npos)
-        return faultAt(path, {1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find('\0')), '\n')), 1},
+        return faultAt(path,
+                       {1 + static_cast<int>(std::count(
+                                text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find('\0')), '\n')),
+                        1},
                        "it contains a zero byte, so it is not text", "name a Markdown file");
     Lesson lesson;
     lesson.file = path;

@@ -21,8 +21,10 @@ namespace {
 Result<std::string> textOfFile(const std::string& path)
 {
     std::error_code code;
-    if (fs::is_directory(path, code)) return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a lesson", path), "name a file in it");
-    if (!fs::exists(path, code)) return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened", path), "check its name and permissions");
+    if (fs::is_directory(path, code))
+        return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a lesson", path), "name a file in it");
+    if (!fs::exists(path, code))
+        return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened", path), "check its name and permissions");
     return readSmallFile(path);
 }
 
@@ -39,7 +41,8 @@ void add(Library& library, Result<Lesson> lesson)
         library.faults.push_back(std::move(lesson.error()));
         return;
     }
-    const bool known = std::any_of(library.lessons.begin(), library.lessons.end(), [&](const Lesson& one) { return one.id == lesson->id; });
+    const bool known = std::any_of(library.lessons.begin(), library.lessons.end(),
+                                   [&](const Lesson& one) { return one.id == lesson->id; });
     if (!known) library.lessons.push_back(std::move(*lesson));
 }
 
@@ -98,7 +101,9 @@ const Lesson* Library::find(const std::string& idOrNumber) const
     const auto number = wholeOf(idOrNumber);
     for (const Lesson& lesson : lessons) {
         const std::string file = lesson.file.substr(lesson.file.rfind('/') + 1);
-        if (lesson.id == idOrNumber || (number && *number == lesson.number && *number > 0) || file == idOrNumber || file == idOrNumber + ".md") return &lesson;
+        if (lesson.id == idOrNumber || (number && *number == lesson.number && *number > 0) || file == idOrNumber ||
+            file == idOrNumber + ".md")
+            return &lesson;
     }
     return nullptr;
 }
@@ -106,7 +111,8 @@ const Lesson* Library::find(const std::string& idOrNumber) const
 Result<Lesson> findLesson(const std::string& nameOrPath)
 {
     std::error_code code;
-    const bool path = nameOrPath.find('/') != std::string::npos || (nameOrPath.ends_with(".md") && fs::exists(nameOrPath, code));
+    const bool path =
+        nameOrPath.find('/') != std::string::npos || (nameOrPath.ends_with(".md") && fs::exists(nameOrPath, code));
     if (path) {
         auto text = textOfFile(nameOrPath);
         if (!text) return tl::unexpected(std::move(text.error()));
@@ -118,7 +124,8 @@ Result<Lesson> findLesson(const std::string& nameOrPath)
         if (fault.message.find(nameOrPath) != std::string::npos) return tl::unexpected(fault);
     std::string known;
     for (const Lesson& lesson : library.lessons) known += (known.empty() ? "" : ", ") + lesson.id;
-    return fail(ErrorCode::Usage, fmt::format("there is no lesson '{}'", nameOrPath), "lessons are " + known + "; a file name needs .md or a slash");
+    return fail(ErrorCode::Usage, fmt::format("there is no lesson '{}'", nameOrPath),
+                "lessons are " + known + "; a file name needs .md or a slash");
 }
 
 } // namespace stagewright::lessons

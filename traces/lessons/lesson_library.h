@@ -9,11 +9,13 @@
 
 namespace stagewright::lessons {
 
-// $XDG_DATA_HOME/stagewright (or ~/.local/share/stagewright): lessons/ of the learner's own, lessons.json with their progress.
+// $XDG_DATA_HOME/stagewright (or ~/.local/share/stagewright): lessons/ of the learner's own, lessons.json with their
+// progress.
 std::string learnerFolder();
 
-// Every lesson by number, then title: those of learnerFolder()/lessons and of the courses (course.h) that are folders in it, then of the installation beside this program
-// (../share/stagewright/lessons), then the built-in ones; for each id the first. Unreadable files are reported in `faults`.
+// Every lesson by number, then title: those of learnerFolder()/lessons and of the courses (course.h) that are folders
+// in it, then of the installation beside this program (../share/stagewright/lessons), then the built-in ones; for each
+// id the first. Unreadable files are reported in `faults`.
 struct Library {
     std::vector<Lesson> lessons; // those of a course together, in its order, at the end
     std::vector<Error> faults;

@@ -20,9 +20,10 @@ namespace {
 
 // Events by ascending priority: of several in one beat the last one here is described.
 constexpr std::array<BeatEvent, 15> byPriority = {
-    BeatEvent::None, BeatEvent::GapEnds, BeatEvent::Arrival, BeatEvent::Filler, BeatEvent::DrainOver,
-    BeatEvent::Steady, BeatEvent::Peak, BeatEvent::LastForward, BeatEvent::SteadySkip, BeatEvent::GapBegins,
-    BeatEvent::FirstReturn, BeatEvent::FirstBackward, BeatEvent::FirstForward, BeatEvent::CapReached, BeatEvent::Hang};
+    BeatEvent::None,         BeatEvent::GapEnds,    BeatEvent::Arrival,     BeatEvent::Filler,
+    BeatEvent::DrainOver,    BeatEvent::Steady,     BeatEvent::Peak,        BeatEvent::LastForward,
+    BeatEvent::SteadySkip,   BeatEvent::GapBegins,  BeatEvent::FirstReturn, BeatEvent::FirstBackward,
+    BeatEvent::FirstForward, BeatEvent::CapReached, BeatEvent::Hang};
 
 std::size_t priorityOf(BeatEvent event)
 {
@@ -31,7 +32,10 @@ std::size_t priorityOf(BeatEvent event)
 
 class Narrator {
 public:
-    Narrator(const Timeline& timeline, int step, const NarrationOptions& options) : m_timeline(timeline), m_step(step), m_options(options) {}
+    Narrator(const Timeline& timeline, int step, const NarrationOptions& options)
+        : m_timeline(timeline), m_step(step), m_options(options)
+    {
+    }
 
     std::vector<Beat> beats()
     {
@@ -69,7 +73,8 @@ private:
                 m_lastStage = std::max(m_lastStage, static_cast<int>(one.op.stage));
             }
         }
-        std::stable_sort(m_ops.begin(), m_ops.end(), [&](const OpAt& a, const OpAt& b) { return span(a.id).start < span(b.id).start; });
+        std::stable_sort(m_ops.begin(), m_ops.end(),
+                         [&](const OpAt& a, const OpAt& b) { return span(a.id).start < span(b.id).start; });
         if (lengths.empty()) return;
         m_median = std::max<Nanos>(upperMedian(std::move(lengths)), 1);
         m_begin = span(m_ops.front().id).start;
@@ -80,11 +85,13 @@ private:
     std::string plain(SpanId id) const
     {
         const Op& op = span(id).op;
-        return fmt::format("the {} of microbatch {} on rank {}", ruleOf(op.kind).title, op.microbatch, m_timeline.trackOf(id).rank);
+        return fmt::format("the {} of microbatch {} on rank {}", ruleOf(op.kind).title, op.microbatch,
+                           m_timeline.trackOf(id).rank);
     }
     std::string time(Nanos nanos) const { return formatDuration(nanos, m_timeline.timeUnit()); }
 
-    void tell(Nanos at, BeatEvent event, SpanId id, int rank, std::string plainWords, std::string terseWords, bool interesting = true)
+    void tell(Nanos at, BeatEvent event, SpanId id, int rank, std::string plainWords, std::string terseWords,
+              bool interesting = true)
     {
         Beat beat;
         beat.time = at;
@@ -93,7 +100,8 @@ private:
         beat.rank = rank;
         beat.interesting = interesting;
         beat.plain = std::move(plainWords);
-        if (!beat.plain.empty() && beat.plain[0] >= 'a' && beat.plain[0] <= 'z') beat.plain[0] = static_cast<char>(beat.plain[0] - 'a' + 'A');
+        if (!beat.plain.empty() && beat.plain[0] >= 'a' && beat.plain[0] <= 'z')
+            beat.plain[0] = static_cast<char>(beat.plain[0] - 'a' + 'A');
         beat.terse = std::move(terseWords);
         m_told.push_back(std::move(beat));
     }
@@ -118,12 +126,16 @@ private:
                 forwardEnd[{one.op.stage, j}] = one.end;
                 if (!known && one.op.stage == 0)
                     tell(one.start, BeatEvent::FirstForward, op.id, rank,
-                         fmt::format("Microbatch {} enters the pipeline. Rank {} keeps its activations until its backward.", j, rank),
+                         fmt::format(
+                             "Microbatch {} enters the pipeline. Rank {} keeps its activations until its backward.", j,
+                             rank),
                          fmt::format("{}: first forward", terse(op.id)));
                 else if (!known)
-                    tell(one.start, BeatEvent::Arrival, op.id, rank, arrival(op, j), fmt::format("{}: first forward of rank {}", terse(op.id), rank));
+                    tell(one.start, BeatEvent::Arrival, op.id, rank, arrival(op, j),
+                         fmt::format("{}: first forward of rank {}", terse(op.id), rank));
                 if (lastForward[rank] == op.id && m_byRank[rank].size() > 2)
-                    tell(one.start, BeatEvent::LastForward, op.id, rank, fmt::format("No more forwards on rank {}: only returns remain.", rank),
+                    tell(one.start, BeatEvent::LastForward, op.id, rank,
+                         fmt::format("No more forwards on rank {}: only returns remain.", rank),
                          fmt::format("{}: last forward of rank {}", terse(op.id), rank));
             } else if (isReturn(kind) && !known) {
                 const auto forward = forwardEnd.find({one.op.stage, j});
@@ -134,19 +146,25 @@ private:
                 else
                     tell(one.start, BeatEvent::FirstReturn, op.id, rank,
                          fmt::format("The first gradient is back on rank {}{}. Warm-up ends here.", rank,
-                                     forward == forwardEnd.end() ? "" : fmt::format(", {} after its forward", time(one.start - forward->second))),
+                                     forward == forwardEnd.end()
+                                         ? ""
+                                         : fmt::format(", {} after its forward", time(one.start - forward->second))),
                          fmt::format("{}: first gradient on rank {}", terse(op.id), rank));
             } else if (isReturn(kind) && steady.count(rank) == 0 && alternates(history[rank])) {
                 steady.insert(rank);
-                tell(one.start, BeatEvent::Steady, op.id, rank,
-                     fmt::format("Rank {} now alternates: one in, one out. It holds {}.", rank, heldBefore(rank, op.id)),
-                     fmt::format("rank {} steady, holds {}", rank, heldBefore(rank, op.id)));
+                tell(
+                    one.start, BeatEvent::Steady, op.id, rank,
+                    fmt::format("Rank {} now alternates: one in, one out. It holds {}.", rank, heldBefore(rank, op.id)),
+                    fmt::format("rank {} steady, holds {}", rank, heldBefore(rank, op.id)));
             } else if (isWeightGrad(kind) && filled.count(rank) == 0) {
                 if (const SpanId next = nextThatWaits(rank, op.id); next != noSpan) {
                     filled.insert(rank);
-                    tell(one.start, BeatEvent::Filler, op.id, rank,
-                         fmt::format("Nothing waits for this weight gradient, so rank {} runs it until the input of {} arrives.", rank, plain(next)),
-                         fmt::format("{} fills until {}", terse(op.id), terse(next)));
+                    tell(
+                        one.start, BeatEvent::Filler, op.id, rank,
+                        fmt::format(
+                            "Nothing waits for this weight gradient, so rank {} runs it until the input of {} arrives.",
+                            rank, plain(next)),
+                        fmt::format("{} fills until {}", terse(op.id), terse(next)));
                 }
             }
             known = true;
@@ -155,7 +173,8 @@ private:
         for (const auto& [rank, ids] : m_byRank) {
             const Nanos end = span(ids.back()).end;
             if (m_end - end >= m_median / 2)
-                tell(end, BeatEvent::DrainOver, ids.back(), rank, fmt::format("Rank {} is done, {} before the last rank.", rank, time(m_end - end)),
+                tell(end, BeatEvent::DrainOver, ids.back(), rank,
+                     fmt::format("Rank {} is done, {} before the last rank.", rank, time(m_end - end)),
                      fmt::format("rank {} done", rank));
         }
     }
@@ -167,7 +186,8 @@ private:
         const auto before = m_byRank.find(op.rank - 1);
         if (before != m_byRank.end())
             for (const SpanId id : before->second)
-                if (span(id).start <= start && span(id).end > start) return text + fmt::format("; rank {} is already on {}.", op.rank - 1, span(id).op.microbatch);
+                if (span(id).start <= start && span(id).end > start)
+                    return text + fmt::format("; rank {} is already on {}.", op.rank - 1, span(id).op.microbatch);
         return text + ".";
     }
 
@@ -187,8 +207,7 @@ private:
         for (const SpanId id : m_byRank.at(rank)) {
             if (id == before) break;
             const OpKind kind = span(id).op.kind;
-            held += isForward(kind) ? 1 : ruleOf(kind).freesRemainder ? -1
-                                                                      : 0;
+            held += isForward(kind) ? 1 : ruleOf(kind).freesRemainder ? -1 : 0;
         }
         return held;
     }
@@ -212,8 +231,12 @@ private:
         switch (gap.cause) {
         case IdleCause::Warmup: return "its first input has not arrived yet";
         case IdleCause::Transfer: return fmt::format("the result of {} is in transit", name(gap.blamed));
-        case IdleCause::Memory: return fmt::format("{} is ready, but memory is full", gap.hasReadyOp ? stagewright::toText(gap.readyOp) : "a forward");
-        case IdleCause::Order: return fmt::format("{} is ready, but the schedule orders it later", gap.hasReadyOp ? stagewright::toText(gap.readyOp) : "an op");
+        case IdleCause::Memory:
+            return fmt::format("{} is ready, but memory is full",
+                               gap.hasReadyOp ? stagewright::toText(gap.readyOp) : "a forward");
+        case IdleCause::Order:
+            return fmt::format("{} is ready, but the schedule orders it later",
+                               gap.hasReadyOp ? stagewright::toText(gap.readyOp) : "an op");
         case IdleCause::Dependency:
         case IdleCause::Straggler:
         case IdleCause::Microbatch:
@@ -229,7 +252,9 @@ private:
         const auto& gaps = bubbles->gaps;
         for (std::size_t i = 0; i < gaps.size();) { // pieces of one interval belong together
             std::size_t last = i;
-            while (last + 1 < gaps.size() && gaps[last + 1].rank == gaps[i].rank && gaps[last + 1].start == gaps[last].end) ++last;
+            while (last + 1 < gaps.size() && gaps[last + 1].rank == gaps[i].rank &&
+                   gaps[last + 1].start == gaps[last].end)
+                ++last;
             const Gap& first = gaps[i];
             const Nanos length = gaps[last].end - first.start;
             const Gap* largest = &first;
@@ -239,9 +264,11 @@ private:
             i = last + 1;
             if (length * 2 < m_median || next == noSpan) continue; // the drain has its own text
             if (first.cause != IdleCause::Warmup)
-                tell(first.start, BeatEvent::GapBegins, next, first.rank, fmt::format("Rank {} has nothing to run: {}.", first.rank, causeWords(*largest)),
+                tell(first.start, BeatEvent::GapBegins, next, first.rank,
+                     fmt::format("Rank {} has nothing to run: {}.", first.rank, causeWords(*largest)),
                      fmt::format("rank {} waits: {}", first.rank, stagewright::toText(largest->cause)));
-            tell(span(next).start, BeatEvent::GapEnds, next, first.rank, fmt::format("{} starts; the gap was {}.", plain(next), time(length)),
+            tell(span(next).start, BeatEvent::GapEnds, next, first.rank,
+                 fmt::format("{} starts; the gap was {}.", plain(next), time(length)),
                  fmt::format("{} after {}", terse(next), time(length)));
         }
     }
@@ -261,15 +288,18 @@ private:
             for (const Holder& holder : holders) held.insert(holder.microbatch);
             if (held.size() > 1)
                 tell(series.peakTime, BeatEvent::Peak, at, rank,
-                     fmt::format("Rank {} holds {} microbatches: its peak. Microbatch {} has waited longest.", rank, held.size(), oldest),
+                     fmt::format("Rank {} holds {} microbatches: its peak. Microbatch {} has waited longest.", rank,
+                                 held.size(), oldest),
                      fmt::format("rank {} peak {}", rank, held.size()));
             if (!m_options.memoryCap || series.peak < *m_options.memoryCap) continue;
             for (const MemoryPoint& point : series.points) {
                 if (point.inUse < *m_options.memoryCap) continue;
                 const SpanId frees = nextFreeing(rank, point.time);
                 tell(point.time, BeatEvent::CapReached, frees, rank,
-                     fmt::format("Rank {} is full ({} of {}). The next forward must wait for {}.", rank, formatBytes(point.inUse, m_timeline.memoryUnit()),
-                                 formatBytes(*m_options.memoryCap, m_timeline.memoryUnit()), frees == noSpan ? "a backward" : plain(frees)),
+                     fmt::format("Rank {} is full ({} of {}). The next forward must wait for {}.", rank,
+                                 formatBytes(point.inUse, m_timeline.memoryUnit()),
+                                 formatBytes(*m_options.memoryCap, m_timeline.memoryUnit()),
+                                 frees == noSpan ? "a backward" : plain(frees)),
                      fmt::format("rank {} full", rank));
                 break;
             }
@@ -290,7 +320,8 @@ private:
         return noSpan;
     }
 
-    // Between the last first return and the first last forward every rank does the same again and again. Two rounds are described.
+    // Between the last first return and the first last forward every rank does the same again and again. Two rounds are
+    // described.
     void tellRepetition()
     {
         Nanos from = m_begin, to = m_end;
@@ -313,7 +344,8 @@ private:
             const auto alike = [&](std::size_t i, std::size_t j, Nanos period) {
                 const Span& a = span(ops[i].id);
                 const Span& b = span(ops[j].id);
-                return ops[i].rank == ops[j].rank && a.op.kind == b.op.kind && a.op.stage == b.op.stage && std::abs(b.start - a.start - period) <= room;
+                return ops[i].rank == ops[j].rank && a.op.kind == b.op.kind && a.op.stage == b.op.stage &&
+                       std::abs(b.start - a.start - period) <= room;
             };
             const Nanos period = span(ops[n].id).start - span(ops[0].id).start;
             if (period <= 0) continue;
@@ -356,7 +388,8 @@ private:
         for (Beat& beat : out) {
             if (beat.skip == 0) continue;
             const Nanos from = beat.time;
-            beat.skip = static_cast<int>(std::count_if(out.begin(), out.end(), [&](const Beat& one) { return one.time > from && one.time < m_skipUntil; }));
+            beat.skip = static_cast<int>(std::count_if(
+                out.begin(), out.end(), [&](const Beat& one) { return one.time > from && one.time < m_skipUntil; }));
         }
         return out;
     }

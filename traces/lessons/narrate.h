@@ -1,5 +1,6 @@
-// Narration: the beats of a timeline's step and their texts. A beat is a moment at which ops start; starts closer than 1 % of the
-// median op are one beat. One event is described per beat, by priority: fault, cap, first, gap, phase, transfer.
+// Narration: the beats of a timeline's step and their texts. A beat is a moment at which ops start; starts closer than
+// 1 % of the median op are one beat. One event is described per beat, by priority: fault, cap, first, gap, phase,
+// transfer.
 #pragma once
 
 #include <optional>

@@ -45,7 +45,8 @@ bool passes(const Lesson& lesson, const KeptAnswer& answer)
     auto settings = withSettings(step->settings, answer.settings);
     auto schedule = readScheduleCsv(answer.csv, {.everyRow = true});
     if (!settings || !schedule) return false;
-    return StepState(lesson, *step, {std::move(*schedule), std::move(*settings)}, learner).grade(*check).verdict == Verdict::Pass;
+    return StepState(lesson, *step, {std::move(*schedule), std::move(*settings)}, learner).grade(*check).verdict ==
+           Verdict::Pass;
 }
 
 } // namespace
@@ -71,16 +72,19 @@ Result<LearnerProgress> LearnerProgress::read(const std::string& path)
     if (!std::filesystem::exists(path, code)) return out;
     constexpr std::size_t mostBytes = std::size_t{16} << 20;
     const auto damaged = [&](const std::string& what) {
-        return fail(ErrorCode::Unreadable, fmt::format("{}: {}", path, what), "move it away; the lessons then start from scratch");
+        return fail(ErrorCode::Unreadable, fmt::format("{}: {}", path, what),
+                    "move it away; the lessons then start from scratch");
     };
     const auto text = readSmallFile(path, mostBytes);
     if (!text) return damaged("it can't be read, or is too large");
     if (nestedTooDeep(*text)) return damaged("it is nested too deep");
     const Json object = Json::parse(*text, nullptr, false);
-    if (!object.is_object() || object.value("format", Json()) != Json(formatName) || !object.contains("answers") || !object["answers"].is_array())
+    if (!object.is_object() || object.value("format", Json()) != Json(formatName) || !object.contains("answers") ||
+        !object["answers"].is_array())
         return damaged("it is not a file of lesson progress");
     if (const Json version = object.value("version", Json(0)); version != Json(0) && version != Json(1))
-        return damaged(fmt::format("it has version {}, this program reads version 1", version.dump(-1, ' ', true, Json::error_handler_t::replace)));
+        return damaged(fmt::format("it has version {}, this program reads version 1",
+                                   version.dump(-1, ' ', true, Json::error_handler_t::replace)));
     try {
         for (const Json& one : object["answers"]) {
             KeptAnswer answer;
@@ -120,7 +124,8 @@ Result<void> LearnerProgress::write(const std::string& path) const
     return writeFileAtomically(path, object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-Result<LearnerProgress> LearnerProgress::change(const std::string& path, const std::function<void(LearnerProgress&)>& change)
+Result<LearnerProgress> LearnerProgress::change(const std::string& path,
+                                                const std::function<void(LearnerProgress&)>& change)
 {
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
@@ -142,8 +147,9 @@ const KeptAnswer* LearnerProgress::find(const std::string& lesson, const std::st
 
 void LearnerProgress::keep(KeptAnswer answer)
 {
-    const auto found = std::find_if(m_answers.begin(), m_answers.end(),
-                                    [&](const KeptAnswer& one) { return one.lesson == answer.lesson && one.check == answer.check; });
+    const auto found = std::find_if(m_answers.begin(), m_answers.end(), [&](const KeptAnswer& one) {
+        return one.lesson == answer.lesson && one.check == answer.check;
+    });
     if (found == m_answers.end()) {
         m_answers.push_back(std::move(answer));
         return;
@@ -185,7 +191,9 @@ void LearnerProgress::regrade(const Lesson& lesson)
     for (KeptAnswer& one : m_answers) {
         if (one.lesson != lesson.id || one.hash == lesson.hash) continue;
         const bool graded = lesson.check(one.check) || lesson.quiz(one.check);
-        if (graded && (one.mark == Mark::Done || one.mark == Mark::Shown || one.mark == Mark::Proved) && !passes(lesson, one)) one.mark = Mark::Guessed;
+        if (graded && (one.mark == Mark::Done || one.mark == Mark::Shown || one.mark == Mark::Proved) &&
+            !passes(lesson, one))
+            one.mark = Mark::Guessed;
         one.hash = lesson.hash;
     }
 }

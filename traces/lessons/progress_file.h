@@ -1,5 +1,5 @@
-// A learner's progress: one small file per user, keyed by lesson, check and the lesson file's hash. It keeps the answers, so an
-// edited lesson grades old answers again instead of forgetting them.
+// A learner's progress: one small file per user, keyed by lesson, check and the lesson file's hash. It keeps the
+// answers, so an edited lesson grades old answers again instead of forgetting them.
 #pragma once
 
 #include <cstdint>
@@ -39,16 +39,18 @@ public:
     static Result<LearnerProgress> read(const std::string& path);
     static std::string defaultPath();
     Result<void> write(const std::string& path) const; // completely or not at all
-    // Reads, changes and writes what is there now, and gives it back: answers that other programs of the learner keep meanwhile stay.
+    // Reads, changes and writes what is there now, and gives it back: answers that other programs of the learner keep
+    // meanwhile stay.
     static Result<LearnerProgress> change(const std::string& path, const std::function<void(LearnerProgress&)>& change);
 
     const KeptAnswer* find(const std::string& lesson, const std::string& check) const;
-    void keep(KeptAnswer answer);           // replaces the answer for the same lesson and check; never a Done by a Shown of the same answer
+    // replaces the answer for the same lesson and check; never a Done by a Shown of the same answer
+    void keep(KeptAnswer answer);
     void forget(const std::string& lesson); // "start over"
     const std::vector<KeptAnswer>& answers() const { return m_answers; }
 
-    // The lesson's mark: Proved where all its checks are Done and a run block is Proved, Done where all checks are, Guessed
-    // if anything was answered.
+    // The lesson's mark: Proved where all its checks are Done and a run block is Proved, Done where all checks are,
+    // Guessed if anything was answered.
     Mark markOf(const Lesson& lesson) const;
     // Grades answers again if the lesson's text has changed since: passes keep their mark, others fall to Guessed.
     void regrade(const Lesson& lesson);

@@ -23,7 +23,8 @@ const Check* checkBefore(const Lesson& lesson, const RunBlock& run)
 
 } // namespace
 
-Result<RecordPlan> recordPlan(const Lesson& lesson, const RunBlock& run, const std::string& folder, const std::map<std::string, Schedule>& answers, bool brief)
+Result<RecordPlan> recordPlan(const Lesson& lesson, const RunBlock& run, const std::string& folder,
+                              const std::map<std::string, Schedule>& answers, bool brief)
 {
     const Step* step = lesson.step(run.step);
     Settings settings = step ? step->settings : lesson.settings;
@@ -38,7 +39,9 @@ Result<RecordPlan> recordPlan(const Lesson& lesson, const RunBlock& run, const s
 
     RecordPlan plan;
     plan.schedules = partsOf(valueOf("--schedule"), ",");
-    if (plan.schedules.empty()) return fail(ErrorCode::Usage, fmt::format("run '{}' names no schedule", run.id), "write record: --schedule NAME");
+    if (plan.schedules.empty())
+        return fail(ErrorCode::Usage, fmt::format("run '{}' names no schedule", run.id),
+                    "write record: --schedule NAME");
     std::string names;
     for (const std::string& name : plan.schedules) {
         std::string word = name;

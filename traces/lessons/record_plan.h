@@ -12,15 +12,17 @@
 namespace stagewright::lessons {
 
 struct RecordPlan {
-    std::vector<std::string> arguments;                     // of `stagewright record`, without -o
-    std::vector<std::string> schedules;                     // as the block names them, in the order of the recorded runs
-    std::vector<std::pair<std::string, std::string>> files; // name and text of the CSVs that the arguments name, in `folder`
+    std::vector<std::string> arguments; // of `stagewright record`, without -o
+    // as the block names them, in the order of the recorded runs
+    std::vector<std::string> schedules;
+    // name and text of the CSVs that the arguments name, in `folder`
+    std::vector<std::pair<std::string, std::string>> files;
 };
 
-// folder: where the caller writes the files. answers: the learner's orders by check, "mine" the one on the canvas; if there is none,
-// the check's solution. Defaults are the lesson's shape and a model of 8 layers that takes about a second per step;
-// brief: two measured steps.
-Result<RecordPlan> recordPlan(const Lesson& lesson, const RunBlock& run, const std::string& folder, const std::map<std::string, Schedule>& answers = {},
-                              bool brief = false);
+// folder: where the caller writes the files. answers: the learner's orders by check, "mine" the one on the canvas; if
+// there is none, the check's solution. Defaults are the lesson's shape and a model of 8 layers that takes about a
+// second per step; brief: two measured steps.
+Result<RecordPlan> recordPlan(const Lesson& lesson, const RunBlock& run, const std::string& folder,
+                              const std::map<std::string, Schedule>& answers = {}, bool brief = false);
 
 } // namespace stagewright::lessons

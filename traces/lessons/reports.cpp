@@ -22,7 +22,10 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, Value>>;
 
-Value group(Pairs figures) { return Value(std::shared_ptr<const Report>(std::make_shared<Figures>(std::move(figures)))); }
+Value group(Pairs figures)
+{
+    return Value(std::shared_ptr<const Report>(std::make_shared<Figures>(std::move(figures))));
+}
 
 template <typename Items, typename Map>
 Value listOf(const Items& items, const Map& map)
@@ -40,7 +43,8 @@ Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
     const auto memory = [&](double bytes) { return Value(bytes / static_cast<double>(units.memory)); };
     const auto idle = [&](const IdleByCause& causes) {
         Pairs out;
-        for (std::size_t i = 0; i < idleCauseCount; ++i) out.emplace_back(std::string(toText(static_cast<IdleCause>(i))), time(causes[i]));
+        for (std::size_t i = 0; i < idleCauseCount; ++i)
+            out.emplace_back(std::string(toText(static_cast<IdleCause>(i))), time(causes[i]));
         return group(std::move(out));
     };
     Pairs out;
@@ -51,7 +55,8 @@ Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
         } else if (figure.kind == ColumnKind::Size) {
             if (figure.key != "weight_bytes" || units.memory == 1) value = listOf(figure.byRank, memory);
         } else {
-            value = figure.kind == ColumnKind::Time ? Value(figure.value / static_cast<double>(units.time)) : Value(figure.value);
+            value = figure.kind == ColumnKind::Time ? Value(figure.value / static_cast<double>(units.time))
+                                                    : Value(figure.value);
         }
         const std::size_t dot = figure.key.find('.');
         if (dot == std::string::npos) {
@@ -62,7 +67,8 @@ Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
         if (groups.empty() || groups.back().first != name) groups.emplace_back(name, Pairs());
         groups.back().second.emplace_back(figure.key.substr(dot + 1), std::move(value));
     }
-    if (std::none_of(groups.begin(), groups.end(), [](const auto& one) { return one.first == "sharing"; })) out.emplace_back("sharing", Value());
+    if (std::none_of(groups.begin(), groups.end(), [](const auto& one) { return one.first == "sharing"; }))
+        out.emplace_back("sharing", Value());
     for (auto& [name, figures] : groups) out.emplace_back(name, group(std::move(figures)));
     out.emplace_back("slow_replicas", report.slowReplicas.empty() ? Value() : Value(report.slowReplicas));
     const BubbleReport& bubbles = report.bubbles;
@@ -73,12 +79,15 @@ Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
     List ranks;
     for (std::size_t r = 0; r < bubbles.ranks.size(); ++r) {
         const RankBubbles& rank = bubbles.ranks[r];
-        ranks.push_back(group({{"rank", static_cast<double>(r)},
-                               {"busy", time(rank.busy)},
-                               {"apart", time(rank.apart)},
-                               {"idle", time(rank.idle)},
-                               {"idle_by_cause", idle(rank.byCause)},
-                               {"peak_activation", r < report.memory.size() ? memory(static_cast<double>(report.peak(static_cast<int>(r), MemoryCategory::Activations))) : Value()}}));
+        ranks.push_back(group(
+            {{"rank", static_cast<double>(r)},
+             {"busy", time(rank.busy)},
+             {"apart", time(rank.apart)},
+             {"idle", time(rank.idle)},
+             {"idle_by_cause", idle(rank.byCause)},
+             {"peak_activation", r < report.memory.size() ? memory(static_cast<double>(report.peak(
+                                                                static_cast<int>(r), MemoryCategory::Activations)))
+                                                          : Value()}}));
     }
     out.emplace_back("by_rank", Value(std::move(ranks)));
     out.emplace_back("critical_path", listOf(report.criticalPath, [&](const CriticalLink& link) {
@@ -194,17 +203,20 @@ std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& 
             const Op& op = list[i];
             for (int k = 0; k < op.count; ++k) held += rule.deltaOf(op, k);
             if (held > caps[rank])
-                return CapFault{static_cast<int>(rank), static_cast<int>(i), op, static_cast<double>(held) / static_cast<double>(costs.memoryUnit),
-                                std::move(holders)};
+                return CapFault{static_cast<int>(rank), static_cast<int>(i), op,
+                                static_cast<double>(held) / static_cast<double>(costs.memoryUnit), std::move(holders)};
             if (isForward(op.kind)) holders.push_back(op);
             if (ruleOf(op.kind).freesRemainder)
-                std::erase_if(holders, [&](const Op& held_) { return held_.stage == op.stage && held_.microbatch == op.microbatch; });
+                std::erase_if(holders, [&](const Op& held_) {
+                    return held_.stage == op.stage && held_.microbatch == op.microbatch;
+                });
         }
     }
     return std::nullopt;
 }
 
-SimulatedReport::SimulatedReport(Schedule schedule, CostModel costs, const Channels& channels, std::optional<double> cap)
+SimulatedReport::SimulatedReport(Schedule schedule, CostModel costs, const Channels& channels,
+                                 std::optional<double> cap)
     : m_schedule(std::move(schedule)), m_costs(std::move(costs)), m_channels(channels), m_cap(cap)
 {
     m_validation = validate(m_schedule, m_channels);
@@ -217,10 +229,12 @@ SimulatedReport::SimulatedReport(Schedule schedule, CostModel costs, const Chann
 
 Result<std::shared_ptr<const SimulatedReport>> SimulatedReport::create(const Canvas& canvas)
 {
-    Schedule schedule = shownOn(canvas).value_or(canvas.schedule); // one that can't be lowered is not valid, and says so
+    // one that can't be lowered is not valid, and says so
+    Schedule schedule = shownOn(canvas).value_or(canvas.schedule);
     auto costs = costsFor(schedule, canvas.settings);
     if (!costs) return tl::unexpected(std::move(costs.error()));
-    return std::make_shared<const SimulatedReport>(std::move(schedule), std::move(*costs), channelsOf(canvas.settings), canvas.settings.cap);
+    return std::make_shared<const SimulatedReport>(std::move(schedule), std::move(*costs), channelsOf(canvas.settings),
+                                                   canvas.settings.cap);
 }
 
 std::shared_ptr<const SimulatedReport> SimulatedReport::predicted(const Run& run)
@@ -228,7 +242,8 @@ std::shared_ptr<const SimulatedReport> SimulatedReport::predicted(const Run& run
     if (!run.schedule || !run.costs || !run.timeline) return nullptr;
     auto again = executedRun(run);
     if (!again) return nullptr;
-    return std::make_shared<const SimulatedReport>(std::move(again->schedule), std::move(again->costs), again->channels);
+    return std::make_shared<const SimulatedReport>(std::move(again->schedule), std::move(again->costs),
+                                                   again->channels);
 }
 
 std::optional<double> SimulatedReport::makespan() const
@@ -240,7 +255,8 @@ std::optional<double> SimulatedReport::makespan() const
 std::vector<double> SimulatedReport::peaks() const
 {
     std::vector<double> out;
-    for (const Bytes bytes : activationPeaks(m_schedule, m_costs)) out.push_back(static_cast<double>(bytes) / static_cast<double>(m_costs.memoryUnit));
+    for (const Bytes bytes : activationPeaks(m_schedule, m_costs))
+        out.push_back(static_cast<double>(bytes) / static_cast<double>(m_costs.memoryUnit));
     return out;
 }
 
@@ -298,31 +314,41 @@ Result<Value> SimulatedReport::figure(std::string_view key) const
         return value ? Value(*value) : Value();
     }
     if (key == "peak_activation") return listOf(peaks(), [](double peak) { return Value(peak); });
-    if (key == "bubble_fraction" && m_result && m_runnable.opCount() > 0) return Value(figuresOf(m_runnable, *m_result).bubbleFraction);
+    if (key == "bubble_fraction" && m_result && m_runnable.opCount() > 0)
+        return Value(figuresOf(m_runnable, *m_result).bubbleFraction);
     if (key == "step") { // with gathers and reductions
-        const auto end = m_result ? std::max_element(m_result->end.begin(), m_result->end.end()) : std::vector<Nanos>::const_iterator();
-        return m_result && end != m_result->end.end() ? Value(static_cast<double>(*end) / static_cast<double>(m_costs.timeUnit)) : Value();
+        const auto end = m_result ? std::max_element(m_result->end.begin(), m_result->end.end())
+                                  : std::vector<Nanos>::const_iterator();
+        return m_result && end != m_result->end.end()
+                   ? Value(static_cast<double>(*end) / static_cast<double>(m_costs.timeUnit))
+                   : Value();
     }
     if (key == "state") { // weights, gradients and optimizer state between steps, by rank, in 10⁹ bytes
         std::vector<double> held(static_cast<std::size_t>(m_schedule.ranks), 0);
         for (int stage = 0; stage < std::min(m_schedule.stages, m_costs.stages()); ++stage)
-            for (const int rank : holdersOf(m_schedule.placement, stage)) held[static_cast<std::size_t>(rank)] += static_cast<double>(heldState(m_costs, m_schedule, stage, rank).sum()) / 1e9;
+            for (const int rank : holdersOf(m_schedule.placement, stage))
+                held[static_cast<std::size_t>(rank)] +=
+                    static_cast<double>(heldState(m_costs, m_schedule, stage, rank).sum()) / 1e9;
         return listOf(held, [](double bytes) { return Value(bytes); });
     }
-    if (key == "gathers" || key == "traffic") { // by rank: a step's gathers; what it receives, in multiples of its weights
+    // by rank: a step's gathers; what it receives, in multiples of its weights
+    if (key == "gathers" || key == "traffic") {
         List list;
         for (std::size_t rank = 0; const CollectiveVolume& volume : collectiveVolumes(m_schedule, m_costs)) {
             double weights = 0;
             for (const int stage : m_schedule.placement.stagesOf(static_cast<int>(rank++)))
-                if (stage < m_costs.stages()) weights += static_cast<double>(m_costs.memory[static_cast<std::size_t>(stage)].weight);
-            list.push_back(key == "gathers" ? Value(volume.gathers) : weights > 0 ? Value(static_cast<double>(volume.gathered + volume.reduced) / weights)
-                                                                                  : Value());
+                if (stage < m_costs.stages())
+                    weights += static_cast<double>(m_costs.memory[static_cast<std::size_t>(stage)].weight);
+            list.push_back(key == "gathers" ? Value(volume.gathers)
+                           : weights > 0    ? Value(static_cast<double>(volume.gathered + volume.reduced) / weights)
+                                            : Value());
         }
         return Value(std::move(list));
     }
     if (key == "valid") return Value(m_validation.valid());
     if (key == "complete") return Value(m_complete);
-    if (key == "fits") return Value(!m_cap || std::ranges::all_of(peaks(), [&](double peak) { return peak <= *m_cap + 1e-9; }));
+    if (key == "fits")
+        return Value(!m_cap || std::ranges::all_of(peaks(), [&](double peak) { return peak <= *m_cap + 1e-9; }));
     if (key == "schedule") return Value(m_schedule.name);
     if (key == "provenance") return Value("simulated");
     if (key == "clock") return Value("model");
@@ -343,7 +369,8 @@ Result<Value> SimulatedReport::figure(std::string_view key) const
     }
     if (key == "weight_copies") {
         double copies = 0;
-        for (int stage = 0; stage < m_schedule.stages; ++stage) copies += static_cast<double>(m_schedule.placement.copiesOf(stage).size());
+        for (int stage = 0; stage < m_schedule.stages; ++stage)
+            copies += static_cast<double>(m_schedule.placement.copiesOf(stage).size());
         return m_schedule.stages > 0 ? Value(copies / m_schedule.stages) : Value();
     }
     if (key == "hung") return Value(!m_validation.cycle.empty());
@@ -358,7 +385,8 @@ Result<Value> SimulatedReport::figure(std::string_view key) const
     if (key == "steps") return Value(1);
     if (key == "step_number") return Value(1);
     if (key == "step" || key == "warmup_steps" || key == "damaged_blocks") return Value(0);
-    for (const std::string_view measured : {"loss", "step_time_ns", "wall_time_ns", "contention", "gradient_error", "deviation", "peak_activation_bytes", "run"})
+    for (const std::string_view measured : {"loss", "step_time_ns", "wall_time_ns", "contention", "gradient_error",
+                                            "deviation", "peak_activation_bytes", "run"})
         if (key == measured) return Value(); // of recorded runs
     return analysed(key);
 }
@@ -379,7 +407,8 @@ Result<Value> RecordedReport::figure(std::string_view key) const
     if (key == "steps") return Value(run.info.steps);
     if (key == "warmup_steps") return Value(run.info.warmupSteps);
     if (key == "step" || key == "step_number") {
-        const int step = run.timeline->steps() > 0 ? std::clamp(run.representativeStep(), 0, run.timeline->steps() - 1) : 0;
+        const int step =
+            run.timeline->steps() > 0 ? std::clamp(run.representativeStep(), 0, run.timeline->steps() - 1) : 0;
         return Value(key == "step" ? step : stepNumber(step));
     }
     if (key == "run") return Value(static_cast<double>(run.info.id));
@@ -394,7 +423,8 @@ Result<Value> RecordedReport::figure(std::string_view key) const
         const Metric* found = run.metric("step_time_ns");
         double sum = 0;
         int count = 0;
-        for (std::size_t i = static_cast<std::size_t>(std::max(run.info.warmupSteps, 0)); found && i < found->values.size(); ++i, ++count)
+        for (std::size_t i = static_cast<std::size_t>(std::max(run.info.warmupSteps, 0));
+             found && i < found->values.size(); ++i, ++count)
             sum += found->values[i];
         return count > 0 ? Value(sum / count) : Value();
     }
@@ -413,7 +443,8 @@ Result<Value> RecordedReport::figure(std::string_view key) const
         if (key == "messages") return Value(messagesOf(*run.schedule));
         if (key == "gathers") // of a step, by rank
             return listOf(run.schedule->order, [](const std::vector<Op>& ops) {
-                return Value(static_cast<double>(std::count_if(ops.begin(), ops.end(), [](const Op& op) { return isGather(op.kind); })));
+                return Value(static_cast<double>(
+                    std::count_if(ops.begin(), ops.end(), [](const Op& op) { return isGather(op.kind); })));
             });
     }
     std::call_once(m_once, [&] {

@@ -1,5 +1,6 @@
-// Reports: figures of a simulated order or of a recorded run under the names that `simulate --json` and `report --json` use, for
-// expressions. For unit-cost work times are in rank shares and memory in microbatch-activations, for runs in ns and bytes.
+// Reports: figures of a simulated order or of a recorded run under the names that `simulate --json` and `report --json`
+// use, for expressions. For unit-cost work times are in rank shares and memory in microbatch-activations, for runs in
+// ns and bytes.
 #pragma once
 
 #include <memory>
@@ -28,7 +29,8 @@ struct CapFault {
     std::vector<Op> holders; // the forwards whose activations are not freed yet, in order
 };
 std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, Bytes cap);
-std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, std::span<const Bytes> caps); // by rank
+// by rank
+std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, std::span<const Bytes> caps);
 
 std::vector<int> warmupsOf(const Schedule& schedule); // forwards before the first backward, by rank
 
@@ -42,16 +44,16 @@ private:
     std::vector<std::pair<std::string, Value>> m_figures;
 };
 
-// Beyond the keys of --json: valid, complete, runs (it ends), messages, warmups, stage_costs, weight_copies, versions, delays, step (with
-// gathers and reductions), state, gathers, traffic.
+// Beyond the keys of --json: valid, complete, runs (it ends), messages, warmups, stage_costs, weight_copies, versions,
+// delays, step (with gathers and reductions), state, gathers, traffic.
 // An order that can't run has no times; an incomplete order has those of the part that runs.
 class SimulatedReport : public Report {
 public:
     SimulatedReport(Schedule schedule, CostModel costs, const Channels& channels, std::optional<double> cap = {});
     // Of a canvas with its settings; fails where these don't fit the order.
     static Result<std::shared_ptr<const SimulatedReport>> create(const Canvas& canvas);
-    // What a recorded run was predicted to do: with the costs fitted from it, and its own links, channels and lowering. Null where it has no schedule
-    // or no costs, or can't be simulated.
+    // What a recorded run was predicted to do: with the costs fitted from it, and its own links, channels and lowering.
+    // Null where it has no schedule or no costs, or can't be simulated.
     static std::shared_ptr<const SimulatedReport> predicted(const Run& run);
 
     Result<Value> figure(std::string_view key) const override;
@@ -99,8 +101,8 @@ private:
     mutable std::shared_ptr<const Report> m_analysed;
 };
 
-// For schedules whose weights go stale: by rank, how many versions a rank keeps, and after how many updates a backward uses the
-// weights of its forward. Synchronous: 1 and 0.
+// For schedules whose weights go stale: by rank, how many versions a rank keeps, and after how many updates a backward
+// uses the weights of its forward. Synchronous: 1 and 0.
 struct WeightUse {
     std::vector<int> versions;
     std::vector<int> delays;

@@ -30,7 +30,8 @@ Result<void> setCosts(Settings& settings, const std::string& word, std::string_v
     for (const std::string& part : partsOf(text, ",")) {
         const auto [kind, number] = keyValueOf(part);
         const auto value = number ? numberOf(*number) : std::nullopt;
-        if (!value || *value < 0 || *value > 1e6) return wrongSetting(word, fmt::format("'{}' is not a cost", part), "write costs=F=1,I=1,W=1");
+        if (!value || *value < 0 || *value > 1e6)
+            return wrongSetting(word, fmt::format("'{}' is not a cost", part), "write costs=F=1,I=1,W=1");
         if (kind == "F")
             settings.forward = *value;
         else if (kind == "I")
@@ -44,7 +45,8 @@ Result<void> setCosts(Settings& settings, const std::string& word, std::string_v
         else if (kind == "REDUCE_GRAD")
             settings.reduceGrad = *value;
         else
-            return wrongSetting(word, fmt::format("there is no kind '{}'", kind), "kinds are F, I, W, B, UNSHARD and REDUCE_GRAD");
+            return wrongSetting(word, fmt::format("there is no kind '{}'", kind),
+                                "kinds are F, I, W, B, UNSHARD and REDUCE_GRAD");
     }
     return {};
 }
@@ -61,7 +63,8 @@ Result<void> setWhole(int& out, const std::string& word, std::string_view value,
 Result<void> setReal(double& out, const std::string& word, std::string_view value, double least, double most)
 {
     const auto number = numberOf(value);
-    if (!number || *number < least || *number > most) return wrongSetting(word, fmt::format("'{}' is not a number from {} to {}", value, least, most));
+    if (!number || *number < least || *number > most)
+        return wrongSetting(word, fmt::format("'{}' is not a number from {} to {}", value, least, most));
     out = *number;
     return {};
 }
@@ -69,9 +72,11 @@ Result<void> setReal(double& out, const std::string& word, std::string_view valu
 Result<void> setList(std::vector<double>& out, const std::string& word, std::string_view value)
 {
     const auto numbers = numbersOf(value);
-    if (!numbers || numbers->size() > std::size_t{4} * mostRanks) return wrongSetting(word, fmt::format("'{}' is not a list of numbers", value), "such as 4,4,3,1");
+    if (!numbers || numbers->size() > std::size_t{4} * mostRanks)
+        return wrongSetting(word, fmt::format("'{}' is not a list of numbers", value), "such as 4,4,3,1");
     for (const double number : *numbers)
-        if (number < 0 || number > 1e6) return wrongSetting(word, fmt::format("{} is not between 0 and 1000000", number));
+        if (number < 0 || number > 1e6)
+            return wrongSetting(word, fmt::format("{} is not between 0 and 1000000", number));
     out = *numbers;
     return {};
 }
@@ -142,26 +147,32 @@ Result<void> setOne(Settings& settings, const std::string& word)
     }
     if (key == "sends") {
         settings.rendezvous = value == "rendezvous";
-        return value == "rendezvous" || value == "buffered" ? Result<void>{} : wrongSetting(word, "it takes buffered or rendezvous");
+        return value == "rendezvous" || value == "buffered" ? Result<void>{}
+                                                            : wrongSetting(word, "it takes buffered or rendezvous");
     }
     if (key == "lower") {
         if (value != "none")
-            if (auto read = parseLowering(value); !read) return wrongSetting(word, read.error().message, read.error().remedy);
+            if (auto read = parseLowering(value); !read)
+                return wrongSetting(word, read.error().message, read.error().remedy);
         settings.lower = value == "none" ? std::string() : std::string(value);
         return {};
     }
     return wrongSetting(word, "there is no such setting",
-                        "settings are ranks, microbatches, chunks, costs, comm, cap, recompute, hoist, keep, layers, head, share, slow, link, launch, "
+                        "settings are ranks, microbatches, chunks, costs, comm, cap, recompute, hoist, keep, layers, "
+                        "head, share, slow, link, launch, "
                         "replicas, shard, gather, reduce, parameters, sends, lower");
 }
 
 void setLayers(const Schedule& schedule, const Settings& settings, CostModel& costs)
 {
     for (int stage = 0; stage < schedule.stages; ++stage) {
-        const double count = static_cast<std::size_t>(stage) < settings.layers.size() ? settings.layers[static_cast<std::size_t>(stage)] : 0;
+        const double count = static_cast<std::size_t>(stage) < settings.layers.size()
+                                 ? settings.layers[static_cast<std::size_t>(stage)]
+                                 : 0;
         const double work = (count + (stage + 1 == schedule.stages ? settings.head : 0)) / settings.share;
         for (std::size_t k = 0; k < allKinds().size(); ++k)
-            if (const auto kind = static_cast<OpKind>(k); isCompute(kind)) costs.setDuration(kind, stage, scaled(costs.duration(kind, stage, -1), work));
+            if (const auto kind = static_cast<OpKind>(k); isCompute(kind))
+                costs.setDuration(kind, stage, scaled(costs.duration(kind, stage, -1), work));
         StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
         memory.activation = scaled(memory.activation, work);
         memory.freedAtInput = scaled(memory.freedAtInput, work);
@@ -176,7 +187,8 @@ void setSlow(const Schedule& schedule, const Settings& settings, CostModel& cost
             if (rank >= settings.slow.size() || settings.slow[rank] == 1) continue;
             for (std::size_t k = 0; k < allKinds().size(); ++k)
                 if (const auto kind = static_cast<OpKind>(k); isCompute(kind))
-                    costs.setDuration(kind, stage, copy.rank, scaled(costs.duration(kind, stage, -1), settings.slow[rank]));
+                    costs.setDuration(kind, stage, copy.rank,
+                                      scaled(costs.duration(kind, stage, -1), settings.slow[rank]));
         }
 }
 
@@ -249,7 +261,8 @@ Result<Schedule> withSharing(const Schedule& schedule, const Settings& settings)
 // 2 bytes of weight, 2 of gradient and 12 of optimizer state a parameter; what replicas share of them.
 void setSharedState(const Schedule& schedule, const Settings& settings, CostModel& costs)
 {
-    const double parts = std::max(1.0, static_cast<double>(schedule.stages) / std::max(1, schedule.ranks)); // a rank's stages
+    // a rank's stages
+    const double parts = std::max(1.0, static_cast<double>(schedule.stages) / std::max(1, schedule.ranks));
     for (int stage = 0; stage < schedule.stages; ++stage) {
         StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
         memory.weight = memory.gradient = std::llround(2e9 * settings.parameters / parts);
@@ -312,10 +325,13 @@ Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings)
     units.latency = settings.comm * settings.forward;
     CostModel costs = CostModel::uniform(schedule, units);
     if (settings.parameters > 0 || settings.replicas > 1) setSharedState(schedule, settings, costs);
-    for (StageMemory& memory : costs.memory) memory.boundary = std::llround(settings.keep * static_cast<double>(memory.activation));
+    for (StageMemory& memory : costs.memory)
+        memory.boundary = std::llround(settings.keep * static_cast<double>(memory.activation));
     if (!settings.layers.empty()) {
         if (settings.layers.size() != static_cast<std::size_t>(schedule.stages))
-            return fail(ErrorCode::Usage, fmt::format("the layers are for {} stages, the schedule has {}", settings.layers.size(), schedule.stages),
+            return fail(ErrorCode::Usage,
+                        fmt::format("the layers are for {} stages, the schedule has {}", settings.layers.size(),
+                                    schedule.stages),
                         "give one number per stage");
         setLayers(schedule, settings, costs);
     }

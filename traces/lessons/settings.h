@@ -5,8 +5,10 @@
 //   layers=3,3,3,3 head=2 share=3           layers by stage, of the head after the last; how many make one rank share
 //   slow=1,1,1.5,1                          by rank: how much longer its ops take
 //   link=1-2:1.0 launch=3:0.2               as parts of schedules/execute/perturb.h; link=none: none of them
-//   replicas=4 shard=weights gather=batch reduce=overlapped   pipelines side by side, what they share and when, as in schedules/model/shard_rules.h
-//   parameters=7.5                          weights of a rank, in 10⁹; costs=UNSHARD=0.5,REDUCE_GRAD=1: of a rank's gathers and reductions
+//   replicas=4 shard=weights gather=batch reduce=overlapped   pipelines side by side, what they share and when, as in
+//                                                             schedules/model/shard_rules.h
+//   parameters=7.5                          weights of a rank, in 10⁹; costs=UNSHARD=0.5,REDUCE_GRAD=1: of a rank's
+//                                           gathers and reductions
 //   sends=rendezvous lower=grouped          as in schedules/messages/channels.h and schedules/messages/lower.h
 #pragma once
 
@@ -60,7 +62,8 @@ std::string changesOf(const Settings& settings, const Settings& from = {});
 
 // The order of a library schedule in these settings ("interleaved-1f1b", "zb-h1"), without their passes.
 Result<Schedule> makeFor(const std::string& name, const Settings& settings);
-// The order as executed: recomputed and lowered as the settings say. An order with recomputations, or messages, keeps its own.
+// The order as executed: recomputed and lowered as the settings say. An order with recomputations, or messages, keeps
+// its own.
 Result<Schedule> passedThrough(const Schedule& schedule, const Settings& settings);
 Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings);
 Channels channelsOf(const Settings& settings);

@@ -32,11 +32,15 @@ Result<std::string> textOf(std::string_view function, const std::vector<Argument
 // A setting of sim(…) as a word of settings.h; "" if it is not a setting.
 std::string settingWord(const std::string& name, const std::string& value)
 {
-    static constexpr std::pair<std::string_view, std::string_view> same[] = {{"p", "ranks"}, {"m", "microbatches"}, {"v", "chunks"}, {"c", "comm"}};
+    static constexpr std::pair<std::string_view, std::string_view> same[] = {
+        {"p", "ranks"}, {"m", "microbatches"}, {"v", "chunks"}, {"c", "comm"}};
     for (const auto& [from, to] : same)
         if (name == from) return fmt::format("{}={}", to, value);
-    if (name == "F" || name == "I" || name == "W" || name == "B" || name == "UNSHARD" || name == "REDUCE_GRAD") return fmt::format("costs={}={}", name, value);
-    for (const std::string_view key : {"cap", "keep", "head", "share", "layers", "slow", "recompute", "hoist", "sends", "lower", "link", "launch", "replicas", "shard", "gather", "reduce", "parameters"})
+    if (name == "F" || name == "I" || name == "W" || name == "B" || name == "UNSHARD" || name == "REDUCE_GRAD")
+        return fmt::format("costs={}={}", name, value);
+    for (const std::string_view key :
+         {"cap", "keep", "head", "share", "layers", "slow", "recompute", "hoist", "sends", "lower", "link", "launch",
+          "replicas", "shard", "gather", "reduce", "parameters"})
         if (name == key) return fmt::format("{}={}", name, value);
     return {};
 }
@@ -78,12 +82,14 @@ constexpr std::size_t mostToSearch = 400; // ops: beyond, no schedule that searc
 bool sameTask(const Schedule& other, const Schedule& own)
 {
     const auto any = [](const Schedule& schedule, const auto& is) {
-        return std::any_of(schedule.order.begin(), schedule.order.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), is); });
+        return std::any_of(schedule.order.begin(), schedule.order.end(),
+                           [&](const auto& row) { return std::any_of(row.begin(), row.end(), is); });
     };
     const auto splits = [](const Op& op) { return isWeightGrad(op.kind); };
     const auto cuts = [](const Op& op) { return op.slice >= 0 || op.half != 0; };
-    return other.ranks == own.ranks && other.stages == own.stages && other.microbatches == own.microbatches && other.placement == own.placement &&
-           (any(own, splits) || !any(other, splits)) && (any(own, cuts) || !any(other, cuts));
+    return other.ranks == own.ranks && other.stages == own.stages && other.microbatches == own.microbatches &&
+           other.placement == own.placement && (any(own, splits) || !any(other, splits)) &&
+           (any(own, cuts) || !any(other, cuts));
 }
 
 Value reportValue(std::shared_ptr<const SimulatedReport> report)
@@ -94,17 +100,20 @@ Value reportValue(std::shared_ptr<const SimulatedReport> report)
 } // namespace
 
 StepState::Inside::Inside(const Lesson& ofLesson, const Step& ofStep, Canvas on, Learner by)
-    : lesson(ofLesson), step(ofStep), canvas(std::move(on)), learner(std::move(by)), report(SimulatedReport::create(canvas))
+    : lesson(ofLesson), step(ofStep), canvas(std::move(on)), learner(std::move(by)),
+      report(SimulatedReport::create(canvas))
 {
 }
 
-Result<std::shared_ptr<const SimulatedReport>> StepState::Inside::reportOf(const std::string& key, const std::function<Result<Canvas>()>& make) const
+Result<std::shared_ptr<const SimulatedReport>>
+StepState::Inside::reportOf(const std::string& key, const std::function<Result<Canvas>()>& make) const
 {
     const std::lock_guard lock(mutex);
     const auto found = simulated.find(key);
     if (found != simulated.end()) return found->second;
     auto made = make();
-    Result<std::shared_ptr<const SimulatedReport>> out = made ? SimulatedReport::create(*made) : tl::unexpected(std::move(made.error()));
+    Result<std::shared_ptr<const SimulatedReport>> out =
+        made ? SimulatedReport::create(*made) : tl::unexpected(std::move(made.error()));
     simulated.emplace(key, out);
     return out;
 }
@@ -139,7 +148,8 @@ Bound StepState::Inside::boundFor(const Check* check) const
 std::optional<StepState::Inside::Best> StepState::Inside::bestKnown(const Check* check) const
 {
     std::optional<Best> best;
-    // As the bound is one of these ops on these ranks, so is the best: a split backward or another placement is another task.
+    // As the bound is one of these ops on these ranks, so is the best: a split backward or another placement is another
+    // task.
     const auto answer = reportOf("bound " + (check ? check->id : std::string()), [&] { return solved(check); });
     const auto offer = [&](const std::shared_ptr<const SimulatedReport>& one, const std::string& name) {
         const auto makespan = one->makespan();
@@ -172,19 +182,23 @@ std::optional<StepState::Inside::Best> StepState::Inside::bestKnown(const Check*
 
 std::vector<std::string> StepScope::names()
 {
-    return {"p", "m", "v", "r", "F", "I", "W", "B", "T", "c", "cap", "comm", "par", "bound", "best_known", "edits", "worst_rank", "largest_gap",
-            "cycle", "victims", "circle", "host"};
+    return {"p",          "m",           "v",     "r",       "F",      "I",     "W",          "B",
+            "T",          "c",           "cap",   "comm",    "par",    "bound", "best_known", "edits",
+            "worst_rank", "largest_gap", "cycle", "victims", "circle", "host"};
 }
 
 std::vector<std::string> StepScope::functions()
 {
-    return {"sim", "possible", "run", "fit", "is", "before", "count", "valid", "deadlock", "cycle", "victims", "circle", "answer", "value", "explain", "secret"};
+    return {"sim",      "possible", "run",     "fit",    "is",     "before", "count",   "valid",
+            "deadlock", "cycle",    "victims", "circle", "answer", "value",  "explain", "secret"};
 }
 
 Result<Value> StepScope::name(std::string_view name) const
 {
     const Settings& settings = m_in.canvas.settings;
-    const auto maybe = [](const std::optional<StepState::Inside::Best>& best) { return best ? Value(best->value) : Value(); };
+    const auto maybe = [](const std::optional<StepState::Inside::Best>& best) {
+        return best ? Value(best->value) : Value();
+    };
     if (name == "p") return Value(settings.ranks);
     if (name == "m") return Value(settings.microbatches);
     if (name == "v") {
@@ -213,7 +227,8 @@ Result<Value> StepScope::name(std::string_view name) const
     if (figure) return figure;
     std::string known;
     for (const std::string& one : names()) known += (known.empty() ? "" : ", ") + one;
-    return wrongUse(fmt::format("there is no name '{}'", name), "names are " + known + " and the keys of simulate --json");
+    return wrongUse(fmt::format("there is no name '{}'", name),
+                    "names are " + known + " and the keys of simulate --json");
 }
 
 Result<Value> StepScope::call(std::string_view function, const std::vector<Argument>& arguments) const
@@ -234,7 +249,8 @@ Result<Value> StepScope::call(std::string_view function, const std::vector<Argum
     if (function == "value") return goalValue(arguments);
     if (function == "explain") return explained(arguments);
     if (function == "is" || function == "before" || function == "count") return ofOrder(function, arguments);
-    if (function == "deadlock" || function == "valid" || function == "cycle" || function == "victims" || function == "circle")
+    if (function == "deadlock" || function == "valid" || function == "cycle" || function == "victims" ||
+        function == "circle")
         return underChannels(function, arguments);
     std::string known;
     for (const std::string& one : functions()) known += (known.empty() ? "" : ", ") + one;
@@ -243,7 +259,8 @@ Result<Value> StepScope::call(std::string_view function, const std::vector<Argum
 
 Result<Value> StepScope::simulate(const Arguments& arguments, bool possibleOnly) const
 {
-    if (arguments.empty() || !arguments[0].name.empty()) return wrongUse("sim() needs a schedule", "sim(\"1f1b\", c=0.5)");
+    if (arguments.empty() || !arguments[0].name.empty())
+        return wrongUse("sim() needs a schedule", "sim(\"1f1b\", c=0.5)");
     const int length = broadcastLength(arguments);
     if (length < 0) return wrongUse("sim() has lists of different lengths", "lists must have the same length");
     if (length == 0) {
@@ -279,32 +296,36 @@ Result<Value> StepScope::simulateOne(const std::string& name, const Arguments& a
             if (!total) return wrongUse("sim(): T must be a number");
             words += fmt::format(" costs=F={0},I={0},W={0}", *total / 3);
         } else if (key == "do" || key == "warmup" || key == "flush" || key == "lag") {
-            edits += fmt::format("{}{}", edits.empty() ? "" : ";", key == "do" ? value : fmt::format("{} {}", key, value));
+            edits +=
+                fmt::format("{}{}", edits.empty() ? "" : ";", key == "do" ? value : fmt::format("{} {}", key, value));
         } else if (const std::string word = settingWord(key, value); !word.empty()) {
             words += " " + word;
         } else {
             return wrongUse(fmt::format("sim() has no '{}'", key),
-                            "it takes p, m, v, c, F, I, W, B, T, cap, keep, head, share, layers, slow, recompute, hoist, sends, lower, link, launch, "
+                            "it takes p, m, v, c, F, I, W, B, T, cap, keep, head, share, layers, slow, recompute, "
+                            "hoist, sends, lower, link, launch, "
                             "replicas, shard, gather, reduce, parameters, UNSHARD, REDUCE_GRAD, "
                             "warmup, flush, lag and do");
         }
     }
-    auto made = m_in.reportOf(fmt::format("sim {} {} {} {}", name, mine ? "" : changesOf(m_in.step.settings), words, edits), [&]() -> Result<Canvas> {
-        auto settings = withSettings(mine ? m_in.canvas.settings : m_in.step.settings, words);
-        if (!settings) return tl::unexpected(std::move(settings.error()));
-        Canvas canvas{{}, std::move(*settings)};
-        if (mine) {
-            canvas.schedule = m_in.canvas.schedule;
-        } else {
-            auto schedule = makeFor(name, canvas.settings);
-            if (!schedule) return tl::unexpected(std::move(schedule.error()));
-            canvas.schedule = std::move(*schedule);
-        }
-        if (edits.empty()) return canvas;
-        auto commands = parseEdits(edits);
-        if (!commands) return tl::unexpected(std::move(commands.error()));
-        return applyEdits(*commands, std::move(canvas));
-    });
+    auto made =
+        m_in.reportOf(fmt::format("sim {} {} {} {}", name, mine ? "" : changesOf(m_in.step.settings), words, edits),
+                      [&]() -> Result<Canvas> {
+                          auto settings = withSettings(mine ? m_in.canvas.settings : m_in.step.settings, words);
+                          if (!settings) return tl::unexpected(std::move(settings.error()));
+                          Canvas canvas{{}, std::move(*settings)};
+                          if (mine) {
+                              canvas.schedule = m_in.canvas.schedule;
+                          } else {
+                              auto schedule = makeFor(name, canvas.settings);
+                              if (!schedule) return tl::unexpected(std::move(schedule.error()));
+                              canvas.schedule = std::move(*schedule);
+                          }
+                          if (edits.empty()) return canvas;
+                          auto commands = parseEdits(edits);
+                          if (!commands) return tl::unexpected(std::move(commands.error()));
+                          return applyEdits(*commands, std::move(canvas));
+                      });
     if (possibleOnly) return Value(made.has_value());
     if (!made) return tl::unexpected(std::move(made.error()).with(fmt::format("sim(\"{}\")", name)));
     return reportValue(*made);
@@ -316,8 +337,10 @@ Result<Value> StepScope::runOf(const std::string& key, bool fitted) const
     auto found = runs.find(key);
     if (found == runs.end() && m_block) found = runs.find(m_block->id + "/" + key);
     if (found == runs.end()) { // a block with one schedule, or a schedule of another block
-        const auto alone = std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one.first.starts_with(key + "/"); });
-        const auto named = std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one.first.ends_with("/" + key); });
+        const auto alone =
+            std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one.first.starts_with(key + "/"); });
+        const auto named =
+            std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one.first.ends_with("/" + key); });
         found = alone != runs.end() ? alone : named;
     }
     if (found == runs.end()) {
@@ -325,8 +348,13 @@ Result<Value> StepScope::runOf(const std::string& key, bool fitted) const
         if (failed == m_in.learner.failures.end() || fitted) return Value();
         const RunFailure& why = failed->second;
         const auto ranks = [](const std::vector<int>& numbers) { return Value(List(numbers.begin(), numbers.end())); };
-        return Value(std::shared_ptr<const Report>(std::make_shared<Figures>(std::vector<std::pair<std::string, Value>>{
-            {"hung", why.hung}, {"refused", !why.hung}, {"complete", false}, {"message", why.message}, {"cycle", ranks(why.cycle)}, {"victims", ranks(why.victims)}})));
+        return Value(std::shared_ptr<const Report>(std::make_shared<Figures>(
+            std::vector<std::pair<std::string, Value>>{{"hung", why.hung},
+                                                       {"refused", !why.hung},
+                                                       {"complete", false},
+                                                       {"message", why.message},
+                                                       {"cycle", ranks(why.cycle)},
+                                                       {"victims", ranks(why.victims)}})));
     }
     const std::shared_ptr<const Run>& run = found->second;
     if (!fitted) return Value(std::shared_ptr<const Report>(std::make_shared<RecordedReport>(run)));
@@ -348,17 +376,20 @@ Result<Value> StepScope::secretOf(const std::string& id) const
     const Step* step = m_in.lesson.step((*block)->step);
     const int ranks = wholeOf(valueOf("--ranks")).value_or(step ? step->settings.ranks : m_in.lesson.settings.ranks);
     const auto asked = parsePerturbation(valueOf("--perturb"), ranks);
-    if (!asked || !asked->secret) return wrongUse(fmt::format("secret({}): the run has no secret disturbance", id), "record it with --perturb secret=SEED");
+    if (!asked || !asked->secret)
+        return wrongUse(fmt::format("secret({}): the run has no secret disturbance", id),
+                        "record it with --perturb secret=SEED");
     const Perturbation is = revealed(*asked, ranks);
     const bool link = !is.links.empty(), rank = !is.ranks.empty();
     const Value where = link   ? Value(List{Value(is.links.front().from), Value(is.links.front().to)})
                         : rank ? Value(is.ranks.front().first)
                                : Value(is.launches.front().first);
-    return Value(std::shared_ptr<const Report>(std::make_shared<Figures>(std::vector<std::pair<std::string, Value>>{
-        {"cause", Value(std::string(link ? "a slow link" : rank ? "a slow rank"
-                                                                : "launch gaps"))},
-        {"where", where},
-        {"text", Value(toText(is))}})));
+    return Value(std::shared_ptr<const Report>(std::make_shared<Figures>(
+        std::vector<std::pair<std::string, Value>>{{"cause", Value(std::string(link   ? "a slow link"
+                                                                               : rank ? "a slow rank"
+                                                                                      : "launch gaps"))},
+                                                   {"where", where},
+                                                   {"text", Value(toText(is))}})));
 }
 
 Result<Value> StepScope::said(const std::string& id) const
@@ -374,7 +405,8 @@ Result<Value> StepScope::said(const std::string& id) const
 Result<Value> StepScope::goalValue(const Arguments& arguments) const
 {
     const double* number = arguments.size() == 2 ? arguments[1].value.number() : nullptr;
-    if (!number) return wrongUse("value() takes 'goal' and a number", "value(goal,2): what the goal's second comparison needs");
+    if (!number)
+        return wrongUse("value() takes 'goal' and a number", "value(goal,2): what the goal's second comparison needs");
     if (!m_check) return wrongUse("value(goal, …) is only valid in a check");
     const auto parts = m_check->goal.conjuncts();
     if (!(*number >= 1) || *number > static_cast<double>(parts.size()))
@@ -389,7 +421,8 @@ Result<Value> StepScope::explained(const Arguments& arguments) const
     auto report = own();
     if (!report) return tl::unexpected(std::move(report.error()));
     const std::string* quoted = arguments.size() == 1 ? arguments[0].value.text() : nullptr;
-    auto index = quoted && *quoted == "largest_gap" ? name(*quoted) : Result<Value>(arguments.empty() ? Value() : arguments[0].value);
+    auto index = quoted && *quoted == "largest_gap" ? name(*quoted)
+                                                    : Result<Value>(arguments.empty() ? Value() : arguments[0].value);
     if (!index) return index;
     if (!(*report)->validation().valid()) {
         auto valid = (*report)->validation().toResult();
@@ -409,20 +442,23 @@ Result<Value> StepScope::ofOrder(std::string_view function, const Arguments& arg
     const Schedule& schedule = (*report)->schedule();
     if (function == "edits") {
         auto start = startOf(m_in.lesson, m_in.step);
-        return start ? Value(static_cast<double>(diffSchedules(start->schedule, m_in.canvas.schedule).distance())) : Value();
+        return start ? Value(static_cast<double>(diffSchedules(start->schedule, m_in.canvas.schedule).distance()))
+                     : Value();
     }
     if (function == "worst_rank" || function == "largest_gap") {
         const BubbleReport& bubbles = (*report)->bubbles();
         if (bubbles.ranks.empty()) return Value();
         if (function == "worst_rank")
-            return Value(static_cast<double>(std::max_element(bubbles.ranks.begin(), bubbles.ranks.end(),
-                                                              [](const RankBubbles& a, const RankBubbles& b) { return a.idle < b.idle; }) -
-                                             bubbles.ranks.begin()));
+            return Value(static_cast<double>(
+                std::max_element(bubbles.ranks.begin(), bubbles.ranks.end(),
+                                 [](const RankBubbles& a, const RankBubbles& b) { return a.idle < b.idle; }) -
+                bubbles.ranks.begin()));
         std::size_t best = bubbles.gaps.size();
         for (std::size_t i = 0; i < bubbles.gaps.size(); ++i) { // inside a rank's own span
             const Gap& gap = bubbles.gaps[i];
             if (gap.cause == IdleCause::Warmup || gap.cause == IdleCause::Drain) continue;
-            if (best == bubbles.gaps.size() || gap.end - gap.start > bubbles.gaps[best].end - bubbles.gaps[best].start) best = i;
+            if (best == bubbles.gaps.size() || gap.end - gap.start > bubbles.gaps[best].end - bubbles.gaps[best].start)
+                best = i;
         }
         return best < bubbles.gaps.size() ? Value(static_cast<double>(best)) : Value();
     }
@@ -444,7 +480,8 @@ Result<Value> StepScope::ofOrder(std::string_view function, const Arguments& arg
     if (!second) return tl::unexpected(std::move(second.error()));
     for (const auto& list : schedule.order) {
         const auto at = [&](const std::string& text) {
-            return std::find_if(list.begin(), list.end(), [&](const Op& op) { return stagewright::toText(op) == text; });
+            return std::find_if(list.begin(), list.end(),
+                                [&](const Op& op) { return stagewright::toText(op) == text; });
         };
         const auto a = at(*first);
         const auto b = at(*second);
@@ -459,7 +496,8 @@ Result<Value> StepScope::underChannels(std::string_view function, const Argument
     std::string words;
     for (const Argument& argument : arguments) {
         const std::string word = settingWord(argument.name, plainText(argument.value));
-        if (word.empty()) return wrongUse(fmt::format("{}() has no '{}'", function, argument.name), "it takes sends and lower");
+        if (word.empty())
+            return wrongUse(fmt::format("{}() has no '{}'", function, argument.name), "it takes sends and lower");
         words += " " + word;
     }
     auto settings = withSettings(canvas.settings, words);

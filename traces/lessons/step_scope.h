@@ -24,7 +24,8 @@ struct StepState::Inside {
 
     // The canvas of the check's solution; without one, the learner's.
     Result<Canvas> solved(const Check* check) const;
-    Result<std::shared_ptr<const SimulatedReport>> reportOf(const std::string& key, const std::function<Result<Canvas>()>& make) const;
+    Result<std::shared_ptr<const SimulatedReport>> reportOf(const std::string& key,
+                                                            const std::function<Result<Canvas>()>& make) const;
 
     struct Best {
         double value = 0;
@@ -37,7 +38,10 @@ struct StepState::Inside {
 
 class StepScope : public Scope {
 public:
-    StepScope(const StepState::Inside& inside, const Check* check, const RunBlock* block) : m_in(inside), m_check(check), m_block(block) {}
+    StepScope(const StepState::Inside& inside, const Check* check, const RunBlock* block)
+        : m_in(inside), m_check(check), m_block(block)
+    {
+    }
 
     Result<Value> name(std::string_view name) const override;
     Result<Value> call(std::string_view function, const std::vector<Argument>& arguments) const override;

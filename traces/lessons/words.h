@@ -19,15 +19,9 @@ inline std::vector<std::string> partsOf(std::string_view text, std::string_view 
     return parts;
 }
 
-inline std::optional<double> numberOf(std::string_view text)
-{
-    return stagewright::numberOf(trimmed(text));
-}
+inline std::optional<double> numberOf(std::string_view text) { return stagewright::numberOf(trimmed(text)); }
 
-inline std::optional<int> wholeOf(std::string_view text)
-{
-    return stagewright::wholeOf<int>(trimmed(text));
-}
+inline std::optional<int> wholeOf(std::string_view text) { return stagewright::wholeOf<int>(trimmed(text)); }
 
 // "1,1,1.5" → numbers; empty if one is not a number.
 inline std::optional<std::vector<double>> numbersOf(std::string_view text, std::string_view separators = ",")

@@ -22,7 +22,9 @@ std::optional<Baseline> baselineOf(const Schedule& schedule, const CostModel& co
         for (const int stage : schedule.placement.stagesOf(rank)) {
             const Nanos whole = costs.duration(OpKind::Backward, stage, rank); // where only its parts ran, their sum
             forward += costs.duration(OpKind::Forward, stage, rank);
-            backward += whole > 0 ? whole : costs.duration(OpKind::InputGrad, stage, rank) + costs.duration(OpKind::WeightGrad, stage, rank);
+            backward += whole > 0 ? whole
+                                  : costs.duration(OpKind::InputGrad, stage, rank) +
+                                        costs.duration(OpKind::WeightGrad, stage, rank);
             if (stage >= costs.stages()) continue;
             const StageMemory& part = costs.memory[static_cast<std::size_t>(stage)];
             memory.activation += part.activation;

@@ -42,7 +42,8 @@ private:
     };
     Nanos until(Nanos time) const
     {
-        const auto after = std::upper_bound(m_parts.begin(), m_parts.end(), time, [](Nanos t, const Part& part) { return t < part.begin; });
+        const auto after = std::upper_bound(m_parts.begin(), m_parts.end(), time,
+                                            [](Nanos t, const Part& part) { return t < part.begin; });
         if (after == m_parts.begin()) return 0;
         const Part& part = *std::prev(after);
         return part.before + std::min(time, part.end) - part.begin;
@@ -77,7 +78,8 @@ RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos from,
 {
     RunReport cut = whole;
     BubbleReport& report = cut.bubbles;
-    const Window range{std::clamp(from, report.windowBegin, report.windowEnd), std::clamp(to, report.windowBegin, report.windowEnd)};
+    const Window range{std::clamp(from, report.windowBegin, report.windowEnd),
+                       std::clamp(to, report.windowBegin, report.windowEnd)};
     report.windowBegin = range.begin;
     report.windowEnd = range.end;
     report.stepBegin = range.begin;
@@ -103,7 +105,9 @@ RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos from,
         const auto [first, last] = timeline.stepRange(*track, whole.step);
         Occupied occupied;
         bool isSecond = false; // of an overlapped pair
-        const auto ofStep = [&](const Span& span) { return span.step == whole.step && (span.flags & SpanDiscarded) == 0; };
+        const auto ofStep = [&](const Span& span) {
+            return span.step == whole.step && (span.flags & SpanDiscarded) == 0;
+        };
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
             if (!ofStep(span)) continue;
@@ -113,7 +117,8 @@ RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos from,
             ++cut.spans;
             // The two ops of an overlapped pair share their interval.
             const bool second = isSecond;
-            const bool hasMate = !second && id + 1 < last && timeline.spans()[id + 1].start == span.start && timeline.spans()[id + 1].end == span.end;
+            const bool hasMate = !second && id + 1 < last && timeline.spans()[id + 1].start == span.start &&
+                                 timeline.spans()[id + 1].end == span.end;
             if (hasMate || second) part = second ? part - part / 2 : part / 2;
             isSecond = hasMate;
             if (isBusy(span.op.kind)) {
@@ -124,7 +129,8 @@ RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos from,
             }
         }
         for (const Gap& gap : report.gaps)
-            if (gap.rank == static_cast<int>(r)) rank.byCause[static_cast<std::size_t>(gap.cause)] += gap.end - gap.start;
+            if (gap.rank == static_cast<int>(r))
+                rank.byCause[static_cast<std::size_t>(gap.cause)] += gap.end - gap.start;
         for (std::size_t c = 0; c < idleCauseCount; ++c) {
             rank.idle += rank.byCause[c];
             report.byCause[c] += rank.byCause[c];
@@ -135,8 +141,10 @@ RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos from,
             if (!ofStep(timeline.spans()[id])) continue;
             for (const Edge& edge : timeline.edgesInto(id)) {
                 if (edge.kind != EdgeKind::Data || timeline.trackOf(edge.from).rank == static_cast<int>(r)) continue;
-                const Nanos begin = std::max(timeline.spans()[edge.from].end, range.begin), end = std::min(edge.arrival, range.end);
-                const bool instant = edge.arrival <= timeline.spans()[edge.from].end && edge.arrival >= range.begin && edge.arrival < range.end;
+                const Nanos begin = std::max(timeline.spans()[edge.from].end, range.begin),
+                            end = std::min(edge.arrival, range.end);
+                const bool instant = edge.arrival <= timeline.spans()[edge.from].end && edge.arrival >= range.begin &&
+                                     edge.arrival < range.end;
                 if (end <= begin && !instant) continue;
                 const Nanos hidden = occupied.within(begin, end);
                 ++cut.overlap.messages;

@@ -25,7 +25,8 @@ int ReportFigure::fullestRank() const
 
 const ReportFigure* findFigure(const std::vector<ReportFigure>& figures, std::string_view key)
 {
-    const auto found = std::find_if(figures.begin(), figures.end(), [key](const ReportFigure& figure) { return figure.key == key; });
+    const auto found =
+        std::find_if(figures.begin(), figures.end(), [key](const ReportFigure& figure) { return figure.key == key; });
     return found == figures.end() ? nullptr : &*found;
 }
 
@@ -63,48 +64,67 @@ Bytes RunReport::largestPeak(MemoryCategory category) const
 
 std::optional<Nanos> RunReport::linkLatency() const
 {
-    return costs && costs->links.overrides.empty() && bubbles.noArrivals.empty() ? std::optional(costs->links.all.latency) : std::nullopt;
+    return costs && costs->links.overrides.empty() && bubbles.noArrivals.empty()
+               ? std::optional(costs->links.all.latency)
+               : std::nullopt;
 }
 
 // Of each rank and the largest; parts of the group "sharing".
 void RunReport::addCollectives(std::vector<ReportFigure>& out) const
 {
-    const auto add = [&](const char* key, const char* title, ColumnKind kind, const auto& of, const char* unknown = "") {
+    const auto add = [&](const char* key, const char* title, ColumnKind kind, const auto& of,
+                         const char* unknown = "") {
         ReportFigure figure{key, title, kind, 0, {}, "Collectives", unknown};
         for (const RankCollectives& rank : collectives) figure.byRank.push_back(static_cast<double>(of(rank)));
         if (figure.unknown.empty()) figure.value = *std::max_element(figure.byRank.begin(), figure.byRank.end());
         if (!figure.unknown.empty()) figure.byRank.clear();
         out.push_back(std::move(figure));
     };
-    const char* unsized = collectives.front().gathered ? "" : "the sizes of the stages' weights and gradients are not known";
-    add("sharing.gathers", "Gathers a step", ColumnKind::Count, [](const RankCollectives& rank) { return rank.gathers; });
-    add("sharing.reductions", "Reductions a step", ColumnKind::Count, [](const RankCollectives& rank) { return rank.reductions; });
+    const char* unsized =
+        collectives.front().gathered ? "" : "the sizes of the stages' weights and gradients are not known";
+    add("sharing.gathers", "Gathers a step", ColumnKind::Count,
+        [](const RankCollectives& rank) { return rank.gathers; });
+    add("sharing.reductions", "Reductions a step", ColumnKind::Count,
+        [](const RankCollectives& rank) { return rank.reductions; });
     add(
-        "sharing.gathered_bytes", "Received in gathers", ColumnKind::Size, [](const RankCollectives& rank) { return rank.gathered.value_or(0); }, unsized);
+        "sharing.gathered_bytes", "Received in gathers", ColumnKind::Size,
+        [](const RankCollectives& rank) { return rank.gathered.value_or(0); }, unsized);
     add(
-        "sharing.reduced_bytes", "Received in reductions", ColumnKind::Size, [](const RankCollectives& rank) { return rank.reduced.value_or(0); }, unsized);
+        "sharing.reduced_bytes", "Received in reductions", ColumnKind::Size,
+        [](const RankCollectives& rank) { return rank.reduced.value_or(0); }, unsized);
     Nanos hidden = 0, awaited = 0, outside = 0;
-    for (const CollectiveUse& use : collectiveUses.uses) hidden += use.hidden, awaited += use.awaited, outside += use.outside;
-    for (const auto& [key, title, time] : {std::tuple("sharing.hidden_time", "Hidden gathers and reductions", hidden), std::tuple("sharing.exposed_time", "Exposed gathers and reductions", awaited),
-                                           std::tuple("sharing.outside_time", "Gathers and reductions outside the ops", outside)})
-        out.push_back({key, title, ColumnKind::Time, static_cast<double>(time), {}, "Collectives", collectiveUses.uses.empty() ? "none runs beside compute" : ""});
+    for (const CollectiveUse& use : collectiveUses.uses)
+        hidden += use.hidden, awaited += use.awaited, outside += use.outside;
+    for (const auto& [key, title, time] :
+         {std::tuple("sharing.hidden_time", "Hidden gathers and reductions", hidden),
+          std::tuple("sharing.exposed_time", "Exposed gathers and reductions", awaited),
+          std::tuple("sharing.outside_time", "Gathers and reductions outside the ops", outside)})
+        out.push_back({key,
+                       title,
+                       ColumnKind::Time,
+                       static_cast<double>(time),
+                       {},
+                       "Collectives",
+                       collectiveUses.uses.empty() ? "none runs beside compute" : ""});
 }
 
 std::vector<ReportFigure> RunReport::figures() const
 {
     std::vector<ReportFigure> out;
-    const auto add = [&](std::string key, std::string title, ColumnKind kind, double value, const char* formula) -> ReportFigure& {
+    const auto add = [&](std::string key, std::string title, ColumnKind kind, double value,
+                         const char* formula) -> ReportFigure& {
         return out.emplace_back(ReportFigure{std::move(key), std::move(title), kind, value, {}, formula, {}});
     };
     const auto time = [&](std::string key, std::string title, Nanos value, const char* formula) -> ReportFigure& {
         return add(std::move(key), std::move(title), ColumnKind::Time, static_cast<double>(value), formula);
     };
     // Without ops only what the trace itself names; a memory snapshot names nothing.
-    const bool used = noOps.empty() ? !memory.empty() : std::any_of(memory.begin(), memory.end(), [](const RankMemory& rank) {
-        for (std::size_t c = 0; c < memoryCategoryCount; ++c)
-            if (static_cast<MemoryCategory>(c) != MemoryCategory::Workspace && rank.peak[c] > 0) return true;
-        return false;
-    });
+    const bool used =
+        noOps.empty() ? !memory.empty() : std::any_of(memory.begin(), memory.end(), [](const RankMemory& rank) {
+            for (std::size_t c = 0; c < memoryCategoryCount; ++c)
+                if (static_cast<MemoryCategory>(c) != MemoryCategory::Workspace && rank.peak[c] > 0) return true;
+            return false;
+        });
     const auto peak = [&](const char* key, const char* title, MemoryCategory category) {
         ReportFigure& figure = add(key, title, ColumnKind::Size, static_cast<double>(largestPeak(category)), "Memory");
         for (const Bytes bytes : peaks(category)) figure.byRank.push_back(static_cast<double>(bytes));
@@ -133,7 +153,8 @@ std::vector<ReportFigure> RunReport::figures() const
     time("idle", "Idle", bubbles.idle, "Bubble");
     for (std::size_t c = 0; c < idleCauseCount; ++c) {
         const auto cause = static_cast<IdleCause>(c);
-        ReportFigure& part = time("idle_by_cause." + std::string(toText(cause)), fmt::format("Idle: {}", titleOf(cause)), bubbles.byCause[c], "Idle by cause");
+        ReportFigure& part = time("idle_by_cause." + std::string(toText(cause)),
+                                  fmt::format("Idle: {}", titleOf(cause)), bubbles.byCause[c], "Idle by cause");
         if (!bubbles.knows(cause)) part.unknown = bubbles.noArrivals;
     }
     const auto noArrivals = out.size();
@@ -154,8 +175,11 @@ std::vector<ReportFigure> RunReport::figures() const
 std::vector<std::string> RunReport::sentences() const
 {
     std::vector<std::string> out;
-    if (noOps.empty() && !bubbles.noArrivals.empty()) out.push_back(bubbles.noArrivals + ": inputs count as there once they were made, and the time of messages is in Launch");
-    if (std::string straggler = stragglerSentence(bubbles, units.time); !straggler.empty()) out.push_back(std::move(straggler));
+    if (noOps.empty() && !bubbles.noArrivals.empty())
+        out.push_back(bubbles.noArrivals +
+                      ": inputs count as there once they were made, and the time of messages is in Launch");
+    if (std::string straggler = stragglerSentence(bubbles, units.time); !straggler.empty())
+        out.push_back(std::move(straggler));
     if (!slowReplicas.empty()) out.push_back(slowReplicas);
     return out;
 }
@@ -164,22 +188,28 @@ namespace {
 
 std::string whyWithoutOps(const Run& run, const RunReport& report)
 {
-    if (report.bubbles.windowEnd > report.bubbles.windowBegin || !StepOps(*run.timeline, report.step).empty()) return {};
+    if (report.bubbles.windowEnd > report.bubbles.windowBegin || !StepOps(*run.timeline, report.step).empty())
+        return {};
     if (run.timeline->steps() == 0) return "the run has no complete step";
-    return hasOps(*run.timeline) ? fmt::format("step {} has no ops", stepNumber(report.step)) : std::string(whyNoOps(*run.timeline));
+    return hasOps(*run.timeline) ? fmt::format("step {} has no ops", stepNumber(report.step))
+                                 : std::string(whyNoOps(*run.timeline));
 }
 
 } // namespace
 
 Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
 {
-    if (!run.timeline) return fail(ErrorCode::Invalid, fmt::format("run {} has no timeline", run.info.name), "record it again");
+    if (!run.timeline)
+        return fail(ErrorCode::Invalid, fmt::format("run {} has no timeline", run.info.name), "record it again");
     const Timeline& timeline = *run.timeline;
     const int steps = timeline.steps();
     if (options.step >= std::max(1, steps))
-        return fail(ErrorCode::Usage, fmt::format("there is no step {}; the run has {}", stepNumber(options.step), counted(steps, "step")),
-                    steps > 0 ? fmt::format("steps are 1 to {}, warm-up included", steps) : std::string());
-    if (steps == 0 && !options.withoutSteps) return fail(ErrorCode::Invalid, "the run has no complete step", "record it again with more steps");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("there is no step {}; the run has {}", stepNumber(options.step), counted(steps, "step")),
+            steps > 0 ? fmt::format("steps are 1 to {}, warm-up included", steps) : std::string());
+    if (steps == 0 && !options.withoutSteps)
+        return fail(ErrorCode::Invalid, "the run has no complete step", "record it again with more steps");
     RunReport report;
     report.step = options.step >= 0 ? options.step : std::clamp(run.representativeStep(), 0, std::max(0, steps - 1));
     report.units = {timeline.timeUnit(), timeline.memoryUnit()};
@@ -189,7 +219,9 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
     if (!report.schedule)
         if (auto read = scheduleOfRun(run)) report.schedule = std::make_shared<const Schedule>(std::move(*read));
     if (auto costs = costsOf(run)) report.costs = std::move(*costs);
-    auto bubbles = analyseBubbles(timeline, report.step, options.memoryCap || options.ownCap ? bubbleOptionsOf(run, options.memoryCap) : BubbleOptions{});
+    auto bubbles =
+        analyseBubbles(timeline, report.step,
+                       options.memoryCap || options.ownCap ? bubbleOptionsOf(run, options.memoryCap) : BubbleOptions{});
     if (!bubbles) return tl::unexpected(std::move(bubbles.error()));
     const auto cancelled = [&options] { return options.stop.stop_requested(); };
     if (cancelled()) return fail(ErrorCode::Cancelled, "the report was cancelled");
@@ -201,7 +233,8 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
         report.classes = analyseKernelClasses(timeline, report.step);
     }
     report.overlap = analyseOverlap(timeline, report.step);
-    report.collectives = rankCollectives(timeline, report.step, report.schedule.get(), report.costs ? &*report.costs : nullptr);
+    report.collectives =
+        rankCollectives(timeline, report.step, report.schedule.get(), report.costs ? &*report.costs : nullptr);
     report.collectiveUses = collectiveUses(timeline, report.bubbles);
     report.slowReplicas = slowReplicaSentence(timeline, report.step);
     report.criticalPath = criticalPath(timeline, report.step);
@@ -230,7 +263,8 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
         report.overSteps = sampleSteps(run, report.memoryCap, options.stop);
     }
     if (cancelled()) return fail(ErrorCode::Cancelled, "the report was cancelled");
-    if (options.baseline && report.schedule && report.costs) report.baseline = baselineOf(*report.schedule, *report.costs);
+    if (options.baseline && report.schedule && report.costs)
+        report.baseline = baselineOf(*report.schedule, *report.costs);
     return report;
 }
 
@@ -259,8 +293,10 @@ std::string clockText(const Run& run)
     if (clock == "wall") {
         const DeviceShare share = deviceShareOf(run);
         if (share.how == DeviceShare::How::Interleaved)
-            return fmt::format("wall clock: {} interleaved on {}, ops slow each other down", counted(run.info.ranks, "rank"), counted(share.devices, "GPU"));
-        if (share.how == DeviceShare::How::Partitions) return "wall clock: each rank on a part of a GPU, slower than a whole one, memory bandwidth shared";
+            return fmt::format("wall clock: {} interleaved on {}, ops slow each other down",
+                               counted(run.info.ranks, "rank"), counted(share.devices, "GPU"));
+        if (share.how == DeviceShare::How::Partitions)
+            return "wall clock: each rank on a part of a GPU, slower than a whole one, memory bandwidth shared";
         return "wall clock";
     }
     if (clock == "model") {

@@ -1,5 +1,5 @@
-// RunReport: everything said of one step of a run, or of a range of it, analysed once. Text, JSON, panels, pages, lessons and budgets render
-// it and compute nothing of their own. docs/numbers.md has the formulas.
+// RunReport: everything said of one step of a run, or of a range of it, analysed once. Text, JSON, panels, pages,
+// lessons and budgets render it and compute nothing of their own. docs/numbers.md has the formulas.
 #pragma once
 
 #include <array>
@@ -49,10 +49,12 @@ struct ReportFigure {
     int fullestRank() const; // of figures by rank, the one with the largest value; −1: there is none
 };
 const ReportFigure* findFigure(const std::vector<ReportFigure>& figures, std::string_view key); // null: not among them
-// Its value as every rendering prints it, of figures by rank the largest: "27 units", "4 microbatches", "42", "27.3 %"; unknown: "–".
+// Its value as every rendering prints it, of figures by rank the largest: "27 units", "4 microbatches", "42", "27.3 %";
+// unknown: "–".
 std::string figureText(const ReportFigure& figure, const Units& units, TimeUnit unit = TimeUnit::Automatic);
 
-// Why figures listed one after another are unknown: "unknown: REASON", the same again "unknown for the same reason"; known: "".
+// Why figures listed one after another are unknown: "unknown: REASON", the same again "unknown for the same reason";
+// known: "".
 class UnknownReasons {
 public:
     std::string of(const ReportFigure& figure);
@@ -64,7 +66,8 @@ private:
 struct RunReport {
     int step = 0; // the one the figures are of
     Units units;
-    std::string noOps;                        // why nothing is known of ops, bubbles and messages: a clause, lower case; empty: the step has ops
+    // why nothing is known of ops, bubbles and messages: a clause, lower case; empty: the step has ops
+    std::string noOps;
     std::shared_ptr<const Schedule> schedule; // stored, or read off the timeline; null: neither is there
     std::optional<CostModel> costs;           // stored or fitted; nothing: neither can be had
     BubbleReport bubbles;
@@ -82,8 +85,9 @@ struct RunReport {
     std::vector<RankDeviceIdle> idle;    // why these devices do not compute, by rank; empty as above
     std::vector<ClassTime> classes;      // what they compute, largest first; empty as above
     std::optional<LeverTable> levers;    // what would help; nothing: not asked for, or of a range
-    StepSamples overSteps;               // figures over the measured steps; empty: fewer than two, not asked for, or of a range
-    std::optional<Baseline> baseline;    // nothing: not asked for, there is none, or of a range
+    // figures over the measured steps; empty: fewer than two, not asked for, or of a range
+    StepSamples overSteps;
+    std::optional<Baseline> baseline; // nothing: not asked for, there is none, or of a range
 
     Bytes peak(int rank, MemoryCategory category) const
     {
@@ -100,22 +104,26 @@ private:
 };
 
 struct ReportOptions {
-    int step = -1;                       // −1: the representative one
-    std::optional<Bytes> memoryCap = {}; // of a rank's activations, else the run's own; idle time that only more memory would fill is of cause Memory
-    bool ownCap = true;                  // false: no cap unless one is given
-    bool levers = false;                 // what would help, and figures over the measured steps; simulates the step some twenty times
+    int step = -1; // −1: the representative one
+    // of a rank's activations, else the run's own; idle time that only more memory would fill is of cause Memory
+    std::optional<Bytes> memoryCap = {};
+    bool ownCap = true; // false: no cap unless one is given
+    // what would help, and figures over the measured steps; simulates the step some twenty times
+    bool levers = false;
     bool baseline = false;
     std::stop_token stop = {};
     bool withoutSteps = false; // a run without a complete step gives a report of nothing, not an error
 };
 
-// A pure function for any thread. Usage: the run has no such step. Invalid: no timeline, or no complete step. Cancelled: stop.
+// A pure function for any thread. Usage: the run has no such step. Invalid: no timeline, or no complete step.
+// Cancelled: stop.
 Result<RunReport> reportOf(const Run& run, const ReportOptions& options = {});
 
 // The schedule a run ran: stored, or read off the timeline's representative step. Invalid: neither.
 Result<Schedule> scheduleOfRun(const Run& run);
 
-// How the ranks of a GPU recording by the wall clock shared devices (record --sharing), which is what its timeline can show.
+// How the ranks of a GPU recording by the wall clock shared devices (record --sharing), which is what its timeline can
+// show.
 struct DeviceShare {
     enum class How {
         None, // a device each, or not by the wall clock

@@ -50,11 +50,15 @@ TableCurves curvesOf(const ReportTable& table)
     out.up = drawn.up;
     bool any = false;
     for (const std::string_view key : drawn.columns) {
-        const auto column = std::find_if(table.columns.begin(), table.columns.end(), [&](const AnalysisColumn& each) { return each.key == key; });
+        const auto column = std::find_if(table.columns.begin(), table.columns.end(),
+                                         [&](const AnalysisColumn& each) { return each.key == key; });
         if (column == table.columns.end()) continue;
         TableCurve curve{column->title, {}};
         for (const auto& row : table.rows)
-            if (const auto x = valueOf(row.front()), y = valueOf(row[static_cast<std::size_t>(column - table.columns.begin())]); x && y) curve.points.push_back({*x, *y});
+            if (const auto x = valueOf(row.front()),
+                y = valueOf(row[static_cast<std::size_t>(column - table.columns.begin())]);
+                x && y)
+                curve.points.push_back({*x, *y});
         any = any || curve.points.size() > 1;
         if (!curve.points.empty()) out.curves.push_back(std::move(curve));
     }

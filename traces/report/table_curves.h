@@ -1,5 +1,5 @@
-// Tables whose rows are a course, such as the loss by step: what is drawn of them as lines over their first column. The HTML page and the
-// window's Tables show the same lines.
+// Tables whose rows are a course, such as the loss by step: what is drawn of them as lines over their first column. The
+// HTML page and the window's Tables show the same lines.
 #pragma once
 
 #include <string>

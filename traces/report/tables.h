@@ -1,5 +1,5 @@
-// The tables of a report: every analysis of analyses.def, computed for one step of a run. `report --table`, JSON `tables`, the SQL
-// functions report_NAME, the window's Tables and the HTML page iterate them.
+// The tables of a report: every analysis of analyses.def, computed for one step of a run. `report --table`, JSON
+// `tables`, the SQL functions report_NAME, the window's Tables and the HTML page iterate them.
 #pragma once
 
 #include <stop_token>
@@ -19,7 +19,8 @@ struct ReportTable : AnalysisRows {
 
 // Pure, for any thread. The timeline must be there; a step it doesn't have gives no rows or zeros.
 ReportTable reportTable(const AnalysisInfo& analysis, const Run& run, int step);
-std::vector<ReportTable> reportTables(const Run& run, int step, const std::stop_token& stop = {}); // in the order of analyses.def; stopped: the first ones
+// in the order of analyses.def; stopped: the first ones
+std::vector<ReportTable> reportTables(const Run& run, int step, const std::stop_token& stop = {});
 
 // Places of the columns that people are shown: that of the GPUs only where a rank has several.
 std::vector<std::size_t> shownColumns(const ReportTable& table);

@@ -6,10 +6,7 @@
 
 namespace stagewright {
 
-std::string_view toText(NoteAnchor anchor)
-{
-    return anchor == NoteAnchor::Op ? "op" : "range";
-}
+std::string_view toText(NoteAnchor anchor) { return anchor == NoteAnchor::Op ? "op" : "range"; }
 
 Note noteOnSpan(const Timeline& timeline, SpanId id)
 {
@@ -22,7 +19,8 @@ Note noteOnSpan(const Timeline& timeline, SpanId id)
     note.op = timeline.nameOf(span);
     const auto [first, last] = timeline.stepRange(track, span.step);
     for (SpanId other = first; other < last && other < id; ++other)
-        if (timeline.spans()[other].step == span.step && timeline.nameOf(timeline.spans()[other]) == note.op) ++note.occurrence;
+        if (timeline.spans()[other].step == span.step && timeline.nameOf(timeline.spans()[other]) == note.op)
+            ++note.occurrence;
     return note;
 }
 
@@ -55,20 +53,18 @@ Nanos beginOfStep(const Timeline& timeline, int step)
     return begin;
 }
 
-std::string placeText(const Note& note)
-{
-    return placeText(note, 1);
-}
+std::string placeText(const Note& note) { return placeText(note, 1); }
 
 std::string placeText(const Note& note, Nanos unit)
 {
-    if (note.anchor == NoteAnchor::Op) return fmt::format("{} on rank {}, step {}", note.op, note.rank, stepNumber(note.step));
+    if (note.anchor == NoteAnchor::Op)
+        return fmt::format("{} on rank {}, step {}", note.op, note.rank, stepNumber(note.step));
     const std::string ranks = note.rank < 0                ? "all ranks"
                               : note.rank == note.lastRank ? fmt::format("rank {}", note.rank)
                                                            : fmt::format("ranks {} to {}", note.rank, note.lastRank);
     const double scale = unit == 1 ? 1e6 : static_cast<double>(unit);
-    return fmt::format("{}, {:.6g} to {:.6g} {}, step {}", ranks, static_cast<double>(note.begin) / scale, static_cast<double>(note.end) / scale,
-                       unit == 1 ? "ms" : "units", stepNumber(note.step));
+    return fmt::format("{}, {:.6g} to {:.6g} {}, step {}", ranks, static_cast<double>(note.begin) / scale,
+                       static_cast<double>(note.end) / scale, unit == 1 ? "ms" : "units", stepNumber(note.step));
 }
 
 } // namespace stagewright

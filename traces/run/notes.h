@@ -1,5 +1,5 @@
-// Notes, bookmarks and saved queries: what users write down about a run. A note is anchored to an op (rank, op text, step),
-// so that it finds the same op in a re-run of the schedule, or to a time range of a step.
+// Notes, bookmarks and saved queries: what users write down about a run. A note is anchored to an op (rank, op text,
+// step), so that it finds the same op in a re-run of the schedule, or to a time range of a step.
 #pragma once
 
 #include <cstdint>
@@ -53,9 +53,11 @@ struct SavedQuery {
 
 // A note on a span, without text. Precondition: span < timeline.spans().size(). O(spans of its track in the step).
 Note noteOnSpan(const Timeline& timeline, SpanId span);
-// The span of an Op note; noSpan if the timeline has no such op (another schedule, fewer steps). O(spans of the rank in the step).
+// The span of an Op note; noSpan if the timeline has no such op (another schedule, fewer steps). O(spans of the rank in
+// the step).
 SpanId spanOfNote(const Timeline& timeline, const Note& note);
-Nanos beginOfStep(const Timeline& timeline, int step); // earliest of its ranks; the timeline's start if there is no such step
+// earliest of its ranks; the timeline's start if there is no such step
+Nanos beginOfStep(const Timeline& timeline, int step);
 // "2F0 on rank 2, step 1" (steps from 1), "ranks 0 to 3, 10.4 to 141.5 ms, step 1"
 std::string placeText(const Note& note);
 

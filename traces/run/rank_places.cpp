@@ -52,20 +52,19 @@ std::string placesText(const std::vector<RankPlace>& ranks)
             host.begin(), host.end(), [](char c) { return isBlank(c) || c == '='; }, '_');
         text += fmt::format("{}{} {}", r == 0 ? "" : "\n", r, host.empty() ? "-" : host);
         for (std::size_t d = 0; d < parallelDimensionCount; ++d)
-            if (ranks[r].place[d] >= 0) text += fmt::format(" {}={}", toText(static_cast<ParallelDimension>(d)), ranks[r].place[d]);
+            if (ranks[r].place[d] >= 0)
+                text += fmt::format(" {}={}", toText(static_cast<ParallelDimension>(d)), ranks[r].place[d]);
     }
     return text;
 }
 
-std::vector<RankPlace> placesOf(const Run& run)
-{
-    return placesOf(run.configuration, run.info.ranks);
-}
+std::vector<RankPlace> placesOf(const Run& run) { return placesOf(run.configuration, run.info.ranks); }
 
 std::vector<RankPlace> placesOf(const TextPairs& configuration, int ranks)
 {
     std::vector<RankPlace> out;
-    const auto found = std::find_if(configuration.begin(), configuration.end(), [](const auto& fact) { return fact.first == "rank_places"; });
+    const auto found = std::find_if(configuration.begin(), configuration.end(),
+                                    [](const auto& fact) { return fact.first == "rank_places"; });
     if (found == configuration.end()) return out;
     out.resize(static_cast<std::size_t>(std::max(0, ranks)));
     for (const std::string_view line : itemsOf(found->second, "\n")) {
@@ -77,7 +76,8 @@ std::vector<RankPlace> placesOf(const TextPairs& configuration, int ranks)
         for (std::size_t i = 2; i < words.size(); ++i) {
             const KeyValue pair = keyValueOf(words[i]);
             for (std::size_t d = 0; d < parallelDimensionCount && pair.value; ++d)
-                if (pair.key == toText(static_cast<ParallelDimension>(d))) place.place[d] = wholeOf<int>(*pair.value).value_or(-1);
+                if (pair.key == toText(static_cast<ParallelDimension>(d)))
+                    place.place[d] = wholeOf<int>(*pair.value).value_or(-1);
         }
     }
     return out;

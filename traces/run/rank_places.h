@@ -1,5 +1,5 @@
-// Where the ranks of an imported job are: their host, and their place in each dimension of parallelism. Kept in the run's configuration as
-// `rank_places`, a line for each rank: "3 host-b pipeline=1 data=0".
+// Where the ranks of an imported job are: their host, and their place in each dimension of parallelism. Kept in the
+// run's configuration as `rank_places`, a line for each rank: "3 host-b pipeline=1 data=0".
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ enum class ParallelDimension : std::uint8_t {
 inline constexpr std::size_t parallelDimensionCount = 5;
 std::string_view toText(ParallelDimension dimension); // "pipeline"
 
-// Of a process group's purpose as PyTorch's meshes, TorchTitan and Megatron-LM name it: "mesh_pp", "TENSOR_MODEL_PARALLEL_GROUP". Nothing for groups
-// of several dimensions at once, or of none.
+// Of a process group's purpose as PyTorch's meshes, TorchTitan and Megatron-LM name it: "mesh_pp",
+// "TENSOR_MODEL_PARALLEL_GROUP". Nothing for groups of several dimensions at once, or of none.
 std::optional<ParallelDimension> dimensionOf(std::string_view purpose);
 
 struct RankPlace {
@@ -33,8 +33,9 @@ struct RankPlace {
     bool known() const;
 };
 
-std::string placesText(const std::vector<RankPlace>& ranks);                // "" if nothing is known of any rank
-std::vector<RankPlace> placesOf(const Run& run);                            // by rank; empty: the run says nothing. Wrong lines are skipped
+std::string placesText(const std::vector<RankPlace>& ranks); // "" if nothing is known of any rank
+// by rank; empty: the run says nothing. Wrong lines are skipped
+std::vector<RankPlace> placesOf(const Run& run);
 std::vector<RankPlace> placesOf(const TextPairs& configuration, int ranks); // the same of a run that is not in memory
 
 } // namespace stagewright

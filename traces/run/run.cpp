@@ -42,7 +42,8 @@ int Run::representativeStep() const
     return stagewright::representativeStep(bounds, metrics, info.warmupSteps);
 }
 
-int representativeStep(const std::vector<std::pair<Nanos, Nanos>>& bounds, const std::vector<Metric>& metrics, int warmupSteps)
+int representativeStep(const std::vector<std::pair<Nanos, Nanos>>& bounds, const std::vector<Metric>& metrics,
+                       int warmupSteps)
 {
     const auto steps = static_cast<int>(bounds.size());
     const Metric* times = nullptr;
@@ -54,7 +55,8 @@ int representativeStep(const std::vector<std::pair<Nanos, Nanos>>& bounds, const
             const auto s = static_cast<std::size_t>(step);
             if (bounds[s].second < bounds[s].first) continue;
             const bool timed = times != nullptr && s < times->values.size() && times->values[s] > 0;
-            byTime.emplace_back(timed ? times->values[s] : static_cast<double>(bounds[s].second - bounds[s].first), step);
+            byTime.emplace_back(timed ? times->values[s] : static_cast<double>(bounds[s].second - bounds[s].first),
+                                step);
         }
     };
     collect(std::clamp(warmupSteps, 0, steps));
@@ -74,8 +76,11 @@ std::string weightsText(const Run& run)
         if (key == "cut") rule = fmt::format("partial backward to layers {}", value);
     const Metric* deviation = run.metric("deviation");
     if (deviation == nullptr || deviation->values.empty())
-        return rule.empty() ? rule : fmt::format("{}: record the schedule to measure the deviation from synchronous training", rule);
-    return fmt::format("{}: {} from synchronous training after the last step (relative L2)", rule.empty() ? "stale" : rule, distanceText(deviation->values.back()));
+        return rule.empty()
+                   ? rule
+                   : fmt::format("{}: record the schedule to measure the deviation from synchronous training", rule);
+    return fmt::format("{}: {} from synchronous training after the last step (relative L2)",
+                       rule.empty() ? "stale" : rule, distanceText(deviation->values.back()));
 }
 
 } // namespace stagewright

@@ -58,16 +58,18 @@ struct Run {
     std::optional<int> median; // representativeStep(), where the timeline has some of the run's steps only
 
     const Metric* metric(std::string_view metricName) const;
-    // The step whose figures are shown: of the measured (not warm-up) steps the one with the median time (of two the faster).
+    // The step whose figures are shown: of the measured (not warm-up) steps the one with the median time (of two the
+    // faster).
     int representativeStep() const;
 };
 
 // representativeStep() from the bounds of the steps, by step; end < begin: the step is absent.
-int representativeStep(const std::vector<std::pair<Nanos, Nanos>>& bounds, const std::vector<Metric>& metrics, int warmupSteps);
+int representativeStep(const std::vector<std::pair<Nanos, Nanos>>& bounds, const std::vector<Metric>& metrics,
+                       int warmupSteps);
 
-// For a run of an asynchronous schedule, which changes the mathematics: the rule of its weights and, if it was trained, how
-// far they are from those of synchronous training. "stashed: 7.7e-02 from synchronous training after the last step (relative
-// L2)". Empty: the run is synchronous.
+// For a run of an asynchronous schedule, which changes the mathematics: the rule of its weights and, if it was trained,
+// how far they are from those of synchronous training. "stashed: 7.7e-02 from synchronous training after the last step
+// (relative L2)". Empty: the run is synchronous.
 std::string weightsText(const Run& run);
 
 } // namespace stagewright

@@ -47,19 +47,22 @@ std::string readableLink(const std::string& recorded)
 {
     const auto link = recordedLink(recorded);
     if (!link) return recorded;
-    return formatDuration(link->latency, 1) + (link->bytesPerSecond > 0 ? ", " + bandwidthText(link->bytesPerSecond) : std::string());
+    return formatDuration(link->latency, 1) +
+           (link->bytesPerSecond > 0 ? ", " + bandwidthText(link->bytesPerSecond) : std::string());
 }
 
 } // namespace
 
 bool linksUnknown(const Run& run)
 {
-    return run.info.clock == "wall" && run.costs && run.costs->source == CostSource::Fitted && run.costs->links.all == Link{} && run.costs->links.overrides.empty();
+    return run.info.clock == "wall" && run.costs && run.costs->source == CostSource::Fitted &&
+           run.costs->links.all == Link{} && run.costs->links.overrides.empty();
 }
 
 std::string linkLatencyText(const Run& run)
 {
-    if (const std::string asked = configured(run, "link"); !asked.empty()) return readableLink(asked); // costs have a fitted one
+    // costs have a fitted one
+    if (const std::string asked = configured(run, "link"); !asked.empty()) return readableLink(asked);
     if (!run.costs || linksUnknown(run)) return {};
     const Links& links = run.costs->links;
     Nanos least = links.all.latency;
@@ -69,15 +72,14 @@ std::string linkLatencyText(const Run& run)
         most = std::max(most, link.latency);
     }
     std::string text = most == 0 ? "none" : formatDuration(least, run.costs->timeUnit);
-    if (most != least) text = fmt::format("{} to {}", formatDuration(least, run.costs->timeUnit), formatDuration(most, run.costs->timeUnit));
+    if (most != least)
+        text = fmt::format("{} to {}", formatDuration(least, run.costs->timeUnit),
+                           formatDuration(most, run.costs->timeUnit));
     if (links.all.bytesPerSecond > 0) text += ", " + bandwidthText(links.all.bytesPerSecond);
     return text;
 }
 
-std::optional<Link> askedLink(const Run& run)
-{
-    return recordedLink(configured(run, "link"));
-}
+std::optional<Link> askedLink(const Run& run) { return recordedLink(configured(run, "link")); }
 
 std::string emulatedLinksText(const Run& run)
 {
@@ -86,16 +88,15 @@ std::string emulatedLinksText(const Run& run)
         const std::size_t between = key.rfind('_');
         if (!key.starts_with("link_") || between <= 5 || between == std::string::npos) continue;
         const std::string from = key.substr(5, between - 5), to = key.substr(between + 1);
-        if (from.find_first_not_of("0123456789") != std::string::npos || to.find_first_not_of("0123456789") != std::string::npos) continue;
+        if (from.find_first_not_of("0123456789") != std::string::npos ||
+            to.find_first_not_of("0123456789") != std::string::npos)
+            continue;
         text += fmt::format("{}{}→{} {}", text.empty() ? "" : ", ", from, to, readableLink(value));
     }
     return text;
 }
 
-std::optional<Bytes> memoryCapOf(const Run& run)
-{
-    return wholeOf<Bytes>(configured(run, "memory_limit_bytes"));
-}
+std::optional<Bytes> memoryCapOf(const Run& run) { return wholeOf<Bytes>(configured(run, "memory_limit_bytes")); }
 
 std::vector<Bytes> rankCapsOf(const Run& run)
 {
@@ -120,13 +121,16 @@ std::optional<double> contentionOf(const Run& run)
     const Metric* metric = run.metric("contention");
     const auto first = static_cast<std::size_t>(std::max(0, run.info.warmupSteps));
     if (metric == nullptr || metric->values.size() <= first) return std::nullopt;
-    return lowerMedian(std::vector<double>(metric->values.begin() + static_cast<std::ptrdiff_t>(first), metric->values.end()));
+    return lowerMedian(
+        std::vector<double>(metric->values.begin() + static_cast<std::ptrdiff_t>(first), metric->values.end()));
 }
 
 std::string distanceText(double distance)
 {
     const double percent = 100 * std::abs(distance);
-    const int decimals = percent > 0 && std::isfinite(percent) ? std::clamp(2 - static_cast<int>(std::floor(std::log10(percent))), 0, 12) : 0;
+    const int decimals = percent > 0 && std::isfinite(percent)
+                             ? std::clamp(2 - static_cast<int>(std::floor(std::log10(percent))), 0, 12)
+                             : 0;
     return formatPercent(distance, decimals);
 }
 
@@ -173,7 +177,9 @@ void addSharing(const Run& run, std::vector<RunFact>& facts)
         facts.push_back({key, title, value});
     };
     const auto none = [imported](const Schedule&) { return std::string(imported ? "" : "none"); };
-    add("replicas", "replicas", [&](const Schedule& schedule) { return std::to_string(std::max(schedule.replicas, run.costs ? run.costs->replicas : 1)); });
+    add("replicas", "replicas", [&](const Schedule& schedule) {
+        return std::to_string(std::max(schedule.replicas, run.costs ? run.costs->replicas : 1));
+    });
     add("shard", "sharded", none);
     add("gather", "gathers", gatherOf);
     add("reduce", "reductions", reduceOf);
@@ -183,9 +189,10 @@ void addSharing(const Run& run, std::vector<RunFact>& facts)
     add("cut", "cut of a partial backward", none);
     add("collectives", "collectives", [&](const Schedule& schedule) {
         const bool any = gatherOf(schedule) != "none" || reduceOf(schedule) != "none";
-        return std::string(imported ? "" : !any                                      ? "none"
-                                       : run.info.provenance == Provenance::Measured ? "point to point"
-                                                                                     : "ring");
+        return std::string(imported                                      ? ""
+                           : !any                                        ? "none"
+                           : run.info.provenance == Provenance::Measured ? "point to point"
+                                                                         : "ring");
     });
     add("speed", "speeds", none);
 }
@@ -201,10 +208,12 @@ std::string samplesText(const Run& run)
     if (ofReplicas && run.schedule && static_cast<int>(ofReplicas->size()) == run.schedule->replicas) {
         samples = 0;
         for (int j = 0; j < run.schedule->microbatches; ++j)
-            samples += (*ofReplicas)[static_cast<std::size_t>(run.schedule->replicaOf(run.schedule->placement.rankOf(0, j)))];
+            samples +=
+                (*ofReplicas)[static_cast<std::size_t>(run.schedule->replicaOf(run.schedule->placement.rankOf(0, j)))];
     }
     const bool bySample = configured(run, "sampling") == "by sample"; // else each microbatch has samples of its own
-    return fmt::format("{} of seed {}{}", samples, seed, bySample ? "" : fmt::format(", drawn {} at a time", size->front()));
+    return fmt::format("{} of seed {}{}", samples, seed,
+                       bySample ? "" : fmt::format(", drawn {} at a time", size->front()));
 }
 
 } // namespace
@@ -214,8 +223,7 @@ std::vector<RunFact> factsOf(const Run& run)
     std::vector<RunFact> facts;
     const auto number = [](int value) { return value > 0 ? std::to_string(value) : std::string(); };
     const bool shares = run.timeline && run.timeline->timeUnit() != 1;
-    facts.push_back({"time_unit", "unit of time", !run.timeline ? "" : shares ? "units"
-                                                                              : "nanoseconds"});
+    facts.push_back({"time_unit", "unit of time", !run.timeline ? "" : shares ? "units" : "nanoseconds"});
     facts.push_back({"ranks", "ranks", number(run.info.ranks)});
     facts.push_back({"stages", "stages", number(run.info.stages)});
     facts.push_back({"microbatches", "microbatches", number(run.info.microbatches)});

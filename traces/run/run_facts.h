@@ -17,9 +17,10 @@ struct RunFact {
     std::string value; // "" if unknown
 };
 
-// Unit of time, ranks, stages, microbatches, model, microbatch size, clock, link latency, and the settings that change times (backend,
-// transport, sends, receives, lowering, channels, data, replicas and what they share, perturbation, recomputed layers, optimizer). What a run of
-// ours was not asked for is "none", what an imported one does not say is unknown. In this order, each once, unknown ones empty.
+// Unit of time, ranks, stages, microbatches, model, microbatch size, clock, link latency, and the settings that change
+// times (backend, transport, sends, receives, lowering, channels, data, replicas and what they share, perturbation,
+// recomputed layers, optimizer). What a run of ours was not asked for is "none", what an imported one does not say is
+// unknown. In this order, each once, unknown ones empty.
 std::vector<RunFact> factsOf(const Run& run);
 std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" if there is none
 // The limit of a rank's activations (record or simulate --memory-limit), in the run's unit of memory.
@@ -28,10 +29,11 @@ std::optional<Bytes> memoryCapOf(const Run& run);
 std::vector<Bytes> rankCapsOf(const Run& run);
 // What the configuration keeps of limits by rank, "memory_limit_bytes": one where all are the same.
 std::string memoryLimitText(std::span<const Bytes> byRank);
-// Whether the costs have links without delay because the run they were fitted from says nothing of its messages (whyNoArrivals()): by the wall clock none takes no time.
+// Whether the costs have links without delay because the run they were fitted from says nothing of its messages
+// (whyNoArrivals()): by the wall clock none takes no time.
 bool linksUnknown(const Run& run);
-// As requested for the run, else from its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" if links differ, "none"; "" if
-// unknown.
+// As requested for the run, else from its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" if links differ, "none";
+// "" if unknown.
 std::string linkLatencyText(const Run& run);
 // The link that a recorded run was asked to emulate; nothing: none, or not known.
 std::optional<Link> askedLink(const Run& run);

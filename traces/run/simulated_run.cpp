@@ -17,7 +17,8 @@ Run runOfSchedule(const Schedule& schedule)
     return run;
 }
 
-Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const Channels& channels, const std::optional<Lowering>& lowering)
+Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const Channels& channels,
+                         const std::optional<Lowering>& lowering)
 {
     auto timeline = simulatedTimeline(schedule, costs, channels);
     if (!timeline) return tl::unexpected(std::move(timeline.error()));
@@ -32,7 +33,8 @@ Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const
                          {"stages", std::to_string(schedule.stages)},
                          {"microbatches", std::to_string(schedule.microbatches)},
                          {"costs", costs.origin}};
-    for (auto& fact : channelFacts(channels, lowering ? toText(*lowering) : std::string(), costs.links.haveBandwidth())) run.configuration.push_back(std::move(fact));
+    for (auto& fact : channelFacts(channels, lowering ? toText(*lowering) : std::string(), costs.links.haveBandwidth()))
+        run.configuration.push_back(std::move(fact));
     run.costs = costs;
     run.timeline = std::move(*timeline);
     return run;

@@ -13,8 +13,9 @@ namespace stagewright {
 // Name, shape and schedule of a run that is simulated or about to be recorded; its timeline is null.
 Run runOfSchedule(const Schedule& schedule);
 
-// Complete, with schedule, costs and a timeline of one step. Its creation time is 0: set it when the run is stored. Fails if
-// the schedule can't be simulated. lowering: the rule that inserted the schedule's sends and receives.
-Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const Channels& channels = {}, const std::optional<Lowering>& lowering = {});
+// Complete, with schedule, costs and a timeline of one step. Its creation time is 0: set it when the run is stored.
+// Fails if the schedule can't be simulated. lowering: the rule that inserted the schedule's sends and receives.
+Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const Channels& channels = {},
+                         const std::optional<Lowering>& lowering = {});
 
 } // namespace stagewright

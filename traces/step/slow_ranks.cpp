@@ -30,7 +30,8 @@ public:
         std::size_t equal = 0; // of the rank's own, before this one
         for (std::size_t i = 0; i < own.size(); ++i) {
             equal = i > 0 && own[i] == own[i - 1] ? equal + 1 : 0;
-            const auto place = static_cast<std::size_t>(std::lower_bound(m_all.begin(), m_all.end(), own[i]) - m_all.begin()) + equal;
+            const auto place =
+                static_cast<std::size_t>(std::lower_bound(m_all.begin(), m_all.end(), own[i]) - m_all.begin()) + equal;
             if (place <= at) ++at; // that one is not counted
         }
         return m_all[at];

@@ -25,9 +25,9 @@ struct RankSlowness {
 
 inline constexpr double slowRank = 1.05; // a factor above this stands out
 
-// The work of a chunk (a stage on a rank) is compared with the median over the same stage's other ranks if it has copies, else over
-// the chunks of all other ranks; a rank's factor is the smallest of its chunks': if one of them is normal, the rank is normal. By rank;
-// O(n log n).
+// The work of a chunk (a stage on a rank) is compared with the median over the same stage's other ranks if it has
+// copies, else over the chunks of all other ranks; a rank's factor is the smallest of its chunks': if one of them is
+// normal, the rank is normal. By rank; O(n log n).
 std::vector<RankSlowness> slownessOf(std::span<const ChunkWork> work, int ranks);
 
 } // namespace stagewright

@@ -59,7 +59,8 @@ std::uint32_t numberOf(KindNumbers& numbers, const SlotKind& kind)
 
 } // namespace
 
-StepGraph::StepGraph(const Timeline& timeline, const StepOps& ops) : m_timeline(timeline), m_stepInputs(ops), m_begin(ops.windowBegin())
+StepGraph::StepGraph(const Timeline& timeline, const StepOps& ops)
+    : m_timeline(timeline), m_stepInputs(ops), m_begin(ops.windowBegin())
 {
     const auto spans = timeline.spans();
     m_scenario.order.resize(static_cast<std::size_t>(ops.ranks()));
@@ -80,7 +81,8 @@ StepGraph::StepGraph(const Timeline& timeline, const StepOps& ops) : m_timeline(
                 m_slots.back().second = all[i];
             }
             m_slots.back().busy = m_slots.back().busy || ops.isBusySpan(all[i]);
-            if (m_runs.empty() || m_runs.back().first + m_runs.back().count != all[i]) m_runs.push_back({all[i], 0, m_slotOfRun.size()});
+            if (m_runs.empty() || m_runs.back().first + m_runs.back().count != all[i])
+                m_runs.push_back({all[i], 0, m_slotOfRun.size()});
             ++m_runs.back().count;
             m_slotOfRun.push_back(static_cast<SlotId>(m_slots.size() - 1));
         }
@@ -94,7 +96,8 @@ StepGraph::StepGraph(const Timeline& timeline, const StepOps& ops) : m_timeline(
             if (member == noSpan || !ops.isBusySpan(member)) continue;
             const auto& busy = ops.busy(m_slots[id].rank);
             std::size_t& at = position[static_cast<std::size_t>(m_slots[id].rank)];
-            if (at >= busy.size() || busy[at] != member) at = static_cast<std::size_t>(std::find(busy.begin(), busy.end(), member) - busy.begin());
+            if (at >= busy.size() || busy[at] != member)
+                at = static_cast<std::size_t>(std::find(busy.begin(), busy.end(), member) - busy.begin());
             if (at == busy.size()) continue;
             for (const Input& input : m_stepInputs.of(m_slots[id].rank, at++)) {
                 const SlotId from = slotOf(input.from);
@@ -137,7 +140,8 @@ void StepGraph::sortSlots()
 
 SlotId StepGraph::slotOf(SpanId span) const
 {
-    const auto after = std::upper_bound(m_runs.begin(), m_runs.end(), span, [](SpanId id, const Run& run) { return id < run.first; });
+    const auto after =
+        std::upper_bound(m_runs.begin(), m_runs.end(), span, [](SpanId id, const Run& run) { return id < run.first; });
     if (after == m_runs.begin() || span - (after - 1)->first >= (after - 1)->count) return noSlot;
     return m_slotOfRun[(after - 1)->at + (span - (after - 1)->first)];
 }
@@ -278,15 +282,18 @@ std::vector<RankSlowness> StepGraph::slowness(const std::vector<Nanos>& medians)
             continue;
         }
         const int stage = m_timeline.spans()[m_slots[id].first].op.stage;
-        const auto share = static_cast<std::int64_t>(schedule ? backwardShare(*schedule, back, m_slots[id].rank, stage) : 0); // like is compared with like
-        work.push_back({m_slots[id].rank, stage, 3 * static_cast<std::int64_t>(m_sort[m_place[id]]) + share, 1, medians[id]});
+        // like is compared with like
+        const auto share =
+            static_cast<std::int64_t>(schedule ? backwardShare(*schedule, back, m_slots[id].rank, stage) : 0);
+        work.push_back(
+            {m_slots[id].rank, stage, 3 * static_cast<std::int64_t>(m_sort[m_place[id]]) + share, 1, medians[id]});
         entry = work.size();
     }
     return slownessOf(work, static_cast<int>(m_scenario.order.size()));
 }
 
-// Only stages in twos or more show a long microbatch: on one alone a long op may be due to its rank. A factor is the least of its stages', and counts beyond twice what stages
-// usually disagree by.
+// Only stages in twos or more show a long microbatch: on one alone a long op may be due to its rank. A factor is the
+// least of its stages', and counts beyond twice what stages usually disagree by.
 std::vector<double> StepGraph::longMicrobatches(const std::vector<Nanos>& medians) const
 {
     struct Work {
@@ -334,14 +341,18 @@ StepLevels StepGraph::levels() const
     out.alike = m_scenario.duration;
     for (SlotId id = 0; id < m_slots.size() && !out.longer.empty(); ++id) {
         if (!m_slots[id].busy) continue;
-        const auto isLong = [&](SpanId span) { return span != noSpan && out.longerOf(m_timeline.spans()[span].op.microbatch) > 1; };
-        if (isLong(m_slots[id].first) || isLong(m_slots[id].second)) out.alike[id] = std::min(out.alike[id], out.median[id]);
+        const auto isLong = [&](SpanId span) {
+            return span != noSpan && out.longerOf(m_timeline.spans()[span].op.microbatch) > 1;
+        };
+        if (isLong(m_slots[id].first) || isLong(m_slots[id].second))
+            out.alike[id] = std::min(out.alike[id], out.median[id]);
     }
     out.ranks = slowness(out.median);
     out.even = out.median;
     for (SlotId id = 0; id < m_slots.size(); ++id)
         if (m_slots[id].busy && out.slow(m_slots[id].rank))
-            out.even[id] = std::llround(static_cast<double>(out.median[id]) / out.ranks[static_cast<std::size_t>(m_slots[id].rank)].factor);
+            out.even[id] = std::llround(static_cast<double>(out.median[id]) /
+                                        out.ranks[static_cast<std::size_t>(m_slots[id].rank)].factor);
     out.mean = meanDurations(out.even);
     return out;
 }
@@ -354,7 +365,8 @@ std::vector<Nanos> StepGraph::slack() const
     std::vector<Nanos> out(m_slots.size(), 0);
     for (std::size_t i = m_order.size(); i-- > 0;) {
         const SlotId id = m_order[i];
-        const Nanos could = latestEnd[id] - m_scenario.duration[id] - m_scenario.delay[id]; // latest max(before, inputs)
+        // latest max(before, inputs)
+        const Nanos could = latestEnd[id] - m_scenario.duration[id] - m_scenario.delay[id];
         out[id] = latestEnd[id] - m_timeline.spans()[m_slots[id].first].end;
         if (m_before[id] != noSlot) latestEnd[m_before[id]] = std::min(latestEnd[m_before[id]], could);
         for (std::size_t n = m_firstInput[id]; n < m_firstInput[id + 1]; ++n)

@@ -1,9 +1,9 @@
-// StepGraph: a step as a graph that can be replayed with other durations, transfers or orders. Analyses use it to compute
-// "what would have been" from the recorded durations: causes, slack, experiments on gaps.
+// StepGraph: a step as a graph that can be replayed with other durations, transfers or orders. Analyses use it to
+// compute "what would have been" from the recorded durations: causes, slack, experiments on gaps.
 //
 // A slot occupied a rank for one interval: an op, an overlapped pair, a delay, work apart. A slot starts at the
-// latest of the end of the slot before it on its rank and the arrivals of its inputs, plus its own delay; the delay is the
-// recorded remainder (launch; negative if clocks disagree). Replayed unchanged it reproduces the step to the
+// latest of the end of the slot before it on its rank and the arrivals of its inputs, plus its own delay; the delay is
+// the recorded remainder (launch; negative if clocks disagree). Replayed unchanged it reproduces the step to the
 // nanosecond.
 #pragma once
 
@@ -46,9 +46,10 @@ struct StepReplay {
 };
 
 struct StepLevels {
-    std::vector<Nanos> median;       // of slots of the same ops on the same stages and rank
-    std::vector<Nanos> alike;        // as recorded, but ops of long microbatches with their median
-    std::vector<double> longer;      // by microbatch: it takes this many times as long as the others on every stage; 1: as they do, or unknown
+    std::vector<Nanos> median; // of slots of the same ops on the same stages and rank
+    std::vector<Nanos> alike;  // as recorded, but ops of long microbatches with their median
+    // by microbatch: it takes this many times as long as the others on every stage; 1: as they do, or unknown
+    std::vector<double> longer;
     std::vector<Nanos> even;         // the medians with every rank as fast as the others (slow_ranks.h), if known
     std::vector<Nanos> mean;         // of those over stages and ranks
     std::vector<RankSlowness> ranks; // by rank
@@ -57,7 +58,12 @@ struct StepLevels {
         const RankSlowness& of = ranks[static_cast<std::size_t>(rank)];
         return of.known && of.factor > slowRank;
     }
-    double longerOf(int microbatch) const { return microbatch >= 0 && static_cast<std::size_t>(microbatch) < longer.size() ? longer[static_cast<std::size_t>(microbatch)] : 1; }
+    double longerOf(int microbatch) const
+    {
+        return microbatch >= 0 && static_cast<std::size_t>(microbatch) < longer.size()
+                   ? longer[static_cast<std::size_t>(microbatch)]
+                   : 1;
+    }
 };
 
 class StepGraph {
@@ -72,8 +78,8 @@ public:
     std::pair<std::size_t, std::size_t> inputsOf(SlotId id) const { return {m_firstInput[id], m_firstInput[id + 1]}; }
     const StepInputs& stepInputs() const { return m_stepInputs; } // including those left out as clock errors
     SlotId before(SlotId id) const { return m_before[id]; }       // on its rank; noSlot: the first
-    // What released it: the input that arrived last, or the previous slot on its rank if that ended later or at the same
-    // time; noSlot: the start of the window.
+    // What released it: the input that arrived last, or the previous slot on its rank if that ended later or at the
+    // same time; noSlot: the start of the window.
     SlotId releasedBy(SlotId id) const;
     const StepScenario& asItWas() const { return m_scenario; }
     Nanos makespan() const { return m_makespan; }

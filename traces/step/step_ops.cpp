@@ -6,10 +6,7 @@
 
 namespace stagewright {
 
-bool isBusyOp(const Op& op)
-{
-    return isBusy(op.kind) && op.microbatch >= 0;
-}
+bool isBusyOp(const Op& op) { return isBusy(op.kind) && op.microbatch >= 0; }
 
 StepOps::StepOps(const Timeline& timeline, int step) : m_timeline(timeline), m_step(step)
 {
@@ -50,10 +47,10 @@ StepOps::StepOps(const Timeline& timeline, int step) : m_timeline(timeline), m_s
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Compute) continue;
         auto& all = m_all[static_cast<std::size_t>(track.rank)];
-        SpanId first = static_cast<SpanId>(
-            std::lower_bound(spans.begin() + track.begin, spans.begin() + track.end, m_begin,
-                             [](const Span& span, Nanos time) { return span.start < time; }) -
-            spans.begin());
+        SpanId first =
+            static_cast<SpanId>(std::lower_bound(spans.begin() + track.begin, spans.begin() + track.end, m_begin,
+                                                 [](const Span& span, Nanos time) { return span.start < time; }) -
+                                spans.begin());
         while (first > track.begin && spans[first - 1].end > m_begin) --first;
         for (SpanId id = first; id < track.end && spans[id].start < m_end; ++id) all.push_back(id);
         if (lanes[static_cast<std::size_t>(track.rank)] > 1) std::stable_sort(all.begin(), all.end(), byTime);
@@ -66,10 +63,7 @@ bool StepOps::isBusySpan(SpanId id) const
     return span.step == m_step && isBusyOp(span.op);
 }
 
-int StepOps::rankOf(SpanId id) const
-{
-    return m_timeline.trackOf(id).rank;
-}
+int StepOps::rankOf(SpanId id) const { return m_timeline.trackOf(id).rank; }
 
 SpanId StepOps::find(const Op& op) const
 {
@@ -81,7 +75,9 @@ SpanId StepOps::find(const Op& op) const
 std::size_t StepOps::cellOf(const Op& op) const
 {
     constexpr auto outside = static_cast<std::size_t>(-1);
-    if (op.count != 1 || op.slice >= 0 || op.half != 0 || op.delay != 0 || static_cast<std::size_t>(op.kind) >= wholeKinds) return outside;
+    if (op.count != 1 || op.slice >= 0 || op.half != 0 || op.delay != 0 ||
+        static_cast<std::size_t>(op.kind) >= wholeKinds)
+        return outside;
     if (op.microbatch < 0 || op.microbatch > m_lastMicrobatch || op.stage >= m_stages) return outside;
     const auto row = static_cast<std::size_t>(op.stage) * wholeKinds + static_cast<std::size_t>(op.kind);
     return row * (static_cast<std::size_t>(m_lastMicrobatch) + 1) + static_cast<std::size_t>(op.microbatch);
@@ -92,8 +88,10 @@ void StepOps::indexOps()
     const auto spans = m_timeline.spans();
     std::size_t ops = 0;
     for (const auto& busy : m_busy) ops += busy.size();
-    const std::size_t cells = static_cast<std::size_t>(m_stages) * wholeKinds * (static_cast<std::size_t>(m_lastMicrobatch) + 1);
-    if (cells <= 16 * ops + 1024) m_whole.assign(cells, noSpan); // else few ops with large numbers: a damaged or foreign run
+    const std::size_t cells =
+        static_cast<std::size_t>(m_stages) * wholeKinds * (static_cast<std::size_t>(m_lastMicrobatch) + 1);
+    // else few ops with large numbers: a damaged or foreign run
+    if (cells <= 16 * ops + 1024) m_whole.assign(cells, noSpan);
     for (const auto& busy : m_busy)
         for (const SpanId id : busy) {
             const Span& span = spans[id];
@@ -191,7 +189,8 @@ void StepOps::appendOwn(SpanId id, std::vector<Input>& to, std::size_t first, st
     } else {
         Op one = op;
         one.count = 1;
-        for (int i = 0; i < op.count && one.microbatch <= m_lastMicrobatch; ++i, ++one.microbatch) addNeeded(one, to, first);
+        for (int i = 0; i < op.count && one.microbatch <= m_lastMicrobatch; ++i, ++one.microbatch)
+            addNeeded(one, to, first);
     }
 }
 
@@ -211,7 +210,8 @@ void StepOps::addNeeded(const Op& op, std::vector<Input>& inputs, std::size_t fi
             from = find(producer);
         }
         if (from == noSpan) continue;
-        const bool known = std::any_of(inputs.begin() + static_cast<std::ptrdiff_t>(first), inputs.end(), [from](const Input& input) { return input.from == from; });
+        const bool known = std::any_of(inputs.begin() + static_cast<std::ptrdiff_t>(first), inputs.end(),
+                                       [from](const Input& input) { return input.from == from; });
         if (known) continue;
         const Nanos ready = m_timeline.spans()[from].end;
         inputs.push_back({from, ready, ready});
@@ -286,7 +286,9 @@ std::string_view whyNoArrivals(const Timeline& timeline)
 std::string_view whyNoOps(const Timeline& timeline)
 {
     const auto tracks = timeline.tracks();
-    const bool ranges = std::any_of(tracks.begin(), tracks.end(), [](const Track& track) { return track.lane == Lane::Other && track.end > track.begin; });
+    const bool ranges = std::any_of(tracks.begin(), tracks.end(), [](const Track& track) {
+        return track.lane == Lane::Other && track.end > track.begin;
+    });
     return ranges ? noOpRecognised : noRanges;
 }
 

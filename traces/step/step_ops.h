@@ -41,15 +41,17 @@ public:
     SpanId heldFor(SpanId recompute) const;
 
     // Data edges into the span and, without an edge, the needs of its kind: the producer's end. One entry per producer.
-    // Ops issued together (one interval, or paired in the timeline's schedule and run one after the other; a recomputation and
-    // its backward) start with the inputs of both: those of the other that were there when the span started also count as its own.
+    // Ops issued together (one interval, or paired in the timeline's schedule and run one after the other; a
+    // recomputation and its backward) start with the inputs of both: those of the other that were there when the span
+    // started also count as its own.
     std::vector<Input> inputs(SpanId id) const;
 
 private:
     friend class StepInputs;
     static constexpr std::size_t wholeKinds = 5; // F, B, I, W, R
 
-    // `edge` is the position to look at first among the timeline's edges, updated to where they were: spans requested in order are found at once.
+    // `edge` is the position to look at first among the timeline's edges, updated to where they were: spans requested
+    // in order are found at once.
     void appendInputs(SpanId id, std::vector<Input>& to, std::size_t& edge) const;
     void findPairs();
     void appendOwn(SpanId id, std::vector<Input>& to, std::size_t first, std::size_t& edge) const;
@@ -95,11 +97,14 @@ bool isBusyOp(const Op& op);
 // Whether a compute lane holds such an op in any step. O(spans) where none does.
 bool hasOps(const Timeline& timeline);
 std::string_view whyNoOps(const Timeline& timeline); // of one without: a clause, lower case
-// Why it is not known when inputs from other ranks arrived: a clause, lower case; "": it is, or there are none. By the wall clock no message arrives the moment
-// it is sent: a timeline whose inputs all do says nothing of messages. O(edges) where there are no messages.
+// Why it is not known when inputs from other ranks arrived: a clause, lower case; "": it is, or there are none. By the
+// wall clock no message arrives the moment it is sent: a timeline whose inputs all do says nothing of messages.
+// O(edges) where there are no messages.
 std::string_view whyNoArrivals(const Timeline& timeline);
 inline constexpr std::string_view noArrivalSeen = "the trace does not say when messages between ranks arrived";
-inline constexpr std::string_view noOpRecognised = "no range of the trace is recognised as an op: name them in rules (import --rules)";
-inline constexpr std::string_view noRanges = "the trace has no named ranges to recognise ops by: record with record_function or NVTX ranges around the passes";
+inline constexpr std::string_view noOpRecognised =
+    "no range of the trace is recognised as an op: name them in rules (import --rules)";
+inline constexpr std::string_view noRanges =
+    "the trace has no named ranges to recognise ops by: record with record_function or NVTX ranges around the passes";
 
 } // namespace stagewright

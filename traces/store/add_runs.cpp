@@ -21,7 +21,8 @@ namespace {
 
 tl::unexpected<Error> noPlace(const fs::path& folder, const char* why)
 {
-    return fail(ErrorCode::Unreadable, "folder " + folder.string() + ": can't be written to (" + why + ")", "choose another location");
+    return fail(ErrorCode::Unreadable, "folder " + folder.string() + ": can't be written to (" + why + ")",
+                "choose another location");
 }
 
 fs::path folderOf(const std::string& path)
@@ -41,7 +42,8 @@ Result<void> putInPlace(const std::string& part, const std::string& path)
 {
     if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return {};
     if (errno == EINVAL && !isThere(path) && std::rename(part.c_str(), path.c_str()) == 0) return {};
-    return fail(ErrorCode::Failed, "file " + path + ": can't be created (" + std::strerror(errno) + ")", "choose another name");
+    return fail(ErrorCode::Failed, "file " + path + ": can't be created (" + std::strerror(errno) + ")",
+                "choose another name");
 }
 
 Result<std::vector<std::int64_t>> idsIn(const RunFile& file)
@@ -54,26 +56,33 @@ Result<std::vector<std::int64_t>> idsIn(const RunFile& file)
 }
 
 // What was written is read again before it counts as stored.
-Result<void> readBack(const std::string& part, std::span<const Run* const> runs, const std::vector<std::int64_t>& ids, const Progress& progress)
+Result<void> readBack(const std::string& part, std::span<const Run* const> runs, const std::vector<std::int64_t>& ids,
+                      const Progress& progress)
 {
     const auto file = RunFile::open(part, OpenMode::Read, progress.stop);
     if (!file) return tl::unexpected(file.error());
     for (std::size_t i = 0; i < ids.size(); ++i) {
         Progress one;
         one.stop = progress.stop;
-        one.report = [&](std::string_view, std::int64_t done, std::int64_t total) { progress.tell("checking", done, total); };
+        one.report = [&](std::string_view, std::int64_t done, std::int64_t total) {
+            progress.tell("checking", done, total);
+        };
         const auto found = (*file)->damage(ids[i], one);
         if (!found) return tl::unexpected(found.error());
         const auto spans = static_cast<std::int64_t>(runs[i]->timeline ? runs[i]->timeline->spans().size() : 0);
         if (found->blocks > 0 || found->spans != spans)
-            return fail(ErrorCode::Failed, "file " + part + ": what was written of run " + runs[i]->info.name + " can't be read back (" + std::to_string(found->spans) + " of " + std::to_string(spans) + " spans), so nothing is stored",
+            return fail(ErrorCode::Failed,
+                        "file " + part + ": what was written of run " + runs[i]->info.name + " can't be read back (" +
+                            std::to_string(found->spans) + " of " + std::to_string(spans) +
+                            " spans), so nothing is stored",
                         "check the disk, and try again");
     }
     return {};
 }
 
 // Into the file `part`, which becomes `path` or is merged into it.
-Result<std::vector<std::int64_t>> addThrough(const std::string& part, const std::string& path, std::span<const Run* const> runs, const Progress& progress)
+Result<std::vector<std::int64_t>> addThrough(const std::string& part, const std::string& path,
+                                             std::span<const Run* const> runs, const Progress& progress)
 {
     std::vector<std::int64_t> ids;
     {
@@ -81,11 +90,14 @@ Result<std::vector<std::int64_t>> addThrough(const std::string& part, const std:
         if (!file) return tl::unexpected(std::move(file.error()));
         std::int64_t before = 0;
         std::int64_t total = 0;
-        for (const Run* run : runs) total += run->timeline ? static_cast<std::int64_t>(run->timeline->spans().size()) : 0;
+        for (const Run* run : runs)
+            total += run->timeline ? static_cast<std::int64_t>(run->timeline->spans().size()) : 0;
         for (const Run* run : runs) {
             Progress one;
             one.stop = progress.stop;
-            one.report = [&](std::string_view what, std::int64_t done, std::int64_t) { progress.tell(what, before + done, total); };
+            one.report = [&](std::string_view what, std::int64_t done, std::int64_t) {
+                progress.tell(what, before + done, total);
+            };
             auto id = (*file)->add(*run, one);
             if (!id) return tl::unexpected(std::move(id.error()));
             ids.push_back(*id);
@@ -104,7 +116,8 @@ Result<std::vector<std::int64_t>> addThrough(const std::string& part, const std:
     if (!old) return old;
     if (auto merged = (*file)->merge(part, progress); !merged) return tl::unexpected(std::move(merged.error()));
     auto all = idsIn(**file);
-    if (all) std::erase_if(*all, [&](std::int64_t id) { return std::find(old->begin(), old->end(), id) != old->end(); });
+    if (all)
+        std::erase_if(*all, [&](std::int64_t id) { return std::find(old->begin(), old->end(), id) != old->end(); });
     return all;
 }
 
@@ -113,7 +126,8 @@ Result<std::vector<std::int64_t>> addThrough(const std::string& part, const std:
 Result<void> mayAddRuns(const std::string& path)
 {
     std::error_code problem;
-    if (fs::is_directory(path, problem)) return fail(ErrorCode::Unreadable, path + " is a folder, not a run file", "name a file in it");
+    if (fs::is_directory(path, problem))
+        return fail(ErrorCode::Unreadable, path + " is a folder, not a run file", "name a file in it");
     if (isThere(path)) {
         if (fs::file_size(path, problem) == 0 && !problem) return {}; // created but not used yet: it becomes a run file
         const auto file = RunFile::open(path, OpenMode::Write);
@@ -124,7 +138,8 @@ Result<void> mayAddRuns(const std::string& path)
     return {};
 }
 
-Result<std::vector<std::int64_t>> addRuns(const std::string& path, std::span<const Run* const> runs, const Progress& progress)
+Result<std::vector<std::int64_t>> addRuns(const std::string& path, std::span<const Run* const> runs,
+                                          const Progress& progress)
 {
     if (auto may = mayAddRuns(path); !may) return tl::unexpected(std::move(may.error()));
     const PartFolder beside(path);

@@ -166,8 +166,8 @@ bool decodeMemoryBase(std::span<const std::byte> bytes, std::size_t rows, std::v
     const auto category = block->column(5);
     out.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
-        const bool ok = fits<std::uint16_t>(rank[i]) && isStorableTime(time[i]) && step[i] >= 0 && fits<std::int32_t>(step[i]) &&
-                        fits<std::uint16_t>(stage[i]) && category[i] >= 0 &&
+        const bool ok = fits<std::uint16_t>(rank[i]) && isStorableTime(time[i]) && step[i] >= 0 &&
+                        fits<std::int32_t>(step[i]) && fits<std::uint16_t>(stage[i]) && category[i] >= 0 &&
                         category[i] < static_cast<std::int64_t>(memoryCategoryCount);
         if (!ok) return false;
         out[i] = MemoryEvent{time[i],
@@ -202,8 +202,9 @@ bool decodeEdges(std::span<const std::byte> bytes, std::size_t rows, std::vector
     const auto arrival = block->column(3);
     out.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
-        const bool ok = fits<SpanId>(from[i]) && to[i] >= 0 && to[i] < static_cast<std::int64_t>(mostSpans) && kind[i] >= 0 &&
-                        kind[i] <= static_cast<std::int64_t>(EdgeKind::Launch) && isStorableTime(arrival[i]);
+        const bool ok = fits<SpanId>(from[i]) && to[i] >= 0 && to[i] < static_cast<std::int64_t>(mostSpans) &&
+                        kind[i] >= 0 && kind[i] <= static_cast<std::int64_t>(EdgeKind::Launch) &&
+                        isStorableTime(arrival[i]);
         if (!ok) return false;
         out[i].from = static_cast<SpanId>(from[i]);
         out[i].to = static_cast<SpanId>(to[i]) & mostSpans;

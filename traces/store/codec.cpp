@@ -120,10 +120,7 @@ std::uint32_t checksum(std::span<const std::byte> bytes)
         crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
 }
 
-BlockEncoder::BlockEncoder()
-{
-    clear();
-}
+BlockEncoder::BlockEncoder() { clear(); }
 
 void BlockEncoder::clear()
 {
@@ -161,7 +158,8 @@ std::span<const std::byte> BlockEncoder::finish()
     return all;
 }
 
-std::optional<std::int64_t> BlockDecoder::firstOf(std::span<const std::byte> bytes, std::size_t rows, std::size_t column)
+std::optional<std::int64_t> BlockDecoder::firstOf(std::span<const std::byte> bytes, std::size_t rows,
+                                                  std::size_t column)
 {
     std::size_t at = headerBytes;
     for (std::size_t before = 0;; ++before) {
@@ -175,7 +173,8 @@ std::optional<std::int64_t> BlockDecoder::firstOf(std::span<const std::byte> byt
             continue;
         }
         const auto body = bytes.subspan(at, length);
-        if (form == static_cast<unsigned>(ColumnForm::Constant)) return length == 8 ? std::optional(static_cast<std::int64_t>(loadLittle(body.data()))) : std::nullopt;
+        if (form == static_cast<unsigned>(ColumnForm::Constant))
+            return length == 8 ? std::optional(static_cast<std::int64_t>(loadLittle(body.data()))) : std::nullopt;
         // A difference, too, is the value itself: the one to 0.
         const std::size_t head = (rows + 1) / 2;
         if (rows == 0 || body.size() < head) return std::nullopt;

@@ -1,5 +1,6 @@
-// Columns of integers as bytes (docs/database.md, "Blocks"). A block is a checksum and its columns; each column is either
-// one value, or a nibble per value with its number of bytes (0 to 8) followed by those bytes, plain or as differences.
+// Columns of integers as bytes (docs/database.md, "Blocks"). A block is a checksum and its columns; each column is
+// either one value, or a nibble per value with its number of bytes (0 to 8) followed by those bytes, plain or as
+// differences.
 #pragma once
 
 #include <cstddef>
@@ -35,14 +36,15 @@ private:
     std::size_t m_size = 0;
 };
 
-// Reads a block of `rows` values per column. Damaged bytes (checksum, lengths) give nullopt, never a read out of bounds. The memory of the last one of a
-// thread serves the next: block after block is read.
+// Reads a block of `rows` values per column. Damaged bytes (checksum, lengths) give nullopt, never a read out of
+// bounds. The memory of the last one of a thread serves the next: block after block is read.
 class BlockDecoder {
 public:
     BlockDecoder(BlockDecoder&&) = default;
     ~BlockDecoder();
     static std::optional<BlockDecoder> open(std::span<const std::byte> bytes, std::size_t rows, std::size_t columns);
-    // The first value of a column alone, of a block whose checksum nobody has looked at: for finding a block, not for its data.
+    // The first value of a column alone, of a block whose checksum nobody has looked at: for finding a block, not for
+    // its data.
     static std::optional<std::int64_t> firstOf(std::span<const std::byte> bytes, std::size_t rows, std::size_t column);
     std::span<const std::int64_t> column(std::size_t i) const
     {

@@ -27,7 +27,10 @@ Error errorOf(sqlite3* handle, int code, const std::string& path)
     const char* reason = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
     switch (code & 0xff) {
     case SQLITE_FULL:
-        if (temporaryFilesWereFull()) return {ErrorCode::Failed, message + "this needs more temporary files on the disk than a file of its size may", "ask for less; if nothing was asked, the file is damaged or made to do so"};
+        if (temporaryFilesWereFull())
+            return {ErrorCode::Failed,
+                    message + "this needs more temporary files on the disk than a file of its size may",
+                    "ask for less; if nothing was asked, the file is damaged or made to do so"};
         return *noRoomLeft(ENOSPC, "file " + path);
     case SQLITE_IOERR:
         if (auto full = noRoomLeft(code == SQLITE_IOERR_WRITE ? problemOfLastWrite()
@@ -45,19 +48,18 @@ Error errorOf(sqlite3* handle, int code, const std::string& path)
     case SQLITE_CORRUPT:
         return {ErrorCode::Unreadable, message + "damaged (" + reason + ")", "restore it from a copy, or record again"};
     case SQLITE_CANTOPEN:
-        if (auto full = tooManyOpenFiles(handle != nullptr ? sqlite3_system_errno(handle) : 0, "file " + path)) return std::move(*full);
+        if (auto full = tooManyOpenFiles(handle != nullptr ? sqlite3_system_errno(handle) : 0, "file " + path))
+            return std::move(*full);
         return {ErrorCode::Unreadable, message + "can't be opened", "check that it exists and is readable"};
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-        return {ErrorCode::Unreadable, message + "can't be written, it is read-only", "check its permissions, or copy it"};
+        return {ErrorCode::Unreadable, message + "can't be written, it is read-only",
+                "check its permissions, or copy it"};
     case SQLITE_NOMEM:
-    case SQLITE_TOOBIG:
-        return {ErrorCode::Failed, message + reason, "free some memory"};
-    case SQLITE_INTERRUPT:
-        return {ErrorCode::Cancelled, message + "cancelled", {}};
-    default:
-        return {ErrorCode::Unreadable, message + reason, {}};
+    case SQLITE_TOOBIG: return {ErrorCode::Failed, message + reason, "free some memory"};
+    case SQLITE_INTERRUPT: return {ErrorCode::Cancelled, message + "cancelled", {}};
+    default: return {ErrorCode::Unreadable, message + reason, {}};
     }
 }
 
@@ -91,7 +93,8 @@ Statement& Statement::bind(double value)
 
 Statement& Statement::bind(std::string_view text)
 {
-    sqlite3_bind_text64(m_statement, m_next++, text.empty() ? "" : text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+    sqlite3_bind_text64(m_statement, m_next++, text.empty() ? "" : text.data(), text.size(), SQLITE_STATIC,
+                        SQLITE_UTF8);
     return *this;
 }
 
@@ -173,7 +176,8 @@ Result<std::unique_ptr<Database>> Database::openInMemory(const std::string& path
     (*database)->m_mapped = {static_cast<std::byte*>(mapped), size};
     constexpr std::size_t versions = 18; // in its header: 2 where SQLite kept a log of writes
     if (size > versions + 1) (*database)->m_mapped[versions] = (*database)->m_mapped[versions + 1] = std::byte{1};
-    const int code = sqlite3_deserialize((*database)->m_handle, "main", static_cast<unsigned char*>(mapped), about.st_size, about.st_size, SQLITE_DESERIALIZE_READONLY);
+    const int code = sqlite3_deserialize((*database)->m_handle, "main", static_cast<unsigned char*>(mapped),
+                                         about.st_size, about.st_size, SQLITE_DESERIALIZE_READONLY);
     if (code != SQLITE_OK) return tl::unexpected((*database)->error(code));
     return database;
 }
@@ -181,7 +185,8 @@ Result<std::unique_ptr<Database>> Database::openInMemory(const std::string& path
 Result<std::unique_ptr<Database>> Database::openAs(const std::string& name, const std::string& path, int flags)
 {
     sqlite3* handle = nullptr;
-    const int code = sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, guardedFiles());
+    const int code =
+        sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, guardedFiles());
     std::unique_ptr<Database> database(new Database(handle, path));
     if (code != SQLITE_OK) return tl::unexpected(errorOf(handle, code, path));
     sqlite3_busy_timeout(handle, Database::busyMilliseconds);
@@ -235,10 +240,7 @@ Result<void> Database::makeRoom()
     return tl::unexpected(problem ? *problem : *noRoomLeft(ENOSPC, "file " + m_path));
 }
 
-Error Database::error(int code) const
-{
-    return errorOf(m_handle, code, m_path);
-}
+Error Database::error(int code) const { return errorOf(m_handle, code, m_path); }
 
 Result<Statement> Database::prepare(std::string_view sql) const
 {
@@ -297,7 +299,8 @@ Result<std::int64_t> Database::integer(std::string_view sql) const
     return *row ? statement->integer(0) : 0;
 }
 
-Watch::Watch(Database& database, std::function<bool()> ends) : m_database(database), m_ends(std::move(ends)), m_outer(std::exchange(database.m_watch, this))
+Watch::Watch(Database& database, std::function<bool()> ends)
+    : m_database(database), m_ends(std::move(ends)), m_outer(std::exchange(database.m_watch, this))
 {
     sqlite3_progress_handler(m_database.m_handle, instructionsBetween, asked, this);
 }
@@ -305,7 +308,8 @@ Watch::Watch(Database& database, std::function<bool()> ends) : m_database(databa
 Watch::~Watch()
 {
     m_database.m_watch = m_outer;
-    sqlite3_progress_handler(m_database.m_handle, m_outer != nullptr ? instructionsBetween : 0, m_outer != nullptr ? asked : nullptr, m_outer);
+    sqlite3_progress_handler(m_database.m_handle, m_outer != nullptr ? instructionsBetween : 0,
+                             m_outer != nullptr ? asked : nullptr, m_outer);
 }
 
 int Watch::asked(void* watch)
@@ -323,8 +327,7 @@ Result<Transaction> Transaction::begin(Database& database)
 
 Transaction::~Transaction()
 {
-    if (m_database != nullptr && sqlite3_get_autocommit(m_database->handle()) == 0)
-        m_database->quietly("ROLLBACK");
+    if (m_database != nullptr && sqlite3_get_autocommit(m_database->handle()) == 0) m_database->quietly("ROLLBACK");
 }
 
 Result<void> Transaction::commit()

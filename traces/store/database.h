@@ -60,8 +60,8 @@ class Watch;
 class Database {
 public:
     static constexpr int busyMilliseconds = 10'000; // how long a call waits for another program
-    // flags as sqlite3_open_v2. Extended result codes, that patience, no triggers; only journals and logs of its own (guarded_files.h). Nothing is put into the file
-    // when it is closed, unless closingCheckpoints().
+    // flags as sqlite3_open_v2. Extended result codes, that patience, no triggers; only journals and logs of its own
+    // (guarded_files.h). Nothing is put into the file when it is closed, unless closingCheckpoints().
     static Result<std::unique_ptr<Database>> open(const std::string& path, int flags);
     // As which ATTACH takes it, with "mode=ro" or the like.
     static std::string uriOf(const std::string& path, std::string_view how);
@@ -80,8 +80,10 @@ public:
     Result<Statement> prepare(std::string_view sql) const;
     // A statement kept for the life of the connection, reset and ready to bind.
     Result<Statement*> cached(std::string_view sql);
-    Result<void> execute(const std::string& sql) const;                                                      // several statements, no rows
-    void quietly(const char* sql) const noexcept { sqlite3_exec(m_handle, sql, nullptr, nullptr, nullptr); } // for destructors
+    // several statements, no rows
+    Result<void> execute(const std::string& sql) const;
+    // for destructors
+    void quietly(const char* sql) const noexcept { sqlite3_exec(m_handle, sql, nullptr, nullptr, nullptr); }
     // true: a row is there; false: done.
     Result<bool> step(Statement& statement) const;
     Result<void> run(Statement& statement) const;             // steps to the end and resets
@@ -92,11 +94,12 @@ public:
     // Of a run file that is written: digests of its tables (table_digests.h), which every commit renews. Else null.
     void keepDigests();
     TableDigests* digests() const { return m_digests.get(); }
-    // In WAL mode every commit finds room in the file for all its pages, also those that are in the log only, so that they can be put into it on a full
-    // disk. 0: no more.
+    // In WAL mode every commit finds room in the file for all its pages, also those that are in the log only, so that
+    // they can be put into it on a full disk. 0: no more.
     void keepRoom(std::int64_t pageSize);
     Result<void> makeRoom();
-    // Of the query that runs on the connection, for what reads on its behalf; nullptr: none runs, or nobody may stop it.
+    // Of the query that runs on the connection, for what reads on its behalf; nullptr: none runs, or nobody may stop
+    // it.
     const Progress* query() const { return m_query; }
     void setQuery(const Progress* progress) { m_query = progress; }
 
@@ -114,7 +117,8 @@ private:
     std::span<std::byte> m_mapped; // of a file in memory, which SQLite reads
 };
 
-// While it lives, whatever SQLite does on the connection ends with Cancelled once `ends` says so: it is asked many times a second. They nest.
+// While it lives, whatever SQLite does on the connection ends with Cancelled once `ends` says so: it is asked many
+// times a second. They nest.
 class Watch {
 public:
     Watch(Database& database, std::function<bool()> ends);

@@ -56,20 +56,11 @@ thread_local int unlimited = 0;
 thread_local bool wasFull = false;
 thread_local int problemOfWrite = 0;
 
-GuardedFile* guarded(sqlite3_file* file)
-{
-    return reinterpret_cast<GuardedFile*>(file);
-}
+GuardedFile* guarded(sqlite3_file* file) { return reinterpret_cast<GuardedFile*>(file); }
 
-sqlite3_file* realOf(sqlite3_file* file)
-{
-    return guarded(file)->real;
-}
+sqlite3_file* realOf(sqlite3_file* file) { return guarded(file)->real; }
 
-sqlite3_vfs* realFiles(sqlite3_vfs* files)
-{
-    return static_cast<sqlite3_vfs*>(files->pAppData);
-}
+sqlite3_vfs* realFiles(sqlite3_vfs* files) { return static_cast<sqlite3_vfs*>(files->pAppData); }
 
 std::uint32_t numberIn(const unsigned char* bytes) // high byte first
 {
@@ -157,13 +148,18 @@ public:
     bool canBeSeen() const { return m_descriptor >= 0; }
     bool cannotOpenMore() const { return m_busy; }
     std::int64_t size() const { return m_about.st_size; }
-    bool read(std::span<unsigned char> bytes, std::int64_t at) const { return ::pread(m_descriptor, bytes.data(), bytes.size(), at) == static_cast<ssize_t>(bytes.size()); }
+    bool read(std::span<unsigned char> bytes, std::int64_t at) const
+    {
+        return ::pread(m_descriptor, bytes.data(), bytes.size(), at) == static_cast<ssize_t>(bytes.size());
+    }
 
     bool beginsWith(std::span<const unsigned char> magic) const // or with as much of it as is there
     {
         std::array<unsigned char, 8> bytes{};
-        const auto count = static_cast<std::size_t>(std::min<std::int64_t>(size(), static_cast<std::int64_t>(magic.size())));
-        return read(std::span(bytes).first(count), 0) && std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count), magic.begin());
+        const auto count =
+            static_cast<std::size_t>(std::min<std::int64_t>(size(), static_cast<std::int64_t>(magic.size())));
+        return read(std::span(bytes).first(count), 0) &&
+               std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count), magic.begin());
     }
 
 private:
@@ -191,13 +187,21 @@ Leftover journalAt(const char* path, GuardedFile& main)
     const bool begins = journal.read(head, 0);
     const bool whole = begins && journal.read(tail, journal.size() - static_cast<std::int64_t>(tail.size()));
     const auto blank = [](unsigned char byte) { return byte == 0; };
-    if (begins && std::all_of(head.begin(), head.begin() + tagAt, blank)) return Leftover::None; // as SQLite ends one that it keeps
-    constexpr std::size_t unsynced = 12;                                                         // SQLite writes these bytes last: before them it has put nothing into the file
-    if (begins && std::all_of(head.begin(), head.begin() + unsynced, blank) && std::equal(tagMagic.begin(), tagMagic.end(), head.begin() + tagAt)) return Leftover::None;
+    // as SQLite ends one that it keeps
+    if (begins && std::all_of(head.begin(), head.begin() + tagAt, blank)) return Leftover::None;
+    // SQLite writes these bytes last: before them it has put nothing into the file
+    constexpr std::size_t unsynced = 12;
+    if (begins && std::all_of(head.begin(), head.begin() + unsynced, blank) &&
+        std::equal(tagMagic.begin(), tagMagic.end(), head.begin() + tagAt))
+        return Leftover::None;
     const Header header = headerOf(main.real);
-    const bool ours = whole && std::equal(journalMagic.begin(), journalMagic.end(), head.begin()) && tail != journalMagic && // one of several files ends so
-                      std::equal(tagMagic.begin(), tagMagic.end(), head.begin() + tagAt) && (!header.there || (header.blank && numberIn(&head[16]) == 0) || isOneOf(numberIn(&head[tagAt + 4]), header.journals));
-    if (!ours && journal.size() <= journalHead && journal.beginsWith(journalMagic)) return Leftover::None; // its writer came no further
+    // one of several files ends so
+    const bool ours = whole && std::equal(journalMagic.begin(), journalMagic.end(), head.begin()) &&
+                      tail != journalMagic && std::equal(tagMagic.begin(), tagMagic.end(), head.begin() + tagAt) &&
+                      (!header.there || (header.blank && numberIn(&head[16]) == 0) ||
+                       isOneOf(numberIn(&head[tagAt + 4]), header.journals));
+    // its writer came no further
+    if (!ours && journal.size() <= journalHead && journal.beginsWith(journalMagic)) return Leftover::None;
     return ours || isBeingWritten(main.real) ? Leftover::Ours : Leftover::Foreign;
 }
 
@@ -209,7 +213,8 @@ Leftover logAt(const char* path, GuardedFile& main)
     if (!log.canBeSeen()) return Leftover::Foreign;
     const Header header = headerOf(main.real);
     std::array<unsigned char, logHead + 16> head{};
-    const bool filled = log.read(head, 0) && std::equal(&head[16], &head[24], &head[logHead + 8]); // its first page is of this round
+    // its first page is of this round
+    const bool filled = log.read(head, 0) && std::equal(&head[16], &head[24], &head[logHead + 8]);
     if (!filled) return header.wal ? Leftover::Ours : Leftover::Foreign;
     if (isOneOf(markOfLog(&head[16]), header.logs)) return Leftover::Ours;
     return header.wal && header.logs == std::array<std::uint32_t, 2>{} ? Leftover::Unmarked : Leftover::Foreign;
@@ -220,7 +225,8 @@ template <typename Act>
 bool besideMainFile(const char* path, Act act)
 {
     const std::string_view whole(path);
-    for (const auto& [suffix, kind] : {std::pair(journalSuffix, FileKind::Journal), std::pair(logSuffix, FileKind::Log)}) {
+    for (const auto& [suffix, kind] :
+         {std::pair(journalSuffix, FileKind::Journal), std::pair(logSuffix, FileKind::Log)}) {
         if (!whole.ends_with(suffix)) continue;
         const std::lock_guard lock(mainFilesMutex);
         for (GuardedFile* main = mainFiles; main != nullptr; main = main->next)
@@ -296,7 +302,8 @@ int writeJournalHead(GuardedFile& journal, const void* bytes, int count)
     if (header.there) {
         header.journals = {mark, header.journals[0]};
         if (const int code = putMarks(main, header); code != SQLITE_OK) return code;
-        // after a loss of power there may be more of the journal on the disk than was synced, but no journal whose mark the file lacks
+        // after a loss of power there may be more of the journal on the disk than was synced, but no journal whose mark
+        // the file lacks
         if (const int code = main.real->pMethods->xSync(main.real, SQLITE_SYNC_NORMAL); code != SQLITE_OK) return code;
         main.unsynced = false;
     }
@@ -378,22 +385,45 @@ int syncFile(sqlite3_file* file, int flags)
     return own.real->pMethods->xSync(own.real, flags);
 }
 
-int sizeOfFile(sqlite3_file* file, sqlite3_int64* size) { return realOf(file)->pMethods->xFileSize(realOf(file), size); }
+int sizeOfFile(sqlite3_file* file, sqlite3_int64* size)
+{
+    return realOf(file)->pMethods->xFileSize(realOf(file), size);
+}
 int lockFile(sqlite3_file* file, int level) { return realOf(file)->pMethods->xLock(realOf(file), level); }
 int unlockFile(sqlite3_file* file, int level) { return realOf(file)->pMethods->xUnlock(realOf(file), level); }
-int checkReserved(sqlite3_file* file, int* reserved) { return realOf(file)->pMethods->xCheckReservedLock(realOf(file), reserved); }
-int controlFile(sqlite3_file* file, int what, void* value) { return realOf(file)->pMethods->xFileControl(realOf(file), what, value); }
+int checkReserved(sqlite3_file* file, int* reserved)
+{
+    return realOf(file)->pMethods->xCheckReservedLock(realOf(file), reserved);
+}
+int controlFile(sqlite3_file* file, int what, void* value)
+{
+    return realOf(file)->pMethods->xFileControl(realOf(file), what, value);
+}
 int sectorSize(sqlite3_file* file) { return realOf(file)->pMethods->xSectorSize(realOf(file)); }
 int characteristics(sqlite3_file* file) { return realOf(file)->pMethods->xDeviceCharacteristics(realOf(file)); }
-int mapShared(sqlite3_file* file, int region, int size, int extend, void volatile** memory) { return realOf(file)->pMethods->xShmMap(realOf(file), region, size, extend, memory); }
-int lockShared(sqlite3_file* file, int offset, int count, int flags) { return realOf(file)->pMethods->xShmLock(realOf(file), offset, count, flags); }
+int mapShared(sqlite3_file* file, int region, int size, int extend, void volatile** memory)
+{
+    return realOf(file)->pMethods->xShmMap(realOf(file), region, size, extend, memory);
+}
+int lockShared(sqlite3_file* file, int offset, int count, int flags)
+{
+    return realOf(file)->pMethods->xShmLock(realOf(file), offset, count, flags);
+}
 void sharedBarrier(sqlite3_file* file) { realOf(file)->pMethods->xShmBarrier(realOf(file)); }
 int unmapShared(sqlite3_file* file, int remove) { return realOf(file)->pMethods->xShmUnmap(realOf(file), remove); }
-int fetchPage(sqlite3_file* file, sqlite3_int64 at, int count, void** page) { return realOf(file)->pMethods->xFetch(realOf(file), at, count, page); }
-int unfetchPage(sqlite3_file* file, sqlite3_int64 at, void* page) { return realOf(file)->pMethods->xUnfetch(realOf(file), at, page); }
+int fetchPage(sqlite3_file* file, sqlite3_int64 at, int count, void** page)
+{
+    return realOf(file)->pMethods->xFetch(realOf(file), at, count, page);
+}
+int unfetchPage(sqlite3_file* file, sqlite3_int64 at, void* page)
+{
+    return realOf(file)->pMethods->xUnfetch(realOf(file), at, page);
+}
 
-constexpr sqlite3_io_methods methods{3, closeFile, readGuarded, writeGuarded, truncateFile, syncFile, sizeOfFile, lockFile, unlockFile, checkReserved, controlFile,
-                                     sectorSize, characteristics, mapShared, lockShared, sharedBarrier, unmapShared, fetchPage, unfetchPage};
+constexpr sqlite3_io_methods methods{
+    3,          closeFile,     readGuarded,   writeGuarded, truncateFile, syncFile,        sizeOfFile,
+    lockFile,   unlockFile,    checkReserved, controlFile,  sectorSize,   characteristics, mapShared,
+    lockShared, sharedBarrier, unmapShared,   fetchPage,    unfetchPage};
 
 FileKind fileKindOf(const char* path, int flags)
 {
@@ -440,10 +470,12 @@ int deleteFile(sqlite3_vfs* files, const char* path, int syncFolder)
 int accessFile(sqlite3_vfs* files, const char* path, int flags, int* result)
 {
     bool hidden = false;
-    if (flags == SQLITE_ACCESS_EXISTS) besideMainFile(path, [&](GuardedFile& main, FileKind kind) {
-        const Leftover there = leftoverAt(path, main, kind);
-        hidden = there == Leftover::Foreign || there == Leftover::None; // SQLite would delete one without a page, too
-    });
+    if (flags == SQLITE_ACCESS_EXISTS)
+        besideMainFile(path, [&](GuardedFile& main, FileKind kind) {
+            const Leftover there = leftoverAt(path, main, kind);
+            hidden =
+                there == Leftover::Foreign || there == Leftover::None; // SQLite would delete one without a page, too
+        });
     if (!hidden) return realFiles(files)->xAccess(realFiles(files), path, flags, result);
     *result = 0;
     return SQLITE_OK;
@@ -457,7 +489,9 @@ int fullPath(sqlite3_vfs* files, const char* path, int size, char* full)
 GuardedFile* mainFileOf(sqlite3* handle)
 {
     sqlite3_file* file = nullptr;
-    if (sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == nullptr || file->pMethods != &methods) return nullptr;
+    if (sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == nullptr ||
+        file->pMethods != &methods)
+        return nullptr;
     return guarded(file);
 }
 
@@ -488,7 +522,8 @@ Leftovers leftoversOf(sqlite3* handle)
 {
     GuardedFile* main = mainFileOf(handle);
     if (main == nullptr) return {};
-    return {journalAt((std::string(main->name) + std::string(journalSuffix)).c_str(), *main), logAt((std::string(main->name) + std::string(logSuffix)).c_str(), *main)};
+    return {journalAt((std::string(main->name) + std::string(journalSuffix)).c_str(), *main),
+            logAt((std::string(main->name) + std::string(logSuffix)).c_str(), *main)};
 }
 
 bool isInWal(sqlite3* handle)
@@ -499,28 +534,17 @@ bool isInWal(sqlite3* handle)
 
 void allowTemporaryFiles(std::int64_t bytes)
 {
-    for (std::int64_t most = mostTemporaryBytes; most < bytes && !mostTemporaryBytes.compare_exchange_weak(most, bytes);) {
+    for (std::int64_t most = mostTemporaryBytes;
+         most < bytes && !mostTemporaryBytes.compare_exchange_weak(most, bytes);) {
     }
 }
 
-int problemOfLastWrite()
-{
-    return std::exchange(problemOfWrite, 0);
-}
+int problemOfLastWrite() { return std::exchange(problemOfWrite, 0); }
 
-bool temporaryFilesWereFull()
-{
-    return std::exchange(wasFull, false);
-}
+bool temporaryFilesWereFull() { return std::exchange(wasFull, false); }
 
-UnlimitedTemporaryFiles::UnlimitedTemporaryFiles()
-{
-    ++unlimited;
-}
+UnlimitedTemporaryFiles::UnlimitedTemporaryFiles() { ++unlimited; }
 
-UnlimitedTemporaryFiles::~UnlimitedTemporaryFiles()
-{
-    --unlimited;
-}
+UnlimitedTemporaryFiles::~UnlimitedTemporaryFiles() { --unlimited; }
 
 } // namespace stagewright

@@ -29,11 +29,12 @@ Result<void> copyRun(Database& database, std::int64_t from)
     if (auto done = database.run(*header); !done) return done;
     const std::int64_t to = database.lastId();
     for (const RunTable& table : runTables()) {
-        const auto there = database.integer(fmt::format("SELECT count(*) FROM other.sqlite_schema WHERE name='{}'", table.name));
+        const auto there =
+            database.integer(fmt::format("SELECT count(*) FROM other.sqlite_schema WHERE name='{}'", table.name));
         if (!there) return tl::unexpected(there.error());
         if (*there == 0) continue; // of an older version
-        auto rows = database.prepare(fmt::format("INSERT INTO main.{0}(run, {1}) SELECT ?, {1} FROM other.{0} WHERE run=?",
-                                                 table.name, table.columns));
+        auto rows = database.prepare(fmt::format(
+            "INSERT INTO main.{0}(run, {1}) SELECT ?, {1} FROM other.{0} WHERE run=?", table.name, table.columns));
         if (!rows) return tl::unexpected(rows.error());
         rows->bind(to).bind(from);
         if (auto done = database.run(*rows); !done) return done;
@@ -54,14 +55,20 @@ Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs, const
     const auto queries = database.integer("SELECT count(*) FROM other.sqlite_schema WHERE name='saved_query'");
     if (!queries) return tl::unexpected(queries.error());
     if (*queries > 0)
-        if (auto done = database.execute("INSERT OR IGNORE INTO main.saved_query SELECT name, sql, about FROM other.saved_query"); !done) return done;
+        if (auto done = database.execute(
+                "INSERT OR IGNORE INTO main.saved_query SELECT name, sql, about FROM other.saved_query");
+            !done)
+            return done;
     // one bookmark a number: those that were here before stay
-    if (auto done = database.execute("DELETE FROM main.bookmark WHERE EXISTS(SELECT 1 FROM main.bookmark AS b WHERE b.slot=bookmark.slot AND b.run<bookmark.run)"); !done)
+    if (auto done = database.execute("DELETE FROM main.bookmark WHERE EXISTS(SELECT 1 FROM main.bookmark AS b WHERE "
+                                     "b.slot=bookmark.slot AND b.run<bookmark.run)");
+        !done)
         return done;
     return transaction->commit();
 }
 
-// Only to be read: else SQLite would begin a change of it, too, and make a journal of both. Alone where what is beside it is not its own.
+// Only to be read: else SQLite would begin a change of it, too, and make a journal of both. Alone where what is beside
+// it is not its own.
 Result<void> attachOther(Database& database, const std::string& path)
 {
     Result<void> done;
@@ -97,7 +104,8 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
             return fail(ErrorCode::Unavailable, fmt::format("file {}: run {} is being recorded", otherPath, run.id),
                         "merge it after the recording has ended");
     Database& database = *store.database;
-    if (auto attached = attachOther(database, otherPath); !attached) return tl::unexpected(std::move(attached.error()).with("merge " + otherPath));
+    if (auto attached = attachOther(database, otherPath); !attached)
+        return tl::unexpected(std::move(attached.error()).with("merge " + otherPath));
     auto copied = [&] {
         const Watch watch(database, [&] { return progress.cancelled(); });
         return copyAll(database, runs, progress);
@@ -115,7 +123,8 @@ Result<void> removeRun(Database& database, std::int64_t id)
 {
     for (const RunTable& table : runTables()) {
         if (table.name == "step_log") { // emptied as a whole where it can be: that needs no room on a full disk
-            const auto others = database.integer(fmt::format("SELECT EXISTS(SELECT 1 FROM main.step_log WHERE run<>{})", id));
+            const auto others =
+                database.integer(fmt::format("SELECT EXISTS(SELECT 1 FROM main.step_log WHERE run<>{})", id));
             if (!others) return tl::unexpected(others.error());
             if (*others == 0) {
                 if (auto done = database.execute("DELETE FROM main.step_log"); !done) return done;

@@ -5,8 +5,9 @@
 
 namespace stagewright {
 
-// Creates it empty, with the mode that the umask leaves, which SQLite's log and its index get from it: SQLite's own is 644 at most. It is removed again,
-// if nothing was put into it, unless it is kept. Nothing happens where a file is there or can't be created: opening it says why.
+// Creates it empty, with the mode that the umask leaves, which SQLite's log and its index get from it: SQLite's own is
+// 644 at most. It is removed again, if nothing was put into it, unless it is kept. Nothing happens where a file is
+// there or can't be created: opening it says why.
 class NewFile {
 public:
     explicit NewFile(std::string path);

@@ -12,15 +12,25 @@
 namespace stagewright {
 namespace {
 
-constexpr std::string_view noteColumns = "note, text, anchor, step, rank, last_rank, op, occurrence, begin_ns, end_ns, created_unix_ms, run";
+constexpr std::string_view noteColumns =
+    "note, text, anchor, step, rank, last_rank, op, occurrence, begin_ns, end_ns, created_unix_ms, run";
 
 Result<void> insertNote(Database& database, std::int64_t run, std::int64_t number, const Note& note)
 {
-    auto row = database.prepare("INSERT INTO note(note, text, anchor, step, rank, last_rank, op, occurrence, begin_ns, end_ns, created_unix_ms, run) "
+    auto row = database.prepare("INSERT INTO note(note, text, anchor, step, rank, last_rank, op, occurrence, begin_ns, "
+                                "end_ns, created_unix_ms, run) "
                                 "VALUES(?,?,?,?,?,?,?,?,?,?,?,?)");
     if (!row) return tl::unexpected(row.error());
-    row->bind(number).bind(std::string_view(note.text)).bind(toText(note.anchor)).bind(std::int64_t(note.step)).bind(std::int64_t(note.rank));
-    row->bind(std::int64_t(note.lastRank)).bind(std::string_view(note.op)).bind(std::int64_t(note.occurrence)).bind(note.begin).bind(note.end);
+    row->bind(number)
+        .bind(std::string_view(note.text))
+        .bind(toText(note.anchor))
+        .bind(std::int64_t(note.step))
+        .bind(std::int64_t(note.rank));
+    row->bind(std::int64_t(note.lastRank))
+        .bind(std::string_view(note.op))
+        .bind(std::int64_t(note.occurrence))
+        .bind(note.begin)
+        .bind(note.end);
     row->bind(note.createdUnixMs).bind(run);
     return database.run(*row);
 }
@@ -35,10 +45,7 @@ Result<bool> hasTable(Database& database, std::string_view name)
 
 } // namespace
 
-std::string allNotes()
-{
-    return fmt::format("SELECT run, {} FROM note ORDER BY run, note", noteColumns);
-}
+std::string allNotes() { return fmt::format("SELECT run, {} FROM note ORDER BY run, note", noteColumns); }
 
 Note noteOf(const Statement& row, int column)
 {
@@ -57,10 +64,7 @@ Note noteOf(const Statement& row, int column)
     return note;
 }
 
-Result<bool> hasNotes(Database& database)
-{
-    return hasTable(database, "note");
-}
+Result<bool> hasNotes(Database& database) { return hasTable(database, "note"); }
 
 Result<std::vector<Note>> readNotes(RunStore& store, std::int64_t run, bool carried)
 {
@@ -78,10 +82,10 @@ Result<std::vector<Note>> readNotes(RunStore& store, std::int64_t run, bool carr
         notes.push_back(noteOf(*own, 0));
     }
     if (!carried) return notes;
-    auto others = store.database->prepare(
-        fmt::format("SELECT {} FROM note WHERE anchor='op' AND run IN (SELECT b.id FROM run AS a JOIN run AS b ON b.schedule=a.schedule "
-                    "WHERE a.id=? AND b.id<>a.id) ORDER BY run, note",
-                    noteColumns));
+    auto others = store.database->prepare(fmt::format("SELECT {} FROM note WHERE anchor='op' AND run IN (SELECT b.id "
+                                                      "FROM run AS a JOIN run AS b ON b.schedule=a.schedule "
+                                                      "WHERE a.id=? AND b.id<>a.id) ORDER BY run, note",
+                                                      noteColumns));
     if (!others) return tl::unexpected(others.error());
     others->bind(run);
     for (;;) {
@@ -91,8 +95,8 @@ Result<std::vector<Note>> readNotes(RunStore& store, std::int64_t run, bool carr
         Note note = noteOf(*others, 0);
         note.fromRun = others->integer(11);
         const bool known = std::any_of(notes.begin(), notes.end(), [&](const Note& one) {
-            return one.anchor == NoteAnchor::Op && one.text == note.text && one.op == note.op && one.rank == note.rank && one.step == note.step &&
-                   one.occurrence == note.occurrence;
+            return one.anchor == NoteAnchor::Op && one.text == note.text && one.op == note.op &&
+                   one.rank == note.rank && one.step == note.step && one.occurrence == note.occurrence;
         });
         if (!known) notes.push_back(std::move(note));
     }
@@ -119,13 +123,15 @@ Result<std::vector<Bookmark>> readBookmarks(RunStore& store)
     const auto there = hasTable(*store.database, "bookmark");
     if (!there) return tl::unexpected(there.error());
     if (!*there) return bookmarks;
-    auto rows = store.database->prepare("SELECT slot, run, step, begin_ns, end_ns, rank, op, occurrence FROM bookmark ORDER BY slot, run");
+    auto rows = store.database->prepare(
+        "SELECT slot, run, step, begin_ns, end_ns, rank, op, occurrence FROM bookmark ORDER BY slot, run");
     if (!rows) return tl::unexpected(rows.error());
     for (;;) {
         const auto row = store.database->step(*rows);
         if (!row) return tl::unexpected(row.error());
         if (!*row) return bookmarks;
-        Bookmark bookmark{rows->smallInteger(0), rows->integer(1), rows->smallInteger(2), rows->integer(3), rows->integer(4), std::nullopt};
+        Bookmark bookmark{rows->smallInteger(0), rows->integer(1), rows->smallInteger(2),
+                          rows->integer(3),      rows->integer(4), std::nullopt};
         if (bookmark.slot < 1 || bookmark.slot > 9) continue;
         if (!bookmarks.empty() && bookmarks.back().slot == bookmark.slot) continue;
         if (!rows->isNull(6)) {
@@ -143,18 +149,26 @@ Result<std::vector<Bookmark>> readBookmarks(RunStore& store)
 Result<void> writeBookmark(RunStore& store, const Bookmark& bookmark)
 {
     if (bookmark.slot < 1 || bookmark.slot > 9)
-        return fail(ErrorCode::Usage, fmt::format("bookmark {}: must be 1 to 9", bookmark.slot), "choose a number from 1 to 9");
+        return fail(ErrorCode::Usage, fmt::format("bookmark {}: must be 1 to 9", bookmark.slot),
+                    "choose a number from 1 to 9");
     if (auto known = readRunInfo(store, bookmark.run); !known) return tl::unexpected(known.error());
     Database& database = *store.database;
     auto old = database.prepare("DELETE FROM bookmark WHERE slot=?");
     if (!old) return tl::unexpected(old.error());
     old->bind(std::int64_t(bookmark.slot));
     if (auto done = database.run(*old); !done) return done;
-    auto row = database.prepare("INSERT INTO bookmark(run, slot, step, begin_ns, end_ns, rank, op, occurrence) VALUES(?,?,?,?,?,?,?,?)");
+    auto row = database.prepare(
+        "INSERT INTO bookmark(run, slot, step, begin_ns, end_ns, rank, op, occurrence) VALUES(?,?,?,?,?,?,?,?)");
     if (!row) return tl::unexpected(row.error());
-    row->bind(bookmark.run).bind(std::int64_t(bookmark.slot)).bind(std::int64_t(bookmark.step)).bind(bookmark.begin).bind(bookmark.end);
+    row->bind(bookmark.run)
+        .bind(std::int64_t(bookmark.slot))
+        .bind(std::int64_t(bookmark.step))
+        .bind(bookmark.begin)
+        .bind(bookmark.end);
     if (bookmark.selection)
-        row->bind(std::int64_t(bookmark.selection->rank)).bind(std::string_view(bookmark.selection->op)).bind(std::int64_t(bookmark.selection->occurrence));
+        row->bind(std::int64_t(bookmark.selection->rank))
+            .bind(std::string_view(bookmark.selection->op))
+            .bind(std::int64_t(bookmark.selection->occurrence));
     else
         row->bindNull().bindNull().bindNull();
     return database.run(*row);

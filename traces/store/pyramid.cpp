@@ -107,7 +107,8 @@ std::vector<PyramidLevel> buildPyramid(std::span<const Span> spans)
         const auto& buckets = levels.back().buckets;
         return buckets.empty() ? 0 : buckets.back().index - buckets.front().index + 1;
     };
-    while (covers() > 2 && levels.back().level + pyramidFanOut <= highestLevel) levels.push_back(parentOf(levels.back()));
+    while (covers() > 2 && levels.back().level + pyramidFanOut <= highestLevel)
+        levels.push_back(parentOf(levels.back()));
     return levels;
 }
 

@@ -25,12 +25,10 @@ int onlyReading(void*, int action, const char*, const char* detail, const char*,
     switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
-    case SQLITE_RECURSIVE:
-        return SQLITE_OK;
+    case SQLITE_RECURSIVE: return SQLITE_OK;
     case SQLITE_FUNCTION:
         return detail != nullptr && std::string_view(detail) == "load_extension" ? SQLITE_DENY : SQLITE_OK;
-    default:
-        return SQLITE_DENY;
+    default: return SQLITE_DENY;
     }
 }
 
@@ -58,7 +56,8 @@ private:
     Database& m_database;
 };
 
-// A query holds one view of the file. What is recorded meanwhile stays in SQLite's log, which is not to grow without end.
+// A query holds one view of the file. What is recorded meanwhile stays in SQLite's log, which is not to grow without
+// end.
 class LogGrowth {
 public:
     explicit LogGrowth(const Database& database) : m_log(database.path() + "-wal"), m_before(size()) {}
@@ -72,7 +71,10 @@ public:
     }
     Error error(const Database& database) const
     {
-        return {ErrorCode::Failed, fmt::format("file {}: the query was ended: {} MiB were recorded while it ran, which stay in the file's log until it ends", database.path(), mostGrowth >> 20),
+        return {ErrorCode::Failed,
+                fmt::format("file {}: the query was ended: {} MiB were recorded while it ran, which stay in the file's "
+                            "log until it ends",
+                            database.path(), mostGrowth >> 20),
                 "ask for less, such as one step, or again when the recording has ended"};
     }
 
@@ -106,10 +108,10 @@ public:
     bool passed() const { return computed() > m_until; }
     Error error() const
     {
-        return {
-            ErrorCode::Failed,
-            fmt::format("file {}: the query was ended: it had computed for {} s", m_database.path(), m_seconds),
-            "ask for less, such as one step, or let it take longer with 'stagewright sql --time-limit'; if it asks for little, the file is damaged or made to do so"};
+        return {ErrorCode::Failed,
+                fmt::format("file {}: the query was ended: it had computed for {} s", m_database.path(), m_seconds),
+                "ask for less, such as one step, or let it take longer with 'stagewright sql --time-limit'; if it asks "
+                "for little, the file is damaged or made to do so"};
     }
 
 private:
@@ -136,10 +138,7 @@ private:
     std::jthread m_thread; // the last: it uses the others
 };
 
-tl::unexpected<Error> refused()
-{
-    return fail(ErrorCode::Usage, "only reading is allowed", "write one SELECT");
-}
+tl::unexpected<Error> refused() { return fail(ErrorCode::Usage, "only reading is allowed", "write one SELECT"); }
 
 std::string cell(const Statement& row, int column)
 {
@@ -160,14 +159,16 @@ Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std:
     const Running running(database, progress);
     sqlite3_stmt* handle = nullptr;
     const char* tail = nullptr;
-    const int code = sqlite3_prepare_v2(database.handle(), sql.c_str(), static_cast<int>(sql.size()) + 1, &handle, &tail);
+    const int code =
+        sqlite3_prepare_v2(database.handle(), sql.c_str(), static_cast<int>(sql.size()) + 1, &handle, &tail);
     Statement statement(handle);
     if (code != SQLITE_OK) {
         if ((code & 0xff) == SQLITE_AUTH) return refused();
         Error error = database.error(code);
         if ((code & 0xff) == SQLITE_ERROR)
             error = {ErrorCode::Usage, fmt::format("query: {}", sqlite3_errmsg(database.handle())),
-                     "the tables are spans, memory, edges, runs, steps, metrics and notes, and the functions report_bubbles(1) and so on"};
+                     "the tables are spans, memory, edges, runs, steps, metrics and notes, and the functions "
+                     "report_bubbles(1) and so on"};
         return tl::unexpected(std::move(error));
     }
     if (!statement) return fail(ErrorCode::Usage, "the query is empty", "write one SELECT");

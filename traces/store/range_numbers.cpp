@@ -14,7 +14,10 @@ constexpr std::int64_t fewBlocks = 4; // are read whole
 // The span that the first edge of a block leads to: the blocks of a segment are in order of that.
 class Targets {
 public:
-    Targets(Database& database, std::int64_t run, std::int64_t segment) : m_database(database), m_run(run), m_segment(segment) {}
+    Targets(Database& database, std::int64_t run, std::int64_t segment)
+        : m_database(database), m_run(run), m_segment(segment)
+    {
+    }
 
     Result<SpanId> of(std::int64_t ordinal)
     {
@@ -25,7 +28,9 @@ public:
         const auto found = m_database.step(**row);
         if (!found) return tl::unexpected(found.error());
         const std::int64_t count = *found ? (*row)->integer(0) : 0;
-        const SpanId first = count > 0 && count <= static_cast<std::int64_t>(blockRows) ? firstEdgeTarget((*row)->blob(1), static_cast<std::size_t>(count)) : noSpan;
+        const SpanId first = count > 0 && count <= static_cast<std::int64_t>(blockRows)
+                                 ? firstEdgeTarget((*row)->blob(1), static_cast<std::size_t>(count))
+                                 : noSpan;
         (*row)->reset();
         return m_known.emplace(ordinal, first).first->second;
     }
@@ -38,7 +43,8 @@ private:
 
 } // namespace
 
-Result<std::vector<std::int64_t>> edgeBlocksInto(Database& database, std::int64_t run, std::int64_t segment, const std::vector<std::pair<SpanId, SpanId>>& ranges)
+Result<std::vector<std::int64_t>> edgeBlocksInto(Database& database, std::int64_t run, std::int64_t segment,
+                                                 const std::vector<std::pair<SpanId, SpanId>>& ranges)
 {
     auto statement = database.cached("SELECT count(*) FROM edge_block WHERE run=? AND segment=?");
     if (!statement) return tl::unexpected(statement.error());

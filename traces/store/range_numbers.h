@@ -18,7 +18,8 @@ public:
     // In any order; a damaged file may have two blocks of one number, of which the last counts.
     void add(SpanId first, std::vector<SpanId> ids)
     {
-        const auto at = std::lower_bound(m_blocks.begin(), m_blocks.end(), first, [](const Block& block, SpanId number) { return block.first < number; });
+        const auto at = std::lower_bound(m_blocks.begin(), m_blocks.end(), first,
+                                         [](const Block& block, SpanId number) { return block.first < number; });
         if (at != m_blocks.end() && at->first == first)
             at->ids = std::move(ids);
         else
@@ -26,8 +27,11 @@ public:
     }
     SpanId of(SpanId number) const // noSpan: not read
     {
-        if (m_last < m_blocks.size() && m_blocks[m_last].holds(number)) return m_blocks[m_last].ids[number - m_blocks[m_last].first]; // edges into a span's neighbours follow
-        const auto after = std::upper_bound(m_blocks.begin(), m_blocks.end(), number, [](SpanId wanted, const Block& block) { return wanted < block.first; });
+        // edges into a span's neighbours follow
+        if (m_last < m_blocks.size() && m_blocks[m_last].holds(number))
+            return m_blocks[m_last].ids[number - m_blocks[m_last].first];
+        const auto after = std::upper_bound(m_blocks.begin(), m_blocks.end(), number,
+                                            [](SpanId wanted, const Block& block) { return wanted < block.first; });
         if (after == m_blocks.begin() || !(after - 1)->holds(number)) return noSpan;
         m_last = static_cast<std::size_t>(after - 1 - m_blocks.begin());
         return (after - 1)->ids[number - (after - 1)->first];
@@ -56,8 +60,9 @@ private:
     mutable std::size_t m_last = 0;
 };
 
-// Ordinals of the edge blocks that hold edges into these spans: edges are stored by the span they lead to, so each range is found by halving. Looks
-// at the start of about log(blocks) blocks a range.
-Result<std::vector<std::int64_t>> edgeBlocksInto(Database& database, std::int64_t run, std::int64_t segment, const std::vector<std::pair<SpanId, SpanId>>& ranges);
+// Ordinals of the edge blocks that hold edges into these spans: edges are stored by the span they lead to, so each
+// range is found by halving. Looks at the start of about log(blocks) blocks a range.
+Result<std::vector<std::int64_t>> edgeBlocksInto(Database& database, std::int64_t run, std::int64_t segment,
+                                                 const std::vector<std::pair<SpanId, SpanId>>& ranges);
 
 } // namespace stagewright

@@ -45,7 +45,10 @@ Result<void> RecordingLock::acquire()
         const int descriptor = ::open(m_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
         if (descriptor < 0 ? errno == ELOOP || errno == EISDIR || errno == ENXIO : !isFile(descriptor)) {
             if (descriptor >= 0) ::close(descriptor);
-            return fail(ErrorCode::Unavailable, fmt::format("file {}: its lock {} is not a file of its own, but a link, folder, pipe or device", m_runFile, m_path), "remove it, or copy the run file elsewhere");
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("file {}: its lock {} is not a file of its own, but a link, folder, pipe or device",
+                                    m_runFile, m_path),
+                        "remove it, or copy the run file elsewhere");
         }
         if (descriptor < 0) {
             if (auto full = tooManyOpenFiles(errno, "file " + m_runFile)) return tl::unexpected(std::move(*full));
@@ -83,7 +86,8 @@ void RecordingLock::release()
     if (m_holds == 0 || --m_holds > 0) return;
     struct stat locked {};
     struct stat present {};
-    if (::fstat(m_descriptor, &locked) == 0 && ::stat(m_path.c_str(), &present) == 0 && locked.st_ino == present.st_ino && locked.st_dev == present.st_dev && locked.st_size == 0)
+    if (::fstat(m_descriptor, &locked) == 0 && ::stat(m_path.c_str(), &present) == 0 &&
+        locked.st_ino == present.st_ino && locked.st_dev == present.st_dev && locked.st_size == 0)
         ::unlink(m_path.c_str()); // not that of another process, nor what is not a lock
     ::close(m_descriptor);
     m_descriptor = -1;
@@ -95,7 +99,9 @@ bool RecordingLock::restore()
     struct stat locked {};
     struct stat present {};
     const bool there = ::stat(m_path.c_str(), &present) == 0;
-    if (there && ::fstat(m_descriptor, &locked) == 0 && locked.st_ino == present.st_ino && locked.st_dev == present.st_dev) return true;
+    if (there && ::fstat(m_descriptor, &locked) == 0 && locked.st_ino == present.st_ino &&
+        locked.st_dev == present.st_dev)
+        return true;
     const int holds = m_holds, old = m_descriptor;
     m_holds = 0;
     const auto again = acquire();

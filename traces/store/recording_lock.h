@@ -1,5 +1,5 @@
-// One writer per run file: an advisory lock on a small file beside it ("x.stagewright-lock"), which the system releases when
-// the holder dies. Readers use it to check whether a run in state Recording is still alive.
+// One writer per run file: an advisory lock on a small file beside it ("x.stagewright-lock"), which the system releases
+// when the holder dies. Readers use it to check whether a run in state Recording is still alive.
 #pragma once
 
 #include <string>
@@ -18,7 +18,8 @@ public:
     // Counted: one release per acquire. Held by another process: an Error (Unavailable).
     Result<void> acquire();
     void release(); // the last one removes the file
-    // The file that is locked is still the one at its path. If it was removed, it is made again; false: another process has it now.
+    // The file that is locked is still the one at its path. If it was removed, it is made again; false: another process
+    // has it now.
     bool restore();
     bool heldHere() const { return m_holds > 0; }
     bool heldElsewhere() const;

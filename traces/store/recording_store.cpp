@@ -33,19 +33,22 @@ std::string freeNameBeside(const std::string& path)
 {
     const std::filesystem::path whole(path);
     for (int number = 1;; ++number) {
-        const auto name = whole.parent_path() / fmt::format("{}.saved{}{}", whole.stem().string(), number > 1 ? fmt::format("-{}", number) : "", whole.extension().string());
+        const auto name =
+            whole.parent_path() / fmt::format("{}.saved{}{}", whole.stem().string(),
+                                              number > 1 ? fmt::format("-{}", number) : "", whole.extension().string());
         std::error_code unknown;
         if (!std::filesystem::exists(name, unknown)) return name.string();
     }
 }
 
-// Small pages while a file is small: a step of a small model writes a page of the log, one of the table and little more. A file that is in use or
-// already large keeps its own.
+// Small pages while a file is small: a step of a small model writes a page of the log, one of the table and little
+// more. A file that is in use or already large keeps its own.
 void makePagesSmall(Database& database)
 {
     constexpr std::int64_t smallPage = 1024, smallFile = std::int64_t{1} << 20;
     const auto size = database.integer("PRAGMA page_size"), pages = database.integer("PRAGMA page_count");
-    if (size && pages && *size > smallPage && *size * *pages <= smallFile) (void)database.execute(fmt::format("PRAGMA page_size={}; VACUUM", smallPage));
+    if (size && pages && *size > smallPage && *size * *pages <= smallFile)
+        (void)database.execute(fmt::format("PRAGMA page_size={}; VACUUM", smallPage));
 }
 
 // A log takes its index beside it, of which SQLite makes this much at once. Without room for that the file would be
@@ -78,13 +81,11 @@ RunStore::Mark markOf(const std::string& path) // of no file: zeros
 {
     struct stat present {};
     if (::stat(path.c_str(), &present) != 0) return {};
-    return {present.st_dev, present.st_ino, present.st_size, std::int64_t{present.st_mtim.tv_sec} * 1'000'000'000 + present.st_mtim.tv_nsec};
+    return {present.st_dev, present.st_ino, present.st_size,
+            std::int64_t{present.st_mtim.tv_sec} * 1'000'000'000 + present.st_mtim.tv_nsec};
 }
 
-RunStore::Log logOf(const std::string& path)
-{
-    return {markOf(path + "-wal").inode, markOf(path + "-shm").inode};
-}
+RunStore::Log logOf(const std::string& path) { return {markOf(path + "-wal").inode, markOf(path + "-shm").inode}; }
 
 std::string runsIn(Database& database)
 {
@@ -99,7 +100,8 @@ std::string runsIn(Database& database)
     return {};
 }
 
-// Recording only lets the file grow. But a reader that puts the whole log into it cuts off the room that was kept for what comes next.
+// Recording only lets the file grow. But a reader that puts the whole log into it cuts off the room that was kept for
+// what comes next.
 std::int64_t leastBytes(const RunStore& store)
 {
     if (store.log.inode == 0) return store.mark.bytes;
@@ -118,7 +120,8 @@ bool canOpenAnother()
     return all;
 }
 
-// Somebody else changed the file: it still has these runs, for whoever opens it, and its pages hold together where looking at them takes no time.
+// Somebody else changed the file: it still has these runs, for whoever opens it, and its pages hold together where
+// looking at them takes no time.
 bool stillOurs(const RunStore& store, std::int64_t bytes)
 {
     constexpr std::int64_t smallFile = 10'000'000;
@@ -190,10 +193,7 @@ bool RunStore::inWal() const
     return row && *row && statement->text(0) == "wal";
 }
 
-std::int64_t RunStore::bytesNow() const
-{
-    return std::max(bytes, markOf(path).bytes) + markOf(path + "-wal").bytes;
-}
+std::int64_t RunStore::bytesNow() const { return std::max(bytes, markOf(path).bytes) + markOf(path + "-wal").bytes; }
 
 void RunStore::keepRoomInWal()
 {
@@ -220,7 +220,8 @@ Result<void> RunStore::beginRecording()
             lock.release();
             return room;
         }
-        (void)database->execute("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=4194304");
+        (void)database->execute(
+            "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=4194304");
         (void)database->integer("SELECT EXISTS(SELECT 1 FROM main.run)"); // opens the log
         if (inWal()) keepRoomInWal();
         log = {};
@@ -280,7 +281,9 @@ Result<void> RunStore::inPlace()
             std::error_code absent;
             for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(path + suffix, absent);
         } else if (guarded) {
-            if (auto transaction = Transaction::begin(*database); transaction && database->execute("UPDATE main.run SET state='interrupted' WHERE state='recording'")) (void)transaction->commit();
+            if (auto transaction = Transaction::begin(*database);
+                transaction && database->execute("UPDATE main.run SET state='interrupted' WHERE state='recording'"))
+                (void)transaction->commit();
             (void)database->execute("PRAGMA wal_checkpoint(TRUNCATE)");
             leaveWal();
         }
@@ -290,21 +293,23 @@ Result<void> RunStore::inPlace()
                                   : !same ? "another file was put in its place"
                                   : over  ? "another program wrote over it"
                                           : "its lock was removed and another program writes to it";
-    if (savedIn->empty()) return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording, and its runs could not be saved beside it", path, what), "record again");
-    return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording; its runs are saved in {}", path, what, *savedIn));
+    if (savedIn->empty())
+        return fail(ErrorCode::Failed,
+                    fmt::format("file {}: {} while recording, and its runs could not be saved beside it", path, what),
+                    "record again");
+    return fail(ErrorCode::Failed,
+                fmt::format("file {}: {} while recording; its runs are saved in {}", path, what, *savedIn));
 }
 
-void RunFile::endReading(bool end)
-{
-    readingEnds = end;
-}
+void RunFile::endReading(bool end) { readingEnds = end; }
 
 std::function<bool()> RunStore::endOf(std::stop_token stop)
 {
     return [stop = std::move(stop)] { return readingEnds || stop.stop_requested(); };
 }
 
-Snapshot::Snapshot(RunStore& store, std::stop_token stop) : m_store(&store), m_watch(std::make_unique<Watch>(*store.database, RunStore::endOf(std::move(stop))))
+Snapshot::Snapshot(RunStore& store, std::stop_token stop)
+    : m_store(&store), m_watch(std::make_unique<Watch>(*store.database, RunStore::endOf(std::move(stop))))
 {
     ++store.views;
 }
@@ -331,7 +336,8 @@ bool RunStore::viewIsOld() const
     return views == 1 && mode == OpenMode::Read && std::chrono::steady_clock::now() - viewTaken > longestView;
 }
 
-// SQLite's log starts over where nobody reads from it: all of it is put into the file first, and the writer gets a moment.
+// SQLite's log starts over where nobody reads from it: all of it is put into the file first, and the writer gets a
+// moment.
 Result<void> RunStore::newView()
 {
     if (auto released = database->execute("RELEASE reading"); !released) return released;
@@ -372,9 +378,11 @@ Result<void> RunStore::renewView()
 
 Result<void> RunStore::loadSteps(std::int64_t run, std::int64_t firstStep, std::int64_t lastStep)
 {
-    const std::int64_t known = unfolded.last(); // what comes meanwhile is read in one view: it may come faster than it is read
+    // what comes meanwhile is read in one view: it may come faster than it is read
+    const std::int64_t known = unfolded.last();
     for (;;) {
-        const auto more = unfolded.load(*database, mode == OpenMode::Read, run, firstStep, lastStep, known, [this] { return viewIsOld(); });
+        const auto more = unfolded.load(*database, mode == OpenMode::Read, run, firstStep, lastStep, known,
+                                        [this] { return viewIsOld(); });
         if (!more) return tl::unexpected(more.error());
         if (!*more) return {};
         if (auto renewed = renewView(); !renewed) return renewed;

@@ -1,5 +1,5 @@
-// The SQL functions report_NAME(run, step): the tables of a run's report as rows. Eponymous virtual tables whose arguments are hidden
-// columns, so that they join: FROM runs, report_bubbles(runs.run).
+// The SQL functions report_NAME(run, step): the tables of a run's report as rows. Eponymous virtual tables whose
+// arguments are hidden columns, so that they join: FROM runs, report_bubbles(runs.run).
 #include "traces/store/report_functions.h"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ class LastRun {
 public:
     explicit LastRun(const Database& asking) : m_asking(asking) {}
 
-    // Of a large run what a table of that step needs (−1: of the representative one); the whole run once another step is asked for, or a table of all.
+    // Of a large run what a table of that step needs (−1: of the representative one); the whole run once another step
+    // is asked for, or a table of all.
     Result<std::shared_ptr<const Run>> read(std::int64_t id, int step, bool ofEveryStep)
     {
         const Progress progress = m_asking.query() != nullptr ? *m_asking.query() : Progress();
@@ -84,11 +85,13 @@ int connect(sqlite3* handle, void* aux, int, const char* const*, sqlite3_vtab** 
     const auto* function = static_cast<const Function*>(aux);
     std::string columns;
     for (const AnalysisColumn& column : function->analysis->columns()) {
-        const char* type = column.kind == ColumnKind::Text ? "TEXT" : column.kind == ColumnKind::Share || column.kind == ColumnKind::Real ? "REAL"
-                                                                                                                                          : "INTEGER";
+        const char* type = column.kind == ColumnKind::Text                                       ? "TEXT"
+                           : column.kind == ColumnKind::Share || column.kind == ColumnKind::Real ? "REAL"
+                                                                                                 : "INTEGER";
         columns += fmt::format("\"{}\" {}, ", column.key, type);
     }
-    const int code = sqlite3_declare_vtab(handle, fmt::format("CREATE TABLE x({}run INTEGER HIDDEN, step INTEGER HIDDEN)", columns).c_str());
+    const int code = sqlite3_declare_vtab(
+        handle, fmt::format("CREATE TABLE x({}run INTEGER HIDDEN, step INTEGER HIDDEN)", columns).c_str());
     if (code != SQLITE_OK) return code;
     auto* table = new (std::nothrow) FunctionTable;
     if (table == nullptr) return SQLITE_NOMEM;
@@ -128,7 +131,8 @@ int bestIndex(sqlite3_vtab* base, sqlite3_index_info* info)
     }
     info->estimatedCost = 1e4;
     if ((info->idxNum & ArgumentRun) != 0) return SQLITE_OK;
-    return failed(base, *table->function, fmt::format("of which run? write {}(1)", reportFunction(*table->function->analysis)));
+    return failed(base, *table->function,
+                  fmt::format("of which run? write {}(1)", reportFunction(*table->function->analysis)));
 }
 
 int openCursor(sqlite3_vtab* table, sqlite3_vtab_cursor** result)
@@ -153,10 +157,13 @@ int filter(sqlite3_vtab_cursor* base, int arguments, const char*, int, sqlite3_v
     cursor.row = 0;
     cursor.run = sqlite3_value_int64(values[0]);
     const bool given = (arguments & ArgumentStep) != 0 && sqlite3_value_type(values[1]) != SQLITE_NULL;
-    const std::int64_t asked = given ? std::clamp<std::int64_t>(sqlite3_value_int64(values[1]), -1, std::numeric_limits<int>::max()) : -1;
+    const std::int64_t asked =
+        given ? std::clamp<std::int64_t>(sqlite3_value_int64(values[1]), -1, std::numeric_limits<int>::max()) : -1;
     if (given && asked < 0) return SQLITE_OK;
     auto run = cursor.function->runs->read(cursor.run, static_cast<int>(asked), cursor.function->analysis->ofEveryStep);
-    if (!run) return run.error().code == ErrorCode::Cancelled ? SQLITE_INTERRUPT : failed(base->pVtab, *cursor.function, run.error().message);
+    if (!run)
+        return run.error().code == ErrorCode::Cancelled ? SQLITE_INTERRUPT
+                                                        : failed(base->pVtab, *cursor.function, run.error().message);
     if (!*run || !(*run)->timeline) return SQLITE_OK;
     const Timeline& timeline = *(*run)->timeline;
     const std::int64_t step = given ? asked : std::max(0, (*run)->representativeStep());
@@ -211,8 +218,10 @@ Result<void> registerReportFunctions(Database& database)
     const auto runs = std::make_shared<LastRun>(database);
     for (const AnalysisInfo* analysis : allAnalyses()) {
         const std::string name = reportFunction(*analysis);
-        const auto& module = virtualTable<connect, disconnect, bestIndex, openCursor, closeCursor, filter, next, atEnd, column, rowId>();
-        if (auto done = registerVirtualTable(database, name, name + "(0)", module, new Function{analysis, runs}); !done) return done;
+        const auto& module =
+            virtualTable<connect, disconnect, bestIndex, openCursor, closeCursor, filter, next, atEnd, column, rowId>();
+        if (auto done = registerVirtualTable(database, name, name + "(0)", module, new Function{analysis, runs}); !done)
+            return done;
     }
     return {};
 }

@@ -20,12 +20,16 @@ constexpr std::size_t slowestRead = 8; // a rank that was slow in one step is am
 void addOverlapping(const std::vector<RunFile::StepBounds>& steps, int step, std::set<int>& out)
 {
     constexpr std::size_t farthest = 64;
-    const auto at = std::lower_bound(steps.begin(), steps.end(), step, [](const RunFile::StepBounds& bounds, int number) { return bounds.step < number; });
+    const auto at =
+        std::lower_bound(steps.begin(), steps.end(), step,
+                         [](const RunFile::StepBounds& bounds, int number) { return bounds.step < number; });
     if (at == steps.end() || at->step != step) return;
     out.insert(step);
     const auto place = static_cast<std::size_t>(at - steps.begin());
-    for (std::size_t i = place; i-- > 0 && place - i <= farthest && steps[i].end > at->begin;) out.insert(steps[i].step);
-    for (std::size_t i = place + 1; i < steps.size() && i - place <= farthest && steps[i].begin < at->end; ++i) out.insert(steps[i].step);
+    for (std::size_t i = place; i-- > 0 && place - i <= farthest && steps[i].end > at->begin;)
+        out.insert(steps[i].step);
+    for (std::size_t i = place + 1; i < steps.size() && i - place <= farthest && steps[i].begin < at->end; ++i)
+        out.insert(steps[i].step);
 }
 
 } // namespace
@@ -35,10 +39,12 @@ Result<Run> readForReport(RunStore& store, std::int64_t id, int step, const Prog
     auto header = readRunHeader(store, id);
     if (!header) return header;
     const auto steps = withAllSteps(
-        store, [&] { return readStepBounds(store, id); }, progress.stop); // a recording may be longer when they are read
+        // a recording may be longer when they are read
+        store, [&] { return readStepBounds(store, id); }, progress.stop);
     if (!steps) return tl::unexpected(steps.error());
     constexpr std::int64_t gap = 1'000'000; // of steps that no row has
-    if (steps->empty() || steps->back().step > static_cast<std::int64_t>(steps->size()) + gap) return readRun(store, id, {}, progress);
+    if (steps->empty() || steps->back().step > static_cast<std::int64_t>(steps->size()) + gap)
+        return readRun(store, id, {}, progress);
     const int count = steps->back().step + 1, first = std::clamp(header->info.warmupSteps, 0, count - 1);
     std::vector<std::pair<Nanos, Nanos>> bounds(static_cast<std::size_t>(count), {0, -1});
     std::int64_t spansOfFirst = 0;
@@ -49,7 +55,8 @@ Result<Run> readForReport(RunStore& store, std::int64_t id, int step, const Prog
     const int median = representativeStep(bounds, header->metrics, header->info.warmupSteps);
     std::set<int> chosen;
     for (const int each : {median, step, first, steps->back().step}) addOverlapping(*steps, each, chosen);
-    for (const int each : sampledSteps(first, count, spansOfFirst, header->info.spanCount)) addOverlapping(*steps, each, chosen);
+    for (const int each : sampledSteps(first, count, spansOfFirst, header->info.spanCount))
+        addOverlapping(*steps, each, chosen);
     std::vector<std::pair<Nanos, int>> slowest;
     for (const RunFile::StepBounds& one : *steps)
         if (one.step >= first) slowest.emplace_back(one.end - one.begin, one.step);

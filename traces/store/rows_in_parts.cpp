@@ -8,7 +8,8 @@
 
 namespace stagewright {
 
-Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run, const std::function<Result<void>(const Statement&)>& row)
+Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run,
+                            const std::function<Result<void>(const Statement&)>& row)
 {
     const auto keys = static_cast<int>(std::count(rows.keys.begin(), rows.keys.end(), ',')) + 1;
     std::vector<std::int64_t> last, before;
@@ -33,7 +34,10 @@ Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64
             const auto more = store.database->step(*statement);
             if (!more) return tl::unexpected(more.error());
             if (!*more) return {};
-            if (!ascends(*statement)) return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged (rows of {} are not in order)", store.path, rows.table), "restore it from a copy, or record again");
+            if (!ascends(*statement))
+                return fail(ErrorCode::Unreadable,
+                            fmt::format("file {}: damaged (rows of {} are not in order)", store.path, rows.table),
+                            "restore it from a copy, or record again");
             if (auto done = row(*statement); !done) return done;
             renew = store.viewIsOld();
             last.clear();

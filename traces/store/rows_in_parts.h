@@ -5,7 +5,8 @@
 
 namespace stagewright {
 
-// Rows of a run in the order of their keys, which are the first columns of `columns`; between them the view may be renewed.
+// Rows of a run in the order of their keys, which are the first columns of `columns`; between them the view may be
+// renewed.
 struct RowsInParts {
     std::string_view columns;
     std::string_view table;
@@ -14,6 +15,7 @@ struct RowsInParts {
     std::function<Result<void>()> load = {}; // the steps again that are needed, in a new view
 };
 // Calls row(statement) for every row until it gives an error.
-Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run, const std::function<Result<void>(const Statement&)>& row);
+Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run,
+                            const std::function<Result<void>(const Statement&)>& row);
 
 } // namespace stagewright

@@ -19,7 +19,10 @@ namespace {
 
 class Looker {
 public:
-    Looker(RunStore& store, std::int64_t id, const Progress& progress) : m_store(store), m_database(*store.database), m_id(id), m_progress(progress) {}
+    Looker(RunStore& store, std::int64_t id, const Progress& progress)
+        : m_store(store), m_database(*store.database), m_id(id), m_progress(progress)
+    {
+    }
 
     Result<RunDamage> look()
     {
@@ -64,24 +67,32 @@ private:
     Result<void> spans()
     {
         std::vector<StoredSpan> block;
-        return each("SELECT track, step, count, first, data, begin_ns, end_ns FROM span_block WHERE run=?", [&](const Statement& row) {
-            const std::int64_t step = row.integer(1), count = row.integer(2), first = row.integer(3);
-            const bool placed = m_tracks.contains(row.integer(0)) && step >= outsideSteps && step < mostSteps && count > 0 && isCount(count) && first >= 0 && first < std::numeric_limits<std::uint32_t>::max();
-            if (!placed || !decodeSpans(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(step), block)) return false;
-            Nanos end = block.front().span.end;
-            for (const StoredSpan& stored : block) end = std::max(end, stored.span.end);
-            if (block.front().span.start != row.integer(5) || end != row.integer(6)) return false; // views by time would miss it
-            m_found.spans += count;
-            m_progress.tell("reading spans", m_found.spans, m_total);
-            return true;
-        });
+        return each("SELECT track, step, count, first, data, begin_ns, end_ns FROM span_block WHERE run=?",
+                    [&](const Statement& row) {
+                        const std::int64_t step = row.integer(1), count = row.integer(2), first = row.integer(3);
+                        const bool placed = m_tracks.contains(row.integer(0)) && step >= outsideSteps &&
+                                            step < mostSteps && count > 0 && isCount(count) && first >= 0 &&
+                                            first < std::numeric_limits<std::uint32_t>::max();
+                        if (!placed ||
+                            !decodeSpans(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(step), block))
+                            return false;
+                        Nanos end = block.front().span.end;
+                        for (const StoredSpan& stored : block) end = std::max(end, stored.span.end);
+                        // views by time would miss it
+                        if (block.front().span.start != row.integer(5) || end != row.integer(6)) return false;
+                        m_found.spans += count;
+                        m_progress.tell("reading spans", m_found.spans, m_total);
+                        return true;
+                    });
     }
 
     Result<void> memory()
     {
         std::vector<MemoryEvent> block;
         return each("SELECT rank, count, data FROM memory_block WHERE run=?", [&](const Statement& row) {
-            return isRank(row.integer(0)) && isCount(row.integer(1)) && decodeMemory(row.blob(2), static_cast<std::size_t>(row.integer(1)), static_cast<int>(row.integer(0)), block);
+            return isRank(row.integer(0)) && isCount(row.integer(1)) &&
+                   decodeMemory(row.blob(2), static_cast<std::size_t>(row.integer(1)), static_cast<int>(row.integer(0)),
+                                block);
         });
     }
 
@@ -94,7 +105,8 @@ private:
         if (!done) return done;
         std::vector<CounterSample> samples;
         return each("SELECT counter, count, data FROM counter_block WHERE run=?", [&](const Statement& row) {
-            return m_counters.contains(row.integer(0)) && isCount(row.integer(1)) && decodeSamples(row.blob(2), static_cast<std::size_t>(row.integer(1)), samples);
+            return m_counters.contains(row.integer(0)) && isCount(row.integer(1)) &&
+                   decodeSamples(row.blob(2), static_cast<std::size_t>(row.integer(1)), samples);
         });
     }
 

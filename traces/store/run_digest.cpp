@@ -16,16 +16,19 @@ namespace {
 
 // In the order of their keys. Without derived data (pyramids) and what users add later.
 constexpr std::array<std::string_view, 12> digested{
-    "SELECT schedule_name, created_unix_ms, provenance, clock, ranks, stages, microbatches, steps, warmup_steps, span_count, begin_ns, end_ns, "
+    "SELECT schedule_name, created_unix_ms, provenance, clock, ranks, stages, microbatches, steps, warmup_steps, "
+    "span_count, begin_ns, end_ns, "
     "time_unit, memory_unit, schedule, realised, costs FROM main.run WHERE id=?",
-    "SELECT section, ordinal, key, value FROM main.run_text WHERE run=? AND section<>'digest' ORDER BY section, ordinal",
+    "SELECT section, ordinal, key, value FROM main.run_text WHERE run=? AND section<>'digest' ORDER BY section, "
+    "ordinal",
     "SELECT track, rank, lane, name FROM main.track WHERE run=? ORDER BY track",
     "SELECT label, text FROM main.label WHERE run=? ORDER BY label",
     "SELECT segment, first_span, spans FROM main.segment WHERE run=? ORDER BY segment",
     "SELECT counter, rank, name, unit FROM main.counter WHERE run=? ORDER BY counter",
     "SELECT metric, name, unit FROM main.metric WHERE run=? ORDER BY metric",
     "SELECT metric, step, value FROM main.metric_value WHERE run=? ORDER BY metric, step",
-    "SELECT segment, track, first, step, count, begin_ns, end_ns FROM main.span_block WHERE run=? ORDER BY segment, track, first",
+    "SELECT segment, track, first, step, count, begin_ns, end_ns FROM main.span_block WHERE run=? ORDER BY segment, "
+    "track, first",
     "SELECT segment, rank, ordinal, count FROM main.memory_block WHERE run=? ORDER BY segment, rank, ordinal",
     "SELECT segment, ordinal, count FROM main.edge_block WHERE run=? ORDER BY segment, ordinal",
     "SELECT segment, counter, ordinal, count FROM main.counter_block WHERE run=? ORDER BY segment, counter, ordinal",
@@ -81,8 +84,7 @@ Result<std::string> digestOf(Database& database, std::int64_t run)
         std::int64_t rows = 0;
         auto read = forEachRow(database, sql, run, [&](const Statement& row) -> Result<void> {
             ++rows;
-            for (int column = 0; column < sqlite3_column_count(row.handle()); ++column)
-                digest.add(row, column);
+            for (int column = 0; column < sqlite3_column_count(row.handle()); ++column) digest.add(row, column);
             return {};
         });
         if (!read) return tl::unexpected(std::move(read.error()));
@@ -106,10 +108,11 @@ Result<void> storeDigest(Database& database, std::int64_t run)
 Result<std::optional<bool>> digestHolds(Database& database, std::int64_t run)
 {
     std::optional<std::string> stored;
-    auto read = forEachRow(database, "SELECT value FROM main.run_text WHERE run=? AND section='digest'", run, [&](const Statement& row) -> Result<void> {
-        stored = row.text(0);
-        return {};
-    });
+    auto read = forEachRow(database, "SELECT value FROM main.run_text WHERE run=? AND section='digest'", run,
+                           [&](const Statement& row) -> Result<void> {
+                               stored = row.text(0);
+                               return {};
+                           });
     if (!read) return tl::unexpected(std::move(read.error()));
     if (!stored) return std::optional<bool>();
     const auto digest = digestOf(database, run);

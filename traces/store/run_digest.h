@@ -1,5 +1,6 @@
-// A checksum over the data of a run outside its blocks, which have their own checksums: its row except name, note and state,
-// texts, tracks, labels, counters, metrics, and the place of each block. Stored as the run's text ('digest', 'crc32').
+// A checksum over the data of a run outside its blocks, which have their own checksums: its row except name, note and
+// state, texts, tracks, labels, counters, metrics, and the place of each block. Stored as the run's text ('digest',
+// 'crc32').
 #pragma once
 
 #include <cstdint>

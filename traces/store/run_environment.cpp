@@ -22,8 +22,9 @@ Result<void> addEnvironment(const std::string& path, std::int64_t run, const Tex
     const auto intact = digestHolds(**database, run);
     if (!intact) return tl::unexpected(intact.error());
     for (const auto& [key, value] : pairs) {
-        auto insert = (*database)->cached("INSERT INTO main.run_text SELECT ?1, 'environment', coalesce(max(ordinal) + 1, 0), ?2, ?3 FROM run_text "
-                                          "WHERE run=?1 AND section='environment'");
+        auto insert = (*database)->cached(
+            "INSERT INTO main.run_text SELECT ?1, 'environment', coalesce(max(ordinal) + 1, 0), ?2, ?3 FROM run_text "
+            "WHERE run=?1 AND section='environment'");
         if (!insert) return tl::unexpected(std::move(insert.error()));
         (*insert)->bind(run).bind(std::string_view(key)).bind(std::string_view(value));
         if (auto done = (*database)->run(**insert); !done) return done;

@@ -10,7 +10,8 @@
 namespace stagewright {
 
 // Adds pairs after those of the run's environment; pairs with the same key are kept side by side. One transaction on a
-// connection of its own, so no other writer may be active. The file must exist (Unreadable) and contain the run (Usage).
+// connection of its own, so no other writer may be active. The file must exist (Unreadable) and contain the run
+// (Usage).
 Result<void> addEnvironment(const std::string& path, std::int64_t run, const TextPairs& pairs);
 
 } // namespace stagewright

@@ -54,13 +54,17 @@ std::int64_t megabytes(const std::string& path, std::int64_t files)
 // Compacting writes the steps that are not folded into the tables, and then the whole file once more beside it.
 std::string roomToCompact(const std::string& path)
 {
-    return fmt::format("compacting needs about {} MB of free space; free some, or copy the file to another disk and compact it there", megabytes(path, 4));
+    return fmt::format(
+        "compacting needs about {} MB of free space; free some, or copy the file to another disk and compact it there",
+        megabytes(path, 4));
 }
 
 // Deleting keeps what it changes in a journal beside the file.
 std::string roomToDelete(const std::string& path)
 {
-    return fmt::format("deleting needs at most {} MB of free space; free some, or copy the file to another disk and delete it there", megabytes(path, 1));
+    return fmt::format(
+        "deleting needs at most {} MB of free space; free some, or copy the file to another disk and delete it there",
+        megabytes(path, 1));
 }
 
 // Of a full disk: with the room that is needed.
@@ -72,10 +76,7 @@ tl::unexpected<Error> needing(Error error, std::string room)
 }
 
 // "interleaved-1f1b v=2" → "interleaved-1f1b": a schedule's name without its parameters.
-std::string_view plainName(std::string_view scheduleName)
-{
-    return scheduleName.substr(0, scheduleName.find(' '));
-}
+std::string_view plainName(std::string_view scheduleName) { return scheduleName.substr(0, scheduleName.find(' ')); }
 
 // With the first query: of a file that is opened for one read it would be most of the work.
 Result<void> prepareQueries(RunStore& store)
@@ -108,25 +109,13 @@ RunFile::RunFile(std::unique_ptr<State> state) : m_state(std::move(state)) {}
 
 RunFile::~RunFile() = default;
 
-const std::shared_ptr<RunStore>& RunFile::store() const
-{
-    return m_state->store;
-}
+const std::shared_ptr<RunStore>& RunFile::store() const { return m_state->store; }
 
-const std::string& RunFile::path() const
-{
-    return m_state->store->path;
-}
+const std::string& RunFile::path() const { return m_state->store->path; }
 
-const std::string& RunFile::missing() const
-{
-    return m_state->store->missing;
-}
+const std::string& RunFile::missing() const { return m_state->store->missing; }
 
-const std::string& RunFile::ignored() const
-{
-    return m_state->store->ignored;
-}
+const std::string& RunFile::ignored() const { return m_state->store->ignored; }
 
 const std::string& RunFile::keptIn() const
 {
@@ -152,7 +141,9 @@ Result<std::int64_t> RunFile::find(const std::string& idOrName) const
     const auto number = wholeOf<std::int64_t>(digits);
     using Match = bool (*)(const RunInfo&, const std::string&);
     static constexpr Match matches[] = {
-        [](const RunInfo& info, const std::string& text) { return info.name == text || unnumberedName(info.name) == text; },
+        [](const RunInfo& info, const std::string& text) {
+            return info.name == text || unnumberedName(info.name) == text;
+        },
         [](const RunInfo& info, const std::string& text) { return info.scheduleName == text; },
         [](const RunInfo& info, const std::string& text) { return plainName(info.scheduleName) == text; },
     };
@@ -201,12 +192,10 @@ Result<Run> RunFile::readForReport(std::int64_t id, int step, const Progress& pr
     return stagewright::readForReport(*m_state->store, id, step, progress);
 }
 
-Result<Run> RunFile::readHeader(std::int64_t id) const
-{
-    return readRunHeader(*m_state->store, id);
-}
+Result<Run> RunFile::readHeader(std::int64_t id) const { return readRunHeader(*m_state->store, id); }
 
-Result<Run> RunFile::readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress, std::span<const BlockBounds> rows, const Run* header) const
+Result<Run> RunFile::readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress,
+                               std::span<const BlockBounds> rows, const Run* header) const
 {
     StepRange range;
     range.times = {begin, std::max(begin, end)};
@@ -241,7 +230,8 @@ Result<std::optional<bool>> RunFile::intact(std::int64_t id) const
     const auto digests = database.integer("SELECT count(*) FROM main.sqlite_schema WHERE name='table_digest'");
     if (!digests) return tl::unexpected(digests.error());
     if (*digests > 0)
-        if (auto tables = tablesHold(database, id, m_state->store->lock.heldElsewhere()); !tables || *tables) return tables;
+        if (auto tables = tablesHold(database, id, m_state->store->lock.heldElsewhere()); !tables || *tables)
+            return tables;
     // of an earlier version, which kept a checksum of some tables: it can show damage, not that there is none
     auto some = digestHolds(database, id);
     if (some && *some == true) return std::optional<bool>();
@@ -286,7 +276,8 @@ Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
     for (const Metric& metric : run.metrics) {
         std::int64_t step = 0;
         for (const double value : metric.values)
-            if (auto done = rows.addMetric(metric.name, metric.unit, step++, value); !done) return tl::unexpected(done.error());
+            if (auto done = rows.addMetric(metric.name, metric.unit, step++, value); !done)
+                return tl::unexpected(done.error());
     }
     if (run.timeline)
         if (auto done = rows.addSegment(*run.timeline, progress); !done) return tl::unexpected(done.error());
@@ -327,7 +318,8 @@ Result<void> RunFile::remove(std::int64_t id, std::stop_token stop)
     const auto known = readRunInfo(store, id);
     if (!known) return tl::unexpected(known.error());
     if (known->state == RunState::Recording)
-        return fail(ErrorCode::Usage, fmt::format("file {}: run {} is being recorded", path(), id), "wait until it ends");
+        return fail(ErrorCode::Usage, fmt::format("file {}: run {} is being recorded", path(), id),
+                    "wait until it ends");
     auto transaction = Transaction::begin(*store.database);
     if (!transaction) return tl::unexpected(transaction.error());
     auto done = removeRun(*store.database, id);
@@ -351,18 +343,21 @@ Result<void> RunFile::compact(std::stop_token stop)
     const auto ends = RunStore::endOf(std::move(stop));
     const Watch watch(*store.database, ends);
     if (store.writers > 0)
-        return fail(ErrorCode::Usage, "file " + path() + ": a run is being recorded", "compact it after the recording has ended");
+        return fail(ErrorCode::Usage, "file " + path() + ": a run is being recorded",
+                    "compact it after the recording has ended");
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
     const auto logged = runsWithLoggedSteps(*store.database);
     if (!logged) return tl::unexpected(logged.error());
     if (auto whole = stagewright::checkPages(*store.database, true); !whole) return whole;
     for (const std::int64_t run : *logged)
-        if (auto folded = foldSteps(*store.database, run); !folded) return needing(std::move(folded.error()), roomToCompact(path()));
+        if (auto folded = foldSteps(*store.database, run); !folded)
+            return needing(std::move(folded.error()), roomToCompact(path()));
     if (ends()) return fail(ErrorCode::Cancelled, "compacting was cancelled");
     if (auto dropped = store.unfolded.dropViews(*store.database); !dropped) return dropped;
     const UnlimitedTemporaryFiles copy;
-    if (auto compacted = store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage)); !compacted) return needing(std::move(compacted.error()), roomToCompact(path()));
+    if (auto compacted = store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage)); !compacted)
+        return needing(std::move(compacted.error()), roomToCompact(path()));
     return {};
 }
 
@@ -390,20 +385,14 @@ Result<void> RunFile::setNotes(std::int64_t id, const std::vector<Note>& notes)
     });
 }
 
-Result<std::vector<Bookmark>> RunFile::bookmarks() const
-{
-    return readBookmarks(*m_state->store);
-}
+Result<std::vector<Bookmark>> RunFile::bookmarks() const { return readBookmarks(*m_state->store); }
 
 Result<void> RunFile::setBookmark(const Bookmark& bookmark)
 {
     return writing([&] { return writeBookmark(*m_state->store, bookmark); });
 }
 
-Result<std::vector<SavedQuery>> RunFile::savedQueries() const
-{
-    return readSavedQueries(*m_state->store);
-}
+Result<std::vector<SavedQuery>> RunFile::savedQueries() const { return readSavedQueries(*m_state->store); }
 
 Result<void> RunFile::saveQuery(const SavedQuery& query)
 {
@@ -430,7 +419,8 @@ Result<void> RunFile::limitSize(std::int64_t bytes)
     Database& database = *m_state->store->database;
     const auto page = database.integer("PRAGMA page_size");
     if (!page) return tl::unexpected(page.error());
-    const std::int64_t pages = bytes <= 0 ? 0xfffffffe : std::max<std::int64_t>(1, bytes / std::max<std::int64_t>(1, *page));
+    const std::int64_t pages =
+        bytes <= 0 ? 0xfffffffe : std::max<std::int64_t>(1, bytes / std::max<std::int64_t>(1, *page));
     return database.execute(fmt::format("PRAGMA max_page_count={}", pages));
 }
 

@@ -17,7 +17,9 @@ std::string_view unnumberedName(std::string_view name)
 
 std::string freeRunName(const std::vector<RunInfo>& runs, const std::string& wanted)
 {
-    const auto taken = [&](const std::string& name) { return std::any_of(runs.begin(), runs.end(), [&](const RunInfo& run) { return run.name == name; }); };
+    const auto taken = [&](const std::string& name) {
+        return std::any_of(runs.begin(), runs.end(), [&](const RunInfo& run) { return run.name == name; });
+    };
     if (!taken(wanted)) return wanted;
     const std::string base(unnumberedName(wanted));
     for (int number = 2;; ++number)

@@ -1,4 +1,5 @@
-// Names of the runs of one file. A run recorded into a file that already has one with that name is "NAME (2)", then "NAME (3)".
+// Names of the runs of one file. A run recorded into a file that already has one with that name is "NAME (2)", then
+// "NAME (3)".
 #pragma once
 
 #include <string>

@@ -26,20 +26,21 @@ constexpr int firstPages = 8192; // bytes, of files that no recording has grown:
 Result<void> settleRuns(Database& database)
 {
     std::vector<std::int64_t> unmeasured;
-    auto listed = forEachRow(database, // some steps may not be folded
-                             "SELECT id FROM main.run WHERE state='recording' AND id > ? AND warmup_steps >= "
-                             "max(steps, (SELECT ifnull(max(l.steps), 0) FROM main.step_log AS l WHERE l.run=main.run.id))",
-                             std::numeric_limits<std::int64_t>::min(),
-                             [&](const Statement& row) -> Result<void> {
-                                 unmeasured.push_back(row.integer(0));
-                                 return {};
-                             });
+    auto listed =
+        forEachRow(database, // some steps may not be folded
+                   "SELECT id FROM main.run WHERE state='recording' AND id > ? AND warmup_steps >= "
+                   "max(steps, (SELECT ifnull(max(l.steps), 0) FROM main.step_log AS l WHERE l.run=main.run.id))",
+                   std::numeric_limits<std::int64_t>::min(), [&](const Statement& row) -> Result<void> {
+                       unmeasured.push_back(row.integer(0));
+                       return {};
+                   });
     if (!listed) return listed;
     auto transaction = Transaction::begin(database);
     if (!transaction) return tl::unexpected(transaction.error());
     for (const std::int64_t id : unmeasured)
         if (auto done = removeRun(database, id); !done) return done;
-    if (auto done = database.execute("UPDATE main.run SET state='interrupted' WHERE state='recording'"); !done) return done;
+    if (auto done = database.execute("UPDATE main.run SET state='interrupted' WHERE state='recording'"); !done)
+        return done;
     return transaction->commit();
 }
 
@@ -58,7 +59,8 @@ Result<void> settle(RunStore& store)
     const RecordingLockHold hold(store.lock);
     if (wal) store.keepRoomInWal();
     const Deadline deadline(*store.database, foldingTakes * secondsFor(store.bytes));
-    for (const std::int64_t run : *logged) (void)foldSteps(*store.database, run); // on a full disk they stay: readers know both forms
+    // on a full disk they stay: readers know both forms
+    for (const std::int64_t run : *logged) (void)foldSteps(*store.database, run);
     if (*left > 0)
         if (auto done = settleRuns(*store.database); !done) return done;
     if (wal) store.leaveWal();
@@ -68,7 +70,9 @@ Result<void> settle(RunStore& store)
 // How long opening a file may compute.
 Error takesTooLong(const std::string& path)
 {
-    return {ErrorCode::Unreadable, fmt::format("file {}: it takes too long to open, so it is damaged or made to do so", path), "restore it from a copy"};
+    return {ErrorCode::Unreadable,
+            fmt::format("file {}: it takes too long to open, so it is damaged or made to do so", path),
+            "restore it from a copy"};
 }
 
 enum class Readable {
@@ -99,8 +103,11 @@ struct Opened {
 std::string leftAloneText(const std::string& path, const Leftovers& beside)
 {
     std::string text;
-    if (beside.journal == Leftover::Foreign) text = fmt::format("{}-journal beside it is not of this file as it is, so it is left alone and not read", path);
-    if (beside.log == Leftover::Foreign) text += fmt::format("{}{}-wal beside it is not the log of this file as it is, so it is left alone and not read", text.empty() ? "" : "; ", path);
+    if (beside.journal == Leftover::Foreign)
+        text = fmt::format("{}-journal beside it is not of this file as it is, so it is left alone and not read", path);
+    if (beside.log == Leftover::Foreign)
+        text += fmt::format("{}{}-wal beside it is not the log of this file as it is, so it is left alone and not read",
+                            text.empty() ? "" : "; ", path);
     return text;
 }
 
@@ -109,7 +116,8 @@ bool hasForeign(const Leftovers& beside)
     return beside.journal == Leftover::Foreign || beside.log == Leftover::Foreign;
 }
 
-// For reading: read and write where that is possible, so that a WAL or journal that a killed program left is recovered, but with writing turned off.
+// For reading: read and write where that is possible, so that a WAL or journal that a killed program left is recovered,
+// but with writing turned off.
 Result<Opened> openToRead(const std::string& path, std::int64_t bytes, const std::function<bool()>& ends, bool alone)
 {
     Opened opened;
@@ -143,7 +151,10 @@ Result<Opened> openToRead(const std::string& path, std::int64_t bytes, const std
     const Readable readable = canRead(**database, bytes, ends);
     if (readable == Readable::TooLong) return tl::unexpected(takesTooLong(path));
     if (readable == Readable::Yes || !wal) return take();
-    if (opened.beside.log != Leftover::None) opened.missing = fmt::format("its log {}-wal can't be read in a folder that is read-only, so its last steps are missing; copy both files to a folder that you may write to", path);
+    if (opened.beside.log != Leftover::None)
+        opened.missing = fmt::format("its log {}-wal can't be read in a folder that is read-only, so its last steps "
+                                     "are missing; copy both files to a folder that you may write to",
+                                     path);
     database = Database::openAlone(path);
     if (!database) return tl::unexpected(std::move(database.error()));
     return take();
@@ -156,7 +167,9 @@ Result<Opened> openToWrite(const std::string& path, OpenMode mode)
     if (!database) return tl::unexpected(std::move(database.error()));
     Opened opened;
     opened.beside = leftoversOf((*database)->handle());
-    if (hasForeign(opened.beside)) return fail(ErrorCode::Unavailable, fmt::format("file {}: {}", path, leftAloneText(path, opened.beside)), "move it to another folder before you write to the file");
+    if (hasForeign(opened.beside))
+        return fail(ErrorCode::Unavailable, fmt::format("file {}: {}", path, leftAloneText(path, opened.beside)),
+                    "move it to another folder before you write to the file");
     opened.database = std::move(*database);
     return opened;
 }
@@ -169,10 +182,12 @@ Result<std::string> whatIsMissing(RunStore& store, bool wal, bool log)
     const auto all = store.database->integer("SELECT EXISTS(SELECT 1 FROM main.run)");
     if (!left || !all) return tl::unexpected(!left ? left.error() : all.error());
     if (*left == 0 && *all > 0) return std::string();
-    return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its {} may be missing", store.path, *all == 0 ? "runs" : "last steps");
+    return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its {} may be missing",
+                       store.path, *all == 0 ? "runs" : "last steps");
 }
 
-// The version of a file whose schema is the known one and whose pages hold together. Those of a file that grows are not looked at.
+// The version of a file whose schema is the known one and whose pages hold together. Those of a file that grows are not
+// looked at.
 Result<int> trusted(RunStore& store, Leftover log)
 {
     constexpr std::int64_t smallFile = 10'000'000;
@@ -191,7 +206,8 @@ Result<int> trusted(RunStore& store, Leftover log)
 Result<void> keepTemporaries(RunStore& store)
 {
     constexpr std::int64_t many = 16384;
-    const auto steps = store.logs ? store.database->integer("SELECT max(id) - min(id) FROM main.step_log") : Result<std::int64_t>(0);
+    const auto steps =
+        store.logs ? store.database->integer("SELECT max(id) - min(id) FROM main.step_log") : Result<std::int64_t>(0);
     if (!steps) return tl::unexpected(steps.error());
     return store.database->execute(fmt::format("PRAGMA temp_store={}", *steps > many ? "FILE" : "MEMORY"));
 }
@@ -214,7 +230,8 @@ Result<void> makeReady(RunStore& store, const Opened& opened, bool wal)
     constexpr std::int64_t largestStep = 1'000'000'000; // SQLite's own limit of a row
     Database& database = *store.database;
     const bool reading = store.mode == OpenMode::Read;
-    if (auto done = limitFor(database, reading ? fileBytes : std::max(fileBytes, largestStep), fileBytes); !done) return done;
+    if (auto done = limitFor(database, reading ? fileBytes : std::max(fileBytes, largestStep), fileBytes); !done)
+        return done;
     if (store.mode == OpenMode::Create)
         if (auto done = setUp(database); !done) return done;
     const auto version = trusted(store, opened.beside.log);
@@ -232,7 +249,8 @@ Result<void> makeReady(RunStore& store, const Opened& opened, bool wal)
     return migrate(database, *version, migrations());
 }
 
-Result<std::shared_ptr<RunStore>> openOnce(const std::string& path, OpenMode mode, const std::function<bool()>& ends, std::int64_t bytes, bool alone)
+Result<std::shared_ptr<RunStore>> openOnce(const std::string& path, OpenMode mode, const std::function<bool()>& ends,
+                                           std::int64_t bytes, bool alone)
 {
     auto opened = mode == OpenMode::Read ? openToRead(path, bytes, ends, alone) : openToWrite(path, mode);
     if (!opened) return tl::unexpected(opened.error());
@@ -249,15 +267,22 @@ Result<std::shared_ptr<RunStore>> openOnce(const std::string& path, OpenMode mod
         return done;
     };
     if (auto done = inTime([&] { return makeReady(*store, *opened, wal); }); !done) {
-        if (opened->beside.log == Leftover::Unmarked && mode != OpenMode::Read && done.error().code == ErrorCode::Unreadable && !alone) done.error().remedy = fmt::format("if {}-wal beside it is of another recording, move it to another folder; else restore the file from a copy", path);
-        const bool again = opened->beside.log == Leftover::Unmarked && mode == OpenMode::Read && done.error().code == ErrorCode::Unreadable && !alone;
+        if (opened->beside.log == Leftover::Unmarked && mode != OpenMode::Read &&
+            done.error().code == ErrorCode::Unreadable && !alone)
+            done.error().remedy = fmt::format("if {}-wal beside it is of another recording, move it to another folder; "
+                                              "else restore the file from a copy",
+                                              path);
+        const bool again = opened->beside.log == Leftover::Unmarked && mode == OpenMode::Read &&
+                           done.error().code == ErrorCode::Unreadable && !alone;
         if (again) return openOnce(path, mode, ends, bytes, true);
         return tl::unexpected(std::move(done.error()));
     }
     if (mode != OpenMode::Read) {
         store->database->keepDigests();
         if (auto done = inTime([&] { return settle(*store); }); !done) return tl::unexpected(done.error());
-        if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA secure_delete=0"); !done)
+        if (auto done =
+                store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA secure_delete=0");
+            !done)
             return tl::unexpected(done.error());
     }
     auto listed = inTime([&]() -> Result<void> { // a table that is missing shows now, not in the middle of something
@@ -285,13 +310,22 @@ Result<std::shared_ptr<RunStore>> openRunStore(const std::string& name, OpenMode
     // A device or pipe can't hold a database, and a journal would stay beside it.
     std::error_code unknown;
     const auto kind = std::filesystem::status(path, unknown).type();
-    if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::none && kind != std::filesystem::file_type::directory)
-        return fail(ErrorCode::Unreadable, "file " + path + ": not a regular file, so it can't hold runs", "choose a file");
-    const std::int64_t bytes = kind == std::filesystem::file_type::regular ? static_cast<std::int64_t>(std::filesystem::file_size(path, unknown)) : 0;
+    if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found &&
+        kind != std::filesystem::file_type::none && kind != std::filesystem::file_type::directory)
+        return fail(ErrorCode::Unreadable, "file " + path + ": not a regular file, so it can't hold runs",
+                    "choose a file");
+    const std::int64_t bytes = kind == std::filesystem::file_type::regular
+                                   ? static_cast<std::int64_t>(std::filesystem::file_size(path, unknown))
+                                   : 0;
     if (mode != OpenMode::Create && kind == std::filesystem::file_type::regular && bytes == 0)
-        return fail(ErrorCode::Unreadable, "file " + path + ": the file is empty (0 bytes)", "restore it from a copy, or record again");
-    if (mode != OpenMode::Read && kind == std::filesystem::file_type::regular && std::filesystem::hard_link_count(path, unknown) > 1 && !unknown)
-        return fail(ErrorCode::Unavailable, "file " + path + ": it has another name (a hard link), under which another program could write to it", "copy the file, and write to the copy");
+        return fail(ErrorCode::Unreadable, "file " + path + ": the file is empty (0 bytes)",
+                    "restore it from a copy, or record again");
+    if (mode != OpenMode::Read && kind == std::filesystem::file_type::regular &&
+        std::filesystem::hard_link_count(path, unknown) > 1 && !unknown)
+        return fail(ErrorCode::Unavailable,
+                    "file " + path +
+                        ": it has another name (a hard link), under which another program could write to it",
+                    "copy the file, and write to the copy");
     std::optional<NewFile> created; // by us
     if (mode == OpenMode::Create) created.emplace(path);
     auto store = openOnce(path, mode, RunStore::endOf(std::move(stop)), bytes, false);

@@ -47,7 +47,8 @@ public:
                     busy += m_occupied[i][work];
                     const double share = static_cast<double>(m_occupied[i][work]) / width * 255;
                     // never nothing for work that occurs
-                    m_result.sharesByTrack[track][i][work] = static_cast<std::uint8_t>(m_occupied[i][work] == 0 ? 0 : std::clamp(share + 0.5, 1.0, 255.0));
+                    m_result.sharesByTrack[track][i][work] =
+                        static_cast<std::uint8_t>(m_occupied[i][work] == 0 ? 0 : std::clamp(share + 0.5, 1.0, 255.0));
                 }
                 m_result.busyByTrack[track][i] = static_cast<float>(std::min(1.0, static_cast<double>(busy) / width));
             }
@@ -70,9 +71,12 @@ public:
             buckets.clear();
             for (std::size_t i = 0; i < m_buckets; ++i)
                 for (std::size_t work = 0; work < 4; ++work)
-                    if (m_occupied[i][work] > 0) buckets.push_back({m_firstIndex + static_cast<std::int64_t>(i), firstOf(RunFile::Overview::works[work]), m_occupied[i][work]});
+                    if (m_occupied[i][work] > 0)
+                        buckets.push_back({m_firstIndex + static_cast<std::int64_t>(i),
+                                           firstOf(RunFile::Overview::works[work]), m_occupied[i][work]});
             for (std::size_t at = 0; at < buckets.size() && written; at += blockRows)
-                written = store(m_numbers[track], at / blockRows, std::span<const Bucket>(buckets).subspan(at, std::min(blockRows, buckets.size() - at)));
+                written = store(m_numbers[track], at / blockRows,
+                                std::span<const Bucket>(buckets).subspan(at, std::min(blockRows, buckets.size() - at)));
         });
         return done ? written : done;
     }
@@ -89,10 +93,13 @@ private:
             if (!row) return tl::unexpected(row.error());
             if (!*row) break;
             const auto lane = laneOf(statement->text(2));
-            if (lane) tracks.emplace_back(statement->integer(0), Track{statement->smallInteger(1), *lane, statement->text(3), 0, 0});
+            if (lane)
+                tracks.emplace_back(statement->integer(0),
+                                    Track{statement->smallInteger(1), *lane, statement->text(3), 0, 0});
         }
         std::stable_sort(tracks.begin(), tracks.end(), [](const auto& a, const auto& b) {
-            return std::tie(a.second.rank, a.second.lane, a.second.name) < std::tie(b.second.rank, b.second.lane, b.second.name);
+            return std::tie(a.second.rank, a.second.lane, a.second.name) <
+                   std::tie(b.second.rank, b.second.lane, b.second.name);
         });
         for (auto& [number, track] : tracks) {
             m_places[number] = m_result.tracks.size();
@@ -113,7 +120,8 @@ private:
         const Nanos begin = statement->integer(0);
         const Nanos end = statement->integer(1);
         if (!isStorableTime(begin) || !isStorableTime(end) || end < begin)
-            return fail(ErrorCode::Unreadable, fmt::format("file {}: run {}: damaged bounds {} … {} ns", m_store.path, m_id, begin, end),
+            return fail(ErrorCode::Unreadable,
+                        fmt::format("file {}: run {}: damaged bounds {} … {} ns", m_store.path, m_id, begin, end),
                         "restore it from a copy");
         const auto length = static_cast<std::uint64_t>(end - begin);
         const std::uint64_t widest = length / static_cast<std::uint64_t>(atLeastBuckets);
@@ -141,11 +149,14 @@ private:
         for (auto part = parts->begin(); part != parts->end(); ++part) {
             if (part == parts->begin() || part[-1].track != part->track) m_occupied.assign(m_buckets, Sums{});
             const std::int64_t number = m_numbers[part->track];
-            auto added = part->finest > m_level ? addSpans(part->segment, number) : addLevel(part->segment, number, std::min<int>(part->coarsest, m_level));
+            auto added = part->finest > m_level
+                             ? addSpans(part->segment, number)
+                             : addLevel(part->segment, number, std::min<int>(part->coarsest, m_level));
             if (added) added = m_store.renewWithSteps();
             if (!added) return added;
             constexpr std::int64_t partsBetween = 4096;
-            if (++read % partsBetween == 0 && m_progress != nullptr) m_progress->tell("summarising the run", read, m_parts);
+            if (++read % partsBetween == 0 && m_progress != nullptr)
+                m_progress->tell("summarising the run", read, m_parts);
             if (part + 1 == parts->end() || part[1].track != part->track) done(part->track);
         }
         return {};
@@ -161,27 +172,37 @@ private:
     {
         std::vector<Part> parts;
         const auto steps = [this] { return m_store.loadSteps(); };
-        auto listed = eachRowInParts(m_store, {"segment, track, level, ordinal", "pyramid", fmt::format(" AND segment{}{}", summed ? "=" : "<>", summarySegment), "segment, track, level, ordinal", steps}, m_id,
-                                     [&](const Statement& row) -> Result<void> {
-                                         const auto place = m_places.find(row.integer(1));
-                                         const std::int64_t level = row.integer(2);
-                                         if (place == m_places.end() || (m_only && m_result.tracks[place->second].lane != *m_only) || level < 0 || level > highestLevel) return {};
-                                         const Part one{row.integer(0), static_cast<std::uint32_t>(place->second), static_cast<std::int16_t>(level), static_cast<std::int16_t>(level)};
-                                         if (parts.empty() || parts.back().segment != one.segment || parts.back().track != one.track)
-                                             parts.push_back(one);
-                                         else
-                                             parts.back().coarsest = one.coarsest; // levels ascend
-                                         return {};
-                                     });
+        auto listed = eachRowInParts(
+            m_store,
+            {"segment, track, level, ordinal", "pyramid",
+             fmt::format(" AND segment{}{}", summed ? "=" : "<>", summarySegment), "segment, track, level, ordinal",
+             steps},
+            m_id, [&](const Statement& row) -> Result<void> {
+                const auto place = m_places.find(row.integer(1));
+                const std::int64_t level = row.integer(2);
+                if (place == m_places.end() || (m_only && m_result.tracks[place->second].lane != *m_only) ||
+                    level < 0 || level > highestLevel)
+                    return {};
+                const Part one{row.integer(0), static_cast<std::uint32_t>(place->second),
+                               static_cast<std::int16_t>(level), static_cast<std::int16_t>(level)};
+                if (parts.empty() || parts.back().segment != one.segment || parts.back().track != one.track)
+                    parts.push_back(one);
+                else
+                    parts.back().coarsest = one.coarsest; // levels ascend
+                return {};
+            });
         if (!listed) return tl::unexpected(std::move(listed.error()));
-        std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return std::tie(a.track, a.segment) < std::tie(b.track, b.segment); });
+        std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+            return std::tie(a.track, a.segment) < std::tie(b.track, b.segment);
+        });
         return parts;
     }
 
     // −1: the run has no summary.
     Result<std::int64_t> summaryLevel()
     {
-        auto level = m_database.prepare(fmt::format("SELECT min(level) FROM pyramid WHERE run=? AND segment={}", summarySegment));
+        auto level = m_database.prepare(
+            fmt::format("SELECT min(level) FROM pyramid WHERE run=? AND segment={}", summarySegment));
         if (!level) return tl::unexpected(level.error());
         level->bind(m_id);
         const auto row = m_database.step(*level);
@@ -194,7 +215,12 @@ private:
         const auto data = encodeBuckets(m_encoder, buckets);
         auto row = m_database.cached("INSERT INTO main.pyramid VALUES(?,?,?,?,?,?,?)");
         if (!row) return tl::unexpected(row.error());
-        (*row)->bind(m_id).bind(summarySegment).bind(track).bind(std::int64_t{m_level}).bind(static_cast<std::int64_t>(ordinal));
+        (*row)
+            ->bind(m_id)
+            .bind(summarySegment)
+            .bind(track)
+            .bind(std::int64_t{m_level})
+            .bind(static_cast<std::int64_t>(ordinal));
         (*row)->bind(static_cast<std::int64_t>(buckets.size())).bind(data);
         return m_database.run(**row);
     }
@@ -208,7 +234,8 @@ private:
 
     Result<void> addLevel(std::int64_t segment, std::int64_t track, int level)
     {
-        auto rows = m_database.cached("SELECT count, data FROM pyramid WHERE run=? AND segment=? AND track=? AND level=?");
+        auto rows =
+            m_database.cached("SELECT count, data FROM pyramid WHERE run=? AND segment=? AND track=? AND level=?");
         if (!rows) return tl::unexpected(rows.error());
         (*rows)->bind(m_id).bind(segment).bind(track).bind(std::int64_t{level});
         for (;;) {
@@ -293,8 +320,9 @@ Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atL
 Result<void> summarisePyramids(RunStore& store, std::int64_t id, const Progress& progress)
 {
     constexpr std::int64_t fewSegments = 8; // are added up quickly enough
-    auto counts = store.database->prepare("SELECT span_count, (SELECT count(*) FROM segment WHERE run=id), (SELECT count(*) FROM track WHERE run=id) "
-                                          "FROM run WHERE id=?");
+    auto counts = store.database->prepare(
+        "SELECT span_count, (SELECT count(*) FROM segment WHERE run=id), (SELECT count(*) FROM track WHERE run=id) "
+        "FROM run WHERE id=?");
     if (!counts) return tl::unexpected(counts.error());
     counts->bind(id);
     const auto row = store.database->step(*counts);
@@ -305,7 +333,8 @@ Result<void> summarisePyramids(RunStore& store, std::int64_t id, const Progress&
     counts->reset();
     auto transaction = Transaction::begin(*store.database);
     if (!transaction) return tl::unexpected(transaction.error());
-    const auto buckets = static_cast<int>(std::clamp<std::int64_t>(perTrack / (std::int64_t{8} * spansPerBucket), 16, 1024));
+    const auto buckets =
+        static_cast<int>(std::clamp<std::int64_t>(perTrack / (std::int64_t{8} * spansPerBucket), 16, 1024));
     if (auto done = OverviewReader(store, id).summarise(buckets, parts, progress); !done) return done;
     return transaction->commit();
 }

@@ -28,8 +28,9 @@ namespace {
 constexpr std::int64_t mostRanks = 65536; // ranks are 16 bits in memory events
 constexpr std::size_t gap = 1'000'000;    // steps, and values of metrics, that no row has
 
-constexpr std::string_view infoColumns = "id, name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, "
-                                         "stages, microbatches, steps, warmup_steps, span_count";
+constexpr std::string_view infoColumns =
+    "id, name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, "
+    "stages, microbatches, steps, warmup_steps, span_count";
 
 RunInfo infoOf(RunStore& store, const Statement& row)
 {
@@ -77,7 +78,8 @@ public:
             return fail(ErrorCode::Unreadable,
                         fmt::format("run {}: damaged ({} ranks; at most {})", m_id, m_run.info.ranks, mostRanks),
                         "restore the file from a copy");
-        if (m_steps.header == nullptr) return readParts({&Reader::texts, &Reader::metrics, &Reader::documents, &Reader::timeline});
+        if (m_steps.header == nullptr)
+            return readParts({&Reader::texts, &Reader::metrics, &Reader::documents, &Reader::timeline});
         takeHeader(*m_steps.header);
         return readParts({&Reader::timeline});
     }
@@ -94,16 +96,20 @@ private:
     Result<void> loadSteps(std::int64_t last = std::numeric_limits<std::int64_t>::max())
     {
         if (m_steps.times) return m_store.loadSteps(m_id, 0, last);
-        if (m_steps.chosen.empty()) return m_store.loadSteps(m_id, m_steps.first, std::min<std::int64_t>(m_steps.last, last));
+        if (m_steps.chosen.empty())
+            return m_store.loadSteps(m_id, m_steps.first, std::min<std::int64_t>(m_steps.last, last));
         for (const int step : m_steps.chosen)
             if (auto done = m_store.loadSteps(m_id, step, step); !done) return done;
         return {};
     }
 
     // Blocks or the like, in the order of their keys; steps that are recorded meanwhile are not among them.
-    Result<void> inParts(std::string_view columns, std::string_view table, std::string where, std::string_view keys, const std::function<Result<void>(const Statement&)>& row)
+    Result<void> inParts(std::string_view columns, std::string_view table, std::string where, std::string_view keys,
+                         const std::function<Result<void>(const Statement&)>& row)
     {
-        return eachRowInParts(m_store, {columns, table, std::move(where), keys, [this] { return loadSteps(m_run.info.steps - 1); }}, m_id, row);
+        return eachRowInParts(
+            m_store, {columns, table, std::move(where), keys, [this] { return loadSteps(m_run.info.steps - 1); }}, m_id,
+            row);
     }
 
     Result<Run> readParts(std::initializer_list<Result<void> (Reader::*)()> parts)
@@ -111,7 +117,8 @@ private:
         for (auto part : parts)
             if (auto done = (this->*part)(); !done) {
                 const std::string file = "file " + m_store.path;
-                if (done.error().message.starts_with(file)) return tl::unexpected(std::move(done.error())); // SQLite's own faults name it
+                // SQLite's own faults name it
+                if (done.error().message.starts_with(file)) return tl::unexpected(std::move(done.error()));
                 return tl::unexpected(std::move(done.error()).with(file));
             }
         m_run.info.damagedBlocks = m_damaged + m_store.unfolded.damaged(m_id);
@@ -130,22 +137,25 @@ private:
 
     Result<void> texts()
     {
-        return forEachRow(m_database, "SELECT section, key, value FROM run_text WHERE run=? AND section<>'digest' ORDER BY section, ordinal", m_id,
-                          [&](const Statement& row) -> Result<void> {
-                              TextPairs& pairs = row.text(0) == "environment" ? m_run.environment : m_run.configuration;
-                              pairs.emplace_back(row.text(1), row.text(2));
-                              return {};
-                          });
+        return forEachRow(
+            m_database,
+            "SELECT section, key, value FROM run_text WHERE run=? AND section<>'digest' ORDER BY section, ordinal",
+            m_id, [&](const Statement& row) -> Result<void> {
+                TextPairs& pairs = row.text(0) == "environment" ? m_run.environment : m_run.configuration;
+                pairs.emplace_back(row.text(1), row.text(2));
+                return {};
+            });
     }
 
     Result<void> metrics()
     {
         std::map<std::int64_t, std::size_t> places;
         std::size_t room = gap; // for values: no more than the rows that are there, and some gaps
-        auto counted = forEachRow(m_database, "SELECT count(*) FROM metric_value WHERE run=?", m_id, [&](const Statement& row) -> Result<void> {
-            room += 2 * static_cast<std::size_t>(row.integer(0));
-            return {};
-        });
+        auto counted = forEachRow(m_database, "SELECT count(*) FROM metric_value WHERE run=?", m_id,
+                                  [&](const Statement& row) -> Result<void> {
+                                      room += 2 * static_cast<std::size_t>(row.integer(0));
+                                      return {};
+                                  });
         if (!counted) return counted;
         auto named = forEachRow(m_database, "SELECT metric, name, unit FROM metric WHERE run=? ORDER BY metric", m_id,
                                 [&](const Statement& row) -> Result<void> {
@@ -154,31 +164,33 @@ private:
                                     return {};
                                 });
         if (!named) return named;
-        return forEachRow(m_database, "SELECT metric, step, value FROM metric_value WHERE run=? ORDER BY metric, step", m_id,
-                          [&](const Statement& row) -> Result<void> {
-                              const auto place = places.find(row.integer(0));
-                              const std::int64_t step = row.integer(1);
-                              if (place == places.end() || step < 0 || step > mostSteps) {
-                                  ++m_damaged;
-                                  return {};
-                              }
-                              auto& values = m_run.metrics[place->second].values;
-                              const std::size_t grows = static_cast<std::size_t>(step) + 1 - std::min(values.size(), static_cast<std::size_t>(step) + 1);
-                              if (grows > room) { // a step far beyond the others is damage
-                                  ++m_damaged;
-                                  return {};
-                              }
-                              room -= grows;
-                              values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
-                              values.back() = std::isfinite(row.real(2)) ? row.real(2) : std::numeric_limits<double>::quiet_NaN();
-                              return {};
-                          });
+        return forEachRow(
+            m_database, "SELECT metric, step, value FROM metric_value WHERE run=? ORDER BY metric, step", m_id,
+            [&](const Statement& row) -> Result<void> {
+                const auto place = places.find(row.integer(0));
+                const std::int64_t step = row.integer(1);
+                if (place == places.end() || step < 0 || step > mostSteps) {
+                    ++m_damaged;
+                    return {};
+                }
+                auto& values = m_run.metrics[place->second].values;
+                const std::size_t grows =
+                    static_cast<std::size_t>(step) + 1 - std::min(values.size(), static_cast<std::size_t>(step) + 1);
+                if (grows > room) { // a step far beyond the others is damage
+                    ++m_damaged;
+                    return {};
+                }
+                room -= grows;
+                values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
+                values.back() = std::isfinite(row.real(2)) ? row.real(2) : std::numeric_limits<double>::quiet_NaN();
+                return {};
+            });
     }
 
     Result<void> documents()
     {
-        return forEachRow(m_database, "SELECT schedule, realised, costs, time_unit, memory_unit FROM run WHERE id=?", m_id,
-                          [&](const Statement& row) -> Result<void> {
+        return forEachRow(m_database, "SELECT schedule, realised, costs, time_unit, memory_unit FROM run WHERE id=?",
+                          m_id, [&](const Statement& row) -> Result<void> {
                               const auto schedule = [&](int column) -> Result<std::shared_ptr<const Schedule>> {
                                   auto read = readScheduleText(row.text(column));
                                   if (!read) return tl::unexpected(read.error());
@@ -225,8 +237,8 @@ private:
 
     Result<void> fill()
     {
-        for (auto part : {&Reader::findSegments, &Reader::declareTracks, &Reader::declareLabels, &Reader::declareCounters, &Reader::spans,
-                          &Reader::memory, &Reader::edges, &Reader::samples})
+        for (auto part : {&Reader::findSegments, &Reader::declareTracks, &Reader::declareLabels,
+                          &Reader::declareCounters, &Reader::spans, &Reader::memory, &Reader::edges, &Reader::samples})
             if (auto done = (this->*part)(); !done) return done;
         return {};
     }
@@ -236,21 +248,26 @@ private:
     {
         if (m_steps.whole()) {
             if (m_store.mode != OpenMode::Read || m_run.info.state != RunState::Recording) return {};
-            return forEachRow(m_database, "SELECT max(segment) FROM segment WHERE run=?", m_id, [&](const Statement& row) -> Result<void> {
-                m_lastSegment = row.integer(0);
-                m_grows = true;
-                return {};
-            });
+            return forEachRow(m_database, "SELECT max(segment) FROM segment WHERE run=?", m_id,
+                              [&](const Statement& row) -> Result<void> {
+                                  m_lastSegment = row.integer(0);
+                                  m_grows = true;
+                                  return {};
+                              });
         }
         if (!m_steps.rows.empty()) {
-            const auto [first, last] = std::minmax_element(m_steps.rows.begin(), m_steps.rows.end(), [](const auto& a, const auto& b) { return a.segment < b.segment; });
+            const auto [first, last] =
+                std::minmax_element(m_steps.rows.begin(), m_steps.rows.end(),
+                                    [](const auto& a, const auto& b) { return a.segment < b.segment; });
             m_firstSegment = first->segment;
             m_lastSegment = last->segment;
             return {};
         }
         if (!m_steps.chosen.empty()) {
-            auto listed = forEachRow(m_database, fmt::format("SELECT DISTINCT segment FROM {} WHERE run=?{} ORDER BY segment", m_store.unfolded.bounds(), inside()), m_id,
-                                     [&](const Statement& row) -> Result<void> {
+            auto listed = forEachRow(m_database,
+                                     fmt::format("SELECT DISTINCT segment FROM {} WHERE run=?{} ORDER BY segment",
+                                                 m_store.unfolded.bounds(), inside()),
+                                     m_id, [&](const Statement& row) -> Result<void> {
                                          m_segments.push_back(row.integer(0));
                                          return {};
                                      });
@@ -258,12 +275,14 @@ private:
             m_lastSegment = m_segments.empty() ? -1 : m_segments.back();
             return listed;
         }
-        return forEachRow(m_database, fmt::format("SELECT min(segment), max(segment) FROM {} WHERE run=?{}", m_store.unfolded.bounds(), inside()),
-                          m_id, [&](const Statement& row) -> Result<void> {
-                              m_firstSegment = row.isNull(0) ? std::numeric_limits<std::int64_t>::max() : row.integer(0);
-                              m_lastSegment = row.integer(1);
-                              return {};
-                          });
+        return forEachRow(
+            m_database,
+            fmt::format("SELECT min(segment), max(segment) FROM {} WHERE run=?{}", m_store.unfolded.bounds(), inside()),
+            m_id, [&](const Statement& row) -> Result<void> {
+                m_firstSegment = row.isNull(0) ? std::numeric_limits<std::int64_t>::max() : row.integer(0);
+                m_lastSegment = row.integer(1);
+                return {};
+            });
     }
 
     // Blocks that are read, as a condition.
@@ -271,14 +290,20 @@ private:
     {
         if (!m_steps.rows.empty()) {
             std::string rows;
-            for (const RunFile::BlockBounds& block : m_steps.rows) rows += fmt::format("{}{}", rows.empty() ? "" : ",", block.row);
+            for (const RunFile::BlockBounds& block : m_steps.rows)
+                rows += fmt::format("{}{}", rows.empty() ? "" : ",", block.row);
             return " AND rowid IN (" + rows + ")";
         }
-        if (m_steps.times) return fmt::format(" AND begin_ns<{} AND end_ns>{}", m_steps.times->second, m_steps.times->first);
+        if (m_steps.times)
+            return fmt::format(" AND begin_ns<{} AND end_ns>{}", m_steps.times->second, m_steps.times->first);
         if (!m_steps.chosen.empty()) return fmt::format(" AND step IN ({})", fmt::join(m_steps.chosen, ","));
-        return m_steps.whole() ? std::string() : fmt::format(" AND +step>={} AND +step<={}", m_steps.first, m_steps.last);
+        return m_steps.whole() ? std::string()
+                               : fmt::format(" AND +step>={} AND +step<={}", m_steps.first, m_steps.last);
     }
-    bool overlaps(const Span& span) const { return !m_steps.times || (span.start < m_steps.times->second && span.end > m_steps.times->first); }
+    bool overlaps(const Span& span) const
+    {
+        return !m_steps.times || (span.start < m_steps.times->second && span.end > m_steps.times->first);
+    }
 
     // For so many rows more of what a file of this size can hold: blocks of one value repeated are small.
     bool hasRoomFor(std::int64_t rows)
@@ -293,7 +318,9 @@ private:
     std::string wanted() const
     {
         if (!m_steps.chosen.empty()) return fmt::format(" AND segment IN ({})", fmt::join(m_segments, ","));
-        return m_steps.whole() && !m_grows ? std::string() : fmt::format(" AND segment>={} AND segment<={}", m_firstSegment, m_lastSegment);
+        return m_steps.whole() && !m_grows
+                   ? std::string()
+                   : fmt::format(" AND segment>={} AND segment<={}", m_firstSegment, m_lastSegment);
     }
 
     Result<void> declareTracks()
@@ -306,7 +333,8 @@ private:
                                   ++m_damaged;
                                   return {};
                               }
-                              m_tracks[row.integer(0)] = m_builder->addTrack(static_cast<int>(rank), *lane, row.text(3));
+                              m_tracks[row.integer(0)] =
+                                  m_builder->addTrack(static_cast<int>(rank), *lane, row.text(3));
                               return {};
                           });
     }
@@ -316,8 +344,11 @@ private:
         const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='label_shape'");
         if (!table) return tl::unexpected(table.error());
         const bool shapes = *table != 0; // else a file of version 5 or older
-        return forEachRow(m_database, shapes ? "SELECT l.label, l.text, s.text FROM label l LEFT JOIN label_shape s ON s.run=l.run AND s.label=l.label WHERE l.run=? ORDER BY l.label" : "SELECT label, text, NULL FROM label WHERE run=? ORDER BY label", m_id,
-                          [&](const Statement& row) -> Result<void> {
+        return forEachRow(m_database,
+                          shapes ? "SELECT l.label, l.text, s.text FROM label l LEFT JOIN label_shape s ON s.run=l.run "
+                                   "AND s.label=l.label WHERE l.run=? ORDER BY l.label"
+                                 : "SELECT label, text, NULL FROM label WHERE run=? ORDER BY label",
+                          m_id, [&](const Statement& row) -> Result<void> {
                               m_labels[row.integer(0)] = m_builder->intern(row.text(1), row.text(2));
                               return {};
                           });
@@ -325,8 +356,8 @@ private:
 
     Result<void> declareCounters()
     {
-        return forEachRow(m_database, "SELECT counter, rank, name, unit FROM counter WHERE run=? ORDER BY counter", m_id,
-                          [&](const Statement& row) -> Result<void> {
+        return forEachRow(m_database, "SELECT counter, rank, name, unit FROM counter WHERE run=? ORDER BY counter",
+                          m_id, [&](const Statement& row) -> Result<void> {
                               const std::int64_t rank = row.integer(1);
                               if (rank < -1 || rank >= m_run.info.ranks) {
                                   ++m_damaged;
@@ -343,8 +374,12 @@ private:
     {
         if (step <= static_cast<std::int64_t>(gap)) return true;
         if (m_blocks < 0) {
-            m_blocks = m_database.integer(fmt::format("SELECT count(*) FROM {} WHERE run={}", m_store.unfolded.bounds(), m_id)).value_or(0);
-            if (m_store.logs) m_blocks += m_database.integer(fmt::format("SELECT count(*) FROM main.step_log WHERE run={}", m_id)).value_or(0);
+            m_blocks =
+                m_database.integer(fmt::format("SELECT count(*) FROM {} WHERE run={}", m_store.unfolded.bounds(), m_id))
+                    .value_or(0);
+            if (m_store.logs)
+                m_blocks += m_database.integer(fmt::format("SELECT count(*) FROM main.step_log WHERE run={}", m_id))
+                                .value_or(0);
         }
         return step <= static_cast<std::int64_t>(gap) + m_blocks;
     }
@@ -353,15 +388,22 @@ private:
     {
         std::vector<StoredSpan> block;
         std::int64_t read = 0, numbered = 0;
-        std::int64_t most = 0;                                                       // spans that the blocks can hold: the limit of valid numbers
+        // spans that the blocks can hold: the limit of valid numbers
+        std::int64_t most = 0;
         if (!m_steps.rows.empty()) most = std::numeric_limits<std::uint32_t>::max(); // their numbers are in a map
-        auto counted = !m_steps.rows.empty() ? Result<void>() : forEachRow(m_database, fmt::format("SELECT count(*) FROM {} WHERE run=?{}", m_store.unfolded.bounds(), wanted()), m_id, [&](const Statement& row) -> Result<void> {
-            most = row.integer(0) * static_cast<std::int64_t>(blockRows);
-            return {};
-        });
+        auto counted =
+            !m_steps.rows.empty()
+                ? Result<void>()
+                : forEachRow(m_database,
+                             fmt::format("SELECT count(*) FROM {} WHERE run=?{}", m_store.unfolded.bounds(), wanted()),
+                             m_id, [&](const Statement& row) -> Result<void> {
+                                 most = row.integer(0) * static_cast<std::int64_t>(blockRows);
+                                 return {};
+                             });
         if (!counted) return counted;
         return inParts(
-            "segment, track, first, step, count, data", "span_block", (m_steps.rows.empty() ? wanted() : std::string()) + inside(), "segment, track, first",
+            "segment, track, first, step, count, data", "span_block",
+            (m_steps.rows.empty() ? wanted() : std::string()) + inside(), "segment, track, first",
             [&](const Statement& row) -> Result<void> {
                 if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
                 const auto track = m_tracks.find(row.integer(1));
@@ -369,12 +411,16 @@ private:
                 const std::int64_t step = row.integer(3);
                 const std::int64_t count = row.integer(4);
                 const auto segment = m_ids.find(row.integer(0));
-                const std::int64_t before = segment == m_ids.end() ? 0 : static_cast<std::int64_t>(segment->second.size());
-                const bool placed = first >= 0 && first < most && count > 0 && count <= static_cast<std::int64_t>(blockRows) &&
-                                    (m_steps.times || numbered + std::max<std::int64_t>(0, first + count - before) <= most); // of all segments together
+                const std::int64_t before =
+                    segment == m_ids.end() ? 0 : static_cast<std::int64_t>(segment->second.size());
+                const bool placed =
+                    first >= 0 && first < most && count > 0 && count <= static_cast<std::int64_t>(blockRows) &&
+                    // of all segments together
+                    (m_steps.times || numbered + std::max<std::int64_t>(0, first + count - before) <= most);
                 const bool known = track != m_tracks.end() && step >= outsideSteps && step < mostSteps && isNear(step);
                 if (!placed || !known ||
-                    !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), block) || !hasRoomFor(count)) {
+                    !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), block) ||
+                    !hasRoomFor(count)) {
                     ++m_damaged;
                     return {};
                 }
@@ -413,19 +459,23 @@ private:
         if (*table == 0) return false; // a file of version 1
         bool found = false;
         std::vector<MemoryEvent> block;
-        auto done = forEachRow(m_database, fmt::format("SELECT count, data FROM memory_base WHERE run=? AND segment={} ORDER BY ordinal", m_firstSegment),
-                               m_id, [&](const Statement& row) -> Result<void> {
-                                   const std::int64_t count = row.integer(0);
-                                   found = true;
-                                   if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                                       !decodeMemoryBase(row.blob(1), static_cast<std::size_t>(count), block)) {
-                                       ++m_damaged;
-                                       return {};
-                                   }
-                                   for (const MemoryEvent& event : block)
-                                       if (event.rank < m_run.info.ranks) carried[{event.rank, event.stage, event.category}] = event;
-                                   return {};
-                               });
+        auto done =
+            forEachRow(m_database,
+                       fmt::format("SELECT count, data FROM memory_base WHERE run=? AND segment={} ORDER BY ordinal",
+                                   m_firstSegment),
+                       m_id, [&](const Statement& row) -> Result<void> {
+                           const std::int64_t count = row.integer(0);
+                           found = true;
+                           if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                               !decodeMemoryBase(row.blob(1), static_cast<std::size_t>(count), block)) {
+                               ++m_damaged;
+                               return {};
+                           }
+                           for (const MemoryEvent& event : block)
+                               if (event.rank < m_run.info.ranks)
+                                   carried[{event.rank, event.stage, event.category}] = event;
+                           return {};
+                       });
         if (!done) return tl::unexpected(done.error());
         return found;
     }
@@ -440,25 +490,33 @@ private:
         std::vector<MemoryEvent> block;
         const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='memory_base'");
         if (!table) return tl::unexpected(table.error());
-        auto bases = *table == 0 ? Result<void>() : forEachRow(m_database, "SELECT DISTINCT segment FROM memory_base WHERE run=?" + wanted(), m_id, [&](const Statement& row) -> Result<void> {
-            started[row.integer(0)] = false;
-            return {};
-        });
+        auto bases = *table == 0
+                         ? Result<void>()
+                         : forEachRow(m_database, "SELECT DISTINCT segment FROM memory_base WHERE run=?" + wanted(),
+                                      m_id, [&](const Statement& row) -> Result<void> {
+                                          started[row.integer(0)] = false;
+                                          return {};
+                                      });
         if (!bases) return bases;
-        const bool based = started.size() == m_segments.size(); // else of an early version: everything from the start on
+        // else of an early version: everything from the start on
+        const bool based = started.size() == m_segments.size();
         const auto apply = [&](std::int64_t segment) -> Result<void> {
             started[segment] = true;
             std::map<Key, MemoryEvent> base;
-            auto read = forEachRow(m_database, fmt::format("SELECT count, data FROM memory_base WHERE run=? AND segment={} ORDER BY ordinal", segment), m_id, [&](const Statement& row) -> Result<void> {
-                const std::int64_t count = row.integer(0);
-                if (count < 0 || count > static_cast<std::int64_t>(blockRows) || !decodeMemoryBase(row.blob(1), static_cast<std::size_t>(count), block)) {
-                    ++m_damaged;
+            auto read = forEachRow(
+                m_database,
+                fmt::format("SELECT count, data FROM memory_base WHERE run=? AND segment={} ORDER BY ordinal", segment),
+                m_id, [&](const Statement& row) -> Result<void> {
+                    const std::int64_t count = row.integer(0);
+                    if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                        !decodeMemoryBase(row.blob(1), static_cast<std::size_t>(count), block)) {
+                        ++m_damaged;
+                        return {};
+                    }
+                    for (const MemoryEvent& event : block)
+                        if (event.rank < m_run.info.ranks) base[{event.rank, event.stage, event.category}] = event;
                     return {};
-                }
-                for (const MemoryEvent& event : block)
-                    if (event.rank < m_run.info.ranks) base[{event.rank, event.stage, event.category}] = event;
-                return {};
-            });
+                });
             if (!read) return read;
             for (const auto& [key, event] : latest)
                 if (event.delta != 0 && !base.contains(key)) { // freed since
@@ -498,7 +556,8 @@ private:
                     if (auto applied = apply(segment); !applied) return applied;
                 }
                 if (rank < 0 || rank >= m_run.info.ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block) || !hasRoomFor(count)) {
+                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block) ||
+                    !hasRoomFor(count)) {
                     ++m_damaged;
                     return {};
                 }
@@ -538,13 +597,15 @@ private:
                 const std::int64_t rank = row.integer(1);
                 const std::int64_t count = row.integer(3);
                 if (rank < 0 || rank >= m_run.info.ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block) || !hasRoomFor(count)) {
+                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block) ||
+                    !hasRoomFor(count)) {
                     ++m_damaged;
                     return {};
                 }
                 for (const MemoryEvent& event : block) {
                     if (event.step > m_steps.last || (m_steps.times && event.time >= m_steps.times->second)) continue;
-                    if (m_steps.times ? event.time >= m_steps.times->first : m_steps.first <= 0 || event.step >= m_steps.first) {
+                    if (m_steps.times ? event.time >= m_steps.times->first
+                                      : m_steps.first <= 0 || event.step >= m_steps.first) {
                         m_builder->addMemory(event);
                         continue;
                     }
@@ -566,24 +627,27 @@ private:
     {
         if (m_steps.times) return edgesOfRange();
         std::vector<Edge> block;
-        const auto idOf = [](const std::vector<SpanId>& ids, SpanId local) { return local < ids.size() ? ids[local] : noSpan; };
-        return inParts(
-            "segment, ordinal, count, data", "edge_block", wanted(), "segment, ordinal",
-            [&](const Statement& row) -> Result<void> {
-                const std::int64_t count = row.integer(2);
-                if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeEdges(row.blob(3), static_cast<std::size_t>(count), block) || !hasRoomFor(count)) {
-                    ++m_damaged;
-                    return {};
-                }
-                const auto& ids = m_ids[row.integer(0)];
-                for (const Edge& edge : block) { // an edge of a lost span is lost with it
-                    const SpanId from = idOf(ids, edge.from);
-                    const SpanId to = idOf(ids, edge.to);
-                    if (from != noSpan && to != noSpan) m_builder->addEdge(from, to, edge.kind, edge.arrival);
-                }
-                return {};
-            });
+        const auto idOf = [](const std::vector<SpanId>& ids, SpanId local) {
+            return local < ids.size() ? ids[local] : noSpan;
+        };
+        return inParts("segment, ordinal, count, data", "edge_block", wanted(), "segment, ordinal",
+                       [&](const Statement& row) -> Result<void> {
+                           const std::int64_t count = row.integer(2);
+                           if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                               !decodeEdges(row.blob(3), static_cast<std::size_t>(count), block) ||
+                               !hasRoomFor(count)) {
+                               ++m_damaged;
+                               return {};
+                           }
+                           const auto& ids = m_ids[row.integer(0)];
+                           for (const Edge& edge : block) { // an edge of a lost span is lost with it
+                               const SpanId from = idOf(ids, edge.from);
+                               const SpanId to = idOf(ids, edge.to);
+                               if (from != noSpan && to != noSpan)
+                                   m_builder->addEdge(from, to, edge.kind, edge.arrival);
+                           }
+                           return {};
+                       });
     }
 
     Result<void> edgesOfRange()
@@ -594,16 +658,23 @@ private:
             if (!ordinals) return tl::unexpected(ordinals.error());
             for (const std::int64_t ordinal : *ordinals) {
                 if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-                auto done = forEachRow(m_database, fmt::format("SELECT count, data FROM edge_block WHERE run=? AND segment={} AND ordinal={}", segment, ordinal), m_id, [&, &of = numbers](const Statement& row) -> Result<void> {
-                    const std::int64_t count = row.integer(0);
-                    if (count < 0 || count > static_cast<std::int64_t>(blockRows) || !decodeEdges(row.blob(1), static_cast<std::size_t>(count), block) || !hasRoomFor(count)) {
-                        ++m_damaged;
+                auto done = forEachRow(
+                    m_database,
+                    fmt::format("SELECT count, data FROM edge_block WHERE run=? AND segment={} AND ordinal={}", segment,
+                                ordinal),
+                    m_id, [&, &of = numbers](const Statement& row) -> Result<void> {
+                        const std::int64_t count = row.integer(0);
+                        if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                            !decodeEdges(row.blob(1), static_cast<std::size_t>(count), block) || !hasRoomFor(count)) {
+                            ++m_damaged;
+                            return {};
+                        }
+                        for (const Edge& edge : block)
+                            if (const SpanId from = of.of(edge.from), to = of.of(edge.to);
+                                from != noSpan && to != noSpan)
+                                m_builder->addEdge(from, to, edge.kind, edge.arrival);
                         return {};
-                    }
-                    for (const Edge& edge : block)
-                        if (const SpanId from = of.of(edge.from), to = of.of(edge.to); from != noSpan && to != noSpan) m_builder->addEdge(from, to, edge.kind, edge.arrival);
-                    return {};
-                });
+                    });
                 if (!done) return done;
             }
         }
@@ -624,7 +695,8 @@ private:
                     return {};
                 }
                 for (const CounterSample& sample : block)
-                    if (!m_steps.times || (sample.time >= m_steps.times->first && sample.time < m_steps.times->second)) m_builder->addSample(counter->second, sample.time, sample.value);
+                    if (!m_steps.times || (sample.time >= m_steps.times->first && sample.time < m_steps.times->second))
+                        m_builder->addSample(counter->second, sample.time, sample.value);
                 return {};
             });
     }

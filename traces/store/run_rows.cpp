@@ -38,10 +38,14 @@ std::string labelKey(const Timeline& timeline, const Span& span)
 Result<void> timesFit(const Timeline& timeline)
 {
     const auto far = [](std::string_view what, Nanos time) {
-        return fail(ErrorCode::Invalid, fmt::format("{} at {} ns is more than 36 years from the run's start: no run holds such times", what, time), "leave it out, or bring times that are closer together");
+        return fail(
+            ErrorCode::Invalid,
+            fmt::format("{} at {} ns is more than 36 years from the run's start: no run holds such times", what, time),
+            "leave it out, or bring times that are closer together");
     };
     for (const Span& span : timeline.spans())
-        if (!isStorableTime(span.start) || !isStorableTime(span.end) || !isStorableTime(span.duration())) return far(timeline.nameOf(span), isStorableTime(span.start) ? span.end : span.start);
+        if (!isStorableTime(span.start) || !isStorableTime(span.end) || !isStorableTime(span.duration()))
+            return far(timeline.nameOf(span), isStorableTime(span.start) ? span.end : span.start);
     for (const MemoryEvent& event : timeline.memory())
         if (!isStorableTime(event.time)) return far("a memory event", event.time);
     for (const Edge& edge : timeline.edges())
@@ -65,7 +69,8 @@ Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, R
     const std::string costs = run.costs ? writeCostsJson(*run.costs) : std::string();
     const Provenance provenance = timeline ? timeline->provenance() : info.provenance;
     const std::string clock = timeline ? timeline->clock() : info.clock;
-    const int ranks = timeline ? timeline->ranks() : static_cast<int>(orElse(info.ranks, schedule ? schedule->ranks : 0));
+    const int ranks =
+        timeline ? timeline->ranks() : static_cast<int>(orElse(info.ranks, schedule ? schedule->ranks : 0));
     const std::string scheduleName =
         info.scheduleName.empty() && schedule != nullptr ? schedule->name : info.scheduleName;
     const std::string name = info.name.empty() ? scheduleName : info.name;
@@ -87,12 +92,14 @@ Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, R
         });
     if (!inserted) return tl::unexpected(inserted.error());
     const std::int64_t id = database.lastId();
-    for (const auto& [section, pairs] : {std::pair("configuration", &run.configuration), {"environment", &run.environment}}) {
+    for (const auto& [section, pairs] :
+         {std::pair("configuration", &run.configuration), {"environment", &run.environment}}) {
         std::int64_t ordinal = 0;
         for (const auto& [key, value] : *pairs) {
-            auto done = write(database, "INSERT INTO main.run_text VALUES(?,?,?,?,?)", [&, section = std::string_view(section), &key = key, &value = value](Statement& s) {
-                s.bind(id).bind(section).bind(ordinal++).bind(key).bind(value);
-            });
+            auto done = write(database, "INSERT INTO main.run_text VALUES(?,?,?,?,?)",
+                              [&, section = std::string_view(section), &key = key, &value = value](Statement& s) {
+                                  s.bind(id).bind(section).bind(ordinal++).bind(key).bind(value);
+                              });
             if (!done) return tl::unexpected(done.error());
         }
     }
@@ -154,7 +161,8 @@ Result<std::int64_t> RunRows::labelNumber(std::string_view label)
     auto done = write(m_database, "INSERT INTO main.label VALUES(?,?,?)",
                       [&](Statement& s) { s.bind(m_run).bind(number).bind(label.substr(0, end)); });
     if (done && !shape.empty())
-        done = write(m_database, "INSERT INTO main.label_shape VALUES(?,?,?)", [&](Statement& s) { s.bind(m_run).bind(number).bind(shape); });
+        done = write(m_database, "INSERT INTO main.label_shape VALUES(?,?,?)",
+                     [&](Statement& s) { s.bind(m_run).bind(number).bind(shape); });
     if (!done) return tl::unexpected(done.error());
     m_labelNumbers.emplace(std::string(label), number);
     m_known.labels = number;
@@ -197,9 +205,8 @@ Result<void> RunRows::addSegment(const Timeline& timeline, const Progress& progr
     if (auto done = addEdges(timeline, progress); !done) return done;
     if (auto done = addCounters(timeline); !done) return done;
     const auto spans = static_cast<std::int64_t>(timeline.spans().size());
-    auto done = write(m_database, "INSERT INTO main.segment VALUES(?,?,?,?)", [&](Statement& s) {
-        s.bind(m_run).bind(m_known.segments).bind(m_known.spans).bind(spans);
-    });
+    auto done = write(m_database, "INSERT INTO main.segment VALUES(?,?,?,?)",
+                      [&](Statement& s) { s.bind(m_run).bind(m_known.segments).bind(m_known.spans).bind(spans); });
     if (!done) return done;
     if (auto updated = updateRun(timeline); !updated) return updated;
     ++m_known.segments;
@@ -217,7 +224,8 @@ Result<void> RunRows::updateRun(const Timeline& timeline)
     m_known.steps = std::max(m_known.steps, std::int64_t{timeline.steps()});
     if (!m_known.hasUnits) { // unknown when the header was written
         m_known.hasUnits = true;
-        auto done = write(m_database, "UPDATE main.run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=? WHERE id=?",
+        auto done = write(m_database,
+                          "UPDATE main.run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=? WHERE id=?",
                           [&](Statement& s) {
                               s.bind(toText(timeline.provenance())).bind(timeline.clock());
                               s.bind(std::int64_t{timeline.ranks()});
@@ -231,12 +239,13 @@ Result<void> RunRows::updateRun(const Timeline& timeline)
             if (!done) return done;
         }
     }
-    return write(m_database, "UPDATE main.run SET span_count=?, steps=?, begin_ns=?, end_ns=? WHERE id=?", [&](Statement& s) {
-        s.bind(m_known.spans).bind(m_known.steps);
-        m_known.spans > 0 ? s.bind(m_known.begin) : s.bindNull();
-        m_known.spans > 0 ? s.bind(m_known.end) : s.bindNull();
-        s.bind(m_run);
-    });
+    return write(m_database, "UPDATE main.run SET span_count=?, steps=?, begin_ns=?, end_ns=? WHERE id=?",
+                 [&](Statement& s) {
+                     s.bind(m_known.spans).bind(m_known.steps);
+                     m_known.spans > 0 ? s.bind(m_known.begin) : s.bindNull();
+                     m_known.spans > 0 ? s.bind(m_known.end) : s.bindNull();
+                     s.bind(m_run);
+                 });
 }
 
 Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, const Progress& progress)
@@ -251,7 +260,8 @@ Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, con
         m_cpu.clear();
         const auto first = static_cast<SpanId>(track.begin + at);
         if (timeline.hasCpuTime())
-            for (std::size_t i = 0; i < block.size(); ++i) m_cpu.push_back(timeline.cpuTime(first + static_cast<SpanId>(i)));
+            for (std::size_t i = 0; i < block.size(); ++i)
+                m_cpu.push_back(timeline.cpuTime(first + static_cast<SpanId>(i)));
         const bool labelled = std::any_of(block.begin(), block.end(), [](const Span& s) { return s.label != 0; });
         if (labelled) { // labels are numbered within the run
             m_scratch.assign(block.begin(), block.end());
@@ -261,13 +271,15 @@ Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, con
         const auto stored = labelled ? std::span<const Span>(m_scratch) : block;
         if (auto done = addSpanBlock(*number, first, stored, m_cpu); !done) return done;
         at = end;
-        progress.tell("storing spans", static_cast<std::int64_t>(track.begin + at), static_cast<std::int64_t>(timeline.spans().size()));
+        progress.tell("storing spans", static_cast<std::int64_t>(track.begin + at),
+                      static_cast<std::int64_t>(timeline.spans().size()));
         if (progress.cancelled()) return storingCancelled();
     }
     return addPyramid(*number, spans);
 }
 
-Result<void> RunRows::addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans, std::span<const Nanos> cpu)
+Result<void> RunRows::addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans,
+                                   std::span<const Nanos> cpu)
 {
     Nanos end = spans.front().end;
     for (const Span& span : spans) end = std::max(end, span.end);
@@ -288,7 +300,9 @@ Result<void> RunRows::addPyramid(std::int64_t track, std::span<const Span> spans
             const auto data = encodeBuckets(m_encoder, part);
             auto done = write(m_database, "INSERT INTO main.pyramid VALUES(?,?,?,?,?,?,?)", [&](Statement& s) {
                 s.bind(m_run).bind(m_known.segments).bind(track).bind(std::int64_t{level.level});
-                s.bind(static_cast<std::int64_t>(at / blockRows)).bind(static_cast<std::int64_t>(part.size())).bind(data);
+                s.bind(static_cast<std::int64_t>(at / blockRows))
+                    .bind(static_cast<std::int64_t>(part.size()))
+                    .bind(data);
             });
             if (!done) return done;
         }
@@ -334,7 +348,10 @@ Result<void> RunRows::addMemory(const Timeline& timeline, const Progress& progre
             const auto part = events.subspan(at, std::min(blockRows, events.size() - at));
             const auto data = encodeMemory(m_encoder, part);
             auto done = write(m_database, "INSERT INTO main.memory_block VALUES(?,?,?,?,?,?)", [&](Statement& s) {
-                s.bind(m_run).bind(m_known.segments).bind(std::int64_t{rank}).bind(static_cast<std::int64_t>(at / blockRows));
+                s.bind(m_run)
+                    .bind(m_known.segments)
+                    .bind(std::int64_t{rank})
+                    .bind(static_cast<std::int64_t>(at / blockRows));
                 s.bind(static_cast<std::int64_t>(part.size())).bind(data);
             });
             if (!done) return done;
@@ -377,7 +394,10 @@ Result<void> RunRows::addCounters(const Timeline& timeline)
             const auto part = samples.subspan(at, std::min(blockRows, samples.size() - at));
             const auto data = encodeSamples(m_encoder, part);
             auto done = write(m_database, "INSERT INTO main.counter_block VALUES(?,?,?,?,?,?)", [&](Statement& s) {
-                s.bind(m_run).bind(m_known.segments).bind(known->second).bind(static_cast<std::int64_t>(at / blockRows));
+                s.bind(m_run)
+                    .bind(m_known.segments)
+                    .bind(known->second)
+                    .bind(static_cast<std::int64_t>(at / blockRows));
                 s.bind(static_cast<std::int64_t>(part.size())).bind(data);
             });
             if (!done) return done;

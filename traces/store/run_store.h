@@ -60,8 +60,8 @@ struct RunStore {
     UnfoldedSteps unfolded;
 
     Result<void> mayWrite(); // acquires the lock; release it afterwards
-    // Around a recording: others read complete steps while it grows. beginRecording() holds the lock until the matching endRecording(),
-    // the last of which makes a single file again.
+    // Around a recording: others read complete steps while it grows. beginRecording() holds the lock until the matching
+    // endRecording(), the last of which makes a single file again.
     Result<void> beginRecording();
     void endRecording() noexcept;
     // While recording: a step as one row of step_log. Within a transaction.
@@ -70,38 +70,48 @@ struct RunStore {
     void keepRoomInWal(); // every commit, see Database::keepRoom()
     // Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
     void leaveWal() noexcept;
-    // While somebody else records, reading lets go of its view of the file after half a second and goes on in a new one, so that SQLite's log can start
-    // over: what is read only grows, or moves from the log of steps into the tables, which both show. Only within one snapshot, not within two.
+    // While somebody else records, reading lets go of its view of the file after half a second and goes on in a new
+    // one, so that SQLite's log can start over: what is read only grows, or moves from the log of steps into the
+    // tables, which both show. Only within one snapshot, not within two.
     bool viewIsOld() const;
     Result<void> renewView(); // if it is old
     Result<void> newView();
     Result<void> catchUp(); // with the steps that are not folded; may renew the view
-    // The blocks of steps that are not folded: all, or of the run's segments that may hold something of these steps. May renew the view.
+    // The blocks of steps that are not folded: all, or of the run's segments that may hold something of these steps.
+    // May renew the view.
     Result<void> loadSteps();
     Result<void> loadSteps(std::int64_t run, std::int64_t firstStep, std::int64_t lastStep);
-    Result<void> renewWithSteps();                            // the view if it is old, and all blocks of steps that are not folded
+    // the view if it is old, and all blocks of steps that are not folded
+    Result<void> renewWithSteps();
     std::chrono::milliseconds longestView{500};               // what is done at a time may double it
     int views = 0;                                            // snapshots, one within the other
     static std::function<bool()> endOf(std::stop_token stop); // it is requested, or RunFile::endReading() was called
     std::chrono::steady_clock::time_point viewTaken;
 
-    // While recording: the file and its lock are still those that were opened, and nobody else wrote over it. Else its runs are saved beside it, once, and
-    // the Error says where or that they are lost; nothing more is written to the path.
+    // While recording: the file and its lock are still those that were opened, and nobody else wrote over it. Else its
+    // runs are saved beside it, once, and the Error says where or that they are lost; nothing more is written to the
+    // path.
     Result<void> inPlace();
-    // While recording, after each commit: what inPlace() compares with. If SQLite's log was removed, all of it is put into the file, and there is a new one.
+    // While recording, after each commit: what inPlace() compares with. If SQLite's log was removed, all of it is put
+    // into the file, and there is a new one.
     void committed();
     void restoreLog();
 
-    std::string ignored;                // RunFile::ignored()
-    std::string missing;                // RunFile::missing()
-    std::optional<std::string> savedIn; // while recording, where the runs were saved after the file was lost; "": nowhere
+    std::string ignored; // RunFile::ignored()
+    std::string missing; // RunFile::missing()
+    // while recording, where the runs were saved after the file was lost; "": nowhere
+    std::optional<std::string> savedIn;
 };
 
-// One view of the file while it lives, even while another process appends, with the steps that are not folded yet. What is read without one lacks them.
+// One view of the file while it lives, even while another process appends, with the steps that are not folded yet. What
+// is read without one lacks them.
 class Snapshot {
 public:
     static Result<Snapshot> of(RunStore& store, std::stop_token stop);
-    Snapshot(Snapshot&& other) noexcept : m_store(std::exchange(other.m_store, nullptr)), m_watch(std::move(other.m_watch)) {}
+    Snapshot(Snapshot&& other) noexcept
+        : m_store(std::exchange(other.m_store, nullptr)), m_watch(std::move(other.m_watch))
+    {
+    }
     Snapshot(const Snapshot&) = delete;
     Snapshot& operator=(const Snapshot&) = delete;
     Snapshot& operator=(Snapshot&&) = delete;
@@ -127,7 +137,8 @@ template <typename Read>
 auto withAllSteps(RunStore& store, Read read, std::stop_token stop = {}) -> decltype(read())
 {
     return inSnapshot(
-        store, [&]() -> decltype(read()) {
+        store,
+        [&]() -> decltype(read()) {
             if (auto loaded = store.loadSteps(); !loaded) return tl::unexpected(std::move(loaded.error()));
             return read();
         },
@@ -137,7 +148,8 @@ auto withAllSteps(RunStore& store, Read read, std::stop_token stop = {}) -> decl
 struct StepRange {
     int first = 0;
     int last = std::numeric_limits<int>::max();
-    std::span<const int> chosen = {};                  // only these steps, ascending, from first to last; empty: all between
+    // only these steps, ascending, from first to last; empty: all between
+    std::span<const int> chosen = {};
     std::optional<std::pair<Nanos, Nanos>> times = {}; // only what overlaps [first, second)
     std::span<const RunFile::BlockBounds> rows = {};   // with times: the blocks to look at; empty: all
     const Run* header = nullptr;                       // read before; null: read it
@@ -181,7 +193,8 @@ private:
     Result<std::int64_t> labelNumber(std::string_view key); // text, zero, shape of the launch
     Result<void> numberLabels(const Timeline& timeline);
     Result<void> addSpans(const Timeline& timeline, const Track& track, const Progress& progress);
-    Result<void> addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans, std::span<const Nanos> cpu);
+    Result<void> addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans,
+                              std::span<const Nanos> cpu);
     Result<void> addPyramid(std::int64_t track, std::span<const Span> spans);
     Result<void> addMemory(const Timeline& timeline, const Progress& progress);
     Result<void> addMemoryBase();

@@ -1,4 +1,5 @@
-// Reading a run in parts: its steps, its tracks, its blocks one after the other. Nothing of the size of the run is held.
+// Reading a run in parts: its steps, its tracks, its blocks one after the other. Nothing of the size of the run is
+// held.
 #include "traces/store/run_stream.h"
 
 #include <algorithm>
@@ -38,7 +39,8 @@ Result<std::vector<NumberedTrack>> readTracks(Database& database, std::int64_t i
                            [&](const Statement& row) -> Result<void> {
                                const auto lane = laneOf(row.text(2));
                                const int rank = row.smallInteger(1);
-                               if (lane && rank >= 0 && rank < ranks) tracks.push_back({row.integer(0), {rank, *lane, row.text(3), 0, 0}});
+                               if (lane && rank >= 0 && rank < ranks)
+                                   tracks.push_back({row.integer(0), {rank, *lane, row.text(3), 0, 0}});
                                return {};
                            });
     if (!done) return tl::unexpected(done.error());
@@ -52,58 +54,64 @@ Result<void> readMetrics(RunStore& store, std::int64_t id, RunFile::Content& con
 {
     Database& database = *store.database;
     std::map<std::int64_t, std::size_t> places;
-    auto done = forEachRow(database, "SELECT metric, name, unit FROM metric WHERE run=? ORDER BY metric", id, [&](const Statement& row) -> Result<void> {
-        places[row.integer(0)] = content.metrics.size();
-        content.metrics.push_back({row.text(1), row.text(2), {}});
-        return {};
-    });
+    auto done = forEachRow(database, "SELECT metric, name, unit FROM metric WHERE run=? ORDER BY metric", id,
+                           [&](const Statement& row) -> Result<void> {
+                               places[row.integer(0)] = content.metrics.size();
+                               content.metrics.push_back({row.text(1), row.text(2), {}});
+                               return {};
+                           });
     if (!done) return done;
     std::size_t room = 1'000'000; // values that no row has
-    done = forEachRow(database, "SELECT count(*) FROM metric_value WHERE run=?", id, [&](const Statement& row) -> Result<void> {
-        room += 2 * static_cast<std::size_t>(row.integer(0));
-        return {};
-    });
+    done = forEachRow(database, "SELECT count(*) FROM metric_value WHERE run=?", id,
+                      [&](const Statement& row) -> Result<void> {
+                          room += 2 * static_cast<std::size_t>(row.integer(0));
+                          return {};
+                      });
     if (!done) return done;
-    return eachRowInParts(store, {"metric, step, value", "metric_value", {}, "metric, step"}, id, [&](const Statement& row) -> Result<void> {
-        const auto place = places.find(row.integer(0));
-        const std::int64_t step = row.integer(1);
-        if (place == places.end() || step < 0 || step >= std::max(1, content.info.steps)) return {};
-        auto& values = content.metrics[place->second].values;
-        const std::size_t grows = static_cast<std::size_t>(step) + 1 - std::min(values.size(), static_cast<std::size_t>(step) + 1);
-        if (grows > room) return {}; // far beyond the others: damage
-        room -= grows;
-        values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
-        values.back() = std::isfinite(row.real(2)) ? row.real(2) : std::numeric_limits<double>::quiet_NaN();
-        return {};
-    });
+    return eachRowInParts(
+        store, {"metric, step, value", "metric_value", {}, "metric, step"}, id,
+        [&](const Statement& row) -> Result<void> {
+            const auto place = places.find(row.integer(0));
+            const std::int64_t step = row.integer(1);
+            if (place == places.end() || step < 0 || step >= std::max(1, content.info.steps)) return {};
+            auto& values = content.metrics[place->second].values;
+            const std::size_t grows =
+                static_cast<std::size_t>(step) + 1 - std::min(values.size(), static_cast<std::size_t>(step) + 1);
+            if (grows > room) return {}; // far beyond the others: damage
+            room -= grows;
+            values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
+            values.back() = std::isfinite(row.real(2)) ? row.real(2) : std::numeric_limits<double>::quiet_NaN();
+            return {};
+        });
 }
 
 // The sink has enough: not an error.
-Result<void> ended()
-{
-    return tl::unexpected(Error{ErrorCode::Cancelled, {}, {}});
-}
+Result<void> ended() { return tl::unexpected(Error{ErrorCode::Cancelled, {}, {}}); }
 
-bool isEnded(const Error& error)
-{
-    return error.code == ErrorCode::Cancelled && error.message.empty();
-}
+bool isEnded(const Error& error) { return error.code == ErrorCode::Cancelled && error.message.empty(); }
 
-// Rows of the table of bounds, `columns` of blocks or of their groups, for some thousand steps at a time: between them the view may be renewed.
-Result<void> eachBoundInParts(RunStore& store, std::string_view columns, std::string_view groups, std::int64_t id, const std::function<Result<void>(const Statement&)>& row)
+// Rows of the table of bounds, `columns` of blocks or of their groups, for some thousand steps at a time: between them
+// the view may be renewed.
+Result<void> eachBoundInParts(RunStore& store, std::string_view columns, std::string_view groups, std::int64_t id,
+                              const std::function<Result<void>(const Statement&)>& row)
 {
     constexpr std::int64_t stepsAtOnce = 4096, last = std::numeric_limits<std::int64_t>::max();
     Database& database = *store.database;
     for (std::int64_t next = std::numeric_limits<std::int64_t>::min();;) {
-        auto from = database.prepare(fmt::format("SELECT step FROM {} WHERE run=? AND step>=? ORDER BY step LIMIT 1", store.unfolded.bounds()));
+        auto from = database.prepare(
+            fmt::format("SELECT step FROM {} WHERE run=? AND step>=? ORDER BY step LIMIT 1", store.unfolded.bounds()));
         if (!from) return tl::unexpected(from.error());
         from->bind(id).bind(next);
         const auto any = database.step(*from);
         if (!any) return tl::unexpected(any.error());
         if (!*any) return {};
-        const std::int64_t first = from->integer(0), until = first > last - stepsAtOnce ? last : first + stepsAtOnce - 1;
+        const std::int64_t first = from->integer(0),
+                           until = first > last - stepsAtOnce ? last : first + stepsAtOnce - 1;
         *from = Statement();
-        auto done = forEachRow(database, fmt::format("SELECT {} FROM {} WHERE run=? AND step BETWEEN {} AND {}{}", columns, store.unfolded.bounds(), first, until, groups), id, row);
+        auto done = forEachRow(database,
+                               fmt::format("SELECT {} FROM {} WHERE run=? AND step BETWEEN {} AND {}{}", columns,
+                                           store.unfolded.bounds(), first, until, groups),
+                               id, row);
         if (!done || until == last) return done;
         next = until + 1;
         if (auto renewed = store.renewWithSteps(); !renewed) return renewed;
@@ -116,11 +124,14 @@ Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::
 {
     if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
     std::vector<RunFile::BlockBounds> blocks;
-    auto done = eachBoundInParts(store, "rowid, segment, step, begin_ns, end_ns, count", "", id, [&](const Statement& row) -> Result<void> {
-        const std::int64_t step = row.integer(2), spans = row.integer(5);
-        if (step >= outsideSteps && step < mostSteps && spans > 0 && spans <= static_cast<std::int64_t>(blockRows)) blocks.push_back({row.integer(0), row.integer(1), static_cast<int>(step), row.integer(3), row.integer(4), spans});
-        return {};
-    });
+    auto done = eachBoundInParts(
+        store, "rowid, segment, step, begin_ns, end_ns, count", "", id, [&](const Statement& row) -> Result<void> {
+            const std::int64_t step = row.integer(2), spans = row.integer(5);
+            if (step >= outsideSteps && step < mostSteps && spans > 0 && spans <= static_cast<std::int64_t>(blockRows))
+                blocks.push_back(
+                    {row.integer(0), row.integer(1), static_cast<int>(step), row.integer(3), row.integer(4), spans});
+            return {};
+        });
     if (!done) return tl::unexpected(std::move(done.error()).with("file " + store.path));
     return blocks;
 }
@@ -133,16 +144,20 @@ Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::in
     std::string ranges; // tracks of named ranges, which bound a step where it has no work (TimelineBuilder)
     for (const NumberedTrack& track : *tracks)
         if (track.track.lane == Lane::Other) ranges += fmt::format("{}{}", ranges.empty() ? "" : ",", track.number);
-    const std::string columns = ranges.empty() ? "step, min(begin_ns), max(end_ns), sum(count)"
-                                               : fmt::format("step, ifnull(min(CASE WHEN track NOT IN ({0}) THEN begin_ns END), min(begin_ns)), "
-                                                             "ifnull(max(CASE WHEN track NOT IN ({0}) THEN end_ns END), max(end_ns)), sum(count)",
-                                                             ranges);
+    const std::string columns =
+        ranges.empty()
+            ? "step, min(begin_ns), max(end_ns), sum(count)"
+            : fmt::format("step, ifnull(min(CASE WHEN track NOT IN ({0}) THEN begin_ns END), min(begin_ns)), "
+                          "ifnull(max(CASE WHEN track NOT IN ({0}) THEN end_ns END), max(end_ns)), sum(count)",
+                          ranges);
     std::vector<RunFile::StepBounds> steps;
-    auto done = eachBoundInParts(store, columns, " GROUP BY step ORDER BY step", id, [&](const Statement& row) -> Result<void> {
-        const std::int64_t step = row.integer(0);
-        if (step >= 0 && step < mostSteps) steps.push_back({static_cast<int>(step), row.integer(1), row.integer(2), row.integer(3)});
-        return {};
-    });
+    auto done =
+        eachBoundInParts(store, columns, " GROUP BY step ORDER BY step", id, [&](const Statement& row) -> Result<void> {
+            const std::int64_t step = row.integer(0);
+            if (step >= 0 && step < mostSteps)
+                steps.push_back({static_cast<int>(step), row.integer(1), row.integer(2), row.integer(3)});
+            return {};
+        });
     if (!done) return tl::unexpected(std::move(done.error()).with("file " + store.path));
     return steps;
 }
@@ -163,39 +178,48 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
     }
     content.spanCount.assign(content.tracks.size(), 0);
     const auto read = [&]() -> Result<void> {
-        auto done = eachBoundInParts(store, "track, sum(count)", " GROUP BY track", id, [&](const Statement& row) -> Result<void> {
-            if (const auto place = places.find(row.integer(0)); place != places.end()) {
-                std::int64_t& spans = content.spanCount[place->second];
-                const std::int64_t most = std::max<std::int64_t>(0, content.info.spanCount);
-                spans += std::clamp<std::int64_t>(row.integer(1), 0, most - spans);
-            }
-            return {};
-        });
-        if (!done) return done;
-        content.labels.assign(1, {});
-        done = forEachRow(database, "SELECT label, text FROM label WHERE run=? ORDER BY label", id, [&](const Statement& row) -> Result<void> {
-            const std::int64_t label = row.integer(0);
-            if (label < 1 || label >= mostLabels || label > static_cast<std::int64_t>(content.labels.size())) return {}; // numbered through
-            content.labels.push_back(row.text(1));
-            return {};
-        });
-        if (!done) return done;
-        const auto shaped = database.integer("SELECT count(*) FROM sqlite_schema WHERE name='label_shape'"); // not in files of version 5 or older
-        if (!shaped) return tl::unexpected(shaped.error());
-        if (*shaped != 0)
-            done = forEachRow(database, "SELECT label, text FROM label_shape WHERE run=?", id, [&](const Statement& row) -> Result<void> {
-                const std::int64_t label = row.integer(0);
-                if (label < 1 || label >= static_cast<std::int64_t>(content.labels.size())) return {};
-                content.shapes.resize(content.labels.size());
-                content.shapes[static_cast<std::size_t>(label)] = row.text(1);
+        auto done = eachBoundInParts(
+            store, "track, sum(count)", " GROUP BY track", id, [&](const Statement& row) -> Result<void> {
+                if (const auto place = places.find(row.integer(0)); place != places.end()) {
+                    std::int64_t& spans = content.spanCount[place->second];
+                    const std::int64_t most = std::max<std::int64_t>(0, content.info.spanCount);
+                    spans += std::clamp<std::int64_t>(row.integer(1), 0, most - spans);
+                }
                 return {};
             });
         if (!done) return done;
+        content.labels.assign(1, {});
+        done = forEachRow(database, "SELECT label, text FROM label WHERE run=? ORDER BY label", id,
+                          [&](const Statement& row) -> Result<void> {
+                              const std::int64_t label = row.integer(0);
+                              // numbered through
+                              if (label < 1 || label >= mostLabels ||
+                                  label > static_cast<std::int64_t>(content.labels.size()))
+                                  return {};
+                              content.labels.push_back(row.text(1));
+                              return {};
+                          });
+        if (!done) return done;
+        // not in files of version 5 or older
+        const auto shaped = database.integer("SELECT count(*) FROM sqlite_schema WHERE name='label_shape'");
+        if (!shaped) return tl::unexpected(shaped.error());
+        if (*shaped != 0)
+            done = forEachRow(database, "SELECT label, text FROM label_shape WHERE run=?", id,
+                              [&](const Statement& row) -> Result<void> {
+                                  const std::int64_t label = row.integer(0);
+                                  if (label < 1 || label >= static_cast<std::int64_t>(content.labels.size())) return {};
+                                  content.shapes.resize(content.labels.size());
+                                  content.shapes[static_cast<std::size_t>(label)] = row.text(1);
+                                  return {};
+                              });
+        if (!done) return done;
         if (done = readMetrics(store, id, content); !done) return done;
-        done = forEachRow(database, "SELECT key, value FROM run_text WHERE run=? AND section='configuration' ORDER BY ordinal", id, [&](const Statement& row) -> Result<void> {
-            content.configuration.emplace_back(row.text(0), row.text(1));
-            return {};
-        });
+        done = forEachRow(database,
+                          "SELECT key, value FROM run_text WHERE run=? AND section='configuration' ORDER BY ordinal",
+                          id, [&](const Statement& row) -> Result<void> {
+                              content.configuration.emplace_back(row.text(0), row.text(1));
+                              return {};
+                          });
         if (!done) return done;
         return forEachRow(database, "SELECT schedule, begin_ns, end_ns, time_unit, memory_unit FROM run WHERE id=?", id,
                           [&](const Statement& row) -> Result<void> {
@@ -215,10 +239,12 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
     return content;
 }
 
-Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile::SpanSink& sink, const Progress& progress)
+Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile::SpanSink& sink,
+                                 const Progress& progress)
 {
     return withAllSteps(
-        store, [&]() -> Result<std::int64_t> {
+        store,
+        [&]() -> Result<std::int64_t> {
             Database& database = *store.database;
             const auto info = readRunInfo(store, id);
             if (!info) return tl::unexpected(info.error());
@@ -229,50 +255,70 @@ Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile
             std::vector<StoredSpan> stored;
             std::vector<Span> spans;
             std::int64_t damaged = 0, read = 0, room = mostRowsFor(store.bytesNow());
-            auto done = eachRowInParts(store, {"segment, track, first, step, count, data", "span_block", {}, "segment, track, first", [&] { return store.loadSteps(id, 0, info->steps - 1); }}, id, [&](const Statement& row) -> Result<void> {
-                if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-                const auto place = places.find(row.integer(1));
-                const std::int64_t step = row.integer(3), count = row.integer(4);
-                if (step >= info->steps && info->state == RunState::Recording) return {}; // recorded since
-                if (place == places.end() || step < outsideSteps || step >= mostSteps || count <= 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), stored) || count > room) {
-                    ++damaged;
+            auto done = eachRowInParts(
+                store,
+                {"segment, track, first, step, count, data",
+                 "span_block",
+                 {},
+                 "segment, track, first",
+                 [&] { return store.loadSteps(id, 0, info->steps - 1); }},
+                id, [&](const Statement& row) -> Result<void> {
+                    if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+                    const auto place = places.find(row.integer(1));
+                    const std::int64_t step = row.integer(3), count = row.integer(4);
+                    if (step >= info->steps && info->state == RunState::Recording) return {}; // recorded since
+                    if (place == places.end() || step < outsideSteps || step >= mostSteps || count <= 0 ||
+                        count > static_cast<std::int64_t>(blockRows) ||
+                        !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), stored) ||
+                        count > room) {
+                        ++damaged;
+                        return {};
+                    }
+                    room -= count;
+                    spans.clear();
+                    for (const StoredSpan& one : stored) spans.push_back(one.span);
+                    if (!sink({place->second, static_cast<int>(step), spans})) return ended();
+                    read += count;
+                    progress.tell("reading spans", read, info->spanCount);
                     return {};
-                }
-                room -= count;
-                spans.clear();
-                for (const StoredSpan& one : stored) spans.push_back(one.span);
-                if (!sink({place->second, static_cast<int>(step), spans})) return ended();
-                read += count;
-                progress.tell("reading spans", read, info->spanCount);
-                return {};
-            });
+                });
             if (!done && !isEnded(done.error())) return tl::unexpected(std::move(done.error()));
             return damaged;
         },
         progress.stop);
 }
 
-Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFile::MemorySink& sink, const Progress& progress)
+Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFile::MemorySink& sink,
+                                  const Progress& progress)
 {
     return withAllSteps(
-        store, [&]() -> Result<std::int64_t> {
+        store,
+        [&]() -> Result<std::int64_t> {
             const auto info = readRunInfo(store, id);
             if (!info) return tl::unexpected(info.error());
             std::vector<MemoryEvent> block;
             std::int64_t damaged = 0, room = mostRowsFor(store.bytesNow());
-            auto done = eachRowInParts(store, {"segment, rank, ordinal, count, data", "memory_block", {}, "segment, rank, ordinal", [&] { return store.loadSteps(id, 0, info->steps - 1); }}, id, [&](const Statement& row) -> Result<void> {
-                if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-                const std::int64_t rank = row.integer(1), count = row.integer(3);
-                if (rank < 0 || rank >= info->ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block) || count > room) {
-                    ++damaged;
-                    return {};
-                }
-                room -= count;
-                if (info->state == RunState::Recording) std::erase_if(block, [&](const MemoryEvent& event) { return event.step >= info->steps; });
-                return block.empty() || sink(block) ? Result<void>() : ended();
-            });
+            auto done = eachRowInParts(
+                store,
+                {"segment, rank, ordinal, count, data",
+                 "memory_block",
+                 {},
+                 "segment, rank, ordinal",
+                 [&] { return store.loadSteps(id, 0, info->steps - 1); }},
+                id, [&](const Statement& row) -> Result<void> {
+                    if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+                    const std::int64_t rank = row.integer(1), count = row.integer(3);
+                    if (rank < 0 || rank >= info->ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                        !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block) ||
+                        count > room) {
+                        ++damaged;
+                        return {};
+                    }
+                    room -= count;
+                    if (info->state == RunState::Recording)
+                        std::erase_if(block, [&](const MemoryEvent& event) { return event.step >= info->steps; });
+                    return block.empty() || sink(block) ? Result<void>() : ended();
+                });
             if (!done && !isEnded(done.error())) return tl::unexpected(std::move(done.error()));
             return damaged;
         },

@@ -32,20 +32,27 @@ Result<std::unique_ptr<Database>> stagingFor(const Run& run, std::int64_t id)
     if (auto done = migrate(**opened, 0, migrations()); !done) return tl::unexpected(std::move(done.error()));
     const auto row = RunRows::insertHeader(**opened, run, RunState::Recording);
     if (!row) return tl::unexpected(row.error());
-    if (auto done = (*opened)->execute(fmt::format("DELETE FROM main.run_text; UPDATE main.run SET id={} WHERE id={}", id, *row)); !done) return tl::unexpected(std::move(done.error()));
+    if (auto done = (*opened)->execute(
+            fmt::format("DELETE FROM main.run_text; UPDATE main.run SET id={} WHERE id={}", id, *row));
+        !done)
+        return tl::unexpected(std::move(done.error()));
     return opened;
 }
 
 // What only a step shows: the run's row has it from the first one on.
 Result<void> setUnits(Database& database, Database& staged, std::int64_t run)
 {
-    auto from = bound(staged, "SELECT provenance, clock, ranks, time_unit, memory_unit, realised FROM main.run WHERE id=?", [&](Statement& s) { s.bind(run); });
+    auto from =
+        bound(staged, "SELECT provenance, clock, ranks, time_unit, memory_unit, realised FROM main.run WHERE id=?",
+              [&](Statement& s) { s.bind(run); });
     if (!from) return tl::unexpected(from.error());
     const auto row = staged.step(*from);
     if (!row) return tl::unexpected(row.error());
-    auto to = database.prepare("UPDATE main.run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=?, realised=? WHERE id=?");
+    auto to = database.prepare(
+        "UPDATE main.run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=?, realised=? WHERE id=?");
     if (!to) return tl::unexpected(to.error());
-    for (int column = 0; column < 6; ++column) sqlite3_bind_value(to->handle(), column + 1, sqlite3_column_value(from->handle(), column));
+    for (int column = 0; column < 6; ++column)
+        sqlite3_bind_value(to->handle(), column + 1, sqlite3_column_value(from->handle(), column));
     sqlite3_bind_int64(to->handle(), 7, run);
     return database.run(*to);
 }
@@ -72,11 +79,13 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
         if (auto done = rows.declareMetrics(header.metrics); !done) return tl::unexpected(done.error());
         StepRows step;
         if (auto done = takeStepRows(**staged, *id, step); !done) return tl::unexpected(done.error());
-        if (auto done = addStepRows(*store->database, "main.", *id, step.facts.bytes()); !done) return tl::unexpected(done.error());
+        if (auto done = addStepRows(*store->database, "main.", *id, step.facts.bytes()); !done)
+            return tl::unexpected(done.error());
         step.facts.clear();
         if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
         rows.accept();
-        auto state = std::make_unique<RunWriter::State>(RunWriter::State{store, std::move(*staged), std::move(rows), std::move(step), 0, false});
+        auto state = std::make_unique<RunWriter::State>(
+            RunWriter::State{store, std::move(*staged), std::move(rows), std::move(step), 0, false});
         return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
     };
     struct End { // unless it starts
@@ -104,10 +113,7 @@ RunWriter::~RunWriter()
     }
 }
 
-std::int64_t RunWriter::id() const
-{
-    return m_state->rows.run();
-}
+std::int64_t RunWriter::id() const { return m_state->rows.run(); }
 
 Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair<std::string, double>>& metrics)
 {
@@ -139,7 +145,8 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
     auto done = write();
     if (!done) {
         state.rows.rollBack();
-        return tl::unexpected(std::move(done.error()).with(fmt::format("run {}, step {}", id(), stepNumber(state.steps))));
+        return tl::unexpected(
+            std::move(done.error()).with(fmt::format("run {}, step {}", id(), stepNumber(state.steps))));
     }
     state.store->committed();
     state.rows.accept();
@@ -167,7 +174,8 @@ Result<void> RunWriter::finish(RunState reached, const std::optional<CostModel>&
         if (auto done = setTotals(database, id(), *totals); !done) return done;
         if (costs)
             if (auto done = kept.setCosts(*costs); !done) return done;
-        if (auto done = kept.setState(reached == RunState::Recording ? RunState::Interrupted : reached); !done) return done;
+        if (auto done = kept.setState(reached == RunState::Recording ? RunState::Interrupted : reached); !done)
+            return done;
         return transaction->commit();
     };
     auto closed = close();

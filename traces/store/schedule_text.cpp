@@ -45,7 +45,8 @@ Result<std::vector<Op>> readOps(std::string_view text)
 
 std::string writeScheduleText(const Schedule& schedule)
 {
-    auto json = nlohmann::ordered_json::object(); // never a null that becomes one: the library crashes if memory runs out just then
+    // never a null that becomes one: the library crashes if memory runs out just then
+    auto json = nlohmann::ordered_json::object();
     json["name"] = schedule.name;
     json["ranks"] = schedule.ranks;
     json["stages"] = schedule.stages;
@@ -123,15 +124,18 @@ Result<Schedule> readScheduleText(std::string_view text)
         if (!rank.is_array()) return damaged("the pairs of a rank are not a list");
         auto& positions = schedule.paired.emplace_back();
         for (const auto& position : rank) {
-            if (!position.is_number_unsigned() || position.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
+            if (!position.is_number_unsigned() ||
+                position.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
                 return damaged("the position of a pair is not a number in range");
             positions.push_back(position.get<std::uint32_t>());
         }
     }
-    if (json.contains("replicas") && (!smallNumber(json["replicas"], schedule.replicas) || schedule.replicas < 1 || schedule.ranks % schedule.replicas != 0))
+    if (json.contains("replicas") && (!smallNumber(json["replicas"], schedule.replicas) || schedule.replicas < 1 ||
+                                      schedule.ranks % schedule.replicas != 0))
         return damaged("the replicas do not divide the ranks");
     if (json.contains("weights")) {
-        const auto rule = json["weights"].is_string() ? weightRuleOf(json["weights"].get_ref<const std::string&>()) : std::nullopt;
+        const auto rule =
+            json["weights"].is_string() ? weightRuleOf(json["weights"].get_ref<const std::string&>()) : std::nullopt;
         if (!rule) return damaged("the weight rule is unknown");
         schedule.weights = *rule;
     }

@@ -123,7 +123,13 @@ CREATE TEMP VIEW notes AS SELECT 0 AS run, 0 AS note, '' AS text, '' AS anchor, 
     0 AS end_ns, 0 AS created_unix_ms, 1 AS step_number WHERE 0;
 )sql";
 
-constexpr std::array<Migration, 7> steps{{{1, version1}, {2, version2}, {3, version3}, {4, version4}, {5, version5}, {6, version6}, {7, version7, countDigests}}};
+constexpr std::array<Migration, 7> steps{{{1, version1},
+                                          {2, version2},
+                                          {3, version3},
+                                          {4, version4},
+                                          {5, version5},
+                                          {6, version6},
+                                          {7, version7, countDigests}}};
 
 constexpr std::array<RunTable, 17> tables{{
     {"run_text", "section, ordinal, key, value"},
@@ -147,20 +153,11 @@ constexpr std::array<RunTable, 17> tables{{
 
 } // namespace
 
-std::span<const Migration> migrations()
-{
-    return steps;
-}
+std::span<const Migration> migrations() { return steps; }
 
-int runFileVersion()
-{
-    return steps.back().version;
-}
+int runFileVersion() { return steps.back().version; }
 
-std::span<const RunTable> runTables()
-{
-    return tables;
-}
+std::span<const RunTable> runTables() { return tables; }
 
 Result<int> checkRunFile(Database& database)
 {
@@ -175,8 +172,8 @@ Result<int> checkRunFile(Database& database)
     if (!version) return tl::unexpected(version.error());
     if (*version > runFileVersion())
         return fail(ErrorCode::Unreadable,
-                    fmt::format("file {}: format version {}, this program reads up to {}",
-                                database.path(), *version, runFileVersion()),
+                    fmt::format("file {}: format version {}, this program reads up to {}", database.path(), *version,
+                                runFileVersion()),
                     "open it with a newer stagewright");
     if (*version < 1)
         return fail(ErrorCode::Unreadable,
@@ -207,7 +204,10 @@ Result<void> runNumbersAreLeft(Database& database)
     const auto last = database.integer("SELECT max(seq) FROM main.sqlite_sequence WHERE name='run'");
     if (!last) return tl::unexpected(last.error());
     if (*last < std::numeric_limits<std::int64_t>::max()) return {};
-    return fail(ErrorCode::Unreadable, fmt::format("file {}: its last run has the highest number that there is, so no run can be added", database.path()), "put its runs into another file: stagewright runs OTHER --merge " + database.path());
+    return fail(ErrorCode::Unreadable,
+                fmt::format("file {}: its last run has the highest number that there is, so no run can be added",
+                            database.path()),
+                "put its runs into another file: stagewright runs OTHER --merge " + database.path());
 }
 
 Result<void> addQueryViews(Database& database, int version)

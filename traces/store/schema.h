@@ -28,14 +28,15 @@ struct RunTable {
 };
 std::span<const RunTable> runTables();
 
-// Checks application id and version of an open file: a foreign, damaged or newer one is an Error with its remedy. Returns the version.
+// Checks application id and version of an open file: a foreign, damaged or newer one is an Error with its remedy.
+// Returns the version.
 Result<int> checkRunFile(Database& database);
 // Upgrades a file to the last version, each step in its own transaction; version 0 is an empty database.
 Result<void> migrate(Database& database, int from, std::span<const Migration> steps);
 // A new run can have a number; else an Error. SQLite would say that the disk is full.
 Result<void> runNumbersAreLeft(Database& database);
-// The views for queries, of this connection only: those of the file with the current columns (step_number), empty if a file
-// of `version` lacks their data.
+// The views for queries, of this connection only: those of the file with the current columns (step_number), empty if a
+// file of `version` lacks their data.
 Result<void> addQueryViews(Database& database, int version);
 
 } // namespace stagewright

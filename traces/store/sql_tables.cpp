@@ -33,7 +33,8 @@ protected:
 };
 
 struct Shape {
-    // Ranks of one of the run's pipelines (schedules/model/mesh.h): rank = replica × these + pipeline rank. All of them where it has no replicas.
+    // Ranks of one of the run's pipelines (schedules/model/mesh.h): rank = replica × these + pipeline rank. All of them
+    // where it has no replicas.
     std::int64_t pipelineRanks = 1 << 20;
     bool stages = true; // false: unknown
 };
@@ -41,7 +42,8 @@ struct Shape {
 Shape shapeOf(Database& database, std::int64_t run)
 {
     Shape shape;
-    auto statement = database.prepare("SELECT ranks / coalesce(json_extract(schedule, '$.replicas'), 1), stages FROM run WHERE id=?");
+    auto statement = database.prepare(
+        "SELECT ranks / coalesce(json_extract(schedule, '$.replicas'), 1), stages FROM run WHERE id=?");
     if (!statement) return shape;
     statement->bind(run);
     if (const auto found = database.step(*statement); !found || !*found) return shape;
@@ -81,7 +83,9 @@ public:
         case 3: return resultText(context, m_lane);
         case 4: return named ? sqlite3_result_null(context) : sqlite3_result_int(context, span.op.stage);
         case 5: return named ? sqlite3_result_null(context) : resultText(context, ruleOf(span.op.kind).text);
-        case 6: return span.op.microbatch < 0 ? sqlite3_result_null(context) : sqlite3_result_int(context, span.op.microbatch);
+        case 6:
+            return span.op.microbatch < 0 ? sqlite3_result_null(context)
+                                          : sqlite3_result_int(context, span.op.microbatch);
         case 7: return sqlite3_result_int64(context, span.start);
         case 8: return sqlite3_result_int64(context, span.end);
         case 9: return cpu < 0 ? sqlite3_result_null(context) : sqlite3_result_int64(context, cpu);
@@ -90,7 +94,9 @@ public:
         case 12: return sqlite3_result_int64(context, m_firstSpan + static_cast<std::int64_t>(row));
         case 14: return sqlite3_result_int64(context, m_rank / m_shape.pipelineRanks);
         case 15: return sqlite3_result_int64(context, m_rank % m_shape.pipelineRanks);
-        default: return m_step == outsideSteps ? sqlite3_result_null(context) : sqlite3_result_int64(context, stepNumber(m_step));
+        default:
+            return m_step == outsideSteps ? sqlite3_result_null(context)
+                                          : sqlite3_result_int64(context, stepNumber(m_step));
         }
     }
 
@@ -148,7 +154,8 @@ public:
         case 1: return sqlite3_result_int(context, event.step);
         case 2: return sqlite3_result_int(context, event.rank);
         case 3: return m_shape.stages ? sqlite3_result_int(context, event.stage) : sqlite3_result_null(context);
-        case 4: return event.microbatch < 0 ? sqlite3_result_null(context) : sqlite3_result_int(context, event.microbatch);
+        case 4:
+            return event.microbatch < 0 ? sqlite3_result_null(context) : sqlite3_result_int(context, event.microbatch);
         case 5: return resultText(context, toText(event.category));
         case 6: return sqlite3_result_int64(context, event.time);
         case 7: return sqlite3_result_int64(context, event.delta);
@@ -218,22 +225,25 @@ std::unique_ptr<BlockSource> makeSource()
 const std::array<SqlTable, 3>& sqlTables()
 {
     static const std::array<SqlTable, 3> tables{
-        SqlTable{"spans",
-                 "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, lane TEXT, stage INTEGER, kind TEXT, microbatch "
-                 "INTEGER, start_ns INTEGER, end_ns INTEGER, cpu_ns INTEGER, name TEXT, duration_ns INTEGER, span INTEGER, step_number INTEGER, replica INTEGER, pipeline_rank INTEGER)",
-                 "SELECT b.run, b.step, t.rank, t.lane, s.first_span + b.first, b.count, b.data FROM span_block AS b "
-                 "CROSS JOIN track AS t ON t.run=b.run AND t.track=b.track "
-                 "CROSS JOIN segment AS s ON s.run=b.run AND s.segment=b.segment WHERE 1",
-                 " ORDER BY b.run, b.segment, b.track, b.first",
-                 {{0, "b.run"}, {1, "b.step"}, {2, "t.rank"}},
-                 &makeSource<SpanSource>},
-        SqlTable{"memory",
-                 "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, stage INTEGER, microbatch INTEGER, category TEXT, "
-                 "time_ns INTEGER, delta_bytes INTEGER, step_number INTEGER, replica INTEGER, pipeline_rank INTEGER)",
-                 "SELECT run, rank, count, data FROM memory_block WHERE 1",
-                 " ORDER BY run, segment, rank, ordinal",
-                 {{0, "run"}, {2, "rank"}},
-                 &makeSource<MemorySource>},
+        SqlTable{
+            "spans",
+            "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, lane TEXT, stage INTEGER, kind TEXT, microbatch "
+            "INTEGER, start_ns INTEGER, end_ns INTEGER, cpu_ns INTEGER, name TEXT, duration_ns INTEGER, span INTEGER, "
+            "step_number INTEGER, replica INTEGER, pipeline_rank INTEGER)",
+            "SELECT b.run, b.step, t.rank, t.lane, s.first_span + b.first, b.count, b.data FROM span_block AS b "
+            "CROSS JOIN track AS t ON t.run=b.run AND t.track=b.track "
+            "CROSS JOIN segment AS s ON s.run=b.run AND s.segment=b.segment WHERE 1",
+            " ORDER BY b.run, b.segment, b.track, b.first",
+            {{0, "b.run"}, {1, "b.step"}, {2, "t.rank"}},
+            &makeSource<SpanSource>},
+        SqlTable{
+            "memory",
+            "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, stage INTEGER, microbatch INTEGER, category TEXT, "
+            "time_ns INTEGER, delta_bytes INTEGER, step_number INTEGER, replica INTEGER, pipeline_rank INTEGER)",
+            "SELECT run, rank, count, data FROM memory_block WHERE 1",
+            " ORDER BY run, segment, rank, ordinal",
+            {{0, "run"}, {2, "rank"}},
+            &makeSource<MemorySource>},
         SqlTable{"edges",
                  "CREATE TABLE x(run INTEGER, from_span INTEGER, to_span INTEGER, kind TEXT, arrival_ns INTEGER)",
                  "SELECT b.run, s.first_span, b.count, b.data FROM edge_block AS b "
@@ -334,7 +344,8 @@ int nextBlock(Cursor& cursor)
     cursor.row = 0;
     for (;;) {
         const auto more = cursor.module->database->step(cursor.blocks);
-        if (!more) return more.error().code == ErrorCode::Cancelled ? SQLITE_INTERRUPT : failed(cursor, more.error().message);
+        if (!more)
+            return more.error().code == ErrorCode::Cancelled ? SQLITE_INTERRUPT : failed(cursor, more.error().message);
         if (!*more) {
             cursor.atEnd = true;
             return SQLITE_OK;
@@ -373,10 +384,7 @@ int next(sqlite3_vtab_cursor* base)
     return nextBlock(cursor);
 }
 
-int atEnd(sqlite3_vtab_cursor* base)
-{
-    return reinterpret_cast<Cursor*>(base)->atEnd ? 1 : 0;
-}
+int atEnd(sqlite3_vtab_cursor* base) { return reinterpret_cast<Cursor*>(base)->atEnd ? 1 : 0; }
 
 int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int number)
 {
@@ -396,8 +404,11 @@ int rowId(sqlite3_vtab_cursor* base, sqlite3_int64* id)
 Result<void> registerSqlTables(Database& database)
 {
     for (const SqlTable& table : sqlTables()) {
-        const auto& module = virtualTable<connect, disconnect, bestIndex, openCursor, closeCursor, filter, next, atEnd, column, rowId>();
-        if (auto done = registerVirtualTable(database, table.name, table.name, module, new Module{&database, &table}); !done) return done;
+        const auto& module =
+            virtualTable<connect, disconnect, bestIndex, openCursor, closeCursor, filter, next, atEnd, column, rowId>();
+        if (auto done = registerVirtualTable(database, table.name, table.name, module, new Module{&database, &table});
+            !done)
+            return done;
     }
     return {};
 }

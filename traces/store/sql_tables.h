@@ -1,5 +1,5 @@
-// The virtual tables spans, memory and edges, which show the blocks to SQL, the functions report_NAME(run, step), and read-only queries
-// over a run file.
+// The virtual tables spans, memory and edges, which show the blocks to SQL, the functions report_NAME(run, step), and
+// read-only queries over a run file.
 #pragma once
 
 #include "schedules/base/progress.h"

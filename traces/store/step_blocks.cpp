@@ -18,7 +18,8 @@ constexpr std::uint32_t blockMark = 0x4b425753; // "SWBK"
 template <typename T>
 void put(std::vector<std::byte>& bytes, T value)
 {
-    for (std::size_t i = 0; i < sizeof(T); ++i) bytes.push_back(static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8 * i)) & 0xff));
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+        bytes.push_back(static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8 * i)) & 0xff));
 }
 
 template <typename T>
@@ -49,9 +50,11 @@ std::vector<std::byte> streamHead()
 
 std::string whyNoStream(std::span<const std::byte> head)
 {
-    if (head.size() < streamHeadBytes || std::memcmp(head.data(), streamMark.data(), streamMark.size()) != 0) return "not a stream of steps";
+    if (head.size() < streamHeadBytes || std::memcmp(head.data(), streamMark.data(), streamMark.size()) != 0)
+        return "not a stream of steps";
     const auto version = get<std::uint32_t>(head, streamMark.size());
-    if (version != static_cast<std::uint32_t>(runFileVersion())) return fmt::format("its run file has version {}, this program's has {}", version, runFileVersion());
+    if (version != static_cast<std::uint32_t>(runFileVersion()))
+        return fmt::format("its run file has version {}, this program's has {}", version, runFileVersion());
     return {};
 }
 
@@ -75,25 +78,22 @@ BlockState readBlock(std::span<const std::byte> bytes, StepBlock& block, std::si
     if (bytes.size() < blockHeadBytes) return BlockState::Partial;
     const auto kind = get<std::uint32_t>(bytes, 4);
     const auto size = get<std::uint32_t>(bytes, 12);
-    if (kind < static_cast<std::uint32_t>(StepBlockKind::Begin) || kind > static_cast<std::uint32_t>(StepBlockKind::Remove) || size > mostPayload) return BlockState::Damaged;
+    if (kind < static_cast<std::uint32_t>(StepBlockKind::Begin) ||
+        kind > static_cast<std::uint32_t>(StepBlockKind::Remove) || size > mostPayload)
+        return BlockState::Damaged;
     if (bytes.size() < blockHeadBytes + size) return BlockState::Partial;
     block.kind = static_cast<StepBlockKind>(kind);
     block.run = get<std::uint32_t>(bytes, 8);
     block.payload = bytes.subspan(blockHeadBytes, size);
-    if (checksum(bytes.first(blockHeadBytes - 4), block.payload) != get<std::uint32_t>(bytes, 16)) return BlockState::Damaged;
+    if (checksum(bytes.first(blockHeadBytes - 4), block.payload) != get<std::uint32_t>(bytes, 16))
+        return BlockState::Damaged;
     length = blockHeadBytes + size;
     return BlockState::Whole;
 }
 
-void RowWriter::add(std::span<const std::byte> row)
-{
-    m_bytes.insert(m_bytes.end(), row.begin(), row.end());
-}
+void RowWriter::add(std::span<const std::byte> row) { m_bytes.insert(m_bytes.end(), row.begin(), row.end()); }
 
-void RowWriter::number(std::int64_t value)
-{
-    put(m_bytes, value);
-}
+void RowWriter::number(std::int64_t value) { put(m_bytes, value); }
 
 void RowWriter::add(std::uint8_t table, const Statement& row, int first, int count)
 {

@@ -1,4 +1,5 @@
-// The blocks of a stream of steps: a header with kind, run, length and checksum, then rows of the run file's tables, value by value.
+// The blocks of a stream of steps: a header with kind, run, length and checksum, then rows of the run file's tables,
+// value by value.
 #pragma once
 
 #include <cstddef>

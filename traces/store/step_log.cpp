@@ -17,7 +17,8 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t headBytes = 9;
-constexpr std::size_t mostRatio = 64;                         // of a step's rows to their compressed bytes; what zlib makes of ours is below 20
+// of a step's rows to their compressed bytes; what zlib makes of ours is below 20
+constexpr std::size_t mostRatio = 64;
 constexpr std::size_t mostCompressed = std::size_t{64} << 10; // larger steps are blocks, which are small already
 constexpr std::size_t stepsBetween = 64;                      // read, between two looks at the time
 constexpr int stepsAtOnce = 512;                              // folded in a transaction
@@ -64,13 +65,20 @@ void bindTotals(Statement& statement, const LoggedStep& totals)
 // Columns first … first + 3.
 LoggedStep totalsIn(const Statement& row, int first)
 {
-    return {0, 0, row.integer(first), row.integer(first + 1), row.integer(first + 2), row.integer(first + 3), row.isNull(first + 2)};
+    return {0,
+            0,
+            row.integer(first),
+            row.integer(first + 1),
+            row.integer(first + 2),
+            row.integer(first + 3),
+            row.isNull(first + 2)};
 }
 
 // A tree of pages that leads back into itself gives rows without end, the same ones again.
 tl::unexpected<Error> notInOrder(const Database& database)
 {
-    return fail(ErrorCode::Unreadable, "file " + database.path() + ": damaged (its steps are not in order)", "restore it from a copy, or record again");
+    return fail(ErrorCode::Unreadable, "file " + database.path() + ": damaged (its steps are not in order)",
+                "restore it from a copy, or record again");
 }
 
 // Each is of a table that steps have, with as many columns.
@@ -79,7 +87,9 @@ bool areStepRows(std::span<const std::byte> rows)
     RowReader reader(rows);
     StoredRow row;
     while (!reader.atEnd())
-        if (!reader.next(row) || row.table >= stepTableCount() || row.values.size() != static_cast<std::size_t>(stepTable(row.table).count)) return false;
+        if (!reader.next(row) || row.table >= stepTableCount() ||
+            row.values.size() != static_cast<std::size_t>(stepTable(row.table).count))
+            return false;
     return true;
 }
 
@@ -92,7 +102,9 @@ std::vector<std::byte> packStep(std::span<const std::byte> rows)
     if (rows.size() <= mostCompressed) {
         size = compressBound(static_cast<uLong>(rows.size()));
         data.resize(headBytes + size);
-        if (compress2(reinterpret_cast<Bytef*>(data.data() + headBytes), &size, reinterpret_cast<const Bytef*>(rows.data()), static_cast<uLong>(rows.size()), 1) != Z_OK) size = 0;
+        if (compress2(reinterpret_cast<Bytef*>(data.data() + headBytes), &size,
+                      reinterpret_cast<const Bytef*>(rows.data()), static_cast<uLong>(rows.size()), 1) != Z_OK)
+            size = 0;
         data.resize(headBytes + size);
     }
     const bool compressed = size > 0 && size < rows.size() && rows.size() <= mostRatio * size;
@@ -119,7 +131,9 @@ bool unpackStep(std::span<const std::byte> data, std::vector<std::byte>& rows)
     if (data[4] != std::byte{1} || size > mostCompressed || size > mostRatio * packed.size()) return false;
     rows.resize(size);
     uLongf got = static_cast<uLongf>(size);
-    return uncompress(reinterpret_cast<Bytef*>(rows.data()), &got, reinterpret_cast<const Bytef*>(packed.data()), static_cast<uLong>(packed.size())) == Z_OK && got == size;
+    return uncompress(reinterpret_cast<Bytef*>(rows.data()), &got, reinterpret_cast<const Bytef*>(packed.data()),
+                      static_cast<uLong>(packed.size())) == Z_OK &&
+           got == size;
 }
 
 Result<void> takeStepRows(Database& database, std::int64_t run, StepRows& rows)
@@ -135,7 +149,8 @@ Result<void> takeStepRows(Database& database, std::int64_t run, StepRows& rows)
             if (!more) return tl::unexpected(more.error());
             if (!*more) break;
             any = true;
-            (table.grows == "segment" ? rows.blocks : rows.facts).add(static_cast<std::uint8_t>(number), **statement, 0, table.count);
+            (table.grows == "segment" ? rows.blocks : rows.facts)
+                .add(static_cast<std::uint8_t>(number), **statement, 0, table.count);
         }
         (*statement)->reset();
         if (!any) continue;
@@ -163,7 +178,8 @@ Result<bool> addStepRows(Database& database, std::string_view prefix, std::int64
 
 Result<LoggedStep> totalsOf(Database& database, std::int64_t run)
 {
-    auto statement = database.cached("SELECT steps, span_count, begin_ns, end_ns, (SELECT max(segment) FROM main.segment WHERE run=?1) FROM main.run WHERE id=?1");
+    auto statement = database.cached("SELECT steps, span_count, begin_ns, end_ns, (SELECT max(segment) FROM "
+                                     "main.segment WHERE run=?1) FROM main.run WHERE id=?1");
     if (!statement) return tl::unexpected(statement.error());
     (*statement)->bind(run);
     const auto row = database.step(**statement);
@@ -187,7 +203,8 @@ Result<void> logStep(Database& database, std::int64_t run, const LoggedStep& ste
 {
     const std::vector<std::byte> facts = packStep(rows.facts.bytes());
     const std::vector<std::byte> blocks = packStep(rows.blocks.bytes());
-    auto statement = database.cached("INSERT INTO main.step_log(run, segment, first_step, steps, span_count, begin_ns, end_ns, facts, data) VALUES(?,?,?,?,?,?,?,?,?)");
+    auto statement = database.cached("INSERT INTO main.step_log(run, segment, first_step, steps, span_count, begin_ns, "
+                                     "end_ns, facts, data) VALUES(?,?,?,?,?,?,?,?,?)");
     if (!statement) return tl::unexpected(statement.error());
     (*statement)->bind(run).bind(step.segment).bind(step.firstStep);
     bindTotals(**statement, step);
@@ -198,10 +215,11 @@ Result<void> logStep(Database& database, std::int64_t run, const LoggedStep& ste
 Result<std::vector<std::int64_t>> runsWithLoggedSteps(Database& database)
 {
     std::vector<std::int64_t> runs;
-    auto listed = forEachRow(database, "SELECT DISTINCT run FROM main.step_log WHERE id>? ORDER BY run", 0, [&](const Statement& row) -> Result<void> {
-        runs.push_back(row.integer(0));
-        return {};
-    });
+    auto listed = forEachRow(database, "SELECT DISTINCT run FROM main.step_log WHERE id>? ORDER BY run", 0,
+                             [&](const Statement& row) -> Result<void> {
+                                 runs.push_back(row.integer(0));
+                                 return {};
+                             });
     if (!listed) return tl::unexpected(std::move(listed.error()));
     return runs;
 }
@@ -211,7 +229,8 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
     std::vector<std::byte> rows, blocks;
     std::int64_t last = 0, folded = 0, all = 0;
     bool whole = true;
-    auto counted = bound(database, "SELECT steps FROM main.step_log WHERE run=? ORDER BY id DESC LIMIT 1", [&](Statement& s) { s.bind(run); });
+    auto counted = bound(database, "SELECT steps FROM main.step_log WHERE run=? ORDER BY id DESC LIMIT 1",
+                         [&](Statement& s) { s.bind(run); });
     if (!counted) return tl::unexpected(counted.error());
     const auto newest = database.step(*counted);
     if (!newest) return tl::unexpected(newest.error());
@@ -221,7 +240,10 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
         more = false;
         auto transaction = Transaction::begin(database);
         if (!transaction) return tl::unexpected(transaction.error());
-        auto steps = bound(database, fmt::format("SELECT id, data, facts, steps, span_count, begin_ns, end_ns FROM main.step_log WHERE run=? AND id>? ORDER BY id LIMIT {}", stepsAtOnce),
+        auto steps = bound(database,
+                           fmt::format("SELECT id, data, facts, steps, span_count, begin_ns, end_ns FROM main.step_log "
+                                       "WHERE run=? AND id>? ORDER BY id LIMIT {}",
+                                       stepsAtOnce),
                            [&](Statement& s) { s.bind(run).bind(last); });
         if (!steps) return tl::unexpected(steps.error());
         std::vector<std::int64_t> done;
@@ -273,19 +295,28 @@ Result<void> UnfoldedSteps::makeViews(Database& database)
         const StepTable table = stepTable(number);
         if (table.text) continue; // never in a step
         const bool rowid = table.name == "span_block";
-        sql += fmt::format("CREATE TEMP TABLE log_{0}(id INTEGER PRIMARY KEY, run, {1}); CREATE INDEX temp.log_{0}_by_run ON log_{0}(run, {2}); "
-                           "CREATE TEMP VIEW {0} AS SELECT {3}run, {1} FROM main.{0} UNION ALL SELECT {4}run, {1} FROM temp.log_{0};",
-                           table.name, table.columns, table.name == "span_block" ? "segment, track, first" : table.columns.substr(0, table.columns.find(',')),
-                           rowid ? "rowid AS rowid, " : "", rowid ? "-id AS rowid, " : "");
+        sql += fmt::format(
+            "CREATE TEMP TABLE log_{0}(id INTEGER PRIMARY KEY, run, {1}); CREATE INDEX temp.log_{0}_by_run ON "
+            "log_{0}(run, {2}); "
+            "CREATE TEMP VIEW {0} AS SELECT {3}run, {1} FROM main.{0} UNION ALL SELECT {4}run, {1} FROM temp.log_{0};",
+            table.name, table.columns,
+            table.name == "span_block" ? "segment, track, first" : table.columns.substr(0, table.columns.find(',')),
+            rowid ? "rowid AS rowid, " : "", rowid ? "-id AS rowid, " : "");
     }
     const std::string_view bounds = "run, segment, track, first, step, count, begin_ns, end_ns";
-    sql += fmt::format("CREATE INDEX temp.log_span_bounds ON log_span_block(run, step, segment, track, first, begin_ns, end_ns, count);"
-                       "CREATE TEMP VIEW span_bounds AS SELECT rowid AS rowid, {0} FROM main.span_block UNION ALL SELECT -id AS rowid, {0} FROM temp.log_span_block;",
+    sql += fmt::format("CREATE INDEX temp.log_span_bounds ON log_span_block(run, step, segment, track, first, "
+                       "begin_ns, end_ns, count);"
+                       "CREATE TEMP VIEW span_bounds AS SELECT rowid AS rowid, {0} FROM main.span_block UNION ALL "
+                       "SELECT -id AS rowid, {0} FROM temp.log_span_block;",
                        bounds);
-    const auto total = [](std::string_view column) { return fmt::format("iif(l.run IS NULL, r.{0}, l.{0}) AS {0}", column); };
+    const auto total = [](std::string_view column) {
+        return fmt::format("iif(l.run IS NULL, r.{0}, l.{0}) AS {0}", column);
+    };
     sql += "CREATE TEMP TABLE log_run(run INTEGER PRIMARY KEY, steps, span_count, begin_ns, end_ns);";
-    sql += fmt::format("CREATE TEMP VIEW run AS SELECT r.id AS id, name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, microbatches, {}, "
-                       "warmup_steps, {}, {}, {}, time_unit, memory_unit, schedule, realised, costs FROM main.run AS r LEFT JOIN temp.log_run AS l ON l.run=r.id;",
+    sql += fmt::format("CREATE TEMP VIEW run AS SELECT r.id AS id, name, schedule_name, note, created_unix_ms, state, "
+                       "provenance, clock, ranks, stages, microbatches, {}, "
+                       "warmup_steps, {}, {}, {}, time_unit, memory_unit, schedule, realised, costs FROM main.run AS r "
+                       "LEFT JOIN temp.log_run AS l ON l.run=r.id;",
                        total("steps"), total("span_count"), total("begin_ns"), total("end_ns"));
     m_views = true;
     return database.execute(sql);
@@ -296,7 +327,8 @@ Result<void> UnfoldedSteps::dropViews(Database& database)
     if (!m_views) return {};
     std::string sql = "DROP VIEW temp.run; DROP VIEW temp.span_bounds; DROP TABLE temp.log_run;";
     for (std::size_t number = 0; number < stepTableCount(); ++number)
-        if (const StepTable table = stepTable(number); !table.text) sql += fmt::format("DROP VIEW temp.{0}; DROP TABLE temp.log_{0};", table.name);
+        if (const StepTable table = stepTable(number); !table.text)
+            sql += fmt::format("DROP VIEW temp.{0}; DROP TABLE temp.log_{0};", table.name);
     if (auto done = database.execute(sql); !done) return done;
     *this = {};
     return {};
@@ -322,7 +354,9 @@ Result<bool> UnfoldedSteps::stillThere(Database& database) const
 Result<bool> UnfoldedSteps::add(Database& database, const std::function<bool()>& enough)
 {
     bool ended = false;
-    auto steps = bound(database, "SELECT id, run, first_step, steps, facts, steps, span_count, begin_ns, end_ns FROM main.step_log WHERE id>? ORDER BY id",
+    auto steps = bound(database,
+                       "SELECT id, run, first_step, steps, facts, steps, span_count, begin_ns, end_ns FROM "
+                       "main.step_log WHERE id>? ORDER BY id",
                        [&](Statement& s) { s.bind(m_last); });
     if (!steps) return tl::unexpected(steps.error());
     std::vector<std::byte> facts;
@@ -419,13 +453,16 @@ Result<bool> UnfoldedSteps::catchUp(Database& database, bool readOnly, const std
     });
 }
 
-Result<bool> UnfoldedSteps::load(Database& database, bool readOnly, std::int64_t run, std::int64_t firstStep, std::int64_t lastStep, std::int64_t askedUntil, const std::function<bool()>& enough)
+Result<bool> UnfoldedSteps::load(Database& database, bool readOnly, std::int64_t run, std::int64_t firstStep,
+                                 std::int64_t lastStep, std::int64_t askedUntil, const std::function<bool()>& enough)
 {
     if (m_rows.empty()) return false;
     return writingTemporaries(database, readOnly, [&]() -> Result<bool> {
         std::size_t loaded = 0;
         for (Row& row : m_rows) {
-            if (row.loaded || (run != everyRun && (row.run != run || row.steps <= firstStep || row.firstStep > lastStep))) continue;
+            if (row.loaded ||
+                (run != everyRun && (row.run != run || row.steps <= firstStep || row.firstStep > lastStep)))
+                continue;
             if (row.id <= askedUntil && loaded % stepsBetween == 0 && loaded > 0 && enough()) return true;
             if (auto done = load(database, row); !done) return tl::unexpected(std::move(done.error()));
             ++loaded;

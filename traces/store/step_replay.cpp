@@ -50,7 +50,8 @@ Result<std::int64_t> insertRun(RunStore& store, const StoredRow& row)
     return database.lastId();
 }
 
-Result<void> setColumns(Database& database, std::int64_t run, std::string_view columns, const StoredRow& row, std::size_t first)
+Result<void> setColumns(Database& database, std::int64_t run, std::string_view columns, const StoredRow& row,
+                        std::size_t first)
 {
     std::string places;
     for (std::size_t begin = 0; begin < columns.size();) {
@@ -67,7 +68,8 @@ Result<void> setColumns(Database& database, std::int64_t run, std::string_view c
 
 Result<void> setState(Database& database, std::int64_t run, std::string_view state)
 {
-    auto statement = bound(database, "UPDATE main.run SET state=? WHERE id=?", [&](Statement& s) { s.bind(state).bind(run); });
+    auto statement =
+        bound(database, "UPDATE main.run SET state=? WHERE id=?", [&](Statement& s) { s.bind(state).bind(run); });
     if (!statement) return tl::unexpected(statement.error());
     return database.run(*statement);
 }
@@ -97,11 +99,13 @@ struct StreamReplay::State {
 
     tl::unexpected<Error> damaged(std::string_view what) const
     {
-        return fail(ErrorCode::Unreadable, fmt::format("the stream of steps is damaged at byte {}: {}", at, what), "complete steps before it are in the run file");
+        return fail(ErrorCode::Unreadable, fmt::format("the stream of steps is damaged at byte {}: {}", at, what),
+                    "complete steps before it are in the run file");
     }
     Ongoing* find(std::uint32_t run)
     {
-        const auto found = std::find_if(ongoing.begin(), ongoing.end(), [&](const Ongoing& one) { return one.run.there == run; });
+        const auto found =
+            std::find_if(ongoing.begin(), ongoing.end(), [&](const Ongoing& one) { return one.run.there == run; });
         return found == ongoing.end() ? nullptr : &*found;
     }
     Result<void> begin(const StepBlock& block);
@@ -125,7 +129,8 @@ Result<void> StreamReplay::State::begin(const StepBlock& block)
 {
     RowReader reader(block.payload);
     StoredRow row;
-    if (!reader.next(row) || row.table != runRowTable || row.values.size() != static_cast<std::size_t>(runRowCount)) return damaged("a run's row");
+    if (!reader.next(row) || row.table != runRowTable || row.values.size() != static_cast<std::size_t>(runRowCount))
+        return damaged("a run's row");
     constexpr std::size_t created = 3;
     const auto* when = std::get_if<std::int64_t>(&row.values[created]);
     if (!when) return damaged("a run's time");
@@ -134,9 +139,12 @@ Result<void> StreamReplay::State::begin(const StepBlock& block)
         if (known->begun) return damaged("a run starts twice");
         known->begun = true;
         if (known->run.here == 0) return {}; // removed
-        auto found = bound(database, "SELECT created_unix_ms, max((SELECT ifnull(max(segment), -2) FROM main.segment WHERE run=?1), (SELECT ifnull(max(segment), -2) FROM main.step_log WHERE run=?1)), "
-                                     "max(steps, (SELECT ifnull(max(steps), 0) FROM main.step_log WHERE run=?1)) FROM main.run WHERE id=?1",
-                           [&](Statement& s) { s.bind(known->run.here); });
+        auto found = bound(
+            database,
+            "SELECT created_unix_ms, max((SELECT ifnull(max(segment), -2) FROM main.segment WHERE run=?1), (SELECT "
+            "ifnull(max(segment), -2) FROM main.step_log WHERE run=?1)), "
+            "max(steps, (SELECT ifnull(max(steps), 0) FROM main.step_log WHERE run=?1)) FROM main.run WHERE id=?1",
+            [&](Statement& s) { s.bind(known->run.here); });
         if (!found) return tl::unexpected(found.error());
         const auto there = database.step(*found);
         if (!there) return tl::unexpected(there.error());
@@ -158,7 +166,8 @@ Result<void> StreamReplay::State::begin(const StepBlock& block)
     auto id = insertRun(*store, row);
     if (!id) return tl::unexpected(std::move(id.error()));
     for (const std::string_view reset : {"steps", "span_count"}) // until a step is complete
-        if (auto done = database.execute(fmt::format("UPDATE main.run SET {}=0 WHERE id={}", reset, *id)); !done) return done;
+        if (auto done = database.execute(fmt::format("UPDATE main.run SET {}=0 WHERE id={}", reset, *id)); !done)
+            return done;
     if (auto done = setState(database, *id, "recording"); !done) return done;
     if (auto done = transaction->commit(); !done) return done;
     Ongoing& one = *find(block.run);
@@ -171,7 +180,8 @@ Result<void> StreamReplay::State::begin(const StepBlock& block)
 
 Result<void> StreamReplay::State::rows(Ongoing& one, const StepBlock& block)
 {
-    if ((one.pending += block.payload.size()) > mostPending) return damaged(fmt::format("a step of more than {} bytes", mostPending));
+    if ((one.pending += block.payload.size()) > mostPending)
+        return damaged(fmt::format("a step of more than {} bytes", mostPending));
     one.rows.emplace_back(block.payload.begin(), block.payload.end());
     return {};
 }
@@ -187,16 +197,21 @@ Result<void> StreamReplay::State::storeRows(Ongoing& one, StepRows* step, std::i
             const std::span<const std::byte> bytes = reader.rest();
             if (!reader.next(row) || row.table >= stepTableCount()) return damaged("a row");
             const StepTable table = stepTable(row.table);
-            if (row.values.size() != static_cast<std::size_t>(table.count)) return damaged(fmt::format("a row of {}", table.name));
+            if (row.values.size() != static_cast<std::size_t>(table.count))
+                return damaged(fmt::format("a row of {}", table.name));
             if (step != nullptr && !table.text) {
-                (table.grows == "segment" ? step->blocks : step->facts).add(bytes.first(bytes.size() - reader.rest().size()));
+                (table.grows == "segment" ? step->blocks : step->facts)
+                    .add(bytes.first(bytes.size() - reader.rest().size()));
                 constexpr std::size_t stepOfBlock = 3;
-                if (const auto* number = table.name == "span_block" ? std::get_if<std::int64_t>(&row.values[stepOfBlock]) : nullptr) firstStep = std::min(firstStep, *number);
+                if (const auto* number =
+                        table.name == "span_block" ? std::get_if<std::int64_t>(&row.values[stepOfBlock]) : nullptr)
+                    firstStep = std::min(firstStep, *number);
                 continue;
             }
             std::string marks;
             for (int i = 0; i < table.count; ++i) marks += ",?";
-            auto statement = database.cached(fmt::format("INSERT OR REPLACE INTO main.{}(run, {}) VALUES(?{})", table.name, table.columns, marks));
+            auto statement = database.cached(
+                fmt::format("INSERT OR REPLACE INTO main.{}(run, {}) VALUES(?{})", table.name, table.columns, marks));
             if (!statement) return tl::unexpected(statement.error());
             (*statement)->bind(one.run.here);
             for (const StoredValue& value : row.values) bindValue(**statement, value);
@@ -216,7 +231,8 @@ Result<void> StreamReplay::State::append(Ongoing& one, std::int64_t segment, con
             *numbers[i] = *number;
         else if (i < 2)
             return damaged("a number of spans");
-    totals.empty = !std::holds_alternative<std::int64_t>(row.values[2]) || !std::holds_alternative<std::int64_t>(row.values[3]);
+    totals.empty =
+        !std::holds_alternative<std::int64_t>(row.values[2]) || !std::holds_alternative<std::int64_t>(row.values[3]);
     totals.segment = segment;
     totals.firstStep = std::max<std::int64_t>(0, totals.steps - 1);
     auto transaction = Transaction::begin(*store->database);
@@ -254,7 +270,8 @@ Result<void> StreamReplay::State::commit(Ongoing& one, const StepBlock& block)
     RowReader reader(block.payload);
     const auto segment = reader.number();
     StoredRow row;
-    if (!segment || *segment < -1 || *segment >= mostSegments || !reader.next(row) || row.table != runRowTable || row.values.size() != static_cast<std::size_t>(columns))
+    if (!segment || *segment < -1 || *segment >= mostSegments || !reader.next(row) || row.table != runRowTable ||
+        row.values.size() != static_cast<std::size_t>(columns))
         return damaged("the end of a step");
     const auto* steps = std::get_if<std::int64_t>(&row.values[end ? 10 : 0]);
     if (!steps || *steps < 0 || *steps >= mostSegments) return damaged("a number of steps");
@@ -296,7 +313,9 @@ Result<void> StreamReplay::State::take(const StepBlock& block)
     }
 }
 
-Result<std::unique_ptr<StreamReplay>> StreamReplay::open(const std::string& runFile, const std::vector<ReplayedRun>& known, std::function<Result<void>(const std::vector<ReplayedRun>&)> began)
+Result<std::unique_ptr<StreamReplay>>
+StreamReplay::open(const std::string& runFile, const std::vector<ReplayedRun>& known,
+                   std::function<Result<void>(const std::vector<ReplayedRun>&)> began)
 {
     auto state = std::make_unique<State>();
     auto opened = RunFile::open(runFile, OpenMode::Create);
@@ -319,8 +338,10 @@ StreamReplay::~StreamReplay()
     if (!m_state->recording) return;
     try {
         for (const Ongoing& one : m_state->ongoing)
-            if (one.begun && one.run.here != 0 && !one.run.ended && setStateAlone(*m_state->store->database, one.run.here, "interrupted"))
-                if (const auto whole = foldSteps(*m_state->store->database, one.run.here); whole && *whole) (void)summarisePyramids(*m_state->store, one.run.here);
+            if (one.begun && one.run.here != 0 && !one.run.ended &&
+                setStateAlone(*m_state->store->database, one.run.here, "interrupted"))
+                if (const auto whole = foldSteps(*m_state->store->database, one.run.here); whole && *whole)
+                    (void)summarisePyramids(*m_state->store, one.run.here);
     } catch (const std::bad_alloc&) { // the next writer does it
     }
     m_state->store->endRecording();
@@ -359,19 +380,10 @@ Result<void> StreamReplay::take(std::span<const std::byte> bytes)
     return done;
 }
 
-std::int64_t StreamReplay::taken() const
-{
-    return m_state->taken;
-}
+std::int64_t StreamReplay::taken() const { return m_state->taken; }
 
-const std::vector<ReplayedRun>& StreamReplay::runs() const
-{
-    return m_state->shown;
-}
+const std::vector<ReplayedRun>& StreamReplay::runs() const { return m_state->shown; }
 
-const std::string& StreamReplay::file() const
-{
-    return m_state->file;
-}
+const std::string& StreamReplay::file() const { return m_state->file; }
 
 } // namespace stagewright

@@ -30,7 +30,11 @@ std::string stepRow()
     std::string columns(runStepColumns);
     for (const std::string_view total : {"steps", "span_count", "begin_ns", "end_ns"}) {
         const std::size_t at = columns.find(total);
-        columns.replace(at, total.size(), fmt::format("coalesce((SELECT l.{0} FROM main.step_log AS l WHERE l.run=run.id ORDER BY l.id DESC LIMIT 1), {0})", total));
+        columns.replace(
+            at, total.size(),
+            fmt::format(
+                "coalesce((SELECT l.{0} FROM main.step_log AS l WHERE l.run=run.id ORDER BY l.id DESC LIMIT 1), {0})",
+                total));
     }
     return columns;
 }
@@ -61,7 +65,9 @@ struct StepStreamWriter::State {
         while (!bytes.empty()) {
             const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
             if (count < 0 && errno == EINTR) continue;
-            if (count <= 0) return fail(ErrorCode::Failed, fmt::format("file {}: {}", path, std::strerror(errno)), "free some space");
+            if (count <= 0)
+                return fail(ErrorCode::Failed, fmt::format("file {}: {}", path, std::strerror(errno)),
+                            "free some space");
             bytes = bytes.subspan(static_cast<std::size_t>(count));
         }
         return {};
@@ -73,12 +79,15 @@ struct StepStreamWriter::State {
         return written;
     }
     // Rows of a table from `from` to `to` in its growing column.
-    Result<void> table(Database& database, std::int64_t run, std::size_t number, std::int64_t from, std::int64_t to, std::int64_t& last)
+    Result<void> table(Database& database, std::int64_t run, std::size_t number, std::int64_t from, std::int64_t to,
+                       std::int64_t& last)
     {
         const StepTable table = stepTable(number);
-        const std::string where = table.grows.empty() ? std::string() : fmt::format(" AND {0} BETWEEN ? AND ? ORDER BY {0}", table.grows);
+        const std::string where =
+            table.grows.empty() ? std::string() : fmt::format(" AND {0} BETWEEN ? AND ? ORDER BY {0}", table.grows);
         const std::string first = table.grows.empty() ? "0" : std::string(table.grows);
-        auto statement = database.prepare(fmt::format("SELECT {}, {} FROM main.{} WHERE run=?{}", first, table.columns, table.name, where));
+        auto statement = database.prepare(
+            fmt::format("SELECT {}, {} FROM main.{} WHERE run=?{}", first, table.columns, table.name, where));
         if (!statement) return tl::unexpected(statement.error());
         statement->bind(run);
         if (!table.grows.empty()) statement->bind(from).bind(to);
@@ -110,7 +119,8 @@ struct StepStreamWriter::State {
 
 Result<void> StepStreamWriter::State::steps(Database& database, std::int64_t run, Sent& sent, std::int64_t& segment)
 {
-    auto logged = bound(database, "SELECT id, segment, facts, data FROM main.step_log WHERE id>? AND run=? ORDER BY id", [&](Statement& s) { s.bind(sent.logged).bind(run); });
+    auto logged = bound(database, "SELECT id, segment, facts, data FROM main.step_log WHERE id>? AND run=? ORDER BY id",
+                        [&](Statement& s) { s.bind(sent.logged).bind(run); });
     if (!logged) return tl::unexpected(logged.error());
     std::vector<std::byte> step, blocks;
     StoredRow row;
@@ -119,18 +129,23 @@ Result<void> StepStreamWriter::State::steps(Database& database, std::int64_t run
         if (!more) return tl::unexpected(more.error());
         if (!*more) return {};
         sent.logged = logged->integer(0);
-        if (logged->integer(1) <= sent.segment || !unpackStep(logged->blob(2), step) || !unpackStep(logged->blob(3), blocks)) continue;
+        if (logged->integer(1) <= sent.segment || !unpackStep(logged->blob(2), step) ||
+            !unpackStep(logged->blob(3), blocks))
+            continue;
         step.insert(step.end(), blocks.begin(), blocks.end());
         segment = std::max(segment, logged->integer(1));
         for (RowReader reader(step); !reader.atEnd() && reader.next(row);) {
-            const std::string_view grows = row.table < stepTableCount() ? stepTable(row.table).grows : std::string_view();
+            const std::string_view grows =
+                row.table < stepTableCount() ? stepTable(row.table).grows : std::string_view();
             if (grows.empty() || grows == "segment" || row.values.size() < 2) continue;
             const auto* number = std::get_if<std::int64_t>(&row.values[grows == "step" ? 1 : 0]);
-            if (number) sent.numbers[row.table] = std::max(*number, sent.numbers.try_emplace(row.table, -1).first->second);
+            if (number)
+                sent.numbers[row.table] = std::max(*number, sent.numbers.try_emplace(row.table, -1).first->second);
         }
         if (!rows.bytes().empty())
             if (auto done = flush(StepBlockKind::Rows, run); !done) return done;
-        if (auto done = write(blockBytes(StepBlockKind::Rows, static_cast<std::uint32_t>(run), step)); !done) return done;
+        if (auto done = write(blockBytes(StepBlockKind::Rows, static_cast<std::uint32_t>(run), step)); !done)
+            return done;
     }
 }
 
@@ -151,7 +166,8 @@ Result<void> StepStreamWriter::State::send(RunStore& store, std::int64_t run, bo
         if (table.grows == "segment") {
             if (auto done = this->table(database, run, number, sent.segment + 1, latest, segment); !done) return done;
             if (end && table.summarised) // of all segments; its number is below them
-                if (auto done = this->table(database, run, number, summarySegment, summarySegment, ignored); !done) return done;
+                if (auto done = this->table(database, run, number, summarySegment, summarySegment, ignored); !done)
+                    return done;
             continue;
         }
         std::int64_t& last = sent.numbers.try_emplace(number, -1).first->second;
@@ -161,7 +177,10 @@ Result<void> StepStreamWriter::State::send(RunStore& store, std::int64_t run, bo
     if (!rows.bytes().empty())
         if (auto done = flush(StepBlockKind::Rows, run); !done) return done;
     rows.number(segment);
-    if (auto done = end ? runRow(database, run, runRowColumns, runRowCount) : runRow(database, run, stepRow(), runStepCount); !done) return done;
+    if (auto done =
+            end ? runRow(database, run, runRowColumns, runRowCount) : runRow(database, run, stepRow(), runStepCount);
+        !done)
+        return done;
     if (auto done = flush(end ? StepBlockKind::End : StepBlockKind::Commit, run); !done) return done;
     sent.begun = true;
     sent.ended = end;
@@ -174,7 +193,9 @@ Result<std::unique_ptr<StepStreamWriter>> StepStreamWriter::create(const std::st
     auto state = std::make_unique<State>();
     state->path = path;
     state->descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-    if (state->descriptor < 0) return fail(ErrorCode::Failed, fmt::format("file {}: {}", path, std::strerror(errno)), "name a new or empty folder");
+    if (state->descriptor < 0)
+        return fail(ErrorCode::Failed, fmt::format("file {}: {}", path, std::strerror(errno)),
+                    "name a new or empty folder");
     if (auto done = state->write(streamHead()); !done) return tl::unexpected(std::move(done.error()));
     return std::unique_ptr<StepStreamWriter>(new StepStreamWriter(std::move(state)));
 }

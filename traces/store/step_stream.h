@@ -1,6 +1,7 @@
-// A recording as a stream that only grows: every complete step as the rows it added to the run file, in blocks with length and checksum
-// (docs/hosts.md, "The stream of steps"). It is written beside the run file, can be fetched from any offset, over a network's file system too, and
-// replayed into a run file elsewhere. What is read is checked like any foreign file.
+// A recording as a stream that only grows: every complete step as the rows it added to the run file, in blocks with
+// length and checksum (docs/hosts.md, "The stream of steps"). It is written beside the run file, can be fetched from
+// any offset, over a network's file system too, and replayed into a run file elsewhere. What is read is checked like
+// any foreign file.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,8 @@ public:
     static Result<std::unique_ptr<StepStreamWriter>> create(const std::string& path);
     ~StepStreamWriter();
 
-    // What is new in the run since the last call, as one step; the first call starts the run. A full disk is an Error (Failed).
+    // What is new in the run since the last call, as one step; the first call starts the run. A full disk is an Error
+    // (Failed).
     Result<void> append(const RunFile& file, std::int64_t run);
     Result<void> end(const RunFile& file, std::int64_t run); // the same, and its final state, costs and texts
     Result<void> remove(std::int64_t run);                   // it was not kept; nothing if it never began
@@ -44,14 +46,17 @@ struct ReplayedRun {
 
 class StreamReplay {
 public:
-    // Opens or creates the run file and holds it as its writer. known: what an earlier replay of the same stream has put there; runs that
-    // were removed since begin again. began: a run has got its place here and no step yet; what is kept of runs() then survives a crash.
-    static Result<std::unique_ptr<StreamReplay>> open(const std::string& runFile, const std::vector<ReplayedRun>& known = {}, std::function<Result<void>(const std::vector<ReplayedRun>&)> began = {});
+    // Opens or creates the run file and holds it as its writer. known: what an earlier replay of the same stream has
+    // put there; runs that were removed since begin again. began: a run has got its place here and no step yet; what is
+    // kept of runs() then survives a crash.
+    static Result<std::unique_ptr<StreamReplay>>
+    open(const std::string& runFile, const std::vector<ReplayedRun>& known = {},
+         std::function<Result<void>(const std::vector<ReplayedRun>&)> began = {});
     // Runs that have not ended become interrupted, as those of a killed writer.
     ~StreamReplay();
 
-    // The bytes that follow; cut anywhere. Each complete step is one transaction; steps that are in the file already are skipped. Unreadable
-    // where the stream is damaged or of another version: steps before it stay.
+    // The bytes that follow; cut anywhere. Each complete step is one transaction; steps that are in the file already
+    // are skipped. Unreadable where the stream is damaged or of another version: steps before it stay.
     Result<void> take(std::span<const std::byte> bytes);
     // Bytes of whole steps so far: where fetching goes on after a cut.
     std::int64_t taken() const;

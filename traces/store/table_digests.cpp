@@ -14,7 +14,9 @@
 
 // Debian's SQLite has the hook, its header only on request.
 extern "C" {
-void* sqlite3_preupdate_hook(sqlite3*, void (*)(void*, sqlite3*, int, char const*, char const*, sqlite3_int64, sqlite3_int64), void*);
+void* sqlite3_preupdate_hook(sqlite3*,
+                             void (*)(void*, sqlite3*, int, char const*, char const*, sqlite3_int64, sqlite3_int64),
+                             void*);
 int sqlite3_preupdate_old(sqlite3*, int, sqlite3_value**);
 int sqlite3_preupdate_new(sqlite3*, int, sqlite3_value**);
 int sqlite3_preupdate_count(sqlite3*);
@@ -66,7 +68,8 @@ public:
             add(bits);
         }
         if (type == SQLITE_TEXT || type == SQLITE_BLOB) {
-            const void* bytes = type == SQLITE_TEXT ? static_cast<const void*>(sqlite3_value_text(value)) : sqlite3_value_blob(value);
+            const void* bytes =
+                type == SQLITE_TEXT ? static_cast<const void*>(sqlite3_value_text(value)) : sqlite3_value_blob(value);
             add(bytes, static_cast<std::size_t>(sqlite3_value_bytes(value)));
         }
     }
@@ -82,7 +85,8 @@ bool isKept(std::string_view table)
     return std::ranges::any_of(runTables(), [&](const RunTable& known) { return known.name == table; });
 }
 
-// Where a row of the table names its run; none: the row is the file's own. What is before that is not hashed: it differs where the run is copied to.
+// Where a row of the table names its run; none: the row is the file's own. What is before that is not hashed: it
+// differs where the run is copied to.
 std::optional<int> runColumn(std::string_view table)
 {
     if (table == queries || table == sequence) return std::nullopt;
@@ -104,16 +108,17 @@ std::uint64_t hashOf(const Statement& row, int first)
     return hash.value();
 }
 
-Result<TableDigests::Sum> sumOf(Database& database, std::string_view table, std::int64_t run, std::string_view schema = "main")
+Result<TableDigests::Sum> sumOf(Database& database, std::string_view table, std::int64_t run,
+                                std::string_view schema = "main")
 {
     TableDigests::Sum sum;
-    const std::string of = !runColumn(table) ? "?1 IS NOT NULL" : table == "run" ? "id=?"
-                                                                                 : "run=?";
-    auto read = forEachRow(database, fmt::format("SELECT * FROM {}.{} WHERE {}", schema, table, of), run, [&](const Statement& row) -> Result<void> {
-        ++sum.rows;
-        sum.hash += hashOf(row, firstHashed(table));
-        return {};
-    });
+    const std::string of = !runColumn(table) ? "?1 IS NOT NULL" : table == "run" ? "id=?" : "run=?";
+    auto read = forEachRow(database, fmt::format("SELECT * FROM {}.{} WHERE {}", schema, table, of), run,
+                           [&](const Statement& row) -> Result<void> {
+                               ++sum.rows;
+                               sum.hash += hashOf(row, firstHashed(table));
+                               return {};
+                           });
     if (!read) return tl::unexpected(std::move(read.error()));
     return sum;
 }
@@ -129,12 +134,15 @@ std::uint64_t hashOfName(std::int64_t run, std::string_view table)
 Result<TableDigests::Sum> sumOfNames(Database& database, std::optional<std::int64_t> run = {})
 {
     TableDigests::Sum sum;
-    auto read = forEachRow(database, fmt::format("SELECT run, name FROM main.table_digest WHERE ({} OR run=?1) AND NOT (run=0 AND name='{}')", run ? "0" : "1", digestTable), run.value_or(0),
-                           [&](const Statement& row) -> Result<void> {
-                               ++sum.rows;
-                               sum.hash += hashOfName(row.integer(0), row.text(1));
-                               return {};
-                           });
+    auto read = forEachRow(
+        database,
+        fmt::format("SELECT run, name FROM main.table_digest WHERE ({} OR run=?1) AND NOT (run=0 AND name='{}')",
+                    run ? "0" : "1", digestTable),
+        run.value_or(0), [&](const Statement& row) -> Result<void> {
+            ++sum.rows;
+            sum.hash += hashOfName(row.integer(0), row.text(1));
+            return {};
+        });
     if (!read) return tl::unexpected(std::move(read.error()));
     return sum;
 }
@@ -182,7 +190,8 @@ void TableDigests::rolledBack(void* self)
     digests.m_lost = digests.m_taken = false;
 }
 
-void TableDigests::changed(void* self, sqlite3* handle, int operation, const char* schema, const char* table, sqlite3_int64, sqlite3_int64)
+void TableDigests::changed(void* self, sqlite3* handle, int operation, const char* schema, const char* table,
+                           sqlite3_int64, sqlite3_int64)
 {
     try {
         static_cast<TableDigests*>(self)->count(handle, operation, schema, table);
@@ -234,16 +243,18 @@ Result<void> TableDigests::takeOver(Database& database, std::int64_t from, std::
     if (*any == 0) return {};
     const auto before = sumOf(database, "run", from, "other"), after = sumOf(database, "run", to);
     if (!before || !after) return tl::unexpected(before ? after.error() : before.error());
-    return forEachRow(database, "SELECT name, rows, hash FROM other.table_digest WHERE run=?", from, [&](const Statement& row) -> Result<void> {
-        const std::string table = row.text(0);
-        Sum sum{row.integer(1), static_cast<std::uint64_t>(row.integer(2))};
-        if (table == "run") sum.hash += after->hash - before->hash;
-        return put(database, to, table, sum, true);
-    });
+    return forEachRow(database, "SELECT name, rows, hash FROM other.table_digest WHERE run=?", from,
+                      [&](const Statement& row) -> Result<void> {
+                          const std::string table = row.text(0);
+                          Sum sum{row.integer(1), static_cast<std::uint64_t>(row.integer(2))};
+                          if (table == "run") sum.hash += after->hash - before->hash;
+                          return put(database, to, table, sum, true);
+                      });
 }
 
 // The digest as the changes leave it. The first one of a table whose rows an earlier version wrote counts them all.
-Result<TableDigests::Sum> TableDigests::after(Database& database, std::int64_t run, std::string_view table, const Sum& change, const std::optional<Sum>& before)
+Result<TableDigests::Sum> TableDigests::after(Database& database, std::int64_t run, std::string_view table,
+                                              const Sum& change, const std::optional<Sum>& before)
 {
     if (!before && (run == 0 || table == stepLog)) return sumOf(database, table, run);
     Sum sum = before.value_or(Sum{});
@@ -327,7 +338,8 @@ Result<void> countDigests(Database& database)
 
 namespace {
 
-// The digest of a table and what its rows give, seen at one time; empty: they agree, or there is none where there may be none.
+// The digest of a table and what its rows give, seen at one time; empty: they agree, or there is none where there may
+// be none.
 Result<std::optional<bool>> tableHolds(Database& database, std::int64_t run, std::string_view table, bool recording)
 {
     const auto there = database.integer(fmt::format("SELECT count(*) FROM main.sqlite_schema WHERE name='{}'", table));
@@ -371,18 +383,23 @@ Result<void> checkFileDigests(Database& database)
     if (!there) return tl::unexpected(there.error());
     if (*there == 0) return {};
     const auto damaged = [&](std::string_view what) {
-        return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged ({} changed since it was written)", database.path(), what), "restore it from a copy");
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("file {}: damaged ({} changed since it was written)", database.path(), what),
+                    "restore it from a copy");
     };
-    const auto strays = database.integer("SELECT count(*) FROM main.table_digest WHERE (run<>0 AND run NOT IN (SELECT id FROM main.run)) OR "
-                                         "(run=0 AND name NOT IN ('saved_query', 'sqlite_sequence', 'table_digest')) OR rows<0 OR typeof(hash)<>'integer' OR typeof(rows)<>'integer'");
+    const auto strays = database.integer(
+        "SELECT count(*) FROM main.table_digest WHERE (run<>0 AND run NOT IN (SELECT id FROM main.run)) OR "
+        "(run=0 AND name NOT IN ('saved_query', 'sqlite_sequence', 'table_digest')) OR rows<0 OR "
+        "typeof(hash)<>'integer' OR typeof(rows)<>'integer'");
     if (!strays) return tl::unexpected(strays.error());
     if (*strays > 0) return damaged("its digests");
     const auto kept = stored(database, 0, digestTable);
     const auto version = database.integer("PRAGMA user_version");
     const auto found = sumOfNames(database);
-    if (!kept || !version || !found) return tl::unexpected(!kept ? kept.error() : !version ? version.error()
-                                                                                           : found.error());
-    if (!*kept ? *version >= digestsCountedSince : (*kept)->rows != found->rows || (*kept)->hash != found->hash) return damaged("its digests");
+    if (!kept || !version || !found)
+        return tl::unexpected(!kept ? kept.error() : !version ? version.error() : found.error());
+    if (!*kept ? *version >= digestsCountedSince : (*kept)->rows != found->rows || (*kept)->hash != found->hash)
+        return damaged("its digests");
     for (const std::string_view table : {queries, sequence}) {
         const auto holds = tableHolds(database, 0, table, false);
         if (!holds) return tl::unexpected(holds.error());

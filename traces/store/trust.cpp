@@ -24,7 +24,10 @@ struct Entry {
 };
 // SQLite's names don't tell large letters from small ones.
 struct OtherName {
-    bool operator()(const std::string& a, const std::string& b) const { return sqlite3_stricmp(a.c_str(), b.c_str()) < 0; }
+    bool operator()(const std::string& a, const std::string& b) const
+    {
+        return sqlite3_stricmp(a.c_str(), b.c_str()) < 0;
+    }
 };
 using Schema = std::map<std::string, Entry, OtherName>;
 
@@ -39,7 +42,10 @@ Result<Schema> schemaOf(Database& database)
         if (!*row) return schema;
         const std::string name = rows->text(1);
         if (!schema.emplace(name, Entry{rows->text(0), rows->text(2), rows->text(3)}).second)
-            return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged: it has two of the name {}", database.path(), shownText(name.substr(0, 80))), "don't open it, or take its runs from a copy that you trust");
+            return fail(ErrorCode::Unreadable,
+                        fmt::format("file {}: damaged: it has two of the name {}", database.path(),
+                                    shownText(name.substr(0, 80))),
+                        "don't open it, or take its runs from a copy that you trust");
     }
 }
 
@@ -51,7 +57,8 @@ Result<const Schema*> knownSchema(int version)
     if (const auto found = known.find(version); found != known.end()) return &found->second;
     auto empty = Database::open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     if (!empty) return tl::unexpected(empty.error());
-    if (auto done = migrate(**empty, 0, migrations().first(static_cast<std::size_t>(version))); !done) return tl::unexpected(done.error());
+    if (auto done = migrate(**empty, 0, migrations().first(static_cast<std::size_t>(version))); !done)
+        return tl::unexpected(done.error());
     auto schema = schemaOf(**empty);
     if (!schema) return tl::unexpected(schema.error());
     return &(known[version] = std::move(*schema));
@@ -60,14 +67,19 @@ Result<const Schema*> knownSchema(int version)
 bool hasVirtualName(const std::string& name)
 {
     constexpr std::array<const char*, 4> names{"spans", "memory", "edges", "span_bounds"};
-    return std::any_of(names.begin(), names.end(), [&](const char* one) { return sqlite3_stricmp(one, name.c_str()) == 0; }) || sqlite3_strnicmp(name.c_str(), "report_", 7) == 0;
+    return std::any_of(names.begin(), names.end(),
+                       [&](const char* one) { return sqlite3_stricmp(one, name.c_str()) == 0; }) ||
+           sqlite3_strnicmp(name.c_str(), "report_", 7) == 0;
 }
 
 // What SQLite makes by itself: no statement can.
 bool isOfSqlite(const std::string& name, const Entry& entry)
 {
     if (entry.type == "index") return name.starts_with("sqlite_autoindex_") && entry.sql.empty();
-    return entry.type == "table" && ((name == "sqlite_sequence" && entry.sql == "CREATE TABLE sqlite_sequence(name,seq)") || name == "sqlite_stat1" || name == "sqlite_stat4") && entry.sql.starts_with("CREATE TABLE sqlite_");
+    return entry.type == "table" &&
+           ((name == "sqlite_sequence" && entry.sql == "CREATE TABLE sqlite_sequence(name,seq)") ||
+            name == "sqlite_stat1" || name == "sqlite_stat4") &&
+           entry.sql.starts_with("CREATE TABLE sqlite_");
 }
 
 // A row's text makes what the row says, as SQLite writes it: it runs the text whatever the row says.
@@ -79,7 +91,9 @@ bool saysWhatItMakes(const std::string& name, const Entry& entry)
         sql.remove_prefix(words.size());
         return true;
     };
-    if (entry.type == "table" ? !takes("CREATE TABLE ") : entry.type != "index" || (!takes("CREATE INDEX ") && !takes("CREATE UNIQUE INDEX "))) return false;
+    if (entry.type == "table" ? !takes("CREATE TABLE ")
+                              : entry.type != "index" || (!takes("CREATE INDEX ") && !takes("CREATE UNIQUE INDEX ")))
+        return false;
     if (sql.empty()) return false;
     const char quote = sql.front() == '[' ? ']' : sql.front();
     std::string made;
@@ -108,18 +122,18 @@ double computedSeconds() // of this thread
 
 } // namespace
 
-Result<void> limitFor(Database& database, std::int64_t fileBytes)
-{
-    return limitFor(database, fileBytes, fileBytes);
-}
+Result<void> limitFor(Database& database, std::int64_t fileBytes) { return limitFor(database, fileBytes, fileBytes); }
 
 Result<void> limitFor(Database& database, std::int64_t fileBytes, std::int64_t temporaryFor)
 {
     constexpr std::int64_t temporaryTimes = 8; // steps that are not folded are compressed
     allowTemporaryFiles(std::max<std::int64_t>(leastTemporaryBytes, temporaryTimes * temporaryFor));
     constexpr std::int64_t leastLength = std::int64_t{256} << 20, mostLength = 1'000'000'000;
-    const auto limit = [&](int which, std::int64_t value) { sqlite3_limit(database.handle(), which, static_cast<int>(value)); };
-    limit(SQLITE_LIMIT_LENGTH, std::clamp(fileBytes, leastLength, mostLength)); // no text or blob is longer than its file, but that may grow
+    const auto limit = [&](int which, std::int64_t value) {
+        sqlite3_limit(database.handle(), which, static_cast<int>(value));
+    };
+    // no text or blob is longer than its file, but that may grow
+    limit(SQLITE_LIMIT_LENGTH, std::clamp(fileBytes, leastLength, mostLength));
     limit(SQLITE_LIMIT_SQL_LENGTH, 16 << 20);
     limit(SQLITE_LIMIT_COLUMN, 500);
     limit(SQLITE_LIMIT_EXPR_DEPTH, 200);
@@ -140,7 +154,8 @@ Result<std::vector<std::string>> checkSchema(Database& database, int version)
     const auto there = schemaOf(database);
     if (!there) return tl::unexpected(there.error());
     const auto refused = [&](const std::string& what) {
-        return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", database.path(), what), "don't open it, or take its runs from a copy that you trust");
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", database.path(), what),
+                    "don't open it, or take its runs from a copy that you trust");
     };
     for (const auto& [name, entry] : **known)
         if (!there->contains(name)) return refused(fmt::format("damaged: its {} {} is missing", entry.type, name));
@@ -148,13 +163,20 @@ Result<std::vector<std::string>> checkSchema(Database& database, int version)
     for (const auto& [name, entry] : *there) {
         const std::string shown = shownText(name.substr(0, 80));
         if (const auto ours = (*known)->find(name); ours != (*known)->end()) {
-            if (ours->second.type != entry.type || ours->second.table != entry.table || ours->second.sql != entry.sql) return refused(fmt::format("its {} {} is not the one that stagewright makes", entry.type, shown));
+            if (ours->second.type != entry.type || ours->second.table != entry.table || ours->second.sql != entry.sql)
+                return refused(fmt::format("its {} {} is not the one that stagewright makes", entry.type, shown));
             continue;
         }
         if (isOfSqlite(name, entry)) continue;
-        if (entry.type == "trigger" || entry.type == "view") return refused(fmt::format("it has a {} named {}, which no version of stagewright makes", entry.type, shown));
-        if (hasVirtualName(name)) return refused(fmt::format("it has a {} named {}, which hides one of stagewright", entry.type, shown));
-        if (!saysWhatItMakes(name, entry)) return refused(fmt::format("it has a {} named {} that makes something else, which no version of stagewright does", shownText(entry.type.substr(0, 80)), shown));
+        if (entry.type == "trigger" || entry.type == "view")
+            return refused(
+                fmt::format("it has a {} named {}, which no version of stagewright makes", entry.type, shown));
+        if (hasVirtualName(name))
+            return refused(fmt::format("it has a {} named {}, which hides one of stagewright", entry.type, shown));
+        if (!saysWhatItMakes(name, entry))
+            return refused(
+                fmt::format("it has a {} named {} that makes something else, which no version of stagewright does",
+                            shownText(entry.type.substr(0, 80)), shown));
         ignored.push_back(shown);
     }
     return ignored;
@@ -168,7 +190,9 @@ Result<void> checkPages(Database& database, bool all)
     if (!row) return tl::unexpected(row.error());
     const std::string found = *row ? check->text(0) : std::string("ok");
     if (found == "ok") return {};
-    return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged ({})", database.path(), shownText(found.substr(0, 200))), "restore it from a copy, or record again");
+    return fail(ErrorCode::Unreadable,
+                fmt::format("file {}: damaged ({})", database.path(), shownText(found.substr(0, 200))),
+                "restore it from a copy, or record again");
 }
 
 std::int64_t mostRowsFor(std::int64_t fileBytes)
@@ -189,16 +213,13 @@ double secondsForQuery(std::int64_t fileBytes)
     return least + static_cast<double>(fileBytes) / bytesEach;
 }
 
-Deadline::Deadline(Database& database, double seconds) : m_seconds(seconds), m_until(computedSeconds() + seconds), m_watch(database, [this] { return passed(); }) {}
-
-void Deadline::renew()
+Deadline::Deadline(Database& database, double seconds)
+    : m_seconds(seconds), m_until(computedSeconds() + seconds), m_watch(database, [this] { return passed(); })
 {
-    m_until = computedSeconds() + m_seconds;
 }
 
-bool Deadline::passed() const
-{
-    return computedSeconds() > m_until;
-}
+void Deadline::renew() { m_until = computedSeconds() + m_seconds; }
+
+bool Deadline::passed() const { return computedSeconds() > m_until; }
 
 } // namespace stagewright

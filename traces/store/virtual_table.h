@@ -10,7 +10,8 @@
 namespace stagewright {
 
 // The functions of such a table; those that may allocate return SQLITE_NOMEM where there is no memory.
-template <auto connect, auto disconnect, auto bestIndex, auto open, auto close, auto filter, auto next, auto atEnd, auto column, auto rowId>
+template <auto connect, auto disconnect, auto bestIndex, auto open, auto close, auto filter, auto next, auto atEnd,
+          auto column, auto rowId>
 const sqlite3_module& virtualTable()
 {
     static const sqlite3_module module = [] {
@@ -31,11 +32,14 @@ const sqlite3_module& virtualTable()
     return module;
 }
 
-// Registers one that owns `about`, and connects it with `FROM from` now: later, under the authorizer of a query, declaring its columns would be refused.
+// Registers one that owns `about`, and connects it with `FROM from` now: later, under the authorizer of a query,
+// declaring its columns would be refused.
 template <typename About>
-Result<void> registerVirtualTable(Database& database, const std::string& name, const std::string& from, const sqlite3_module& module, About* about)
+Result<void> registerVirtualTable(Database& database, const std::string& name, const std::string& from,
+                                  const sqlite3_module& module, About* about)
 {
-    const int code = sqlite3_create_module_v2(database.handle(), name.c_str(), &module, about, [](void* owned) { delete static_cast<About*>(owned); });
+    const int code = sqlite3_create_module_v2(database.handle(), name.c_str(), &module, about,
+                                              [](void* owned) { delete static_cast<About*>(owned); });
     if (code != SQLITE_OK) return tl::unexpected(database.error(code));
     auto connected = database.prepare("SELECT 1 FROM " + from + " WHERE 0");
     if (!connected) return tl::unexpected(connected.error());

@@ -17,7 +17,8 @@ namespace {
 
 bool decides(const std::string& key)
 {
-    return key == "whole_step_ns" || key == "makespan_ns" || key == "bubble_fraction" || key == "peak_activation_bytes" || key == "loss" || key == "bubble_rate_span";
+    return key == "whole_step_ns" || key == "makespan_ns" || key == "bubble_fraction" ||
+           key == "peak_activation_bytes" || key == "loss" || key == "bubble_rate_span";
 }
 
 } // namespace
@@ -59,7 +60,8 @@ BaselineStrip::BaselineStrip(QWidget* parent) : QWidget(parent)
     makeCopyable(this, [this] { return m_grid != nullptr ? tableOf(*m_grid) : TableText{}; });
 }
 
-void BaselineStrip::setBaseline(const QString& name, std::shared_ptr<const Comparison> comparison, const Units& units, const QString& note)
+void BaselineStrip::setBaseline(const QString& name, std::shared_ptr<const Comparison> comparison, const Units& units,
+                                const QString& note)
 {
     m_title->setText(tr("Baseline: %1").arg(breakable(name)));
     m_comparison = std::move(comparison);
@@ -70,7 +72,9 @@ void BaselineStrip::setBaseline(const QString& name, std::shared_ptr<const Compa
         for (const RunDifference& one : m_comparison->differences) words << QString::fromStdString(one.title);
         text = tr("Different setups: %1.").arg(words.join(QStringLiteral(", ")));
     }
-    if (m_comparison && m_comparison->withinSpread) text += (text.isEmpty() ? QString() : QStringLiteral(" ")) + tr("The change in time is within the noise: no significant difference.");
+    if (m_comparison && m_comparison->withinSpread)
+        text += (text.isEmpty() ? QString() : QStringLiteral(" ")) +
+                tr("The change in time is within the noise: no significant difference.");
     m_note->setText(text);
     m_note->setVisible(!text.isEmpty());
     fill();

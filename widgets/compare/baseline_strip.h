@@ -1,4 +1,5 @@
-// BaselineStrip: a strip over the panels at the right: the session's baseline and the figures of the run shown against it. GUI thread only.
+// BaselineStrip: a strip over the panels at the right: the session's baseline and the figures of the run shown against
+// it. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,8 @@ class BaselineStrip : public QWidget {
 public:
     explicit BaselineStrip(QWidget* parent = nullptr);
     // comparison: of the baseline and the run shown; null: the baseline itself is shown, or the answer is pending.
-    void setBaseline(const QString& name, std::shared_ptr<const Comparison> comparison, const Units& units, const QString& note);
+    void setBaseline(const QString& name, std::shared_ptr<const Comparison> comparison, const Units& units,
+                     const QString& note);
     QString plainText() const;
 
 signals:

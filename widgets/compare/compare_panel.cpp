@@ -31,7 +31,9 @@ QString tooltipOf(const DeviceTable& table, const DeviceTable::Row& row)
 {
     QStringList lines;
     for (std::size_t i = 0; i < row.cells.size(); ++i)
-        if (row.cells[i] != "–") lines << QStringLiteral("%1: %2").arg(QString::fromStdString(table.columns[i].title), breakable(QString::fromStdString(row.cells[i])));
+        if (row.cells[i] != "–")
+            lines << QStringLiteral("%1: %2").arg(QString::fromStdString(table.columns[i].title),
+                                                  breakable(QString::fromStdString(row.cells[i])));
     return lines.join(QLatin1Char('\n'));
 }
 
@@ -76,9 +78,12 @@ void ComparePanel::buildChoices()
         return box;
     };
     m_against = add(0, tr("Compare A with"), tr("The run that this panel and the memory curves compare with A"));
-    m_align = add(1, tr("Aligned at"), tr("Aligns the runs on the axis at the start of the step, or at the start of the op selected in the timeline"));
+    m_align = add(
+        1, tr("Aligned at"),
+        tr("Aligns the runs on the axis at the start of the step, or at the start of the op selected in the timeline"));
     m_align->addItems({tr("the start of the step"), tr("the selected op")});
-    m_step = add(2, tr("Step"), tr("The step compared: each run's measured step with the median time, or the same step of each"));
+    m_step = add(2, tr("Step"),
+                 tr("The step compared: each run's measured step with the median time, or the same step of each"));
     connect(m_against, &QComboBox::activated, this, [this](int index) { emit againstAsked(index + 1); });
     connect(m_align, &QComboBox::activated, this, [this](int index) { emit alignAsked(index == 1); });
     connect(m_step, &QComboBox::activated, this, [this](int index) { emit stepAsked(index - 1); });
@@ -100,7 +105,8 @@ void ComparePanel::buildWaterfall()
     m_fallKind->setMinimumContentsLength(14);
     m_fallKind->addItems({tr("critical path"), tr("one change at a time")});
     m_fallKind->setAccessibleName(tr("What the waterfall shows"));
-    m_fallKind->setToolTip(tr("Critical path: the contribution of each class to the change. One change at a time: the schedules between A and B, each simulated. Both add up to the change exactly."));
+    m_fallKind->setToolTip(tr("Critical path: the contribution of each class to the change. One change at a time: the "
+                              "schedules between A and B, each simulated. Both add up to the change exactly."));
     head->addWidget(m_fallKind);
     column->addLayout(head);
     m_waterfall = new WaterfallChart(m_fall);
@@ -117,7 +123,8 @@ void ComparePanel::setChoices(const QStringList& names, int against, bool aligne
 {
     m_names = names;
     m_against->clear();
-    for (int i = 1; i < names.size(); ++i) m_against->addItem(QStringLiteral("%1  %2").arg(QChar(static_cast<char16_t>(u'A' + i))).arg(names[i]));
+    for (int i = 1; i < names.size(); ++i)
+        m_against->addItem(QStringLiteral("%1  %2").arg(QChar(static_cast<char16_t>(u'A' + i))).arg(names[i]));
     m_against->setCurrentIndex(against - 1);
     m_letter = QChar(static_cast<char16_t>(u'A' + against));
     m_align->setCurrentIndex(alignedAtOp ? 1 : 0);
@@ -141,7 +148,8 @@ void ComparePanel::setTheme(const Theme& theme)
     m_ops->setTheme(theme);
 }
 
-void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std::shared_ptr<const Run>& b, const std::shared_ptr<const Comparison>& comparison)
+void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std::shared_ptr<const Run>& b,
+                                 const std::shared_ptr<const Comparison>& comparison)
 {
     const bool shown = a && b && comparison;
     m_comparison = shown ? comparison : nullptr;
@@ -154,7 +162,8 @@ void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std:
         section->hide();
     }
     m_choices->setVisible(shown);
-    for (QWidget* part : {m_fall, static_cast<QWidget*>(m_opsTitle), static_cast<QWidget*>(m_ops)}) part->setVisible(shown && comparison->sameUnits && comparison->unknown.empty());
+    for (QWidget* part : {m_fall, static_cast<QWidget*>(m_opsTitle), static_cast<QWidget*>(m_ops)})
+        part->setVisible(shown && comparison->sameUnits && comparison->unknown.empty());
     if (!shown) {
         m_ops->setComparison(nullptr, {});
         return;
@@ -199,8 +208,12 @@ void ComparePanel::fillDifferences(const Comparison& comparison)
 {
     m_differences->setVisible(!comparison.differences.empty());
     for (const RunDifference& one : comparison.differences) {
-        const auto valueText = [](const std::string& value) { return value.empty() ? tr("unknown") : QString::fromStdString(value); };
-        m_differences->addText(tr("%1: %2 in A, %3 in %4").arg(QString::fromStdString(one.title), valueText(one.a), valueText(one.b), m_letter));
+        const auto valueText = [](const std::string& value) {
+            return value.empty() ? tr("unknown") : QString::fromStdString(value);
+        };
+        m_differences->addText(
+            tr("%1: %2 in A, %3 in %4")
+                .arg(QString::fromStdString(one.title), valueText(one.a), valueText(one.b), m_letter));
     }
 }
 
@@ -208,7 +221,8 @@ void ComparePanel::fillWaterfall()
 {
     if (!m_comparison) return;
     const bool ladder = m_fallKind->currentIndex() == 1;
-    std::vector<WaterfallBar> bars = ladder ? ladderBars(*m_comparison, m_letter) : ledgerBars(*m_comparison, QStringLiteral("A"), m_letter);
+    std::vector<WaterfallBar> bars =
+        ladder ? ladderBars(*m_comparison, m_letter) : ledgerBars(*m_comparison, QStringLiteral("A"), m_letter);
     if (ladder)
         for (WaterfallBar& bar : bars) bar.title = named(bar.title.toStdString());
     m_waterfall->setBars(std::move(bars), m_units);
@@ -239,7 +253,8 @@ void ComparePanel::fillUnknown(const Comparison& comparison)
     for (const DeviceTable& table : deviceTables(*comparison.devices, m_letter.toLatin1())) {
         if (table.content == DeviceTable::Content::Figures) {
             for (const DeviceTable::Row& row : table.rows)
-                m_table->addRow(QString::fromStdString(row.cells[0]), QString::fromStdString(row.cells[table.changeColumn]), tooltipOf(table, row));
+                m_table->addRow(QString::fromStdString(row.cells[0]),
+                                QString::fromStdString(row.cells[table.changeColumn]), tooltipOf(table, row));
             m_table->addText(wholeQuantities(sentence(named(comparison.devices->headline))));
             continue;
         }
@@ -253,8 +268,10 @@ void ComparePanel::fillUnknown(const Comparison& comparison)
 // A button to the call that changed most, where the calls of both runs are known to be the same.
 void ComparePanel::addKernel(PanelSection* section, const DeviceTable& table, const DeviceTable::Row& row)
 {
-    const QString brief = QFontMetrics(fontOf(FontRole::Body)).elidedText(QString::fromStdString(row.cells[0]), Qt::ElideMiddle, 190);
-    const QString value = QString::fromStdString(row.cells[table.content == DeviceTable::Content::Kernels ? table.changeColumn : row.cells.size() - 1]);
+    const QString brief =
+        QFontMetrics(fontOf(FontRole::Body)).elidedText(QString::fromStdString(row.cells[0]), Qt::ElideMiddle, 190);
+    const QString value = QString::fromStdString(
+        row.cells[table.content == DeviceTable::Content::Kernels ? table.changeColumn : row.cells.size() - 1]);
     const QString tooltip = tooltipOf(table, row);
     if (!row.kernel->most) {
         section->addRow(brief, value, tooltip);
@@ -262,7 +279,9 @@ void ComparePanel::addKernel(PanelSection* section, const DeviceTable& table, co
     }
     auto* button = new LinkButton(brief, tooltip + QLatin1Char('\n') + tr("Selects the call that changed most"));
     connect(
-        button, &QPushButton::clicked, this, [this, a = row.kernel->most->spanA, b = row.kernel->most->spanB] { emit opChosen(a, b); }, Qt::QueuedConnection);
+        button, &QPushButton::clicked, this,
+        [this, a = row.kernel->most->spanA, b = row.kernel->most->spanB] { emit opChosen(a, b); },
+        Qt::QueuedConnection);
     section->addRow(button, value, tooltip);
 }
 
@@ -284,29 +303,37 @@ void ComparePanel::fillTable(const Comparison& comparison)
     const auto put = [&](int row, int column, const QString& text, const char* role, const QString& tooltip = {}) {
         auto* label = makeLabel(text, role, table, row > 0);
         label->setToolTip(tooltip);
-        label->setAlignment(column > 0 ? Qt::AlignRight | Qt::AlignVCenter : pair ? Qt::AlignLeft | Qt::AlignVCenter
-                                                                                  : Qt::AlignLeft | Qt::AlignTop);
+        label->setAlignment(column > 0 ? Qt::AlignRight | Qt::AlignVCenter
+                            : pair     ? Qt::AlignLeft | Qt::AlignVCenter
+                                       : Qt::AlignLeft | Qt::AlignTop);
         if (column == 0) label->setWordWrap(true); // never the figures
         grid->addWidget(label, row, column, column == 0 ? lines : 1, 1);
     };
-    const auto lessA = [&](std::size_t i) { return tr("%1 minus A; for times as a share of A. Grey: within the noise.").arg(letterOf(i)); };
+    const auto lessA = [&](std::size_t i) {
+        return tr("%1 minus A; for times as a share of A. Grey: within the noise.").arg(letterOf(i));
+    };
     const QStringList names = pair ? QStringList{m_nameA, m_nameB} : m_names;
-    for (int i = 0; i < names.size(); ++i) put(0, i + 1, i == 0 ? QStringLiteral("A") : QString(letterOf(static_cast<std::size_t>(i - 1))), "secondary", names[i]);
+    for (int i = 0; i < names.size(); ++i)
+        put(0, i + 1, i == 0 ? QStringLiteral("A") : QString(letterOf(static_cast<std::size_t>(i - 1))), "secondary",
+            names[i]);
     if (pair) put(0, 3, tr("change"), "secondary", lessA(0));
 
     std::vector<std::string> keys;
     for (const Comparison* one : others)
         for (const MetricDelta& metric : one->metrics)
-            if (standsInTable(metric.key) && std::find(keys.begin(), keys.end(), metric.key) == keys.end()) keys.push_back(metric.key);
+            if (standsInTable(metric.key) && std::find(keys.begin(), keys.end(), metric.key) == keys.end())
+                keys.push_back(metric.key);
     const auto of = [](const Comparison& one, const std::string& key) {
-        const auto found = std::find_if(one.metrics.begin(), one.metrics.end(), [&](const MetricDelta& metric) { return metric.key == key; });
+        const auto found = std::find_if(one.metrics.begin(), one.metrics.end(),
+                                        [&](const MetricDelta& metric) { return metric.key == key; });
         return found == one.metrics.end() ? nullptr : &*found;
     };
     int row = 1;
     for (const std::string& key : keys) {
         double most = 0;
         for (const Comparison* one : others)
-            if (const MetricDelta* metric = of(*one, key)) most = std::max({most, std::abs(metric->a), std::abs(metric->b)});
+            if (const MetricDelta* metric = of(*one, key))
+                most = std::max({most, std::abs(metric->a), std::abs(metric->b)});
         if (most == 0) continue;
         if (!pair) grid->setRowMinimumHeight(row + 2, 5);
         bool first = true;
@@ -334,7 +361,9 @@ void ComparePanel::fillTable(const Comparison& comparison)
         static const QRegularExpression aLetter(QStringLiteral("\\b[BCD]\\b"));
         m_table->addText(pair || text.contains(aLetter) ? text : tr("%1: %2").arg(letterOf(i)).arg(text));
         for (const UnknownMetric& one : others[i]->unknownMetrics)
-            m_table->addText(tr("%1 is not compared: %2.").arg(QString::fromStdString(one.title), named(one.why, letterOf(i))), "faint");
+            m_table->addText(
+                tr("%1 is not compared: %2.").arg(QString::fromStdString(one.title), named(one.why, letterOf(i))),
+                "faint");
     }
 }
 
@@ -354,7 +383,9 @@ void ComparePanel::fillIdle(const Comparison& comparison)
             auto* bar = new ShareBar;
             bar->setPlain(static_cast<double>(from[r].idle) / static_cast<double>(most), second);
             m_idle->addBar(second ? QString() : tr("Rank %1").arg(r), bar, durationText(from[r].idle, m_units),
-                           tr("Rank %1 in %2 (%3): idle time within the step's window.").arg(r).arg(second ? QString(m_letter) : QStringLiteral("A"), second ? m_nameB : m_nameA));
+                           tr("Rank %1 in %2 (%3): idle time within the step's window.")
+                               .arg(r)
+                               .arg(second ? QString(m_letter) : QStringLiteral("A"), second ? m_nameB : m_nameA));
         }
     }
 }
@@ -369,32 +400,42 @@ void ComparePanel::fillSplit(const Comparison& comparison)
         QString meaning;
     };
     std::vector<Part> parts{{tr("Busy time"), change.busyDelta, tr("Ops took more or less time.")},
-                            {tr("Optimizer and collectives"), change.apartDelta, tr("Time in the optimizer and collectives within the window.")}};
+                            {tr("Optimizer and collectives"), change.apartDelta,
+                             tr("Time in the optimizer and collectives within the window.")}};
     for (std::size_t c = 0; c < idleCauseCount; ++c) {
         const auto cause = static_cast<IdleCause>(c);
         const auto title = titleOf(cause);
         const auto meaning = meaningOf(cause);
-        parts.push_back({tr("Idle: %1").arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()))), change.idleDelta[c],
+        parts.push_back({tr("Idle: %1").arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()))),
+                         change.idleDelta[c],
                          QString::fromUtf8(meaning.data(), static_cast<qsizetype>(meaning.size()))});
     }
-    if (change.unexplained != 0) parts.push_back({tr("Different number of ranks"), change.unexplained, tr("The runs have different numbers of ranks; this part can't be split.")});
+    if (change.unexplained != 0)
+        parts.push_back({tr("Different number of ranks"), change.unexplained,
+                         tr("The runs have different numbers of ranks; this part can't be split.")});
     std::erase_if(parts, [](const Part& part) { return part.time == 0; });
-    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return std::abs(a.time) > std::abs(b.time); });
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const Part& a, const Part& b) { return std::abs(a.time) > std::abs(b.time); });
     m_split->setVisible(!parts.empty());
     for (const Part& part : parts)
-        m_split->addRow(part.title, signedDurationText(static_cast<Nanos>(std::llround(static_cast<double>(part.time) / ranks)), m_units),
-                        tr("%1\nMean over ranks; all parts add up to the change of the ops' time, %2.").arg(part.meaning, signedDurationText(change.makespanDelta, m_units)),
-                        part.time < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
+        m_split->addRow(
+            part.title,
+            signedDurationText(static_cast<Nanos>(std::llround(static_cast<double>(part.time) / ranks)), m_units),
+            tr("%1\nMean over ranks; all parts add up to the change of the ops' time, %2.")
+                .arg(part.meaning, signedDurationText(change.makespanDelta, m_units)),
+            part.time < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
 }
 
 void ComparePanel::fillWhy(const Comparison& comparison)
 {
     const Nanos delta = comparison.change.stepDelta;
-    m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? tr("What differs") : delta < 0 ? tr("Why %1 is faster").arg(m_letter)
-                                                                                                      : (delta > 0 ? tr("Why %1 is slower").arg(m_letter) : tr("What differs")));
+    m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? tr("What differs")
+                    : delta < 0                                      ? tr("Why %1 is faster").arg(m_letter)
+                                : (delta > 0 ? tr("Why %1 is slower").arg(m_letter) : tr("What differs")));
     m_why->setVisible(!comparison.why.empty());
     for (const std::string& sentence : comparison.why) {
-        if (sentence.starts_with("different setups:") || sentence.starts_with("one change at a time:")) continue; // shown above
+        // shown above
+        if (sentence.starts_with("different setups:") || sentence.starts_with("one change at a time:")) continue;
         QString text = named(sentence);
         if (!text.isEmpty()) text[0] = text[0].toUpper();
         m_why->addText(wholeQuantities(text));

@@ -1,5 +1,5 @@
-// ComparePanel: what B (or C, D) changes against A: different setups, the difference table, the waterfall, why, idle time by rank,
-// where the time went, the ops. Selects the pair, the alignment and the step. GUI thread only.
+// ComparePanel: what B (or C, D) changes against A: different setups, the difference table, the waterfall, why, idle
+// time by rank, where the time went, the ops. Selects the pair, the alignment and the step. GUI thread only.
 #pragma once
 
 #include <array>
@@ -22,11 +22,15 @@ class ComparePanel : public SectionColumn {
     Q_OBJECT
 public:
     explicit ComparePanel(QWidget* parent = nullptr);
-    // names: of every run shown, A first; against: the run that the panel compares with A, from 1; steps: the number that every run has.
+    // names: of every run shown, A first; against: the run that the panel compares with A, from 1; steps: the number
+    // that every run has.
     void setChoices(const QStringList& names, int against, bool alignedAtOp, int steps, int step);
-    // Comparisons of A with each of the others, in order; with more than one, the table has a column for each. note: text below it.
+    // Comparisons of A with each of the others, in order; with more than one, the table has a column for each. note:
+    // text below it.
     void setAll(std::vector<std::shared_ptr<const Comparison>> all, const QString& note = {});
-    void setComparison(const std::shared_ptr<const Run>& a, const std::shared_ptr<const Run>& b, const std::shared_ptr<const Comparison>& comparison); // null: empty
+    // null: empty
+    void setComparison(const std::shared_ptr<const Run>& a, const std::shared_ptr<const Run>& b,
+                       const std::shared_ptr<const Comparison>& comparison);
     void setTheme(const Theme& theme) override;
     WaterfallChart* waterfall() { return m_waterfall; }
     QComboBox* waterfallKind() { return m_fallKind; }

@@ -23,7 +23,8 @@ Scale scaleFor(const MetricDelta& metric, const Units& units, double atLeast)
     Scale scale;
     if (metric.unit == "fraction") return {0.01, QStringLiteral("%"), 1};
     const auto inScale = [&](const NumberScale& of) {
-        scale = {of.size, QString::fromUtf8(of.name.data(), static_cast<qsizetype>(of.name.size())), of.size == 1 ? 0 : decimalsOf(most / of.size)};
+        scale = {of.size, QString::fromUtf8(of.name.data(), static_cast<qsizetype>(of.name.size())),
+                 of.size == 1 ? 0 : decimalsOf(most / of.size)};
     };
     if (metric.unit == "ns") {
         if (units.time != 1)
@@ -53,11 +54,13 @@ MetricText metricText(const MetricDelta& metric, const Units& units, bool shows,
     MetricText text;
     text.title = QString::fromStdString(metric.title);
     text.whole = text.title;
-    text.title.replace(QLatin1String("Peak activation, rank"), QLatin1String("Peak, rank")).replace(QLatin1String("Loss after the last step"), QLatin1String("Last loss"));
+    text.title.replace(QLatin1String("Peak activation, rank"), QLatin1String("Peak, rank"))
+        .replace(QLatin1String("Loss after the last step"), QLatin1String("Last loss"));
     text.title.replace(QLatin1String("communication"), QLatin1String("comm."), Qt::CaseInsensitive);
     text.title[0] = text.title[0].toUpper();
     if (!scale.unit.isEmpty()) text.title += QStringLiteral(", ") + scale.unit;
-    text.change = (delta > 0 && scale.text(delta) != scale.text(0) ? QStringLiteral("+") : QString()) + scale.text(delta);
+    text.change =
+        (delta > 0 && scale.text(delta) != scale.text(0) ? QStringLiteral("+") : QString()) + scale.text(delta);
     if (metric.unit == "ns" && metric.a != 0)
         text.change = changeText(metric.a, metric.b);
     else if (metric.unit == "fraction")
@@ -66,8 +69,7 @@ MetricText metricText(const MetricDelta& metric, const Units& units, bool shows,
     const bool good = (delta < 0) == lessIsBetter(metric.key);
     text.a = scale.text(metric.a);
     text.b = scale.text(metric.b);
-    text.role = neutral ? "secondary" : good ? "better"
-                                             : "worse";
+    text.role = neutral ? "secondary" : good ? "better" : "worse";
     return text;
 }
 

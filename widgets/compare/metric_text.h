@@ -1,4 +1,5 @@
-// MetricDelta as the panels print it: one unit for both values, the change with its sign, and whether it is better or worse.
+// MetricDelta as the panels print it: one unit for both values, the change with its sign, and whether it is better or
+// worse.
 #pragma once
 
 #include <QString>

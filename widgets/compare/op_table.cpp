@@ -26,13 +26,18 @@ public:
         const Comparison* comparison = m_model->comparison();
         if (comparison == nullptr || !comparison->historyA || !comparison->historyB) return;
         const OpDelta& op = m_model->at(m_sorted->mapToSource(index).row());
-        const StepSample samples[] = {comparison->historyA->duration(op.op, op.rank), comparison->historyB->duration(op.op, op.rank)};
+        const StepSample samples[] = {comparison->historyA->duration(op.op, op.rank),
+                                      comparison->historyB->duration(op.op, op.rank)};
         if (samples[0].count == 0 || samples[1].count == 0) return;
         const Theme& theme = **m_theme;
         const Nanos least = std::min(samples[0].least, samples[1].least);
         const Nanos most = std::max(samples[0].most, samples[1].most);
         const QRectF area = QRectF(option.rect).adjusted(4, 3, -4, -3);
-        const auto x = [&](Nanos value) { return area.left() + (most > least ? static_cast<double>(value - least) / static_cast<double>(most - least) : 0.5) * area.width(); };
+        const auto x = [&](Nanos value) {
+            return area.left() +
+                   (most > least ? static_cast<double>(value - least) / static_cast<double>(most - least) : 0.5) *
+                       area.width();
+        };
         p->save();
         p->setRenderHint(QPainter::Antialiasing);
         for (int i = 0; i < 2; ++i) {
@@ -59,9 +64,12 @@ private:
 QString noiseText(const NoiseVerdict& verdict, Nanos change, const Units& units)
 {
     if (change == 0) return CompareOpTable::tr("no change");
-    if (!verdict.spread) return CompareOpTable::tr("noise unknown: it needs %1 measured steps of each run").arg(fewestSteps);
+    if (!verdict.spread)
+        return CompareOpTable::tr("noise unknown: it needs %1 measured steps of each run").arg(fewestSteps);
     if (*verdict.spread == 0) return CompareOpTable::tr("simulated: without noise");
-    return verdict.shows ? CompareOpTable::tr("exceeds the noise of ±%1").arg(durationText(*verdict.spread, units)) : CompareOpTable::tr("within the noise of ±%1: no significant difference").arg(durationText(*verdict.spread, units));
+    return verdict.shows ? CompareOpTable::tr("exceeds the noise of ±%1").arg(durationText(*verdict.spread, units))
+                         : CompareOpTable::tr("within the noise of ±%1: no significant difference")
+                               .arg(durationText(*verdict.spread, units));
 }
 
 } // namespace
@@ -78,7 +86,10 @@ void CompareOpModel::setComparison(std::shared_ptr<const Comparison> comparison,
     endResetModel();
 }
 
-int CompareOpModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_rows.size()); }
+int CompareOpModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
+}
 int CompareOpModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : ColumnCount; }
 
 QVariant CompareOpModel::data(const QModelIndex& index, int role) const
@@ -93,17 +104,24 @@ QVariant CompareOpModel::data(const QModelIndex& index, int role) const
         case OpName: return QString::fromStdString(toText(op.op));
         case Rank: return op.rank;
         case Start:
-        case Duration: return change == 0 ? QStringLiteral("=") : signedDurationText(change, m_units) + (verdict.shows ? QString() : QStringLiteral(" ~"));
+        case Duration:
+            return change == 0
+                       ? QStringLiteral("=")
+                       : signedDurationText(change, m_units) + (verdict.shows ? QString() : QStringLiteral(" ~"));
         default: return {};
         }
     case SortRole:
         switch (index.column()) {
         case OpName: return QString::fromStdString(toText(op.op));
         case Rank: return op.rank;
-        case Steps: return m_comparison->historyB ? static_cast<double>(m_comparison->historyB->duration(op.op, op.rank).sigma) : 0.0;
+        case Steps:
+            return m_comparison->historyB ? static_cast<double>(m_comparison->historyB->duration(op.op, op.rank).sigma)
+                                          : 0.0;
         default: return static_cast<qlonglong>(std::llabs(change));
         }
-    case Qt::TextAlignmentRole: return index.column() == OpName ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    case Qt::TextAlignmentRole:
+        return index.column() == OpName ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
+                                        : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     case Qt::ForegroundRole:
         if (index.column() != Start && index.column() != Duration) return {};
         if (change == 0 || !verdict.shows) return m_theme->faint;
@@ -127,17 +145,21 @@ QVariant CompareOpModel::data(const QModelIndex& index, int role) const
 QVariant CompareOpModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
     if (orientation != Qt::Horizontal || section < 0 || section >= ColumnCount) return {};
-    static const char* const titles[] = {QT_TR_NOOP("Op"), QT_TR_NOOP("Rank"), QT_TR_NOOP("Start"), QT_TR_NOOP("Takes"), QT_TR_NOOP("Steps")};
-    static const char* const meanings[] = {QT_TR_NOOP("As written in A's schedule."), QT_TR_NOOP("The rank that runs it in both runs."),
-                                           QT_TR_NOOP("Start in B minus start in A, each from the start of its step. ~: within the noise."),
-                                           QT_TR_NOOP("Duration in B minus duration in A. ~: within the noise."),
-                                           QT_TR_NOOP("The op's duration over the measured steps, A above B: minimum to maximum, the middle half as a box, the median as a line.")};
+    static const char* const titles[] = {QT_TR_NOOP("Op"), QT_TR_NOOP("Rank"), QT_TR_NOOP("Start"), QT_TR_NOOP("Takes"),
+                                         QT_TR_NOOP("Steps")};
+    static const char* const meanings[] = {
+        QT_TR_NOOP("As written in A's schedule."), QT_TR_NOOP("The rank that runs it in both runs."),
+        QT_TR_NOOP("Start in B minus start in A, each from the start of its step. ~: within the noise."),
+        QT_TR_NOOP("Duration in B minus duration in A. ~: within the noise."),
+        QT_TR_NOOP("The op's duration over the measured steps, A above B: minimum to maximum, the middle half as a "
+                   "box, the median as a line.")};
     if (role == Qt::DisplayRole) return tr(titles[section]);
     if (role == Qt::ToolTipRole) return tr(meanings[section]);
     return {};
 }
 
-CompareOpTable::CompareOpTable(QWidget* parent) : QTableView(parent), m_model(new CompareOpModel(this)), m_sorted(new QSortFilterProxyModel(this))
+CompareOpTable::CompareOpTable(QWidget* parent)
+    : QTableView(parent), m_model(new CompareOpModel(this)), m_sorted(new QSortFilterProxyModel(this))
 {
     setObjectName(QStringLiteral("compareOps"));
     setAccessibleName(tr("Ops by change"));

@@ -1,5 +1,5 @@
-// CompareOpTable: the ops of two runs, sorted by change; each with its durations over the steps of both runs, and whether the change
-// exceeds the noise. GUI thread only.
+// CompareOpTable: the ops of two runs, sorted by change; each with its durations over the steps of both runs, and
+// whether the change exceeds the noise. GUI thread only.
 #pragma once
 
 #include <memory>

@@ -26,12 +26,17 @@ std::vector<WaterfallBar> ledgerBars(const Comparison& comparison, const QString
     const auto moved = [&](std::size_t i) { return comparison.ledgerB.byClass[i] - comparison.ledgerA.byClass[i]; };
     for (std::size_t i = 0; i < pathClassCount; ++i)
         if (moved(i) != 0) classes.push_back(i);
-    std::stable_sort(classes.begin(), classes.end(), [&](std::size_t x, std::size_t y) { return std::llabs(moved(x)) > std::llabs(moved(y)); });
+    std::stable_sort(classes.begin(), classes.end(),
+                     [&](std::size_t x, std::size_t y) { return std::llabs(moved(x)) > std::llabs(moved(y)); });
     Nanos now = comparison.ledgerA.makespan;
     bars.push_back({a, WaterfallChart::tr("Step time of the baseline"), 0, now, true});
     for (const std::size_t i : classes) {
         const auto part = static_cast<PathClass>(i);
-        bars.push_back({words(titleOf(part)), words(meaningOf(part)) + QStringLiteral("\n") + WaterfallChart::tr("Classes of the critical path; together they add up to the change in step time."), now, now + moved(i), false});
+        bars.push_back(
+            {words(titleOf(part)),
+             words(meaningOf(part)) + QStringLiteral("\n") +
+                 WaterfallChart::tr("Classes of the critical path; together they add up to the change in step time."),
+             now, now + moved(i), false});
         now += moved(i);
     }
     bars.push_back({b, WaterfallChart::tr("Step time"), 0, now, true});
@@ -46,9 +51,13 @@ std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString
         QString title = QString::fromStdString(rung.title);
         if (!title.isEmpty()) title[0] = title[0].toUpper();
         const bool first = rung.kind == RungKind::Start;
-        bars.push_back({title, WaterfallChart::tr("One change at a time, simulated with A's costs until the costs themselves change."), first ? 0 : rung.makespan - rung.change, rung.makespan, first});
+        bars.push_back(
+            {title,
+             WaterfallChart::tr("One change at a time, simulated with A's costs until the costs themselves change."),
+             first ? 0 : rung.makespan - rung.change, rung.makespan, first});
     }
-    bars.push_back({WaterfallChart::tr("%1 as it ran").arg(b), WaterfallChart::tr("Step time"), 0, comparison.ladder.back().makespan, true});
+    bars.push_back({WaterfallChart::tr("%1 as it ran").arg(b), WaterfallChart::tr("Step time"), 0,
+                    comparison.ladder.back().makespan, true});
     return bars;
 }
 
@@ -70,14 +79,18 @@ void WaterfallChart::setBars(std::vector<WaterfallBar> bars, const Units& units)
     update();
 }
 
-QSize WaterfallChart::sizeHint() const { return {260, static_cast<int>(rowHeight * static_cast<double>(m_bars.size())) + 2}; }
+QSize WaterfallChart::sizeHint() const
+{
+    return {260, static_cast<int>(rowHeight * static_cast<double>(m_bars.size())) + 2};
+}
 
 TableText WaterfallChart::table() const
 {
     TableText table;
     table.header = {tr("part"), tr("change")};
     for (const WaterfallBar& bar : m_bars)
-        table.rows.push_back({bar.title, bar.total ? durationText(bar.to, m_units) : signedDurationText(bar.to - bar.from, m_units)});
+        table.rows.push_back(
+            {bar.title, bar.total ? durationText(bar.to, m_units) : signedDurationText(bar.to - bar.from, m_units)});
     return table;
 }
 
@@ -102,23 +115,27 @@ void WaterfallChart::paintEvent(QPaintEvent*)
     for (std::size_t i = 0; i < m_bars.size(); ++i) {
         const WaterfallBar& bar = m_bars[i];
         const double top = static_cast<double>(i) * rowHeight;
-        const QString value = bar.total ? durationText(bar.to, m_units) : signedDurationText(bar.to - bar.from, m_units);
+        const QString value =
+            bar.total ? durationText(bar.to, m_units) : signedDurationText(bar.to - bar.from, m_units);
         const double valueWidth = metrics.horizontalAdvance(value) + 2;
-        p.setPen(bar.total ? m_theme->text : bar.to < bar.from ? m_theme->better
-                                         : bar.to > bar.from   ? m_theme->worse
-                                                               : m_theme->secondary);
+        p.setPen(bar.total           ? m_theme->text
+                 : bar.to < bar.from ? m_theme->better
+                 : bar.to > bar.from ? m_theme->worse
+                                     : m_theme->secondary);
         p.drawText(QRectF(width() - valueWidth, top, valueWidth, 16), Qt::AlignRight | Qt::AlignVCenter, value);
         p.setPen(m_theme->secondary);
         QString title = bar.title;
-        if (metrics.horizontalAdvance(title) > width() - valueWidth - 6) title = metrics.elidedText(title, Qt::ElideRight, width() - valueWidth - 6);
+        if (metrics.horizontalAdvance(title) > width() - valueWidth - 6)
+            title = metrics.elidedText(title, Qt::ElideRight, width() - valueWidth - 6);
         p.drawText(QRectF(0, top, width() - valueWidth - 4, 16), Qt::AlignLeft | Qt::AlignVCenter, title);
         const double from = bar.total ? 1 : std::min(x(bar.from), x(bar.to));
         const double to = bar.total ? x(bar.to) : std::max(x(bar.from), x(bar.to));
         const QRectF rect(from, top + 17, std::max(1.5, to - from), 8);
         p.setPen(Qt::NoPen);
-        p.setBrush(bar.total ? (i == 0 ? m_theme->faint : m_theme->accent) : bar.to < bar.from ? m_theme->better
-                                                                         : bar.to > bar.from   ? m_theme->worse
-                                                                                               : m_theme->separator);
+        p.setBrush(bar.total           ? (i == 0 ? m_theme->faint : m_theme->accent)
+                   : bar.to < bar.from ? m_theme->better
+                   : bar.to > bar.from ? m_theme->worse
+                                       : m_theme->separator);
         p.drawRoundedRect(rect, 1.5, 1.5);
         if (bar.total && begin > 0) { // not from zero
             p.setPen(QPen(m_theme->panel, 2));
@@ -137,7 +154,8 @@ bool WaterfallChart::event(QEvent* event)
     if (event->type() == QEvent::ToolTip) {
         const auto* help = static_cast<QHelpEvent*>(event);
         const auto row = static_cast<std::size_t>(std::max(0.0, help->pos().y() / rowHeight));
-        if (row < m_bars.size()) QToolTip::showText(help->globalPos(), m_bars[row].title + QStringLiteral("\n") + m_bars[row].tooltip, this);
+        if (row < m_bars.size())
+            QToolTip::showText(help->globalPos(), m_bars[row].title + QStringLiteral("\n") + m_bars[row].tooltip, this);
         return true;
     }
     return QWidget::event(event);

@@ -1,5 +1,5 @@
-// WaterfallChart: from A's step time to B's in floating bars, one per class of the critical path (ledger) or one per single change
-// (ladder). The bars add up to the difference. GUI thread only.
+// WaterfallChart: from A's step time to B's in floating bars, one per class of the critical path (ledger) or one per
+// single change (ladder). The bars add up to the difference. GUI thread only.
 #pragma once
 
 #include <vector>
@@ -21,8 +21,10 @@ struct WaterfallBar {
     Nanos to = 0;       // and after
     bool total = false; // A or B itself: a bar from 0
 };
-std::vector<WaterfallBar> ledgerBars(const Comparison& comparison, const QString& a, const QString& b); // largest change first
-std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString& b);                   // in the order of the rungs
+// largest change first
+std::vector<WaterfallBar> ledgerBars(const Comparison& comparison, const QString& a, const QString& b);
+// in the order of the rungs
+std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString& b);
 
 class WaterfallChart : public ThemedWidget {
     Q_OBJECT

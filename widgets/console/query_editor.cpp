@@ -17,9 +17,12 @@ namespace {
 
 const QStringList& keywords()
 {
-    static const QStringList words{"SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN", "ON", "AS", "AND", "OR", "NOT", "IN",
-                                   "IS", "NULL", "LIKE", "BETWEEN", "DISTINCT", "DESC", "ASC", "HAVING", "WITH", "CASE", "WHEN", "THEN", "ELSE", "END",
-                                   "OVER", "PARTITION BY", "UNION ALL", "count(", "sum(", "avg(", "min(", "max(", "round(", "lag(", "lead(", "total(", "abs("};
+    static const QStringList words{"SELECT",    "FROM",         "WHERE",     "GROUP BY", "ORDER BY", "LIMIT", "JOIN",
+                                   "LEFT JOIN", "ON",           "AS",        "AND",      "OR",       "NOT",   "IN",
+                                   "IS",        "NULL",         "LIKE",      "BETWEEN",  "DISTINCT", "DESC",  "ASC",
+                                   "HAVING",    "WITH",         "CASE",      "WHEN",     "THEN",     "ELSE",  "END",
+                                   "OVER",      "PARTITION BY", "UNION ALL", "count(",   "sum(",     "avg(",  "min(",
+                                   "max(",      "round(",       "lag(",      "lead(",    "total(",   "abs("};
     return words;
 }
 
@@ -49,7 +52,8 @@ protected:
         static const QSet<QString> words = [] {
             QSet<QString> all;
             for (const QString& keyword : keywords())
-                for (const QString& word : keyword.split(QLatin1Char(' '))) all << word.toLower().remove(QLatin1Char('('));
+                for (const QString& word : keyword.split(QLatin1Char(' ')))
+                    all << word.toLower().remove(QLatin1Char('('));
             return all;
         }();
         for (auto it = tokens.globalMatch(text); it.hasNext();) {
@@ -77,16 +81,20 @@ private:
     QSet<QString> m_names;
 };
 
-QueryEditor::QueryEditor(QWidget* parent) : QPlainTextEdit(parent), m_completer(new QCompleter(this)), m_words(new QStringListModel(this)), m_highlighter(new QueryHighlighter(document()))
+QueryEditor::QueryEditor(QWidget* parent)
+    : QPlainTextEdit(parent), m_completer(new QCompleter(this)), m_words(new QStringListModel(this)),
+      m_highlighter(new QueryHighlighter(document()))
 {
     setObjectName(QStringLiteral("query"));
     setAcceptDrops(false); // the window handles file drops
     setTabChangesFocus(true);
     setLineWrapMode(QPlainTextEdit::WidgetWidth);
     setAccessibleName(tr("SQL query"));
-    setPlaceholderText(tr("SELECT name, duration_ns, span FROM spans WHERE run = :run AND step = :step ORDER BY duration_ns DESC LIMIT 20"));
-    setToolTip(tr("One SELECT. Ctrl+Enter runs it, Ctrl+Space completes, Ctrl+Up and Ctrl+Down recall earlier queries.\n"
-                  ":run and :step stand for the run and the step shown."));
+    setPlaceholderText(tr("SELECT name, duration_ns, span FROM spans WHERE run = :run AND step = :step ORDER BY "
+                          "duration_ns DESC LIMIT 20"));
+    setToolTip(
+        tr("One SELECT. Ctrl+Enter runs it, Ctrl+Space completes, Ctrl+Up and Ctrl+Down recall earlier queries.\n"
+           ":run and :step stand for the run and the step shown."));
     setStyleSheet(QStringLiteral("font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px;"));
     m_completer->setModel(m_words); // set once: Qt adds a delegate to the popup with each model
     m_completer->setWidget(this);
@@ -117,7 +125,8 @@ void QueryEditor::setTables(const QueryTables& tables)
 
 void QueryEditor::setTheme(const Theme& theme)
 {
-    m_highlighter->setColours(theme.dark ? theme.accent.lighter(115) : theme.accent, theme.text, theme.better, theme.secondary);
+    m_highlighter->setColours(theme.dark ? theme.accent.lighter(115) : theme.accent, theme.text, theme.better,
+                              theme.secondary);
 }
 
 QString QueryEditor::wordUnderCursor() const
@@ -143,13 +152,15 @@ void QueryEditor::complete(bool asked)
     const QString prefix = wordUnderCursor();
     m_completer->setCompletionPrefix(prefix);
     const int count = m_completer->completionCount();
-    if ((!asked && prefix.size() < 2) || count == 0 || (count == 1 && m_completer->currentCompletion().compare(prefix, Qt::CaseInsensitive) == 0)) {
+    if ((!asked && prefix.size() < 2) || count == 0 ||
+        (count == 1 && m_completer->currentCompletion().compare(prefix, Qt::CaseInsensitive) == 0)) {
         m_completer->popup()->hide();
         return;
     }
     m_completer->popup()->setCurrentIndex(m_completer->completionModel()->index(0, 0));
     QRect at = cursorRect();
-    at.setWidth(m_completer->popup()->sizeHintForColumn(0) + m_completer->popup()->verticalScrollBar()->sizeHint().width() + 16);
+    at.setWidth(m_completer->popup()->sizeHintForColumn(0) +
+                m_completer->popup()->verticalScrollBar()->sizeHint().width() + 16);
     m_completer->complete(at);
 }
 
@@ -177,7 +188,8 @@ bool QueryEditor::event(QEvent* event)
     if (event->type() == QEvent::ShortcutOverride) {
         const auto* key = static_cast<QKeyEvent*>(event);
         const bool control = key->modifiers().testFlag(Qt::ControlModifier);
-        const bool own = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter || key->key() == Qt::Key_Space || key->key() == Qt::Key_Up || key->key() == Qt::Key_Down;
+        const bool own = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter || key->key() == Qt::Key_Space ||
+                         key->key() == Qt::Key_Up || key->key() == Qt::Key_Down;
         if (!key->modifiers().testFlag(Qt::AltModifier) && (!control || own)) {
             event->accept();
             return true;
@@ -190,7 +202,9 @@ void QueryEditor::keyPressEvent(QKeyEvent* event)
 {
     const bool control = event->modifiers().testFlag(Qt::ControlModifier);
     const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
-    if (m_completer->popup()->isVisible() && (enter || event->key() == Qt::Key_Escape || event->key() == Qt::Key_Tab || event->key() == Qt::Key_Backtab) && !control) {
+    if (m_completer->popup()->isVisible() &&
+        (enter || event->key() == Qt::Key_Escape || event->key() == Qt::Key_Tab || event->key() == Qt::Key_Backtab) &&
+        !control) {
         if (event->key() == Qt::Key_Tab) {
             insertCompletion(m_completer->currentCompletion());
             m_completer->popup()->hide();

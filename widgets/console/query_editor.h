@@ -1,5 +1,5 @@
-// QueryEditor: a few lines of SQL: highlighted keywords, completed tables and columns (Ctrl+Space, or while typing), earlier queries
-// by Ctrl+Up and Ctrl+Down.
+// QueryEditor: a few lines of SQL: highlighted keywords, completed tables and columns (Ctrl+Space, or while typing),
+// earlier queries by Ctrl+Up and Ctrl+Down.
 #pragma once
 
 #include <utility>

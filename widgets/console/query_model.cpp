@@ -35,20 +35,29 @@ void QueryModel::setRows(QueryRows rows)
     endResetModel();
 }
 
-int QueryModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_rows.rows.size()); }
-int QueryModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_rows.columns.size()); }
+int QueryModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_rows.rows.size());
+}
+int QueryModel::columnCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_rows.columns.size());
+}
 
 QVariant QueryModel::data(const QModelIndex& index, int role) const
 {
     if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
-    const std::string& cell = m_rows.rows[static_cast<std::size_t>(index.row())][static_cast<std::size_t>(index.column())];
+    const std::string& cell =
+        m_rows.rows[static_cast<std::size_t>(index.row())][static_cast<std::size_t>(index.column())];
     switch (role) {
     case Qt::DisplayRole: return shownName(cell);
     case Qt::ToolTipRole: return shownTip(QString::fromStdString(cell));
     case SortRole:
         if (!isNumeric(index.column())) return QString::fromStdString(cell);
         return cell.empty() ? QVariant(-1e300) : QVariant(QByteArray::fromStdString(cell).toDouble());
-    case Qt::TextAlignmentRole: return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (isNumeric(index.column()) ? Qt::AlignRight : Qt::AlignLeft)));
+    case Qt::TextAlignmentRole:
+        return QVariant::fromValue(
+            Qt::Alignment(Qt::AlignVCenter | (isNumeric(index.column()) ? Qt::AlignRight : Qt::AlignLeft)));
     default: return {};
     }
 }
@@ -58,7 +67,9 @@ QVariant QueryModel::headerData(int section, Qt::Orientation orientation, int ro
     if (section < 0 || (orientation == Qt::Horizontal && section >= columnCount())) return {};
     if (orientation == Qt::Vertical) return role == Qt::DisplayRole ? QVariant(section + 1) : QVariant();
     if (role == Qt::DisplayRole) return QString::fromStdString(m_rows.columns[static_cast<std::size_t>(section)]);
-    if (role == Qt::TextAlignmentRole) return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (isNumeric(section) ? Qt::AlignRight : Qt::AlignLeft)));
+    if (role == Qt::TextAlignmentRole)
+        return QVariant::fromValue(
+            Qt::Alignment(Qt::AlignVCenter | (isNumeric(section) ? Qt::AlignRight : Qt::AlignLeft)));
     return {};
 }
 

@@ -18,7 +18,9 @@
 
 namespace stagewright {
 
-SqlConsole::SqlConsole(QWidget* parent) : QWidget(parent), m_editor(new QueryEditor(this)), m_sorted(new QSortFilterProxyModel(this)), m_table(new QTableView(this))
+SqlConsole::SqlConsole(QWidget* parent)
+    : QWidget(parent), m_editor(new QueryEditor(this)), m_sorted(new QSortFilterProxyModel(this)),
+      m_table(new QTableView(this))
 {
     setObjectName(QStringLiteral("panel"));
     setAttribute(Qt::WA_StyledBackground);
@@ -60,7 +62,8 @@ SqlConsole::SqlConsole(QWidget* parent) : QWidget(parent), m_editor(new QueryEdi
     m_sorted->setSortRole(QueryModel::SortRole);
     m_table->setObjectName(QStringLiteral("queryTable"));
     m_table->setAccessibleName(tr("Rows of the query"));
-    m_table->setToolTip(tr("A row that names a span, an op or a time selects it on the timeline. Ctrl+C copies as CSV, Ctrl+Shift+C as Markdown."));
+    m_table->setToolTip(tr("A row that names a span, an op or a time selects it on the timeline. Ctrl+C copies as CSV, "
+                           "Ctrl+Shift+C as Markdown."));
     m_table->setModel(m_sorted);
     m_table->setSortingEnabled(true);
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -71,7 +74,8 @@ SqlConsole::SqlConsole(QWidget* parent) : QWidget(parent), m_editor(new QueryEdi
     m_table->verticalHeader()->hide();
     m_table->horizontalHeader()->setHighlightSections(false);
     m_table->setMinimumHeight(60);
-    m_table->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes the available space and no more: the timeline stays visible
+    // it takes the available space and no more: the timeline stays visible
+    m_table->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
     makeCopyable(m_table);
     layout->addWidget(m_table, 1);
     m_said = makeLabel({}, "secondary", this, true);
@@ -80,7 +84,10 @@ SqlConsole::SqlConsole(QWidget* parent) : QWidget(parent), m_editor(new QueryEdi
 
     m_clock = new QTimer(this);
     m_clock->setInterval(200);
-    connect(m_clock, &QTimer::timeout, this, [this] { m_said->setText(tr("Running for %1 s…").arg(static_cast<double>(QDateTime::currentMSecsSinceEpoch() - m_began) / 1000, 0, 'f', 1)); });
+    connect(m_clock, &QTimer::timeout, this, [this] {
+        m_said->setText(tr("Running for %1 s…")
+                            .arg(static_cast<double>(QDateTime::currentMSecsSinceEpoch() - m_began) / 1000, 0, 'f', 1));
+    });
     const auto ask = [this] {
         if (m_editor->toPlainText().trimmed().isEmpty())
             setSaid(tr("Write one SELECT, or choose a query."));
@@ -134,8 +141,11 @@ void SqlConsole::showRows(QueryRows rows, qint64 milliseconds)
     for (int column = 0; column < m_model.columnCount(); ++column)
         m_table->setColumnWidth(column, std::min(m_table->columnWidth(column) + 10, 320));
     m_export->setEnabled(m_model.columnCount() > 0);
-    QString text = truncated ? tr("%1, in %2 s. Use LIMIT and OFFSET for the others.").arg(countText(count, tr("The first row"), tr("The first %L1 rows"))).arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2)
-                             : countText(count, tr("1 row"), tr("%L1 rows")) + tr(", in %1 s").arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2);
+    QString text = truncated ? tr("%1, in %2 s. Use LIMIT and OFFSET for the others.")
+                                   .arg(countText(count, tr("The first row"), tr("The first %L1 rows")))
+                                   .arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2)
+                             : countText(count, tr("1 row"), tr("%L1 rows")) +
+                                   tr(", in %1 s").arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2);
     setSaid(text);
 }
 
@@ -157,7 +167,8 @@ int SqlConsole::missingHeight() const
 {
     constexpr int rows = 10;
     layout()->activate();
-    const int wanted = rows * m_table->verticalHeader()->defaultSectionSize() + m_table->horizontalHeader()->sizeHint().height() + 2 * m_table->frameWidth() + 2;
+    const int wanted = rows * m_table->verticalHeader()->defaultSectionSize() +
+                       m_table->horizontalHeader()->sizeHint().height() + 2 * m_table->frameWidth() + 2;
     return std::max(0, wanted - m_table->height());
 }
 

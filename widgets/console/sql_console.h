@@ -1,5 +1,5 @@
-// SqlConsole: a query above, its rows below. It runs nothing itself: runAsked() goes to the owner of the run file, and showRows() or
-// showFault() bring the answer. The owner selects rows that name a span or a time on the timeline.
+// SqlConsole: a query above, its rows below. It runs nothing itself: runAsked() goes to the owner of the run file, and
+// showRows() or showFault() bring the answer. The owner selects rows that name a span or a time on the timeline.
 #pragma once
 
 #include <QWidget>

@@ -14,7 +14,8 @@
 
 namespace stagewright {
 
-DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedule> schedule, const Channels& channels, QWidget* parent)
+DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedule> schedule, const Channels& channels,
+                               QWidget* parent)
     : QDialog(parent), m_schedule(std::move(schedule)), m_channels(channels)
 {
     setObjectName(QStringLiteral("deadlock"));
@@ -35,7 +36,9 @@ DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedul
     m_view->setTheme(theme);
     scroll->setWidget(m_view);
     layout->addWidget(scroll, 1);
-    auto* key = makeLabel(tr("Solid: where a rank has stopped. Dashed: what it waits for. Red: the cycle. Grey: ranks that only wait for it. Ops to the left have run."), "faint", this);
+    auto* key = makeLabel(tr("Solid: where a rank has stopped. Dashed: what it waits for. Red: the cycle. Grey: ranks "
+                             "that only wait for it. Ops to the left have run."),
+                          "faint", this);
     key->setWordWrap(true);
     layout->addWidget(key);
 
@@ -91,9 +94,13 @@ void DeadlockDialog::explain()
     if (!m_deadlock.fixed) return;
     if (m_deadlock.fix.size() == 1) {
         const OrderChange& change = m_deadlock.fix.front();
-        m_fix->setText(tr("Apply: move %1 of rank %2 to place %3").arg(QString::fromStdString(toText(change.op))).arg(change.rank).arg(change.to));
+        m_fix->setText(tr("Apply: move %1 of rank %2 to place %3")
+                           .arg(QString::fromStdString(toText(change.op)))
+                           .arg(change.rank)
+                           .arg(change.to));
     } else {
-        m_fix->setText(countText(static_cast<qint64>(m_deadlock.fix.size()), tr("Apply 1 move"), tr("Apply %L1 moves")));
+        m_fix->setText(
+            countText(static_cast<qint64>(m_deadlock.fix.size()), tr("Apply 1 move"), tr("Apply %L1 moves")));
     }
 }
 

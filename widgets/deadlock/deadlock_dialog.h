@@ -1,5 +1,5 @@
-// DeadlockDialog: why an order hangs: the cycle drawn on its lists, and a change that removes it, ready to apply. For lowered
-// orders, the way messages travel can be chosen. GUI thread only.
+// DeadlockDialog: why an order hangs: the cycle drawn on its lists, and a change that removes it, ready to apply. For
+// lowered orders, the way messages travel can be chosen. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,8 @@ class DeadlockView;
 class DeadlockDialog : public QDialog {
     Q_OBJECT
 public:
-    DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedule> schedule, const Channels& channels, QWidget* parent = nullptr);
+    DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedule> schedule, const Channels& channels,
+                   QWidget* parent = nullptr);
     const Deadlock& deadlock() const { return m_deadlock; }
     DeadlockView* view() { return m_view; }
     QString sentence() const;

@@ -38,7 +38,8 @@ void DeadlockView::setDeadlock(std::shared_ptr<const Schedule> schedule, const D
     m_cell = 34;
     if (m_schedule)
         for (const auto& list : m_schedule->order)
-            for (std::size_t i = 0; i < std::min<std::size_t>(list.size(), 4096); ++i) m_cell = std::max(m_cell, metrics.horizontalAdvance(textOf(list[i])) + 12);
+            for (std::size_t i = 0; i < std::min<std::size_t>(list.size(), 4096); ++i)
+                m_cell = std::max(m_cell, metrics.horizontalAdvance(textOf(list[i])) + 12);
     updateGeometry();
     update();
 }
@@ -79,7 +80,8 @@ int DeadlockView::columns() const
         const int size = static_cast<int>(m_schedule->order[static_cast<std::size_t>(r)].size());
         int last = std::min(size, first(r) + before + after);
         for (const BlockedRank& wait : m_deadlock.blocked) // far ops that are waited for are drawn too
-            if (wait.onRank == r && wait.onPosition >= 0) last = std::max(last, std::min(size, std::min(wait.onPosition + 2, first(r) + 60)));
+            if (wait.onRank == r && wait.onPosition >= 0)
+                last = std::max(last, std::min(size, std::min(wait.onPosition + 2, first(r) + 60)));
         most = std::max(most, last - first(r));
     }
     return most;
@@ -89,14 +91,17 @@ QRectF DeadlockView::cellOf(int rank, int position) const
 {
     if (!m_schedule || rank < 0 || rank >= m_schedule->ranks) return {};
     const int column = position - first(rank);
-    if (position < 0 || column < 0 || column >= columns() || position >= static_cast<int>(m_schedule->order[static_cast<std::size_t>(rank)].size())) return {};
+    if (position < 0 || column < 0 || column >= columns() ||
+        position >= static_cast<int>(m_schedule->order[static_cast<std::size_t>(rank)].size()))
+        return {};
     return {left + column * (m_cell + 3), top + rank * (rowHeight + rowGap), m_cell, rowHeight};
 }
 
 QSize DeadlockView::sizeHint() const
 {
     const int ranks = m_schedule ? m_schedule->ranks : 4;
-    return {static_cast<int>(left + columns() * (m_cell + 3) + 24), static_cast<int>(top + ranks * (rowHeight + rowGap))};
+    return {static_cast<int>(left + columns() * (m_cell + 3) + 24),
+            static_cast<int>(top + ranks * (rowHeight + rowGap))};
 }
 
 void DeadlockView::paintWait(QPainter& p, const BlockedRank& wait) const
@@ -108,8 +113,7 @@ void DeadlockView::paintWait(QPainter& p, const BlockedRank& wait) const
     // From row to row through the gaps between them: leaves at the bottom or top, arrives from the same side.
     const bool down = to.top() >= from.top();
     const QPointF start(from.center().x(), down ? from.bottom() : from.top());
-    const QPointF tip(to.center().x(), wait.onRank == wait.rank ? to.bottom() : down ? to.top()
-                                                                                     : to.bottom());
+    const QPointF tip(to.center().x(), wait.onRank == wait.rank ? to.bottom() : down ? to.top() : to.bottom());
     const double bend = rowGap * 0.9;
     QPainterPath path(start);
     const double way = down ? 1 : -1;
@@ -135,8 +139,9 @@ void DeadlockView::paintEvent(QPaintEvent*)
         p.setFont(fontOf(FontRole::Small));
         p.setPen(t.secondary);
         p.drawText(QRectF(14, y + rowHeight / 2, left - 20, rowHeight / 2), Qt::AlignLeft | Qt::AlignVCenter,
-                   at < 0 ? tr("finished") : isVictim(r) ? tr("waits for it")
-                                                         : tr("op %1").arg(at));
+                   at < 0        ? tr("finished")
+                   : isVictim(r) ? tr("waits for it")
+                                 : tr("op %1").arg(at));
         const int last = std::min(static_cast<int>(list.size()), first(r) + columns());
         p.setFont(fontOf(FontRole::Label));
         for (int i = first(r); i < last; ++i) {
@@ -144,8 +149,7 @@ void DeadlockView::paintEvent(QPaintEvent*)
             const QRectF cell = cellOf(r, i);
             const Fill& fill = t.of(op.kind);
             const bool stands = i == at;
-            p.setOpacity(stands || at < 0 ? 1 : i < at ? 0.5
-                                                       : 0.3);
+            p.setOpacity(stands || at < 0 ? 1 : i < at ? 0.5 : 0.3);
             if (stands && isVictim(r)) {
                 p.setPen(Qt::NoPen);
                 p.setBrush(t.track);
@@ -154,8 +158,7 @@ void DeadlockView::paintEvent(QPaintEvent*)
                 paintSliceShape(p, cell, fill);
             }
             p.setOpacity(1);
-            p.setPen(stands && !isVictim(r) ? fill.label : i < at || at < 0 ? fill.label
-                                                                            : t.secondary);
+            p.setPen(stands && !isVictim(r) ? fill.label : i < at || at < 0 ? fill.label : t.secondary);
             p.drawText(cell, Qt::AlignCenter, textOf(op));
         }
         if (first(r) > 0) {
@@ -189,9 +192,14 @@ bool DeadlockView::event(QEvent* event)
         for (int r = 0; r < m_schedule->ranks; ++r)
             for (int i = first(r); i < first(r) + columns(); ++i) {
                 if (!cellOf(r, i).contains(help->pos())) continue;
-                QString text = tr("%1: op %2 of rank %3").arg(QString::fromStdString(toText(m_schedule->order[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)]))).arg(i).arg(r);
+                QString text = tr("%1: op %2 of rank %3")
+                                   .arg(QString::fromStdString(toText(
+                                       m_schedule->order[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)])))
+                                   .arg(i)
+                                   .arg(r);
                 for (const BlockedRank& wait : m_deadlock.blocked)
-                    if (wait.rank == r && wait.position == i) text += QLatin1Char('\n') + QString::fromStdString(wait.sentence);
+                    if (wait.rank == r && wait.position == i)
+                        text += QLatin1Char('\n') + QString::fromStdString(wait.sentence);
                 QToolTip::showText(help->globalPos(), text, this);
                 return true;
             }

@@ -1,5 +1,5 @@
-// DeadlockView: an order that hangs, drawn by position since it has no times: each rank's list around where it has stopped,
-// the cycle of waits as arrows, ranks that only wait for the cycle in grey. GUI thread only.
+// DeadlockView: an order that hangs, drawn by position since it has no times: each rank's list around where it has
+// stopped, the cycle of waits as arrows, ranks that only wait for the cycle in grey. GUI thread only.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// DeviceFigures: the device panel's data for one step: kernels and copies, launch gaps, links, roofline. Computed on any thread.
+// DeviceFigures: the device panel's data for one step: kernels and copies, launch gaps, links, roofline. Computed on
+// any thread.
 #pragma once
 
 #include <optional>

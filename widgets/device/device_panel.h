@@ -1,5 +1,5 @@
-// DevicePanel: what ran on the devices during the ops of one step, in three pages: kernels and copies by op, links between ranks,
-// and the roofline of each kind of op. GUI thread only.
+// DevicePanel: what ran on the devices during the ops of one step, in three pages: kernels and copies by op, links
+// between ranks, and the roofline of each kind of op. GUI thread only.
 #pragma once
 
 #include <memory>

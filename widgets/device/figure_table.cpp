@@ -7,7 +7,10 @@
 
 namespace stagewright {
 
-FigureModel::FigureModel(std::vector<FigureColumn> columns, QObject* parent) : QAbstractTableModel(parent), m_columns(std::move(columns)) {}
+FigureModel::FigureModel(std::vector<FigureColumn> columns, QObject* parent)
+    : QAbstractTableModel(parent), m_columns(std::move(columns))
+{
+}
 
 void FigureModel::setRows(std::vector<std::vector<FigureCell>> rows)
 {
@@ -16,8 +19,14 @@ void FigureModel::setRows(std::vector<std::vector<FigureCell>> rows)
     endResetModel();
 }
 
-int FigureModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_rows.size()); }
-int FigureModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_columns.size()); }
+int FigureModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
+}
+int FigureModel::columnCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_columns.size());
+}
 
 QVariant FigureModel::data(const QModelIndex& index, int role) const
 {
@@ -56,7 +65,8 @@ FigureTable::FigureTable(const QString& name, std::vector<FigureColumn> columns,
     if (sortedBy < 0)
         sortByColumn(-1, Qt::AscendingOrder);
     else
-        sortByColumn(sortedBy, m_model->columns()[static_cast<std::size_t>(sortedBy)].figure ? Qt::DescendingOrder : Qt::AscendingOrder);
+        sortByColumn(sortedBy, m_model->columns()[static_cast<std::size_t>(sortedBy)].figure ? Qt::DescendingOrder
+                                                                                             : Qt::AscendingOrder);
     setSelectionBehavior(SelectRows);
     setSelectionMode(SingleSelection);
     setEditTriggers(NoEditTriggers);
@@ -69,7 +79,8 @@ FigureTable::FigureTable(const QString& name, std::vector<FigureColumn> columns,
     verticalHeader()->setDefaultSectionSize(22);
     verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     horizontalHeader()->setHighlightSections(false);
-    for (std::size_t i = 0; i < m_model->columns().size(); ++i) setColumnWidth(static_cast<int>(i), m_model->columns()[i].width);
+    for (std::size_t i = 0; i < m_model->columns().size(); ++i)
+        setColumnWidth(static_cast<int>(i), m_model->columns()[i].width);
     makeCopyable(static_cast<QAbstractItemView*>(this));
     const auto tell = [this](const QModelIndex& at) {
         if (at.isValid()) emit chosen(m_sorted->mapToSource(at).row());

@@ -1,4 +1,5 @@
-// FigureTable: a sortable table of texts with the values behind them, for lists of figures that are set all at once. GUI thread only.
+// FigureTable: a sortable table of texts with the values behind them, for lists of figures that are set all at once.
+// GUI thread only.
 #pragma once
 
 #include <vector>

@@ -47,7 +47,8 @@ QString RooflinePlot::textOf(const RooflineRow& row) const
 {
     const std::string_view kind = ruleOf(row.kind).text;
     return tr("%1: %2 TFLOP/s at %3 FLOP/byte, %4 of the device's limit")
-        .arg(QString::fromUtf8(kind.data(), static_cast<int>(kind.size())), fixed(row.achieved() * 1e-12, 2), fixed(row.intensity(), 1), percentText(m_ceilings ? row.share(*m_ceilings) : 0));
+        .arg(QString::fromUtf8(kind.data(), static_cast<int>(kind.size())), fixed(row.achieved() * 1e-12, 2),
+             fixed(row.intensity(), 1), percentText(m_ceilings ? row.share(*m_ceilings) : 0));
 }
 
 // Half a decade of room around the points and the ridge, where the two ceilings meet.
@@ -89,7 +90,8 @@ void RooflinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
     frame.paint(p, rect, theme);
     const double top = std::log10(m_ceilings->flops * 1e-12), bytes = std::log10(m_ceilings->bytesPerSecond * 1e-12);
     const double ridge = top - bytes; // log of operations a byte
-    const QPointF lower = frame.place(frame.x.least, frame.x.least + bytes), corner = frame.place(ridge, top), end = frame.place(frame.x.most, top);
+    const QPointF lower = frame.place(frame.x.least, frame.x.least + bytes), corner = frame.place(ridge, top),
+                  end = frame.place(frame.x.most, top);
     p.save();
     p.setClipRect(frame.area);
     p.setPen(QPen(theme.critical, 2));
@@ -101,22 +103,28 @@ void RooflinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
     LabelPlaces places(frame.area);
     constexpr int piecesOfSlope = 64;
     for (int i = 0; i < piecesOfSlope; ++i)
-        places.keepFree(QRectF(lower + (corner - lower) * i / piecesOfSlope, (lower + (corner - lower) * (i + 1) / piecesOfSlope)).normalized());
+        places.keepFree(
+            QRectF(lower + (corner - lower) * i / piecesOfSlope, (lower + (corner - lower) * (i + 1) / piecesOfSlope))
+                .normalized());
     places.keepFree(QRectF(corner - QPointF(0, 2), end + QPointF(0, 2)));
     std::vector<QPointF> at;
     for (const RooflineRow& row : m_rows) {
-        at.push_back(shown(row) ? frame.place(std::log10(row.intensity()), std::log10(row.achieved() * 1e-12)) : QPointF());
+        at.push_back(shown(row) ? frame.place(std::log10(row.intensity()), std::log10(row.achieved() * 1e-12))
+                                : QPointF());
         if (shown(row)) places.keepFree(QRectF(at.back() - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius)));
     }
     const auto label = [&](QPointF beside, const QString& text, const QColor& colour, double distance) {
-        const QRectF place = places.place(beside, {metrics.horizontalAdvance(text) + 2, metrics.height()}, distance, true);
+        const QRectF place =
+            places.place(beside, {metrics.horizontalAdvance(text) + 2, metrics.height()}, distance, true);
         if (place.isEmpty()) return;
         p.setPen(colour);
         p.drawText(place, Qt::AlignCenter, text);
     };
-    label(frame.place((ridge + frame.x.most) / 2, top), tr("%1 TFLOP/s").arg(fixed(m_ceilings->flops * 1e-12, 1)), theme.critical, 4);
+    label(frame.place((ridge + frame.x.most) / 2, top), tr("%1 TFLOP/s").arg(fixed(m_ceilings->flops * 1e-12, 1)),
+          theme.critical, 4);
     const double middle = (std::max(frame.x.least, frame.y.least - bytes) + ridge) / 2;
-    label(frame.place(middle, middle + bytes), tr("%1 GB/s").arg(fixed(m_ceilings->bytesPerSecond * 1e-9, 0)), theme.critical, 8);
+    label(frame.place(middle, middle + bytes), tr("%1 GB/s").arg(fixed(m_ceilings->bytesPerSecond * 1e-9, 0)),
+          theme.critical, 8);
     for (std::size_t i = 0; i < m_rows.size(); ++i) {
         if (!shown(m_rows[i])) continue;
         const Fill& fill = theme.of(m_rows[i].kind);
@@ -126,7 +134,8 @@ void RooflinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
         const std::string_view kind = ruleOf(m_rows[i].kind).text;
         p.setFont(fontOf(FontRole::Label));
         p.setPen(fill.label);
-        p.drawText(QRectF(at[i] - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius)), Qt::AlignCenter, QString::fromUtf8(kind.data(), static_cast<int>(kind.size())));
+        p.drawText(QRectF(at[i] - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius)), Qt::AlignCenter,
+                   QString::fromUtf8(kind.data(), static_cast<int>(kind.size())));
         p.setFont(fontOf(FontRole::Small));
         label(at[i], percentText(m_rows[i].share(*m_ceilings), 0), theme.text, radius + 4);
     }

@@ -1,5 +1,5 @@
-// RooflinePlot: what each kind of op reaches at its operations per byte, under the device's two ceilings, both axes logarithmic
-// (Williams et al. 2009, CACM 52(4)). GUI thread only.
+// RooflinePlot: what each kind of op reaches at its operations per byte, under the device's two ceilings, both axes
+// logarithmic (Williams et al. 2009, CACM 52(4)). GUI thread only.
 #pragma once
 
 #include <optional>

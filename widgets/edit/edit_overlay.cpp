@@ -13,7 +13,8 @@ constexpr std::size_t mostOutlines = 20000;
 
 bool hasAlike(const LaneData& lane, const Slice& slice)
 {
-    for (std::size_t i = lane.firstBeginningAt(slice.begin()); i < lane.size() && lane.slices()[i].begin() == slice.begin(); ++i) {
+    for (std::size_t i = lane.firstBeginningAt(slice.begin());
+         i < lane.size() && lane.slices()[i].begin() == slice.begin(); ++i) {
         const Slice& other = lane.slices()[i];
         if (other.end() == slice.end() && other.kind == slice.kind && other.microbatch == slice.microbatch) return true;
     }
@@ -121,7 +122,8 @@ void EditOverlay::paintEvent(QPaintEvent*)
         const auto row = m_view->rowRect(0, m_gap->rank);
         const Axis axis = m_view->axis();
         if (row && !axis.degenerate()) {
-            const QRectF rect(axis.toX(m_gap->begin), row->top(), axis.toX(m_gap->end) - axis.toX(m_gap->begin), row->height());
+            const QRectF rect(axis.toX(m_gap->begin), row->top(), axis.toX(m_gap->end) - axis.toX(m_gap->begin),
+                              row->height());
             painter.setPen(QPen(m_theme->accent, 2));
             painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), 3, 3);
         }

@@ -1,5 +1,5 @@
-// EditOverlay: what edit mode draws over a TimelineView: both ops of a fault, the selected ops, the selected gap, and the ghost of
-// another order as faint outlines where it differs. Takes no input.
+// EditOverlay: what edit mode draws over a TimelineView: both ops of a fault, the selected ops, the selected gap, and
+// the ghost of another order as faint outlines where it differs. Takes no input.
 #pragma once
 
 #include <optional>

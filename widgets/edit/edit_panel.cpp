@@ -37,12 +37,15 @@ QWidget* row(std::initializer_list<QWidget*> parts)
     auto* layout = new QHBoxLayout(widget);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(6);
-    for (QWidget* one : parts)
-        layout->addWidget(one, one->sizeHint().width()); // each as its text needs
+    for (QWidget* one : parts) layout->addWidget(one, one->sizeHint().width()); // each as its text needs
     return widget;
 }
 
-PanelSection::Tone toneOf(double delta) { return delta == 0 ? PanelSection::Tone::Plain : (delta < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse); }
+PanelSection::Tone toneOf(double delta)
+{
+    return delta == 0 ? PanelSection::Tone::Plain
+                      : (delta < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
+}
 
 QString signedBytes(Bytes bytes, const Units& units)
 {
@@ -54,19 +57,24 @@ QString signedBytes(Bytes bytes, const Units& units)
 
 EditPanel::EditPanel(ScheduleEditor* editor, QWidget* parent) : SectionColumn(parent), m_editor(editor)
 {
-    m_run = button(tr("Run it"), tr("Trains this order for real with the original's setup and compares the two."), this);
+    m_run =
+        button(tr("Run it"), tr("Trains this order for real with the original's setup and compares the two."), this);
     m_run->setObjectName(QStringLiteral("primary"));
-    m_done = button(tr("Leave edit mode"), tr("Back to the run (E). A changed, valid order stays in the list as a simulated run."), this);
+    m_done = button(tr("Leave edit mode"),
+                    tr("Back to the run (E). A changed, valid order stays in the list as a simulated run."), this);
     m_undo = button(tr("Undo"), tr("Ctrl+Z"), this);
     m_redo = button(tr("Redo"), tr("Ctrl+Shift+Z"), this);
     m_revert = button(tr("Original"), tr("Back to the original order; can be undone."), this);
-    m_deadlock = button(tr("Show the cycle…"), tr("Shows the waits on the lists, and a change that removes them."), this);
+    m_deadlock =
+        button(tr("Show the cycle…"), tr("Shows the waits on the lists, and a change that removes them."), this);
     m_reference = new QComboBox(this);
     m_reference->setAccessibleName(tr("Compare with a library schedule"));
-    m_reference->setToolTip(tr("A library schedule for the same ranks, microbatches and costs: its figures below, its ops as outlines on the canvas."));
+    m_reference->setToolTip(tr("A library schedule for the same ranks, microbatches and costs: its figures below, its "
+                               "ops as outlines on the canvas."));
     m_reference->addItem(tr("Compare with the library…"), QString());
     for (const ScheduleInfo& info : allSchedules())
-        m_reference->addItem(QString::fromUtf8(info.title.data(), static_cast<qsizetype>(info.title.size())), QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size())));
+        m_reference->addItem(QString::fromUtf8(info.title.data(), static_cast<qsizetype>(info.title.size())),
+                             QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size())));
     m_reference->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     m_reference->setMinimumContentsLength(12);
     m_reference->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
@@ -100,7 +108,8 @@ EditPanel::EditPanel(ScheduleEditor* editor, QWidget* parent) : SectionColumn(pa
     connect(m_run, &QPushButton::clicked, this, &EditPanel::runAsked);
     connect(m_done, &QPushButton::clicked, this, &EditPanel::doneAsked);
     connect(m_deadlock, &QPushButton::clicked, this, &EditPanel::deadlockAsked);
-    connect(m_reference, &QComboBox::activated, this, [this](int index) { emit referenceChosen(m_reference->itemData(index).toString()); });
+    connect(m_reference, &QComboBox::activated, this,
+            [this](int index) { emit referenceChosen(m_reference->itemData(index).toString()); });
     refresh();
 }
 
@@ -183,36 +192,54 @@ void EditPanel::refresh()
     const QUndoStack& undo = *m_editor->undoStack();
     m_state->addRow(tr("Schedule"), m_source);
     m_state->addRow(tr("Timed with"), m_costs, tr("The costs used to simulate the order."));
-    const auto isSplit = [](const auto& row) { return std::any_of(row.begin(), row.end(), [](const Op& op) { return isSplitBackward(op.kind); }); };
-    if (!m_splitNote.isEmpty() && std::any_of(shown.order.begin(), shown.order.end(), isSplit)) m_state->addText(m_splitNote, "secondary");
+    const auto isSplit = [](const auto& row) {
+        return std::any_of(row.begin(), row.end(), [](const Op& op) { return isSplitBackward(op.kind); });
+    };
+    if (!m_splitNote.isEmpty() && std::any_of(shown.order.begin(), shown.order.end(), isSplit))
+        m_state->addText(m_splitNote, "secondary");
     m_state->addRow(tr("Recognised as"), m_recognised.isEmpty() ? tr("…") : m_recognised, m_recognisedTip);
     m_state->addRow(tr("Changes"), undo.count() == 0 ? tr("none") : tr("%1 of %2").arg(undo.index()).arg(undo.count()),
                     tr("How many of the changes you made can be undone."));
     if (undo.canUndo()) m_state->addRow(tr("Last"), undo.undoText(), tr("Ctrl+Z undoes it."));
     if (!m_editor->complete())
-        m_state->addRow(tr("To place"), countText(static_cast<qint64>(m_editor->unplaced().size()), tr("1 op"), tr("%L1 ops")), tr("Ops that the shape needs but no rank has yet; they are in the tray under the canvas."), PanelSection::Tone::Strong);
+        m_state->addRow(tr("To place"),
+                        countText(static_cast<qint64>(m_editor->unplaced().size()), tr("1 op"), tr("%L1 ops")),
+                        tr("Ops that the shape needs but no rank has yet; they are in the tray under the canvas."),
+                        PanelSection::Tone::Strong);
     const auto& found = m_editor->validation().faults;
-    const bool onlyMissing = !m_editor->complete() && std::all_of(found.begin(), found.end(), [](const Fault& fault) { return fault.kind == FaultKind::Count || fault.kind == FaultKind::Deadlock; });
+    const bool onlyMissing = !m_editor->complete() && std::all_of(found.begin(), found.end(), [](const Fault& fault) {
+        return fault.kind == FaultKind::Count || fault.kind == FaultKind::Deadlock;
+    });
     if (onlyMissing) {
-        m_state->addRow(tr("Valid"), tr("so far"), tr("The ops placed so far fit together; some are still missing."), PanelSection::Tone::Faint);
+        m_state->addRow(tr("Valid"), tr("so far"), tr("The ops placed so far fit together; some are still missing."),
+                        PanelSection::Tone::Faint);
     } else if (m_editor->valid()) {
-        m_state->addRow(tr("Valid"), tr("yes"), tr("The number of ops and their order on each rank are right, and there is no deadlock."), PanelSection::Tone::Better);
+        m_state->addRow(tr("Valid"), tr("yes"),
+                        tr("The number of ops and their order on each rank are right, and there is no deadlock."),
+                        PanelSection::Tone::Better);
     } else {
         const auto& faults = m_editor->validation().faults;
-        m_state->addRow(tr("Valid"), faults.size() == 1 ? tr("no, one fault") : tr("no, %L1 faults").arg(faults.size()), {}, PanelSection::Tone::Worse);
+        m_state->addRow(tr("Valid"), faults.size() == 1 ? tr("no, one fault") : tr("no, %L1 faults").arg(faults.size()),
+                        {}, PanelSection::Tone::Worse);
         for (std::size_t i = 0; i < faults.size() && i < faultsTold; ++i) {
             m_state->addText(sentence(QString::fromStdString(faults[i].message)), "worse");
-            if (!faults[i].remedy.empty()) m_state->addText(sentence(QString::fromStdString(faults[i].remedy)), "secondary");
+            if (!faults[i].remedy.empty())
+                m_state->addText(sentence(QString::fromStdString(faults[i].remedy)), "secondary");
         }
     }
 
     const Op* first = m_chosen.empty() ? nullptr : opAt(shown, m_chosen.front());
     if (first != nullptr && m_chosen.size() == 1)
-        m_op->addRow(QString::fromStdString(toText(*first)), tr("rank %1, place %2").arg(m_chosen.front().rank).arg(m_chosen.front().position));
+        m_op->addRow(QString::fromStdString(toText(*first)),
+                     tr("rank %1, place %2").arg(m_chosen.front().rank).arg(m_chosen.front().position));
     else if (first != nullptr)
-        m_op->addRow(countText(static_cast<qint64>(m_chosen.size()), tr("1 op"), tr("%L1 ops")), QString::fromStdString(toText(*first)) + QStringLiteral(" …"), tr("They move, copy, split and are removed together."));
+        m_op->addRow(countText(static_cast<qint64>(m_chosen.size()), tr("1 op"), tr("%L1 ops")),
+                     QString::fromStdString(toText(*first)) + QStringLiteral(" …"),
+                     tr("They move, copy, split and are removed together."));
     else
-        m_op->addText(tr("Drag an op along its rank. To select ops, click, Ctrl+click or drag over an area; then use the buttons or the Order menu."), "faint");
+        m_op->addText(tr("Drag an op along its rank. To select ops, click, Ctrl+click or drag over an area; then use "
+                         "the buttons or the Order menu."),
+                      "faint");
     m_deadlock->setVisible(!m_editor->validation().cycle.empty());
     m_undo->setEnabled(undo.canUndo());
     m_undo->setToolTip(undo.canUndo() ? tr("%1 (Ctrl+Z)").arg(undo.undoText()) : tr("Ctrl+Z"));
@@ -220,8 +247,11 @@ void EditPanel::refresh()
     m_redo->setToolTip(undo.canRedo() ? tr("%1 (Ctrl+Shift+Z)").arg(undo.redoText()) : tr("Ctrl+Shift+Z"));
     m_revert->setEnabled(m_editor->changed());
     m_run->setEnabled(m_editor->valid() && m_canRun);
-    m_run->setToolTip(!m_editor->valid() ? tr("An order with a fault can't run.")
-                                         : (m_canRun ? tr("Trains this order for real with the original's setup and compares the two (Ctrl+Return).") : m_whyNot));
+    m_run->setToolTip(
+        !m_editor->valid()
+            ? tr("An order with a fault can't run.")
+            : (m_canRun ? tr("Trains this order for real with the original's setup and compares the two (Ctrl+Return).")
+                        : m_whyNot));
     refreshFigures();
 }
 
@@ -238,53 +268,76 @@ void EditPanel::refreshFigures()
     };
     const bool counts = m_editor->complete(); // figures of a partial order can't be compared
     std::vector<Against> others;
-    if (counts && m_editor->original().opCount() > 0) others.push_back({tr("the original"), &m_editor->originalFigures()}); // started from an empty canvas: none
-    if (counts && !m_against.name.isEmpty() && m_against.fault.isEmpty()) others.push_back({m_against.title, &m_against.figures});
-    auto share = [](Nanos before, Nanos after) { return before > 0 ? QStringLiteral(" (%1)").arg(changeText(static_cast<double>(before), static_cast<double>(after))) : QString(); };
-    m_figures->addRow(counts ? tr("Step time") : tr("Time so far"), durationText(now.makespan, units), definition::makespan(), PanelSection::Tone::Strong);
+    // started from an empty canvas: none
+    if (counts && m_editor->original().opCount() > 0)
+        others.push_back({tr("the original"), &m_editor->originalFigures()});
+    if (counts && !m_against.name.isEmpty() && m_against.fault.isEmpty())
+        others.push_back({m_against.title, &m_against.figures});
+    auto share = [](Nanos before, Nanos after) {
+        return before > 0
+                   ? QStringLiteral(" (%1)").arg(changeText(static_cast<double>(before), static_cast<double>(after)))
+                   : QString();
+    };
+    m_figures->addRow(counts ? tr("Step time") : tr("Time so far"), durationText(now.makespan, units),
+                      definition::makespan(), PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const Nanos change = now.makespan - was->makespan;
         const NoiseVerdict noise = verdictOn(change, m_steps, m_steps);
         QString tip = tr("%1: %2, with the same costs.").arg(sentence(name), durationText(was->makespan, units));
         if (change != 0 && !noise.shows)
-            tip += QLatin1Char('\n') + (noise.spread ? tr("Within the noise of the run's steps, ±%1: a recording may not show it.").arg(durationText(*noise.spread, units))
-                                                     : tr("The noise of the run is unknown: it has too few steps."));
-        m_figures->addRow(tr("against %1").arg(name), signedDurationText(change, units) + share(was->makespan, now.makespan), tip,
+            tip += QLatin1Char('\n') +
+                   (noise.spread ? tr("Within the noise of the run's steps, ±%1: a recording may not show it.")
+                                       .arg(durationText(*noise.spread, units))
+                                 : tr("The noise of the run is unknown: it has too few steps."));
+        m_figures->addRow(tr("against %1").arg(name),
+                          signedDurationText(change, units) + share(was->makespan, now.makespan), tip,
                           noise.shows ? toneOf(static_cast<double>(change)) : PanelSection::Tone::Plain);
     }
-    m_figures->addRow(tr("Bubble ratio"), percentText(now.bubbleFraction), definition::bubbleRatio(), PanelSection::Tone::Strong);
+    m_figures->addRow(tr("Bubble ratio"), percentText(now.bubbleFraction), definition::bubbleRatio(),
+                      PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const double points = 100 * (now.bubbleFraction - was->bubbleFraction);
-        m_figures->addRow(tr("against %1").arg(name), tr("%1 points").arg(signedFixed(points, 1)), tr("%1: %2.").arg(sentence(name), percentText(was->bubbleFraction)),
-                          std::abs(points) < 0.05 || !verdictOn(now.makespan - was->makespan, m_steps, m_steps).shows ? PanelSection::Tone::Plain : toneOf(points));
+        m_figures->addRow(tr("against %1").arg(name), tr("%1 points").arg(signedFixed(points, 1)),
+                          tr("%1: %2.").arg(sentence(name), percentText(was->bubbleFraction)),
+                          std::abs(points) < 0.05 || !verdictOn(now.makespan - was->makespan, m_steps, m_steps).shows
+                              ? PanelSection::Tone::Plain
+                              : toneOf(points));
     }
     if (now.peakActivation > 0 || m_editor->originalFigures().peakActivation > 0) {
-        m_figures->addRow(tr("Peak activation (rank %1)").arg(now.peakRank), bytesText(now.peakActivation, units), definition::peakActivation(), PanelSection::Tone::Strong);
+        m_figures->addRow(tr("Peak activation (rank %1)").arg(now.peakRank), bytesText(now.peakActivation, units),
+                          definition::peakActivation(), PanelSection::Tone::Strong);
         for (const auto& [name, was] : others)
-            m_figures->addRow(tr("against %1").arg(name), signedBytes(now.peakActivation - was->peakActivation, units), tr("%1: %2 on rank %3.").arg(sentence(name), bytesText(was->peakActivation, units)).arg(was->peakRank),
-                              toneOf(static_cast<double>(now.peakActivation - was->peakActivation)));
+            m_figures->addRow(
+                tr("against %1").arg(name), signedBytes(now.peakActivation - was->peakActivation, units),
+                tr("%1: %2 on rank %3.").arg(sentence(name), bytesText(was->peakActivation, units)).arg(was->peakRank),
+                toneOf(static_cast<double>(now.peakActivation - was->peakActivation)));
     }
     if (!m_against.fault.isEmpty()) m_figures->addText(sentence(m_against.fault), "worse");
-    if (!m_editor->valid()) m_figures->addText(tr("An order that can't run is timed as if the missing inputs were there."), "faint");
+    if (!m_editor->valid())
+        m_figures->addText(tr("An order that can't run is timed as if the missing inputs were there."), "faint");
 
     const EditFigures& was = m_editor->originalFigures();
     for (std::size_t r = 0; r < now.busy.size() && r < mostRanks; ++r) {
         const double busy = now.makespan > 0 ? static_cast<double>(now.busy[r]) / static_cast<double>(now.makespan) : 0;
-        const double before = was.makespan > 0 && r < was.busy.size() ? static_cast<double>(was.busy[r]) / static_cast<double>(was.makespan) : 0;
+        const double before = was.makespan > 0 && r < was.busy.size()
+                                  ? static_cast<double>(was.busy[r]) / static_cast<double>(was.makespan)
+                                  : 0;
         const Bytes peak = r < now.peaks.size() ? now.peaks[r] : 0;
         const Bytes peakBefore = r < was.peaks.size() ? was.peaks[r] : 0;
         QString text = tr("busy %1").arg(percentText(busy, 0));
         if (peak > 0 || peakBefore > 0) text += tr("  peak %1").arg(bytesText(peak, units));
         if (peak != peakBefore) text += QStringLiteral(" (%1)").arg(signedBytes(peak - peakBefore, units));
-        m_ranks->addRow(tr("Rank %1").arg(r), text,
-                        tr("Share of the step in which the rank computes, and its peak of activations. Original: busy %1, peak %2.").arg(percentText(before, 0), bytesText(peakBefore, units)),
-                        toneOf(static_cast<double>(peak - peakBefore)));
+        m_ranks->addRow(
+            tr("Rank %1").arg(r), text,
+            tr("Share of the step in which the rank computes, and its peak of activations. Original: busy %1, peak %2.")
+                .arg(percentText(before, 0), bytesText(peakBefore, units)),
+            toneOf(static_cast<double>(peak - peakBefore)));
     }
-    if (now.busy.size() > mostRanks) m_ranks->addText(tr("and %1 more; see the gutter of the canvas").arg(now.busy.size() - mostRanks), "faint");
+    if (now.busy.size() > mostRanks)
+        m_ranks->addText(tr("and %1 more; see the gutter of the canvas").arg(now.busy.size() - mostRanks), "faint");
     // Shown at once: figures that follow a drag must not blink.
     for (PanelSection* section : {m_figures, m_ranks}) {
-        for (QWidget* child : section->findChildren<QWidget*>())
-            child->show();
+        for (QWidget* child : section->findChildren<QWidget*>()) child->show();
         if (section->layout() != nullptr) section->layout()->activate();
     }
 }

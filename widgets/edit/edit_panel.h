@@ -1,5 +1,5 @@
-// EditPanel: the figures of the edited order, against the original and a library schedule; whether it is valid and why not; its
-// recognised name; each rank; and commands for the selected ops. Figures follow a drag.
+// EditPanel: the figures of the edited order, against the original and a library schedule; whether it is valid and why
+// not; its recognised name; each rank; and commands for the selected ops. Figures follow a drag.
 #pragma once
 
 #include <optional>
@@ -28,9 +28,11 @@ public:
     };
 
     explicit EditPanel(ScheduleEditor* editor, QWidget* parent = nullptr); // editor must outlive the panel
-    // What is edited, where its costs come from, and the times of its steps: a change of time within their noise has no colour.
+    // What is edited, where its costs come from, and the times of its steps: a change of time within their noise has no
+    // colour.
     void setSource(const QString& name, const QString& costs, const StepSample& steps);
-    void setSplitNote(const QString& text);                   // the source of I and W; shown once the order has any. Empty: they were measured
+    // the source of I and W; shown once the order has any. Empty: they were measured
+    void setSplitNote(const QString& text);
     void setChosen(const std::vector<OpPosition>& positions); // the first is the selected op
     void setCanRun(bool can, const QString& whyNot);
     void setRecognised(const QString& text, const QString& tooltip); // empty: search in progress

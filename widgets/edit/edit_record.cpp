@@ -15,7 +15,10 @@ constexpr std::string_view heading = "stagewright-edit 1\n";
 
 std::string escaped(const QString& text)
 {
-    return QString(text).replace(QLatin1Char('\\'), QLatin1String("\\\\")).replace(QLatin1Char('\n'), QLatin1String("\\n")).toStdString();
+    return QString(text)
+        .replace(QLatin1Char('\\'), QLatin1String("\\\\"))
+        .replace(QLatin1Char('\n'), QLatin1String("\\n"))
+        .toStdString();
 }
 
 QString unescaped(const QString& text)
@@ -52,8 +55,11 @@ Result<Placement> placementOfText(const QString& text, int ranks)
         auto& copies = table.emplace_back();
         for (const QString& copy : stage.split(QLatin1Char('+'))) {
             bool rankOk = false, firstOk = false;
-            const int rank = copy.section(QLatin1Char('@'), 0, 0).toInt(&rankOk), first = copy.section(QLatin1Char('@'), 1).toInt(&firstOk);
-            if (!rankOk || !firstOk || rank < 0 || rank >= ranks || first < 0) return fail(ErrorCode::Unreadable, "autosaved edit: placement '" + copy.toStdString() + "' is not rank@microbatch");
+            const int rank = copy.section(QLatin1Char('@'), 0, 0).toInt(&rankOk),
+                      first = copy.section(QLatin1Char('@'), 1).toInt(&firstOk);
+            if (!rankOk || !firstOk || rank < 0 || rank >= ranks || first < 0)
+                return fail(ErrorCode::Unreadable,
+                            "autosaved edit: placement '" + copy.toStdString() + "' is not rank@microbatch");
             copies.push_back({first, rank});
         }
     }
@@ -62,7 +68,8 @@ Result<Placement> placementOfText(const QString& text, int ranks)
 
 std::string frameText(const Schedule& schedule)
 {
-    return std::to_string(schedule.ranks) + ' ' + std::to_string(schedule.stages) + ' ' + std::to_string(schedule.microbatches) + ' ' + placementText(schedule.placement) + ' ' +
+    return std::to_string(schedule.ranks) + ' ' + std::to_string(schedule.stages) + ' ' +
+           std::to_string(schedule.microbatches) + ' ' + placementText(schedule.placement) + ' ' +
            escaped(QString::fromStdString(schedule.name));
 }
 
@@ -70,15 +77,20 @@ Result<Schedule> frameOfText(const QString& text)
 {
     Schedule out;
     const QStringList words = text.split(QLatin1Char(' '));
-    if (words.size() < 4) return fail(ErrorCode::Unreadable, "autosaved edit: the shape has " + std::to_string(words.size()) + " words, 4 are needed");
+    if (words.size() < 4)
+        return fail(ErrorCode::Unreadable,
+                    "autosaved edit: the shape has " + std::to_string(words.size()) + " words, 4 are needed");
     out.ranks = words[0].toInt();
     out.stages = words[1].toInt();
     out.microbatches = words[2].toInt();
     if (out.ranks < 1 || out.ranks > 65535 || out.stages < 1 || out.microbatches < 1)
-        return fail(ErrorCode::Unreadable, "autosaved edit: " + words.mid(0, 3).join(QLatin1Char(' ')).toStdString() + " are not ranks, stages and microbatches");
+        return fail(ErrorCode::Unreadable, "autosaved edit: " + words.mid(0, 3).join(QLatin1Char(' ')).toStdString() +
+                                               " are not ranks, stages and microbatches");
     auto placement = placementOfText(words[3], out.ranks);
     if (!placement) return tl::unexpected(placement.error());
-    if (placement->stages() != out.stages) return fail(ErrorCode::Unreadable, "autosaved edit: the placement has " + std::to_string(placement->stages()) + " stages of " + std::to_string(out.stages));
+    if (placement->stages() != out.stages)
+        return fail(ErrorCode::Unreadable, "autosaved edit: the placement has " + std::to_string(placement->stages()) +
+                                               " stages of " + std::to_string(out.stages));
     out.placement = std::move(*placement);
     out.name = unescaped(QStringList(words.mid(4)).join(QLatin1Char(' '))).toStdString();
     out.order.resize(static_cast<std::size_t>(out.ranks));
@@ -103,19 +115,22 @@ Result<std::string> writeEditRecord(const EditRecord& record)
     line("changes", std::to_string(record.changes));
     line("original", frameText(record.original));
     line("edited", frameText(record.edited));
-    line("bytes", std::to_string(original->size()) + ' ' + std::to_string(edited->size()) + ' ' + std::to_string(costs.size()));
+    line("bytes",
+         std::to_string(original->size()) + ' ' + std::to_string(edited->size()) + ' ' + std::to_string(costs.size()));
     out += '\n';
     return out + *original + *edited + costs;
 }
 
 Result<EditRecord> readEditRecord(std::string_view text)
 {
-    if (!text.starts_with(heading)) return fail(ErrorCode::Unreadable, "autosaved edit: the first line is not 'stagewright-edit 1'");
+    if (!text.starts_with(heading))
+        return fail(ErrorCode::Unreadable, "autosaved edit: the first line is not 'stagewright-edit 1'");
     text.remove_prefix(heading.size());
     std::map<QString, QString> values;
     while (true) {
         const std::size_t end = text.find('\n');
-        if (end == std::string_view::npos) return fail(ErrorCode::Unreadable, "autosaved edit: it ends within its header");
+        if (end == std::string_view::npos)
+            return fail(ErrorCode::Unreadable, "autosaved edit: it ends within its header");
         const QString line = QString::fromUtf8(text.data(), static_cast<qsizetype>(end));
         text.remove_prefix(end + 1);
         if (line.isEmpty()) break;
@@ -132,10 +147,14 @@ Result<EditRecord> readEditRecord(std::string_view text)
     std::size_t sum = 0;
     for (int i = 0; i < 3; ++i) {
         bytes[i] = sizes.value(i).toULongLong();
-        if (bytes[i] > text.size()) return fail(ErrorCode::Unreadable, "autosaved edit: " + std::to_string(text.size()) + " bytes, but " + std::to_string(bytes[i]) + " were expected");
+        if (bytes[i] > text.size())
+            return fail(ErrorCode::Unreadable, "autosaved edit: " + std::to_string(text.size()) + " bytes, but " +
+                                                   std::to_string(bytes[i]) + " were expected");
         sum += bytes[i];
     }
-    if (sizes.size() != 3 || sum != text.size()) return fail(ErrorCode::Unreadable, "autosaved edit: " + std::to_string(text.size()) + " bytes, but " + std::to_string(sum) + " were expected");
+    if (sizes.size() != 3 || sum != text.size())
+        return fail(ErrorCode::Unreadable, "autosaved edit: " + std::to_string(text.size()) + " bytes, but " +
+                                               std::to_string(sum) + " were expected");
     auto schedule = [&](const char* key, std::size_t from, std::size_t size) -> Result<Schedule> {
         auto frame = frameOfText(values[QString::fromLatin1(key)]);
         if (!frame) return frame;

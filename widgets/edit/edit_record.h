@@ -1,5 +1,5 @@
-// EditRecord: everything needed to continue an edit after the window ended: the order, the original, the costs, and their source. One
-// file, written by the autosave (docs/formats.md, "Autosaved edits"). Pure functions for any thread.
+// EditRecord: everything needed to continue an edit after the window ended: the order, the original, the costs, and
+// their source. One file, written by the autosave (docs/formats.md, "Autosaved edits"). Pure functions for any thread.
 #pragma once
 
 #include <string>

@@ -52,13 +52,16 @@ MoveHint::MoveHint(QWidget* view) : QFrame(view)
 
 void MoveHint::setKeys(const QString& go, const QString& carry, const QString& undo)
 {
-    auto with = [](const QString& words, const QString& key) { return key.isEmpty() ? words : QStringLiteral("%1  %2").arg(words, key); };
+    auto with = [](const QString& words, const QString& key) {
+        return key.isEmpty() ? words : QStringLiteral("%1  %2").arg(words, key);
+    };
     m_go->setText(with(tr("Go there"), go));
     m_carry->setText(with(tr("Carry along"), carry));
     m_undo->setText(with(tr("Undo"), undo));
 }
 
-void MoveHint::showAt(const QRectF& above, const QString& reason, const QString& place, bool canGo, bool canCarry, bool wasMade)
+void MoveHint::showAt(const QRectF& above, const QString& reason, const QString& place, bool canGo, bool canCarry,
+                      bool wasMade)
 {
     m_reason->setText(reason);
     m_place->setText(place);
@@ -73,9 +76,11 @@ void MoveHint::showAt(const QRectF& above, const QString& reason, const QString&
     setFixedHeight(layout()->totalHeightForWidth(most));
     int x = static_cast<int>(above.left());
     int y = static_cast<int>(above.bottom()) + 8;
-    x = std::clamp(x, static_cast<int>(gutterFor(view->width())), std::max(static_cast<int>(gutterFor(view->width())), view->width() - most - 8));
+    x = std::clamp(x, static_cast<int>(gutterFor(view->width())),
+                   std::max(static_cast<int>(gutterFor(view->width())), view->width() - most - 8));
     if (y + height() > view->height()) y = static_cast<int>(above.top()) - height() - 8;
-    y = std::clamp(y, static_cast<int>(rulerHeight), std::max(static_cast<int>(rulerHeight), view->height() - height() - 4));
+    y = std::clamp(y, static_cast<int>(rulerHeight),
+                   std::max(static_cast<int>(rulerHeight), view->height() - height() - 4));
     move(x, y);
     show();
     raise();
@@ -84,7 +89,11 @@ void MoveHint::showAt(const QRectF& above, const QString& reason, const QString&
 QString MoveHint::text() const
 {
     if (isHidden()) return {};
-    return m_place->text().isEmpty() ? m_reason->text() : m_reason->text() + (m_reason->text().endsWith(QLatin1Char('.')) ? QStringLiteral(" ") : QStringLiteral(". ")) + m_place->text();
+    return m_place->text().isEmpty()
+               ? m_reason->text()
+               : m_reason->text() +
+                     (m_reason->text().endsWith(QLatin1Char('.')) ? QStringLiteral(" ") : QStringLiteral(". ")) +
+                     m_place->text();
 }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// MoveHint: a small card at a dropped op that explains the fault of the order and offers the nearest valid place, moving the op's
-// dependants along, or undo. It never takes the focus; its buttons show the keys of the same actions.
+// MoveHint: a small card at a dropped op that explains the fault of the order and offers the nearest valid place,
+// moving the op's dependants along, or undo. It never takes the focus; its buttons show the keys of the same actions.
 #pragma once
 
 #include <QFrame>
@@ -14,7 +14,8 @@ class MoveHint : public QFrame {
 public:
     explicit MoveHint(QWidget* view);
     // `above`: the rectangle that the card is shown under, in the view. A button with an empty text is hidden.
-    void showAt(const QRectF& above, const QString& reason, const QString& place, bool canGo, bool canCarry, bool wasMade);
+    void showAt(const QRectF& above, const QString& reason, const QString& place, bool canGo, bool canCarry,
+                bool wasMade);
     QString text() const;
     void setKeys(const QString& go, const QString& carry, const QString& undo); // the keys shown in the menus
 

@@ -73,7 +73,10 @@ void OpTrayModel::setOps(std::vector<TrayOp> ops, const Theme& theme)
     endResetModel();
 }
 
-int OpTrayModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_ops.size()); }
+int OpTrayModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_ops.size());
+}
 
 QVariant OpTrayModel::data(const QModelIndex& index, int role) const
 {
@@ -105,7 +108,8 @@ OpTray::OpTray(QWidget* parent) : QWidget(parent)
     m_place = new QPushButton(tr("Place"), this);
     m_place->setToolTip(tr("Puts the selected ops where they can start earliest (Return)."));
     m_all = new QPushButton(tr("Place all"), this);
-    m_all->setToolTip(tr("Puts every remaining op where it can start earliest, backwards before forwards where both can."));
+    m_all->setToolTip(
+        tr("Puts every remaining op where it can start earliest, backwards before forwards where both can."));
     for (QPushButton* button : {m_place, m_all}) {
         button->setAutoDefault(false);
         head->addWidget(button);
@@ -134,7 +138,8 @@ OpTray::OpTray(QWidget* parent) : QWidget(parent)
     connect(m_list, &QListView::activated, this, place);
     connect(m_place, &QPushButton::clicked, this, place);
     connect(m_all, &QPushButton::clicked, this, &OpTray::placeAllAsked);
-    connect(m_list->selectionModel(), &QItemSelectionModel::selectionChanged, this, [this] { m_place->setEnabled(m_list->selectionModel()->hasSelection()); });
+    connect(m_list->selectionModel(), &QItemSelectionModel::selectionChanged, this,
+            [this] { m_place->setEnabled(m_list->selectionModel()->hasSelection()); });
 }
 
 void OpTray::setOps(std::vector<TrayOp> ops)
@@ -156,7 +161,8 @@ void OpTray::setOps(std::vector<TrayOp> ops)
 bool OpTray::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == m_list->viewport() && dragEvent(event)) return true;
-    if (watched == m_list && event->type() == QEvent::KeyPress && m_drag && m_drag->moving && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
+    if (watched == m_list && event->type() == QEvent::KeyPress && m_drag && m_drag->moving &&
+        static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
         m_drag.reset();
         m_list->viewport()->unsetCursor();
         emit opDragCancelled();
@@ -173,7 +179,8 @@ bool OpTray::dragEvent(QEvent* event)
         const QModelIndex index = m_list->indexAt(mouse->position().toPoint());
         m_drag.reset();
         if (mouse->button() == Qt::LeftButton && mouse->modifiers() == Qt::NoModifier && index.isValid())
-            m_drag = DragOut{mouse->globalPosition().toPoint(), m_model->ops()[static_cast<std::size_t>(index.row())].op};
+            m_drag =
+                DragOut{mouse->globalPosition().toPoint(), m_model->ops()[static_cast<std::size_t>(index.row())].op};
         return false; // the list selects it
     }
     if (!m_drag) return false;
@@ -202,7 +209,8 @@ int OpTray::heightFor(int width) const
     const int frame = 2 * m_list->frameWidth() + 4, bar = 16;
     const int across = std::max(1, (width - around.left() - around.right() - frame - bar) / chipWidth);
     const int rows = std::clamp((count() + across - 1) / across, 1, 4);
-    return around.top() + m_all->sizeHint().height() + layout()->spacing() + rows * chipHeight + frame + 4 + around.bottom();
+    return around.top() + m_all->sizeHint().height() + layout()->spacing() + rows * chipHeight + frame + 4 +
+           around.bottom();
 }
 
 std::vector<Op> OpTray::chosen() const
@@ -210,8 +218,7 @@ std::vector<Op> OpTray::chosen() const
     std::vector<Op> out;
     QModelIndexList rows = m_list->selectionModel()->selectedIndexes();
     std::sort(rows.begin(), rows.end());
-    for (const QModelIndex& index : rows)
-        out.push_back(m_model->ops()[static_cast<std::size_t>(index.row())].op);
+    for (const QModelIndex& index : rows) out.push_back(m_model->ops()[static_cast<std::size_t>(index.row())].op);
     return out;
 }
 

@@ -1,5 +1,5 @@
-// OpTray: the ops that the schedule's shape needs and that are not placed yet. Ops that could start now come first; Return or a
-// double click places the selected ones, and each can be dragged to a row.
+// OpTray: the ops that the schedule's shape needs and that are not placed yet. Ops that could start now come first;
+// Return or a double click places the selected ones, and each can be dragged to a row.
 #pragma once
 
 #include <optional>

@@ -43,7 +43,9 @@ bool endsMeansValid(const Schedule& schedule)
 {
     for (const auto& row : schedule.order)
         for (const Op& op : row)
-            if (op.slice >= 0 || op.half != 0 || op.count != 1 || (!isCompute(op.kind) && !isDelay(op.kind)) || isRecompute(op.kind)) return false;
+            if (op.slice >= 0 || op.half != 0 || op.count != 1 || (!isCompute(op.kind) && !isDelay(op.kind)) ||
+                isRecompute(op.kind))
+                return false;
     return std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& row) { return row.empty(); });
 }
 
@@ -52,8 +54,10 @@ bool endsMeansValid(const Schedule& schedule)
 // Stores the difference between before and after. Changes with the same merge id undo as one.
 class ScheduleEditor::OrderCommand : public QUndoCommand {
 public:
-    OrderCommand(ScheduleEditor& editor, const QString& text, const Schedule& after, std::vector<OpPosition> touched, int mergeId)
-        : QUndoCommand(text), m_editor(editor), m_delta(editor.m_schedule, after), m_touched(std::move(touched)), m_mergeId(mergeId)
+    OrderCommand(ScheduleEditor& editor, const QString& text, const Schedule& after, std::vector<OpPosition> touched,
+                 int mergeId)
+        : QUndoCommand(text), m_editor(editor), m_delta(editor.m_schedule, after), m_touched(std::move(touched)),
+          m_mergeId(mergeId)
     {
     }
     void undo() override
@@ -155,11 +159,13 @@ bool ScheduleEditor::apply(const QString& text, Result<Edited> change, int merge
 bool ScheduleEditor::move(OpPosition from, int to)
 {
     const Op* op = opAt(m_schedule, from);
-    if (!m_active || op == nullptr || to < 0 || to == from.position || to >= static_cast<int>(m_schedule.order[static_cast<std::size_t>(from.rank)].size())) {
+    if (!m_active || op == nullptr || to < 0 || to == from.position ||
+        to >= static_cast<int>(m_schedule.order[static_cast<std::size_t>(from.rank)].size())) {
         cancelPreview();
         return false;
     }
-    return apply(tr("Move %1 on rank %2").arg(QString::fromStdString(toText(*op))).arg(from.rank), moveOps(m_schedule, {from}, to - from.position));
+    return apply(tr("Move %1 on rank %2").arg(QString::fromStdString(toText(*op))).arg(from.rank),
+                 moveOps(m_schedule, {from}, to - from.position));
 }
 
 bool ScheduleEditor::nudge(OpPosition from, int by)
@@ -168,14 +174,17 @@ bool ScheduleEditor::nudge(OpPosition from, int by)
     if (!m_active || op == nullptr) return false;
     const int to = from.position + by;
     if (to < 0 || to >= static_cast<int>(m_schedule.order[static_cast<std::size_t>(from.rank)].size())) return false;
-    const auto mergeId = static_cast<int>((std::hash<Op>()(*op) ^ (static_cast<std::size_t>(from.rank) << 20U)) & 0x3fffffffU);
-    return apply(tr("Nudge %1 on rank %2").arg(QString::fromStdString(toText(*op))).arg(from.rank), moveOps(m_schedule, {from}, by), mergeId);
+    const auto mergeId =
+        static_cast<int>((std::hash<Op>()(*op) ^ (static_cast<std::size_t>(from.rank) << 20U)) & 0x3fffffffU);
+    return apply(tr("Nudge %1 on rank %2").arg(QString::fromStdString(toText(*op))).arg(from.rank),
+                 moveOps(m_schedule, {from}, by), mergeId);
 }
 
 bool ScheduleEditor::insertDelay(int rank, int at, Nanos delay)
 {
     if (!m_active || rank < 0 || at < 0 || delay <= 0 || delay > 0xffffffffLL) return false;
-    auto next = stagewright::insertDelay(m_schedule, rank, static_cast<std::size_t>(at), static_cast<std::uint32_t>(delay));
+    auto next =
+        stagewright::insertDelay(m_schedule, rank, static_cast<std::size_t>(at), static_cast<std::uint32_t>(delay));
     if (!next) return false;
     push(tr("Insert delay on rank %1").arg(rank), next->schedule, {{rank, at}});
     return true;
@@ -254,7 +263,8 @@ void ScheduleEditor::refresh()
 {
     const Schedule& order = shown();
     // A drag changes the order of one rank only; then one pass gives both whether it is valid and when ops run.
-    const bool moved = m_preview && m_endsMeansValid && m_preview->placement == m_schedule.placement && m_preview->opCount() == m_schedule.opCount();
+    const bool moved = m_preview && m_endsMeansValid && m_preview->placement == m_schedule.placement &&
+                       m_preview->opCount() == m_schedule.opCount();
     auto simulated = moved ? simulate(order, m_costs) : Result<SimResult>(fail(ErrorCode::Invalid, {}));
     if (simulated) {
         m_validation = {};
@@ -291,12 +301,14 @@ OpPosition ScheduleEditor::positionOf(SpanId span) const
     const auto& row = shown().order[static_cast<std::size_t>(track.rank)];
     const Op& op = m_timeline->spans()[span].op;
     if (track.lane != Lane::Compute) { // a stage is gathered several times: the n-th span is the n-th op
-        auto nth = std::count_if(m_timeline->spans().begin() + track.begin, m_timeline->spans().begin() + span, [&](const Span& before) { return before.op == op; });
+        auto nth = std::count_if(m_timeline->spans().begin() + track.begin, m_timeline->spans().begin() + span,
+                                 [&](const Span& before) { return before.op == op; });
         for (std::size_t i = 0; i < row.size(); ++i)
             if (row[i] == op && nth-- == 0) return {track.rank, static_cast<int>(i)};
         return {};
     }
-    // Spans of a compute track are in list order, except for zero durations and overlapped pairs: search nearby, then further away.
+    // Spans of a compute track are in list order, except for zero durations and overlapped pairs: search nearby, then
+    // further away.
     const auto guess = static_cast<std::size_t>(span - track.begin);
     if (guess < row.size() && row[guess] == op) return {track.rank, static_cast<int>(guess)};
     const auto found = std::find(row.begin(), row.end(), op);
@@ -338,8 +350,7 @@ std::vector<SpanId> ScheduleEditor::faultSpans() const
     add(fault.rank, fault.position);
     add(fault.otherRank, fault.otherPosition);
     if (fault.kind == FaultKind::Deadlock)
-        for (const Wait& wait : m_validation.cycle)
-            add(wait.rank, wait.position);
+        for (const Wait& wait : m_validation.cycle) add(wait.rank, wait.position);
     return spans;
 }
 

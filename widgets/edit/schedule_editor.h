@@ -1,6 +1,6 @@
-// ScheduleEditor: a schedule being edited, independent of any view. It keeps the original beside the current order, checks and times
-// the order after each change, and owns the undo stack. Costs are those given to start(); an order that can't run is timed without its
-// unmet needs, so that it can still be drawn.
+// ScheduleEditor: a schedule being edited, independent of any view. It keeps the original beside the current order,
+// checks and times the order after each change, and owns the undo stack. Costs are those given to start(); an order
+// that can't run is timed without its unmet needs, so that it can still be drawn.
 //
 // While the user drags, a preview shows an order without committing it. GUI thread only.
 #pragma once
@@ -38,7 +38,8 @@ public:
 
     // Starts with a schedule; clears the undo stack. The original's figures are those of `schedule` under `costs`.
     void start(const Schedule& schedule, const CostModel& costs);
-    // New costs for the same edit: order, original and undo stack stay, and both orders are timed again. Ends a preview.
+    // New costs for the same edit: order, original and undo stack stay, and both orders are timed again. Ends a
+    // preview.
     void setCosts(const CostModel& costs);
     bool active() const { return m_active; }
     void stop();
@@ -64,17 +65,19 @@ public:
 
     static constexpr std::size_t detailLimit = 4000; // up to this many ops are computed in full at once
 
-    // Applies a change computed elsewhere; a merge id ≥ 0 merges it with the previous change of the same id. False: an error,
-    // reported by refused(), or nothing changed.
+    // Applies a change computed elsewhere; a merge id ≥ 0 merges it with the previous change of the same id. False: an
+    // error, reported by refused(), or nothing changed.
     bool apply(const QString& text, Result<Edited> edited, int mergeId = -1);
     // Moves the op to `to` (position in the list without it). False: nothing to do, or no such op.
     bool move(OpPosition from, int to);
     // Moves by one place to the left (−1) or right (+1); repeated nudges of one op undo as one.
     bool nudge(OpPosition from, int by);
     bool insertDelay(int rank, int at, Nanos delay);
-    bool removeDelay(OpPosition at);                                           // false unless there is a filler
-    void replace(const QString& text, const Schedule& next, int mergeId = -1); // another order, as one undoable change of this name
-    void revert();                                                             // back to the original, as one undoable change
+    bool removeDelay(OpPosition at); // false unless there is a filler
+    // another order, as one undoable change of this name
+    void replace(const QString& text, const Schedule& next, int mergeId = -1);
+    // back to the original, as one undoable change
+    void revert();
 
     // The full timeline of schedule(), computed elsewhere; replaces timeline().
     void setDetailed(std::shared_ptr<const Timeline> timeline);
@@ -91,7 +94,8 @@ public:
     std::vector<SpanId> faultSpans() const;
 
 signals:
-    void edited();                                 // the committed order changed: shown(), validation(), timeline() or figures()
+    // the committed order changed: shown(), validation(), timeline() or figures()
+    void edited();
     void previewed();                              // a preview is shown, or ended
     void refused(const stagewright::Error& error); // a change that can't be made
 

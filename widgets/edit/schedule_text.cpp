@@ -33,7 +33,8 @@ ScheduleTextEdit::ScheduleTextEdit(QWidget* parent) : QPlainTextEdit(parent)
     font.setFamilies({QStringLiteral("DejaVu Sans Mono"), font.family()}); // untranslated: a typeface
     font.setPixelSize(12);
     setFont(font);
-    setStyleSheet(QStringLiteral("QPlainTextEdit { font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px; border-radius: 6px; }"));
+    setStyleSheet(QStringLiteral(
+        "QPlainTextEdit { font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px; border-radius: 6px; }"));
 }
 
 void ScheduleTextEdit::setRightMargin(int pixels)
@@ -50,7 +51,8 @@ void ScheduleTextEdit::keyPressEvent(QKeyEvent* event)
             emit undoAsked();
         return;
     }
-    if (event->matches(QKeySequence::Redo) || (event->key() == Qt::Key_Y && event->modifiers() == Qt::ControlModifier)) {
+    if (event->matches(QKeySequence::Redo) ||
+        (event->key() == Qt::Key_Y && event->modifiers() == Qt::ControlModifier)) {
         if (ownUndo && document()->isRedoAvailable())
             redo();
         else
@@ -155,7 +157,8 @@ void ScheduleText::setSchedule(std::shared_ptr<const Schedule> schedule, const V
         showFault({}, {}, {});
     } else {
         const Fault& fault = m_validation.faults.front();
-        showFault(spanAt({fault.rank, fault.position}), QString::fromStdString(fault.message), QString::fromStdString(fault.remedy));
+        showFault(spanAt({fault.rank, fault.position}), QString::fromStdString(fault.message),
+                  QString::fromStdString(fault.remedy));
     }
 }
 
@@ -175,8 +178,7 @@ void ScheduleText::replaceLines(const QStringList& lines)
             if (there != wanted) {
                 qsizetype same = 0;
                 const qsizetype least = std::min(there.size(), wanted.size());
-                while (same < least && there[same] == wanted[same])
-                    ++same;
+                while (same < least && there[same] == wanted[same]) ++same;
                 qsizetype tail = 0;
                 while (tail < least - same && there[there.size() - 1 - tail] == wanted[wanted.size() - 1 - tail])
                     ++tail;
@@ -206,9 +208,8 @@ void ScheduleText::textChanged()
 void ScheduleText::read()
 {
     if (!m_schedule) return;
-    m_reading.start(
-        [text = m_field->toPlainText(), frame = m_schedule] { return readTypedOrder(text, *frame); },
-        [this](const TypedOrder& order) { take(order); });
+    m_reading.start([text = m_field->toPlainText(), frame = m_schedule] { return readTypedOrder(text, *frame); },
+                    [this](const TypedOrder& order) { take(order); });
 }
 
 void ScheduleText::take(const TypedOrder& order)
@@ -216,7 +217,8 @@ void ScheduleText::take(const TypedOrder& order)
     m_waiting = false;
     if (!order.schedule) {
         m_unreadable = true;
-        showFault(order.fault, QString::fromStdString(order.schedule.error().message), QString::fromStdString(order.schedule.error().remedy));
+        showFault(order.fault, QString::fromStdString(order.schedule.error().message),
+                  QString::fromStdString(order.schedule.error().remedy));
         return;
     }
     m_typed = false;
@@ -337,14 +339,16 @@ void ScheduleText::resizeEvent(QResizeEvent* event)
 // The reason at the right of its line, in its own space.
 void ScheduleText::placeBubble()
 {
-    const QTextBlock block = m_fault.valid() && !m_faultText.isEmpty() ? m_field->document()->findBlockByNumber(m_fault.line) : QTextBlock();
+    const QTextBlock block =
+        m_fault.valid() && !m_faultText.isEmpty() ? m_field->document()->findBlockByNumber(m_fault.line) : QTextBlock();
     if (!block.isValid()) {
         m_bubble->hide();
         m_field->setRightMargin(0);
         return;
     }
-    m_bubble->setStyleSheet(QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 2px 7px; font-weight: 600; }")
-                                .arg(m_theme->critical.name(), (m_theme->dark ? m_theme->canvas : m_theme->onAccent).name()));
+    m_bubble->setStyleSheet(
+        QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 2px 7px; font-weight: 600; }")
+            .arg(m_theme->critical.name(), (m_theme->dark ? m_theme->canvas : m_theme->onAccent).name()));
     m_bubble->ensurePolished();
     const int most = std::max(60, m_field->width() * 2 / 5);
     const int width = std::min(most, QFontMetrics(m_bubble->font()).horizontalAdvance(m_bubble->text()) + 24);
@@ -356,7 +360,10 @@ void ScheduleText::placeBubble()
     const int height = std::min(std::max(m_bubble->heightForWidth(width), at.height()), m_field->height() - 4);
     const QRect room = m_field->viewport()->geometry();
     m_bubble->setVisible(at.bottom() > room.top() && at.top() < room.bottom());
-    m_bubble->setGeometry(m_field->width() - width - 3, std::clamp(at.top() + (at.height() - height) / 2, 2, std::max(2, m_field->height() - height - 2)), width, height);
+    m_bubble->setGeometry(
+        m_field->width() - width - 3,
+        std::clamp(at.top() + (at.height() - height) / 2, 2, std::max(2, m_field->height() - height - 2)), width,
+        height);
     m_bubble->raise();
 }
 

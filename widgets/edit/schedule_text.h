@@ -1,6 +1,6 @@
-// ScheduleText: the order as editable text, kept in sync with the canvas. Typed text is read off the GUI thread; while it can't be
-// read it stays, with the place underlined and the reason beside its line, whatever happens on the canvas. Text that already matches
-// the canvas is left alone.
+// ScheduleText: the order as editable text, kept in sync with the canvas. Typed text is read off the GUI thread; while
+// it can't be read it stays, with the place underlined and the reason beside its line, whatever happens on the canvas.
+// Text that already matches the canvas is left alone.
 #pragma once
 
 #include <memory>
@@ -59,7 +59,8 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 signals:
-    void typed(const stagewright::Schedule& schedule, int session); // an order read from typed text; a session is one change
+    // an order read from typed text; a session is one change
+    void typed(const stagewright::Schedule& schedule, int session);
     void caretMoved(stagewright::OpPosition at);
     void undoAsked();
     void redoAsked();

@@ -12,17 +12,16 @@ namespace {
 
 bool isSpace(QChar c) { return c == QLatin1Char(' ') || c == QLatin1Char('\t') || c == QLatin1Char('\r'); }
 
-// Calls visit(begin, end, cell) for each op's text of a line, blanks trimmed; the ops of a pair or group belong to one cell. False stops.
+// Calls visit(begin, end, cell) for each op's text of a line, blanks trimmed; the ops of a pair or group belong to one
+// cell. False stops.
 template <typename Visit>
 void eachOp(const QString& line, Visit&& visit)
 {
     int cell = 1;
     const auto size = static_cast<int>(line.size());
     auto tell = [&](int begin, int end) {
-        while (begin < end && isSpace(line[begin]))
-            ++begin;
-        while (end > begin && isSpace(line[end - 1]))
-            --end;
+        while (begin < end && isSpace(line[begin])) ++begin;
+        while (end > begin && isSpace(line[end - 1])) --end;
         return begin == end || visit(begin, end, cell);
     };
     for (int begin = 0; begin <= size; ++cell) {
@@ -114,15 +113,14 @@ TypedOrder readTypedOrder(const QString& text, const Schedule& frame)
     static const QRegularExpression blank(QStringLiteral("\\A(\\s*#[^\\n]*\\n)?[\\s,]*\\z"));
     Schedule out = frame;
     if (blank.match(text).hasMatch()) { // all ops were removed
-        for (auto& row : out.order)
-            row.clear();
-        for (auto& row : out.paired)
-            row.clear();
+        for (auto& row : out.order) row.clear();
+        for (auto& row : out.paired) row.clear();
         return {std::move(out), {}};
     }
     // The dialect of the shown text; only a cell that it can't express switches to the old dialect.
     auto read = readScheduleCsv(text.toStdString(), {CsvDialect::New, false, true}, frame.name);
-    if (!read && text.contains(QLatin1String("BW"))) read = readScheduleCsv(text.toStdString(), {CsvDialect::Auto, false, true}, frame.name);
+    if (!read && text.contains(QLatin1String("BW")))
+        read = readScheduleCsv(text.toStdString(), {CsvDialect::Auto, false, true}, frame.name);
     if (!read) return {tl::unexpected(read.error()), spanNamedBy(read.error().message, lines)};
     const int skipped = settingsLines(lines.first());
     if (isLowered(*read)) {
@@ -132,25 +130,32 @@ TypedOrder readTypedOrder(const QString& text, const Schedule& frame)
                     const int line = static_cast<int>(r) + skipped;
                     TextSpan span = line < lines.size() ? spanOfOp(lines[line], static_cast<int>(i)) : TextSpan();
                     if (span.valid()) span.line = line;
-                    return refuse("line " + std::to_string(line + 1) + " (" + toText(read->order[r][i]) + "): sends and receives are inserted when the order is lowered", "leave them out", span);
+                    return refuse("line " + std::to_string(line + 1) + " (" + toText(read->order[r][i]) +
+                                      "): sends and receives are inserted when the order is lowered",
+                                  "leave them out", span);
                 }
     }
-    const bool fits = read->order.size() <= frame.order.size() && read->stages <= frame.stages && read->microbatches <= frame.microbatches;
+    const bool fits = read->order.size() <= frame.order.size() && read->stages <= frame.stages &&
+                      read->microbatches <= frame.microbatches;
     if (!fits || !frame.placement.hasCopies()) {
-        const bool otherShape = !fits || read->order.size() < frame.order.size() || read->stages < frame.stages || read->microbatches < frame.microbatches || !(read->placement == frame.placement);
+        const bool otherShape = !fits || read->order.size() < frame.order.size() || read->stages < frame.stages ||
+                                read->microbatches < frame.microbatches || !(read->placement == frame.placement);
         if (otherShape && validate(*read).valid()) return {std::move(*read), {}};
     }
     if (!fits) {
         for (std::size_t r = 0; r < read->order.size(); ++r) {
             const int line = static_cast<int>(r) + skipped;
             if (r >= frame.order.size())
-                return refuse("line " + std::to_string(line + 1) + ": rank " + std::to_string(r) + ", but ranks are 0 to " + std::to_string(frame.ranks - 1), "one line per rank", {line, 0, std::max(1, static_cast<int>(lines.value(line).size()))});
+                return refuse("line " + std::to_string(line + 1) + ": rank " + std::to_string(r) +
+                                  ", but ranks are 0 to " + std::to_string(frame.ranks - 1),
+                              "one line per rank", {line, 0, std::max(1, static_cast<int>(lines.value(line).size()))});
             for (std::size_t i = 0; i < read->order[r].size(); ++i) {
                 const std::string fault = opFault(frame, read->order[r][i]);
                 if (fault.empty()) continue;
                 TextSpan span = spanOfOp(lines.value(line), static_cast<int>(i));
                 if (span.valid()) span.line = line;
-                return refuse("line " + std::to_string(line + 1) + " (" + toText(read->order[r][i]) + "): " + fault, "correct it, or change the number of microbatches first", span);
+                return refuse("line " + std::to_string(line + 1) + " (" + toText(read->order[r][i]) + "): " + fault,
+                              "correct it, or change the number of microbatches first", span);
             }
         }
     }
@@ -160,7 +165,8 @@ TypedOrder readTypedOrder(const QString& text, const Schedule& frame)
     out.paired.resize(frame.order.size());
     out.weights = read->weights;
     out.sliceLengths = std::move(read->sliceLengths);
-    if (frame.placement.hasCopies() && read->placement.stages() == frame.stages && unplacedOps(out).empty()) out.placement = read->placement;
+    if (frame.placement.hasCopies() && read->placement.stages() == frame.stages && unplacedOps(out).empty())
+        out.placement = read->placement;
     return {std::move(out), {}};
 }
 

@@ -1,5 +1,5 @@
-// The schedule as text (schedules/text/csv.h) beside the canvas: where an op is in the text, and reading typed text into the shape that is
-// being edited. Pure functions for any thread.
+// The schedule as text (schedules/text/csv.h) beside the canvas: where an op is in the text, and reading typed text
+// into the shape that is being edited. Pure functions for any thread.
 #pragma once
 
 #include <QString>
@@ -31,8 +31,8 @@ struct TypedOrder {
     Result<Schedule> schedule;
     TextSpan fault; // place of the error, if it names one
 };
-// Reads the text in the shape and the placement of `frame`: ops may be missing, none may be outside. A text that is a valid schedule of
-// another shape is read as that.
+// Reads the text in the shape and the placement of `frame`: ops may be missing, none may be outside. A text that is a
+// valid schedule of another shape is read as that.
 TypedOrder readTypedOrder(const QString& text, const Schedule& frame);
 
 } // namespace stagewright

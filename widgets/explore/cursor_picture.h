@@ -1,5 +1,6 @@
-// CursorPicture: a picture with a cursor over its marks (bars, columns). Left and Right, Home and End move it, a click sets it; a mark's
-// sentence is its tooltip and the widget's accessible description, and the values are copied as a table. GUI thread only.
+// CursorPicture: a picture with a cursor over its marks (bars, columns). Left and Right, Home and End move it, a click
+// sets it; a mark's sentence is its tooltip and the widget's accessible description, and the values are copied as a
+// table. GUI thread only.
 #pragma once
 
 #include <QWidget>

@@ -23,8 +23,9 @@ QString layerTitle(const CutLayer& layer)
     bool number = false;
     const QString name = QString::fromStdString(layer.name);
     name.toInt(&number);
-    return number ? CutPicture::tr("Layer %1").arg(name) : name == QLatin1String("head") ? CutPicture::tr("The head")
-                                                                                         : CutPicture::tr("The embedding");
+    return number                          ? CutPicture::tr("Layer %1").arg(name)
+           : name == QLatin1String("head") ? CutPicture::tr("The head")
+                                           : CutPicture::tr("The embedding");
 }
 
 QString replicaList(const std::vector<int>& replicas)
@@ -35,8 +36,9 @@ QString replicaList(const std::vector<int>& replicas)
     for (std::size_t i = 0; i < replicas.size();) {
         std::size_t last = i;
         while (last + 1 < replicas.size() && replicas[last + 1] == replicas[last] + 1) ++last;
-        parts << (last > i + 1 ? CutPicture::tr("%1 to %2").arg(replicas[i]).arg(replicas[last]) : last > i ? CutPicture::tr("%1, %2").arg(replicas[i]).arg(replicas[last])
-                                                                                                            : QString::number(replicas[i]));
+        parts << (last > i + 1 ? CutPicture::tr("%1 to %2").arg(replicas[i]).arg(replicas[last])
+                  : last > i   ? CutPicture::tr("%1, %2").arg(replicas[i]).arg(replicas[last])
+                               : QString::number(replicas[i]));
         i = last + 1;
     }
     return CutPicture::tr("replicas %1").arg(parts.join(QStringLiteral(", ")));
@@ -47,7 +49,10 @@ QString replicaList(const std::vector<int>& replicas)
 struct CutPicture::Place {
     QRectF whole, counts, grid;
     double column = 0, row = 0;
-    QRectF cell(int replica, int layer) const { return {grid.left() + layer * column, grid.top() + replica * row, column, row}; }
+    QRectF cell(int replica, int layer) const
+    {
+        return {grid.left() + layer * column, grid.top() + replica * row, column, row};
+    }
 };
 
 CutPicture::CutPicture(QWidget* parent) : CursorPicture(parent)
@@ -68,9 +73,11 @@ QString CutPicture::meanText() const
     if (m_answer.rows.empty()) return {};
     const int n = m_question.replicas;
     const QString formula = tr("(N+1)/(2N) = %1/%2 = %3").arg(n + 1).arg(2 * n).arg(percentText(m_answer.evenMean));
-    if (m_question.cuts.empty() && std::abs(m_answer.mean - m_answer.evenMean) < 5e-4) return tr("Mean backward: %1").arg(formula);
-    return m_question.cuts.empty() ? tr("Mean backward: %1, cuts at whole layers; %2").arg(percentText(m_answer.mean), formula)
-                                   : tr("Mean backward: %1; with even cuts %2").arg(percentText(m_answer.mean), formula);
+    if (m_question.cuts.empty() && std::abs(m_answer.mean - m_answer.evenMean) < 5e-4)
+        return tr("Mean backward: %1").arg(formula);
+    return m_question.cuts.empty()
+               ? tr("Mean backward: %1, cuts at whole layers; %2").arg(percentText(m_answer.mean), formula)
+               : tr("Mean backward: %1; with even cuts %2").arg(percentText(m_answer.mean), formula);
 }
 
 QString CutPicture::textOf(int mark) const
@@ -88,12 +95,15 @@ QString CutPicture::textOf(int mark) const
 TableText CutPicture::table() const
 {
     TableText out;
-    out.title = tr("Contributors by layer: %1, %2 replicas").arg(QString::fromStdString(m_question.model)).arg(m_question.replicas);
+    out.title = tr("Contributors by layer: %1, %2 replicas")
+                    .arg(QString::fromStdString(m_question.model))
+                    .arg(m_question.replicas);
     out.header = {tr("Layer"), tr("Contributors"), tr("Replicas"), tr("Share of the batch")};
     for (const CutLayer& layer : m_answer.rows) {
         QStringList replicas;
         for (const int replica : layer.contributors) replicas << QString::number(replica);
-        out.rows.push_back({QString::fromStdString(layer.name), QString::number(layer.contributors.size()), replicas.join(QStringLiteral(", ")),
+        out.rows.push_back({QString::fromStdString(layer.name), QString::number(layer.contributors.size()),
+                            replicas.join(QStringLiteral(", ")),
                             percentText(static_cast<double>(layer.contributors.size()) / m_question.replicas)});
     }
     return out;
@@ -106,9 +116,11 @@ CutPicture::Place CutPicture::placeIn(const QRectF& rect) const
     const QRectF inner = rect.adjusted(cutNames, cutHead, -cutTimes, -cutFoot);
     const auto replicas = static_cast<double>(std::max<std::size_t>(1, m_answer.replicas.size()));
     out.row = std::min(mostRow, std::max(10.0, inner.height() * 0.7 - cutBetween) / replicas);
-    const double counts = std::round(std::max(30.0, inner.height() - cutBetween - out.row * replicas)); // rows that are high enough leave the rest
+    // rows that are high enough leave the rest
+    const double counts = std::round(std::max(30.0, inner.height() - cutBetween - out.row * replicas));
     out.counts = QRectF(inner.left(), inner.top(), inner.width(), counts);
-    out.grid = QRectF(inner.left(), inner.top() + counts + cutBetween, inner.width(), std::max(10.0, inner.height() - counts - cutBetween));
+    out.grid = QRectF(inner.left(), inner.top() + counts + cutBetween, inner.width(),
+                      std::max(10.0, inner.height() - counts - cutBetween));
     out.column = out.grid.width() / std::max(1, marks());
     return out;
 }
@@ -117,25 +129,30 @@ QRectF CutPicture::markIn(const QRectF& rect, int mark) const
 {
     if (mark < 0 || mark >= marks()) return {};
     const Place place = placeIn(rect);
-    return {place.grid.left() + mark * place.column, place.counts.top(), place.column, place.cell(m_question.replicas - 1, 0).bottom() - place.counts.top()};
+    return {place.grid.left() + mark * place.column, place.counts.top(), place.column,
+            place.cell(m_question.replicas - 1, 0).bottom() - place.counts.top()};
 }
 
 void CutPicture::paintCounts(QPainter& p, const Place& place, const Theme& theme) const
 {
     const int n = m_question.replicas;
     p.setPen(theme.secondary);
-    p.drawText(QRectF(place.whole.left() + 8, place.counts.top() - 18, place.counts.right() - place.whole.left(), 15), Qt::AlignLeft | Qt::AlignVCenter, tr("Replicas that send gradients"));
+    p.drawText(QRectF(place.whole.left() + 8, place.counts.top() - 18, place.counts.right() - place.whole.left(), 15),
+               Qt::AlignLeft | Qt::AlignVCenter, tr("Replicas that send gradients"));
     const double step = std::max(1.0, plotStep(n, std::max(1, static_cast<int>(place.counts.height() / 24))));
     for (double value = 0; value <= n; value += step) {
         const double y = std::round(place.counts.bottom() - value / n * place.counts.height()) + 0.5;
         p.setPen(QPen(theme.grid, 1));
         p.drawLine(QPointF(place.counts.left(), y), QPointF(place.counts.right(), y));
         p.setPen(theme.secondary);
-        p.drawText(QRectF(place.whole.left(), y - 8, cutNames - 7, 16), Qt::AlignRight | Qt::AlignVCenter, QString::number(value));
+        p.drawText(QRectF(place.whole.left(), y - 8, cutNames - 7, 16), Qt::AlignRight | Qt::AlignVCenter,
+                   QString::number(value));
     }
     for (int layer = 0; layer < marks(); ++layer) {
-        const double height = static_cast<double>(m_answer.rows[static_cast<std::size_t>(layer)].contributors.size()) / n * place.counts.height();
-        const QRectF bar(place.counts.left() + layer * place.column, place.counts.bottom() - height, place.column, height);
+        const double height = static_cast<double>(m_answer.rows[static_cast<std::size_t>(layer)].contributors.size()) /
+                              n * place.counts.height();
+        const QRectF bar(place.counts.left() + layer * place.column, place.counts.bottom() - height, place.column,
+                         height);
         p.fillRect(place.column >= 5 ? bar.adjusted(1, 0, -1, 0) : bar, theme.of(Paint::Communication).fill);
     }
     p.setPen(QPen(theme.separator, 1));
@@ -146,23 +163,29 @@ void CutPicture::paintReplicas(QPainter& p, const Place& place, const Theme& the
 {
     const QFontMetricsF metrics(p.font());
     const int n = m_question.replicas;
-    const int each = std::max(1, static_cast<int>(std::ceil(leastNamedRow / place.row))); // every how many rows are named
+    // every how many rows are named
+    const int each = std::max(1, static_cast<int>(std::ceil(leastNamedRow / place.row)));
     p.setPen(theme.secondary);
-    p.drawText(QRectF(place.grid.right() + 10, place.grid.top() - 18, cutTimes - 12, 15), Qt::AlignLeft | Qt::AlignVCenter, tr("Backward · microbatch"));
+    p.drawText(QRectF(place.grid.right() + 10, place.grid.top() - 18, cutTimes - 12, 15),
+               Qt::AlignLeft | Qt::AlignVCenter, tr("Backward · microbatch"));
     for (int replica = 0; replica < n; ++replica) {
         const CutReplica& at = m_answer.replicas[static_cast<std::size_t>(replica)];
         int first = 0; // column of the first layer gone back to
         while (first < marks() && m_answer.rows[static_cast<std::size_t>(first)].layer < at.cut) ++first;
-        const QRectF row = QRectF(place.cell(replica, 0).topLeft(), QSizeF(place.grid.width(), place.row)).adjusted(0, 0, 0, place.row >= 5 ? -1 : 0);
-        const QRectF back(place.cell(replica, first).left(), row.top(), row.right() - place.cell(replica, first).left(), row.height());
+        const QRectF row = QRectF(place.cell(replica, 0).topLeft(), QSizeF(place.grid.width(), place.row))
+                               .adjusted(0, 0, 0, place.row >= 5 ? -1 : 0);
+        const QRectF back(place.cell(replica, first).left(), row.top(), row.right() - place.cell(replica, first).left(),
+                          row.height());
         p.fillRect(row, forwardOnly(theme));
         p.fillRect(back, theme.of(Paint::Backward).fill);
         p.fillRect(QRectF(back.left() - (first > 0 ? 1 : 0), row.top(), 2, row.height()), theme.critical); // the cut
         if (replica % each != 0) continue;
         p.setPen(theme.secondary);
-        p.drawText(QRectF(place.whole.left(), row.center().y() - 8, cutNames - 7, 16), Qt::AlignRight | Qt::AlignVCenter, tr("replica %1").arg(replica));
+        p.drawText(QRectF(place.whole.left(), row.center().y() - 8, cutNames - 7, 16),
+                   Qt::AlignRight | Qt::AlignVCenter, tr("replica %1").arg(replica));
         p.setPen(theme.text);
-        p.drawText(QRectF(place.grid.right() + 10, row.center().y() - 8, cutTimes - 12, 16), Qt::AlignLeft | Qt::AlignVCenter,
+        p.drawText(QRectF(place.grid.right() + 10, row.center().y() - 8, cutTimes - 12, 16),
+                   Qt::AlignLeft | Qt::AlignVCenter,
                    tr("%1 · %2").arg(percentText(at.back), durationText(at.forward + at.backward)));
     }
     if (place.column >= 4) { // columns apart
@@ -174,13 +197,15 @@ void CutPicture::paintReplicas(QPainter& p, const Place& place, const Theme& the
     }
     // names of the columns: the ends, and numbers between them
     const double y = place.cell(n - 1, 0).bottom() + 3;
-    const double step = std::max(1.0, plotStep(m_answer.layers, std::max(1, static_cast<int>(place.grid.width() / 44))));
+    const double step =
+        std::max(1.0, plotStep(m_answer.layers, std::max(1, static_cast<int>(place.grid.width() / 44))));
     p.setPen(theme.secondary);
     double free = place.cell(0, 0).center().x() + metrics.horizontalAdvance(tr("embedding")) / 2 + 6;
     p.drawText(QRectF(place.grid.left() - 40, y, 80 + place.column, 14), Qt::AlignCenter, tr("embedding"));
     const double headAt = place.cell(0, marks() - 1).center().x(), headHalf = metrics.horizontalAdvance(tr("head")) / 2;
     for (double layer = 0; layer < m_answer.layers; layer += step) {
-        const double x = place.cell(0, static_cast<int>(layer) + 1).center().x(), half = metrics.horizontalAdvance(QString::number(layer)) / 2;
+        const double x = place.cell(0, static_cast<int>(layer) + 1).center().x(),
+                     half = metrics.horizontalAdvance(QString::number(layer)) / 2;
         if (x - half < free || x + half > headAt - headHalf - 6) continue;
         free = x + half + 6;
         p.drawText(QRectF(x - half - 1, y, 2 * half + 2, 14), Qt::AlignCenter, QString::number(layer));
@@ -194,13 +219,15 @@ void CutPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     p.setFont(fontOf(FontRole::Small));
     if (marks() == 0) {
         p.setPen(theme.secondary);
-        p.drawText(rect.adjusted(24, 12, -24, -12), Qt::AlignCenter | Qt::TextWordWrap, QString::fromStdString(m_answer.error));
+        p.drawText(rect.adjusted(24, 12, -24, -12), Qt::AlignCenter | Qt::TextWordWrap,
+                   QString::fromStdString(m_answer.error));
         return;
     }
     const Place place = placeIn(rect);
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(theme.text);
-    p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter, tr("%1. Not synchronous training.").arg(meanText()));
+    p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter,
+               tr("%1. Not synchronous training.").arg(meanText()));
     p.setFont(fontOf(FontRole::Small));
     const QFontMetricsF metrics(p.font());
     paintCounts(p, place, theme);
@@ -221,7 +248,8 @@ void CutPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     mark(tr("the cut"), theme.critical, 2);
     mark(tr("forward only"), forwardOnly(theme), 11);
     p.setPen(theme.secondary);
-    p.drawText(QRectF(place.grid.left(), y + 18, rect.right() - place.grid.left() - 10, 34), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, textOf(cursor()));
+    p.drawText(QRectF(place.grid.left(), y + 18, rect.right() - place.grid.left() - 10, 34),
+               Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, textOf(cursor()));
 }
 
 } // namespace stagewright

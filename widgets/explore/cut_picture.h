@@ -1,5 +1,5 @@
-// CutPicture: partial backward by layer: above, how many replicas send gradients of each layer; below, which ones, with the cut of each
-// replica. Paints with any painter. GUI thread only.
+// CutPicture: partial backward by layer: above, how many replicas send gradients of each layer; below, which ones, with
+// the cut of each replica. Paints with any painter. GUI thread only.
 #pragma once
 
 #include "widgets/explore/cursor_picture.h"

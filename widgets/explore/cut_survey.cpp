@@ -27,7 +27,8 @@ std::vector<int> evenCuts(int replicas, int layers)
 {
     std::vector<int> out;
     out.reserve(static_cast<std::size_t>(std::max(0, replicas)));
-    for (int k = 0; k < replicas; ++k) out.push_back(static_cast<int>(static_cast<std::int64_t>(k) * layers / replicas));
+    for (int k = 0; k < replicas; ++k)
+        out.push_back(static_cast<int>(static_cast<std::int64_t>(k) * layers / replicas));
     return out;
 }
 
@@ -52,7 +53,8 @@ CutAnswer cutSurvey(const CutQuestion& question)
     out.layers = layers;
     const auto n = static_cast<double>(question.replicas);
     out.evenMean = (n + 1) / (2 * n);
-    // every layer takes as long, the last stage the head's besides: what a cut behind the last layer still goes back through
+    // every layer takes as long, the last stage the head's besides: what a cut behind the last layer still goes back
+    // through
     const Nanos head = layers > 1 ? costs->backward(layers - 1, 0) - costs->backward(layers - 2, 0) : 0;
     for (const int cut : cuts) {
         CutReplica replica{cut, static_cast<double>(layers - cut) / layers, 0, cut == layers ? head : 0};
@@ -62,7 +64,9 @@ CutAnswer cutSurvey(const CutQuestion& question)
         }
         out.replicas.push_back(replica);
     }
-    out.mean = std::accumulate(out.replicas.begin(), out.replicas.end(), 0.0, [](double sum, const CutReplica& replica) { return sum + replica.back; }) / n;
+    out.mean = std::accumulate(out.replicas.begin(), out.replicas.end(), 0.0,
+                               [](double sum, const CutReplica& replica) { return sum + replica.back; }) /
+               n;
     const auto add = [&](std::string name, int layer) {
         CutLayer row{std::move(name), layer, {}};
         for (std::size_t k = 0; k < cuts.size(); ++k)

@@ -1,5 +1,5 @@
-// CutSurvey: partial backward (SPB, arXiv 2111.10672; schedules/model/partial_backward.h) for a model's layers: which replicas send gradients
-// of which layer, and what each replica's backward costs. Pure; any thread.
+// CutSurvey: partial backward (SPB, arXiv 2111.10672; schedules/model/partial_backward.h) for a model's layers: which
+// replicas send gradients of which layer, and what each replica's backward costs. Pure; any thread.
 #pragma once
 
 #include <string>

@@ -25,17 +25,19 @@ ExploreForm::ExploreForm(QWidget* parent) : QWidget(parent)
         slider->setPageStep(range.whole ? 4 : 5);
         auto* field = new QDoubleSpinBox(this);
         const bool shape = parameter == ExploreParameter::Ranks || parameter == ExploreParameter::Microbatches;
-        field->setRange(range.least, shape ? 1024 : parameter == ExploreParameter::Cap ? 4096
-                                                                                       : range.most);
+        field->setRange(range.least, shape ? 1024 : parameter == ExploreParameter::Cap ? 4096 : range.most);
         field->setDecimals(range.whole ? 0 : 2);
         field->setSingleStep(range.step);
         field->setKeyboardTracking(false);
         field->setFixedWidth(70);
         field->setButtonSymbols(QAbstractSpinBox::NoButtons); // the slider is beside it, and Up and Down work
         field->setAlignment(Qt::AlignRight);
-        if (parameter == ExploreParameter::Chunks || parameter == ExploreParameter::Cap) field->setSpecialValueText(valueText(parameter, 0));
+        if (parameter == ExploreParameter::Chunks || parameter == ExploreParameter::Cap)
+            field->setSpecialValueText(valueText(parameter, 0));
         label->setBuddy(field);
-        for (QWidget* widget : {static_cast<QWidget*>(label), static_cast<QWidget*>(slider), static_cast<QWidget*>(field)}) widget->setToolTip(meaningOf(parameter));
+        for (QWidget* widget :
+             {static_cast<QWidget*>(label), static_cast<QWidget*>(slider), static_cast<QWidget*>(field)})
+            widget->setToolTip(meaningOf(parameter));
         slider->setAccessibleName(titleOf(parameter));
         field->setAccessibleName(titleOf(parameter));
         slider->setObjectName(QStringLiteral("slider%1").arg(i));
@@ -45,8 +47,10 @@ ExploreForm::ExploreForm(QWidget* parent) : QWidget(parent)
         grid->addWidget(slider, 2 * i + 1, 0);
         m_sliders[static_cast<std::size_t>(i)] = slider;
         m_fields[static_cast<std::size_t>(i)] = field;
-        connect(slider, &QSlider::valueChanged, this, [this, parameter, range](int place) { change(parameter, range.least + place * range.step); });
-        connect(field, &QDoubleSpinBox::valueChanged, this, [this, parameter](double value) { change(parameter, value); });
+        connect(slider, &QSlider::valueChanged, this,
+                [this, parameter, range](int place) { change(parameter, range.least + place * range.step); });
+        connect(field, &QDoubleSpinBox::valueChanged, this,
+                [this, parameter](double value) { change(parameter, value); });
     }
     show();
 }
@@ -72,7 +76,8 @@ void ExploreForm::show()
         const auto parameter = static_cast<ExploreParameter>(i);
         const ExploreRange range = rangeOf(parameter);
         const double value = m_question.value(parameter);
-        m_sliders[static_cast<std::size_t>(i)]->setValue(static_cast<int>(std::lround((value - range.least) / range.step)));
+        m_sliders[static_cast<std::size_t>(i)]->setValue(
+            static_cast<int>(std::lround((value - range.least) / range.step)));
         m_fields[static_cast<std::size_t>(i)]->setValue(value);
     }
     m_showing = false;

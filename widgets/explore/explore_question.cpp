@@ -77,7 +77,8 @@ QString ExploreQuestion::text() const
         .arg(ranks)
         .arg(microbatches)
         .arg(chunks > 0 ? QuestionText::tr("chunks %1").arg(chunks) : QuestionText::tr("default chunks"))
-        .arg(number(forward), number(inputGrad), number(weightGrad), number(latency), cap > 0 ? QuestionText::tr("cap %1").arg(number(cap)) : QuestionText::tr("no cap"));
+        .arg(number(forward), number(inputGrad), number(weightGrad), number(latency),
+             cap > 0 ? QuestionText::tr("cap %1").arg(number(cap)) : QuestionText::tr("no cap"));
 }
 
 ExploreRange rangeOf(ExploreParameter parameter)
@@ -115,12 +116,18 @@ QString meaningOf(ExploreParameter parameter)
     switch (parameter) {
     case ExploreParameter::Ranks: return QuestionText::tr("Devices in the pipeline.");
     case ExploreParameter::Microbatches: return QuestionText::tr("Microbatches per step.");
-    case ExploreParameter::Chunks: return QuestionText::tr("Stages per rank, for schedules that allow a choice; auto: the schedule's default.");
-    case ExploreParameter::Forward: return QuestionText::tr("Forward of one microbatch over all stages of a rank, in units.");
-    case ExploreParameter::InputGrad: return QuestionText::tr("The same for the input gradient. A full backward takes I + W.");
+    case ExploreParameter::Chunks:
+        return QuestionText::tr("Stages per rank, for schedules that allow a choice; auto: the schedule's default.");
+    case ExploreParameter::Forward:
+        return QuestionText::tr("Forward of one microbatch over all stages of a rank, in units.");
+    case ExploreParameter::InputGrad:
+        return QuestionText::tr("The same for the input gradient. A full backward takes I + W.");
     case ExploreParameter::WeightGrad: return QuestionText::tr("The same for the weight gradient.");
-    case ExploreParameter::Latency: return QuestionText::tr("From the end of an op to the arrival of its message on another rank, in units.");
-    case ExploreParameter::Cap: return QuestionText::tr("Activations a rank may hold, in units of one microbatch on 1/p of the model. Schedules that take a cap keep to it; others are grey where they exceed it.");
+    case ExploreParameter::Latency:
+        return QuestionText::tr("From the end of an op to the arrival of its message on another rank, in units.");
+    case ExploreParameter::Cap:
+        return QuestionText::tr("Activations a rank may hold, in units of one microbatch on 1/p of the model. "
+                                "Schedules that take a cap keep to it; others are grey where they exceed it.");
     }
     return {};
 }
@@ -145,14 +152,17 @@ std::vector<double> valuesAround(const ExploreQuestion& question, ExploreParamet
         from = 1;
         to = std::max({2.0 * question.ranks, 1.25 * now, 4.0});
     }
-    if (parameter == ExploreParameter::Forward || parameter == ExploreParameter::InputGrad || parameter == ExploreParameter::WeightGrad) {
+    if (parameter == ExploreParameter::Forward || parameter == ExploreParameter::InputGrad ||
+        parameter == ExploreParameter::WeightGrad) {
         from = 0.2;
         to = std::max(2.0, now * 1.5);
     }
     if (parameter == ExploreParameter::Latency) to = std::max(1.0, now * 1.5);
     double grid = range.whole ? 1 : range.step;
-    if (parameter == ExploreParameter::Ranks) grid = 2;                            // bidirectional schedules take even numbers
-    if (parameter == ExploreParameter::Microbatches) from = grid = question.ranks; // several take multiples of the ranks
+    // bidirectional schedules take even numbers
+    if (parameter == ExploreParameter::Ranks) grid = 2;
+    // several take multiples of the ranks
+    if (parameter == ExploreParameter::Microbatches) from = grid = question.ranks;
     const double step = std::max(grid, std::ceil((to - from) / std::max(1, count - 1) / grid - 1e-9) * grid);
     std::vector<double> values;
     for (double value = from; value <= to + 1e-9; value += step) values.push_back(value);
@@ -206,7 +216,9 @@ QString overCap(const SweepRow& row, const ExploreQuestion& question)
     if (question.cap <= 0 || !row.good()) return {};
     for (std::size_t rank = 0; rank < row.peaks.size(); ++rank)
         if (const double held = row.memoryValue(row.peaks[rank]); held > question.cap + 1e-9)
-            return QuestionText::tr("rank %1 holds %2, the cap is %3").arg(rank).arg(fixed(held, 1), fixed(question.cap, 1));
+            return QuestionText::tr("rank %1 holds %2, the cap is %3")
+                .arg(rank)
+                .arg(fixed(held, 1), fixed(question.cap, 1));
     return {};
 }
 
@@ -225,12 +237,14 @@ std::vector<ExploreBound> boundsOf(const ExploreQuestion& question, const Progre
         if (!schedule) continue;
         request.costs = CostModel::uniform(*schedule, question.units());
         std::vector<double> caps;
-        for (double cap = 1; cap < 2 * question.ranks; cap = std::max(cap + 1, std::floor(cap * 1.35))) caps.push_back(cap);
+        for (double cap = 1; cap < 2 * question.ranks; cap = std::max(cap + 1, std::floor(cap * 1.35)))
+            caps.push_back(cap);
         caps.push_back(2.0 * question.ranks);
         double least = 1e300;
         for (const double cap : caps) {
             if (progress.cancelled()) return bounds;
-            request.caps.assign(static_cast<std::size_t>(question.ranks), static_cast<Bytes>(std::llround(cap * static_cast<double>(activationShare))));
+            request.caps.assign(static_cast<std::size_t>(question.ranks),
+                                static_cast<Bytes>(std::llround(cap * static_cast<double>(activationShare))));
             const auto best = plan(request);
             if (!best) continue; // less than one microbatch needs
             const double bound = static_cast<double>(best->bound) / static_cast<double>(rankShare);

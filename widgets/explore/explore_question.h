@@ -35,7 +35,8 @@ struct ExploreQuestion {
     int chunks = 0;                                    // stages per rank if the schedule allows a choice; 0: default
     double forward = 1, inputGrad = 1, weightGrad = 1; // rank shares
     double latency = 0;                                // rank shares
-    double cap = 0;                                    // activations a rank may hold, in microbatches of 1/p of the model; 0: none
+    // activations a rank may hold, in microbatches of 1/p of the model; 0: none
+    double cap = 0;
     bool operator==(const ExploreQuestion&) const = default;
 
     double value(ExploreParameter parameter) const;
@@ -73,8 +74,8 @@ struct ExploreBound {
     double makespan = 0; // rank shares
     std::string by;      // what proves it
 };
-// By chunks, then rising cap; makespans never rise. Bounds the planner proves without a search; empty if that takes too long
-// (over 1,024 ranks × microbatches).
+// By chunks, then rising cap; makespans never rise. Bounds the planner proves without a search; empty if that takes too
+// long (over 1,024 ranks × microbatches).
 std::vector<ExploreBound> boundsOf(const ExploreQuestion& question, const Progress& progress = {});
 double workBound(const ExploreQuestion& question); // for every schedule that spreads the work evenly: m (F + I + W)
 

@@ -38,7 +38,10 @@ void ExploreModel::setTicked(const std::set<std::string>& schedules)
     emit tickedChanged();
 }
 
-int ExploreModel::rowCount(const QModelIndex& parent) const { return parent.isValid() || !m_rows ? 0 : static_cast<int>(m_rows->size()); }
+int ExploreModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() || !m_rows ? 0 : static_cast<int>(m_rows->size());
+}
 int ExploreModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : ColumnCount; }
 
 QString ExploreModel::note(const SweepRow& row) const
@@ -60,13 +63,20 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     if (!index.isValid() || !m_rows) return {};
     const SweepRow& row = (*m_rows)[static_cast<std::size_t>(index.row())];
     const int column = index.column();
-    if (role == Qt::CheckStateRole && column == Schedule) return m_ticked.contains(row.point.schedule) ? Qt::Checked : Qt::Unchecked;
-    if (role == Qt::TextAlignmentRole) return column == Schedule || column == Note ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    if (role == Qt::CheckStateRole && column == Schedule)
+        return m_ticked.contains(row.point.schedule) ? Qt::Checked : Qt::Unchecked;
+    if (role == Qt::TextAlignmentRole)
+        return column == Schedule || column == Note ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
+                                                    : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     if (role == Qt::ToolTipRole) {
         if (column == Note || !row.good()) return note(row);
         if (column != Schedule) return {};
         const auto info = scheduleInfoOf(row.point.schedule);
-        return info ? QString::fromStdString(row.point.schedule) + QStringLiteral("\n") + QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size())) + QStringLiteral("\n") + QString::fromUtf8((*info)->summary.data(), static_cast<qsizetype>((*info)->summary.size())) : QString();
+        return info ? QString::fromStdString(row.point.schedule) + QStringLiteral("\n") +
+                          QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size())) +
+                          QStringLiteral("\n") +
+                          QString::fromUtf8((*info)->summary.data(), static_cast<qsizetype>((*info)->summary.size()))
+                    : QString();
     }
     const double worst = 1e300; // unknown values come last
     if (role == SortRole) {
@@ -109,15 +119,20 @@ bool ExploreModel::setData(const QModelIndex& index, const QVariant& value, int 
 QVariant ExploreModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
     if (orientation != Qt::Horizontal) return {};
-    if (role == Qt::TextAlignmentRole) return section == Schedule || section == Note ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
-    static const char* const titles[] = {QT_TR_NOOP("Schedule"), QT_TR_NOOP("Step time"), QT_TR_NOOP("Bubble"), QT_TR_NOOP("In span"), QT_TR_NOOP("Peak"), QT_TR_NOOP("Stages"), QT_TR_NOOP("Note")};
-    static const char* const meanings[] = {QT_TR_NOOP("With parameters that differ from the defaults. Ticked schedules are in the charts below."),
-                                           QT_TR_NOOP("From the first start to the last end of F, B, I, W over all ranks, in units."),
-                                           QT_TR_NOOP("Idle time / (ranks × step time)."),
-                                           QT_TR_NOOP("1 − busy time / span, for the rank with the longest span from its first to its last op."),
-                                           QT_TR_NOOP("Largest activation peak of any rank, in activations of one microbatch on 1/p of the model."),
-                                           QT_TR_NOOP("Model stages over all ranks."),
-                                           QT_TR_NOOP("Why a schedule is impossible or over the cap, and what else it changes.")};
+    if (role == Qt::TextAlignmentRole)
+        return section == Schedule || section == Note ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
+                                                      : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    static const char* const titles[] = {QT_TR_NOOP("Schedule"), QT_TR_NOOP("Step time"), QT_TR_NOOP("Bubble"),
+                                         QT_TR_NOOP("In span"),  QT_TR_NOOP("Peak"),      QT_TR_NOOP("Stages"),
+                                         QT_TR_NOOP("Note")};
+    static const char* const meanings[] = {
+        QT_TR_NOOP("With parameters that differ from the defaults. Ticked schedules are in the charts below."),
+        QT_TR_NOOP("From the first start to the last end of F, B, I, W over all ranks, in units."),
+        QT_TR_NOOP("Idle time / (ranks × step time)."),
+        QT_TR_NOOP("1 − busy time / span, for the rank with the longest span from its first to its last op."),
+        QT_TR_NOOP("Largest activation peak of any rank, in activations of one microbatch on 1/p of the model."),
+        QT_TR_NOOP("Model stages over all ranks."),
+        QT_TR_NOOP("Why a schedule is impossible or over the cap, and what else it changes.")};
     if (section < 0 || section >= ColumnCount) return {};
     if (role == Qt::DisplayRole) return tr(titles[section]);
     if (role == Qt::ToolTipRole) return tr(meanings[section]);
@@ -131,11 +146,14 @@ Qt::ItemFlags ExploreModel::flags(const QModelIndex& index) const
     if (index.column() == Schedule) flags |= Qt::ItemIsUserCheckable;
     const SweepRow& row = (*m_rows)[static_cast<std::size_t>(index.row())];
     // greyed but readable
-    if (row.done && (!row.good() || !overCap(row, m_question).isEmpty()) && index.column() != Schedule && index.column() != Note) flags &= ~Qt::ItemIsEnabled;
+    if (row.done && (!row.good() || !overCap(row, m_question).isEmpty()) && index.column() != Schedule &&
+        index.column() != Note)
+        flags &= ~Qt::ItemIsEnabled;
     return flags;
 }
 
-ExploreTable::ExploreTable(QWidget* parent) : QTableView(parent), m_model(new ExploreModel(this)), m_sorted(new QSortFilterProxyModel(this))
+ExploreTable::ExploreTable(QWidget* parent)
+    : QTableView(parent), m_model(new ExploreModel(this)), m_sorted(new QSortFilterProxyModel(this))
 {
     setObjectName(QStringLiteral("exploreTable"));
     setAccessibleName(tr("Schedules"));
@@ -157,7 +175,9 @@ ExploreTable::ExploreTable(QWidget* parent) : QTableView(parent), m_model(new Ex
     horizontalHeader()->setStretchLastSection(true);
     const int widths[] = {shortName, 74, 60, 60, 58, 58, shortNote};
     for (int i = 0; i < ExploreModel::ColumnCount; ++i) setColumnWidth(i, widths[i]);
-    for (int i = ExploreModel::StepTime; i < ExploreModel::Note; ++i) horizontalHeader()->setSectionResizeMode(i, QHeaderView::ResizeToContents); // neither titles nor figures are cut
+    // neither titles nor figures are cut
+    for (int i = ExploreModel::StepTime; i < ExploreModel::Note; ++i)
+        horizontalHeader()->setSectionResizeMode(i, QHeaderView::ResizeToContents);
     connect(m_sorted, &QAbstractItemModel::modelReset, this, &ExploreTable::fitNames, Qt::QueuedConnection);
     connect(horizontalHeader(), &QHeaderView::sectionResized, this, [this](int column) {
         if (m_fitting || column == ExploreModel::Note) return; // the last one follows the others
@@ -170,10 +190,14 @@ ExploreTable::ExploreTable(QWidget* parent) : QTableView(parent), m_model(new Ex
     connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
         if (!m_following && now.isValid()) emit rowChosen(m_sorted->mapToSource(now).row());
     });
-    connect(this, &QTableView::doubleClicked, this, [this](const QModelIndex& at) { emit rowActivated(m_sorted->mapToSource(at).row()); });
+    connect(this, &QTableView::doubleClicked, this,
+            [this](const QModelIndex& at) { emit rowActivated(m_sorted->mapToSource(at).row()); });
 }
 
-int ExploreTable::selectedRow() const { return currentIndex().isValid() ? m_sorted->mapToSource(currentIndex()).row() : -1; }
+int ExploreTable::selectedRow() const
+{
+    return currentIndex().isValid() ? m_sorted->mapToSource(currentIndex()).row() : -1;
+}
 
 void ExploreTable::setSelectedRow(int row)
 {
@@ -198,7 +222,9 @@ void ExploreTable::keyPressEvent(QKeyEvent* event)
     }
     if (event->key() == Qt::Key_Space && row >= 0) {
         const QModelIndex index = m_model->index(row, ExploreModel::Schedule);
-        m_model->setData(index, m_model->data(index, Qt::CheckStateRole).toInt() == Qt::Checked ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
+        m_model->setData(index,
+                         m_model->data(index, Qt::CheckStateRole).toInt() == Qt::Checked ? Qt::Unchecked : Qt::Checked,
+                         Qt::CheckStateRole);
         return;
     }
     QTableView::keyPressEvent(event);
@@ -216,7 +242,8 @@ void ExploreTable::fitNames()
     int figures = 0;
     for (int i = ExploreModel::StepTime; i < ExploreModel::Note; ++i) figures += columnWidth(i);
     m_fitting = true;
-    setColumnWidth(ExploreModel::Schedule, std::clamp(viewport()->width() - figures - shortNote, shortName, std::max(shortName, sizeHintForColumn(ExploreModel::Schedule))));
+    setColumnWidth(ExploreModel::Schedule, std::clamp(viewport()->width() - figures - shortNote, shortName,
+                                                      std::max(shortName, sizeHintForColumn(ExploreModel::Schedule))));
     m_fitting = false;
 }
 

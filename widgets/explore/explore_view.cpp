@@ -59,8 +59,10 @@ ExploreView::ExploreView(QWidget* parent) : QWidget(parent)
         m_lines->setPicture(m_linesPicture, measure());
         m_heat->setPicture(m_heatPicture, measure(), static_cast<HeatShows>(m_heatShows->currentIndex()));
     });
-    for (QComboBox* box : {m_lineParameter, m_heatAcross, m_heatUp}) connect(box, &QComboBox::currentIndexChanged, this, &ExploreView::surveyChanged);
-    connect(m_heatShows, &QComboBox::currentIndexChanged, this, [this](int shows) { m_heat->setPicture(m_heatPicture, measure(), static_cast<HeatShows>(shows)); });
+    for (QComboBox* box : {m_lineParameter, m_heatAcross, m_heatUp})
+        connect(box, &QComboBox::currentIndexChanged, this, &ExploreView::surveyChanged);
+    connect(m_heatShows, &QComboBox::currentIndexChanged, this,
+            [this](int shows) { m_heat->setPicture(m_heatPicture, measure(), static_cast<HeatShows>(shows)); });
     connect(m_charts, &QTabWidget::currentChanged, this, &ExploreView::surveyChanged);
     connect(m_table->rows(), &ExploreModel::tickedChanged, this, &ExploreView::surveyChanged);
     const auto open = [this](int row) {
@@ -68,7 +70,8 @@ ExploreView::ExploreView(QWidget* parent) : QWidget(parent)
     };
     connect(m_pareto, &ParetoPlot::rowChosen, this, &ExploreView::select);
     connect(m_pareto, &ParetoPlot::rowActivated, this, open);
-    connect(m_pareto, &ParetoPlot::rowHovered, this, [this](int row) { emit previewAsked(row >= 0 ? row : selected()); });
+    connect(m_pareto, &ParetoPlot::rowHovered, this,
+            [this](int row) { emit previewAsked(row >= 0 ? row : selected()); });
     connect(m_table, &ExploreTable::rowChosen, this, &ExploreView::select);
     connect(m_table, &ExploreTable::rowActivated, this, open);
     connect(m_lines, &LinePlot::pointActivated, this, &ExploreView::openAsked);
@@ -109,7 +112,8 @@ QWidget* ExploreView::buildLeft()
     column->addWidget(m_miniature);
     m_open = new QPushButton(tr("Open on the timeline"), left);
     m_open->setObjectName(QStringLiteral("primary"));
-    m_open->setToolTip(tr("Opens the selected schedule as a simulated run. Enter in the plot or the table does the same."));
+    m_open->setToolTip(
+        tr("Opens the selected schedule as a simulated run. Enter in the plot or the table does the same."));
     m_save = new QPushButton(tr("Save as run…"), left);
     m_save->setToolTip(tr("Adds the selected schedule, simulated, to a run file that you choose."));
     column->addWidget(m_open);
@@ -143,7 +147,8 @@ QWidget* ExploreView::buildCentre()
     upper->setSpacing(4);
     auto* tools = new QHBoxLayout;
     m_measure = new QComboBox(top);
-    for (const ExploreMeasure measure : {ExploreMeasure::StepTime, ExploreMeasure::Bubble, ExploreMeasure::SpanBubble}) m_measure->addItem(titleOf(measure));
+    for (const ExploreMeasure measure : {ExploreMeasure::StepTime, ExploreMeasure::Bubble, ExploreMeasure::SpanBubble})
+        m_measure->addItem(titleOf(measure));
     m_measure->setAccessibleName(tr("What the plots show"));
     m_measure->setToolTip(tr("What the plots show: step time, or the idle share by one of its definitions"));
     tools->addWidget(m_measure);
@@ -154,7 +159,10 @@ QWidget* ExploreView::buildCentre()
     auto* picture = new QPushButton(tr("Export plot"), top);
     picture->setToolTip(tr("As SVG, PDF or PNG, with the simulated setup"));
     auto* menu = new QMenu(picture);
-    for (const auto& [plot, title] : {std::pair(ExplorePlot::Pareto, tr("Memory against time…")), std::pair(ExplorePlot::Lines, tr("Over one parameter…")), std::pair(ExplorePlot::Heat, tr("Over two parameters…")), std::pair(ExplorePlot::State, tr("State…"))})
+    for (const auto& [plot, title] :
+         {std::pair(ExplorePlot::Pareto, tr("Memory against time…")),
+          std::pair(ExplorePlot::Lines, tr("Over one parameter…")),
+          std::pair(ExplorePlot::Heat, tr("Over two parameters…")), std::pair(ExplorePlot::State, tr("State…"))})
         menu->addAction(title, this, [this, plot = plot] { emit pictureAsked(plot); });
     picture->setMenu(menu);
     tools->addWidget(csv);
@@ -186,7 +194,8 @@ QWidget* ExploreView::buildCentre()
     m_heatShows = new QComboBox(heatPage);
     m_heatShows->addItems({tr("Best schedule"), tr("Value of the best")});
     m_heatShows->setAccessibleName(tr("What the cells show"));
-    m_heatShows->setToolTip(tr("The ticked schedule with the shortest step within the cap, or its value. Schedules with stale weights are excluded."));
+    m_heatShows->setToolTip(tr("The ticked schedule with the shortest step within the cap, or its value. Schedules "
+                               "with stale weights are excluded."));
     m_heat = new HeatMap(heatPage);
     auto* heatTools = new QHBoxLayout;
     heatTools->addWidget(makeLabel(tr("Across"), "secondary", heatPage));
@@ -208,8 +217,10 @@ QWidget* ExploreView::buildCentre()
     m_state = new StateView;
     m_pages->addTab(m_state, tr("State"));
     m_pages->setTabToolTip(1, tr("What replicas that share a model's state need and take"));
-    connect(m_pages, &QTabWidget::currentChanged, this, [this] { m_table->parentWidget()->setVisible(!showsState()); }); // its rows are the other page's
-    const auto showForm = [this] { m_form->setVisible(!showsState() || m_state->topic() == StateTopic::Stages); };       // of one pipeline's shape
+    // its rows are the other page's
+    connect(m_pages, &QTabWidget::currentChanged, this, [this] { m_table->parentWidget()->setVisible(!showsState()); });
+    // of one pipeline's shape
+    const auto showForm = [this] { m_form->setVisible(!showsState() || m_state->topic() == StateTopic::Stages); };
     connect(m_pages, &QTabWidget::currentChanged, this, showForm);
     connect(m_state, &StateView::questionChanged, this, showForm);
     connect(m_pages, &QTabWidget::currentChanged, this, &ExploreView::stateChanged);
@@ -230,11 +241,15 @@ QWidget* ExploreView::buildRight()
 
 ExploreMeasure ExploreView::measure() const { return static_cast<ExploreMeasure>(m_measure->currentIndex()); }
 void ExploreView::setMeasure(ExploreMeasure measure) { m_measure->setCurrentIndex(static_cast<int>(measure)); }
-ExploreParameter ExploreView::lineParameter() const { return static_cast<ExploreParameter>(m_lineParameter->currentIndex()); }
+ExploreParameter ExploreView::lineParameter() const
+{
+    return static_cast<ExploreParameter>(m_lineParameter->currentIndex());
+}
 
 std::pair<ExploreParameter, ExploreParameter> ExploreView::heatParameters() const
 {
-    return {static_cast<ExploreParameter>(m_heatAcross->currentIndex()), static_cast<ExploreParameter>(m_heatUp->currentIndex())};
+    return {static_cast<ExploreParameter>(m_heatAcross->currentIndex()),
+            static_cast<ExploreParameter>(m_heatUp->currentIndex())};
 }
 
 bool ExploreView::showsHeat() const { return m_charts->currentIndex() == 1; }
@@ -253,7 +268,8 @@ std::vector<std::string> ExploreView::ticked() const
 
 const SweepRow* ExploreView::rowAt(int row) const
 {
-    return m_rows && row >= 0 && row < static_cast<int>(m_rows->size()) ? &(*m_rows)[static_cast<std::size_t>(row)] : nullptr;
+    return m_rows && row >= 0 && row < static_cast<int>(m_rows->size()) ? &(*m_rows)[static_cast<std::size_t>(row)]
+                                                                        : nullptr;
 }
 
 void ExploreView::select(int row)
@@ -318,9 +334,12 @@ void ExploreView::setTheme(const Theme& theme)
 QString ExploreView::caption(ExplorePlot plot) const
 {
     if (plot == ExplorePlot::State) return m_state->caption();
-    QString what = plot == ExplorePlot::Pareto  ? tr("Schedules by activation peak and %1").arg(titleOf(measure()).toLower())
-                   : plot == ExplorePlot::Lines ? tr("%1 over %2").arg(titleOf(measure()), titleOf(lineParameter()).toLower())
-                                                : tr("Shortest step over %1 and %2").arg(titleOf(heatParameters().first).toLower(), titleOf(heatParameters().second).toLower());
+    QString what =
+        plot == ExplorePlot::Pareto ? tr("Schedules by activation peak and %1").arg(titleOf(measure()).toLower())
+        : plot == ExplorePlot::Lines
+            ? tr("%1 over %2").arg(titleOf(measure()), titleOf(lineParameter()).toLower())
+            : tr("Shortest step over %1 and %2")
+                  .arg(titleOf(heatParameters().first).toLower(), titleOf(heatParameters().second).toLower());
     return what;
 }
 
@@ -342,7 +361,8 @@ void ExploreView::restore()
         const auto parameter = static_cast<ExploreParameter>(i);
         bool number = false;
         const double value = settings.value(QStringLiteral("explore/parameter%1").arg(i)).toDouble(&number);
-        if (number && value >= rangeOf(parameter).least && value <= m_form->field(parameter)->maximum()) question = question.with(parameter, value);
+        if (number && value >= rangeOf(parameter).least && value <= m_form->field(parameter)->maximum())
+            question = question.with(parameter, value);
     }
     const auto choose = [&settings](QComboBox* box, const char* key) {
         const int index = settings.value(QLatin1String(key), box->currentIndex()).toInt();
@@ -354,11 +374,15 @@ void ExploreView::restore()
     choose(m_heatUp, "explore/heatUp");
     choose(m_heatShows, "explore/heatShows");
     std::set<std::string> ticked;
-    const QStringList usual{QStringLiteral("1f1b"), QStringLiteral("interleaved-1f1b"), QStringLiteral("zb-h1"), QStringLiteral("zbv"), QStringLiteral("dualpipev")};
-    for (const QString& name : settings.value(QStringLiteral("explore/ticked"), usual).toStringList()) ticked.insert(name.toStdString());
+    const QStringList usual{QStringLiteral("1f1b"), QStringLiteral("interleaved-1f1b"), QStringLiteral("zb-h1"),
+                            QStringLiteral("zbv"), QStringLiteral("dualpipev")};
+    for (const QString& name : settings.value(QStringLiteral("explore/ticked"), usual).toStringList())
+        ticked.insert(name.toStdString());
     m_table->rows()->setTicked(ticked);
-    if (const QByteArray columns = settings.value(QStringLiteral("explore/columns")).toByteArray(); !columns.isEmpty()) m_columnsChosen = m_columns->restoreState(columns);
-    if (const QByteArray rows = settings.value(QStringLiteral("explore/rows")).toByteArray(); !rows.isEmpty()) m_rowsSplit->restoreState(rows);
+    if (const QByteArray columns = settings.value(QStringLiteral("explore/columns")).toByteArray(); !columns.isEmpty())
+        m_columnsChosen = m_columns->restoreState(columns);
+    if (const QByteArray rows = settings.value(QStringLiteral("explore/rows")).toByteArray(); !rows.isEmpty())
+        m_rowsSplit->restoreState(rows);
     m_form->setQuestion(question);
     m_restored = true;
 }
@@ -381,7 +405,9 @@ void ExploreView::hideEvent(QHideEvent* event)
 void ExploreView::remember() const
 {
     QSettings settings;
-    for (int i = 0; i < exploreParameterCount; ++i) settings.setValue(QStringLiteral("explore/parameter%1").arg(i), question().value(static_cast<ExploreParameter>(i)));
+    for (int i = 0; i < exploreParameterCount; ++i)
+        settings.setValue(QStringLiteral("explore/parameter%1").arg(i),
+                          question().value(static_cast<ExploreParameter>(i)));
     settings.setValue(QStringLiteral("explore/measure"), m_measure->currentIndex());
     settings.setValue(QStringLiteral("explore/across"), m_lineParameter->currentIndex());
     settings.setValue(QStringLiteral("explore/heatAcross"), m_heatAcross->currentIndex());

@@ -1,5 +1,5 @@
-// ExploreView: the explorer's page: sliders, the Pareto plot, the charts over one and two parameters, the table, the miniature.
-// It shows answers and announces requests; the explorer's controller simulates. GUI thread only.
+// ExploreView: the explorer's page: sliders, the Pareto plot, the charts over one and two parameters, the table, the
+// miniature. It shows answers and announces requests; the explorer's controller simulates. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -65,7 +65,8 @@ public:
     void setTheme(const Theme& theme);
     void paintPlot(ExplorePlot plot, QPainter& painter, const QRectF& rect, const Theme& theme) const;
     QString caption(ExplorePlot plot) const; // what it shows
-    void restore();                          // restores the last question; from then on it is saved whenever the page is hidden
+    // restores the last question; from then on it is saved whenever the page is hidden
+    void restore();
 
 signals:
     void questionChanged();

@@ -15,7 +15,10 @@ namespace stagewright {
 
 namespace {
 
-QColor labelOn(const QColor& fill) { return fill.lightnessF() > 0.5F || fill.green() > 150 ? QColor(0x14, 0x17, 0x1C) : QColor(Qt::white); }
+QColor labelOn(const QColor& fill)
+{
+    return fill.lightnessF() > 0.5F || fill.green() > 150 ? QColor(0x14, 0x17, 0x1C) : QColor(Qt::white);
+}
 
 } // namespace
 
@@ -46,7 +49,8 @@ QRectF HeatMap::cellIn(const QRectF& rect, std::size_t cell) const
     const auto column = static_cast<double>(cell % m_picture->valuesAcross.size());
     const std::size_t wholeRow = cell / m_picture->valuesAcross.size();
     const auto row = static_cast<double>(wholeRow);
-    return {area.left() + column * area.width() / columns, area.bottom() - (row + 1) * area.height() / rows, area.width() / columns, area.height() / rows};
+    return {area.left() + column * area.width() / columns, area.bottom() - (row + 1) * area.height() / rows,
+            area.width() / columns, area.height() / rows};
 }
 
 QRectF HeatMap::cellRect(std::size_t cell) const { return cellIn(rect(), cell); }
@@ -79,10 +83,15 @@ QString HeatMap::tipOf(std::size_t cell) const
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < m_picture->schedules.size(); ++i)
         if (m_picture->row(cell, i).good()) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return m_picture->row(cell, a).step < m_picture->row(cell, b).step; });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return m_picture->row(cell, a).step < m_picture->row(cell, b).step;
+    });
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 5); ++i) {
         const SweepRow& row = m_picture->row(cell, order[i]);
-        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4").arg(scheduleTitle(m_picture->schedules[order[i]]), shortText(row.timeValue(row.step)), percentText(row.bubbleFraction), shortText(row.memoryValue(row.peak())));
+        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4")
+                                           .arg(scheduleTitle(m_picture->schedules[order[i]]),
+                                                shortText(row.timeValue(row.step)), percentText(row.bubbleFraction),
+                                                shortText(row.memoryValue(row.peak())));
         if (const QString over = overCap(row, asked); !over.isEmpty())
             text += QStringLiteral(" (") + over + QStringLiteral(")");
         else if (!row.synchronous)
@@ -125,11 +134,14 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
         }
         const double value = measureOf(m_picture->row(cell, static_cast<std::size_t>(best)), m_measure);
         const auto place_ = static_cast<std::size_t>(std::find(order.begin(), order.end(), best) - order.begin());
-        const QColor fill = m_shows == HeatShows::Winner ? seriesColour(place_, theme)
-                                                         : mixed(theme.canvas, theme.accent, static_cast<float>(most > least ? 0.08 + 0.85 * (value - least) / (most - least) : 0.5));
+        const QColor fill =
+            m_shows == HeatShows::Winner
+                ? seriesColour(place_, theme)
+                : mixed(theme.canvas, theme.accent,
+                        static_cast<float>(most > least ? 0.08 + 0.85 * (value - least) / (most - least) : 0.5));
         p.fillRect(place, fill);
         // readable without the colour
-        const QString text = m_shows == HeatShows::Winner            ? QString(QChar(static_cast<char16_t>(u'a' + place_ % 26)))
+        const QString text = m_shows == HeatShows::Winner ? QString(QChar(static_cast<char16_t>(u'a' + place_ % 26)))
                              : m_measure == ExploreMeasure::StepTime ? fixed(value, 1)
                                                                      : fixed(100 * value, 1);
         if (metrics.horizontalAdvance(text) + 3 < place.width() && place.height() > 12) {
@@ -140,8 +152,10 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     p.setPen(theme.secondary);
     p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter,
                titleOf(m_picture->up) + QStringLiteral("     ") +
-                   (m_shows == HeatShows::Winner ? tr("shortest step within the cap") : tr("%1 of the shortest step").arg(titleOf(m_measure))));
-    p.drawText(QRectF(area.left(), rect.bottom() - 20, area.width(), 16), Qt::AlignRight | Qt::AlignVCenter, titleOf(m_picture->across));
+                   (m_shows == HeatShows::Winner ? tr("shortest step within the cap")
+                                                 : tr("%1 of the shortest step").arg(titleOf(m_measure))));
+    p.drawText(QRectF(area.left(), rect.bottom() - 20, area.width(), 16), Qt::AlignRight | Qt::AlignVCenter,
+               titleOf(m_picture->across));
     double free = -1e9;
     for (std::size_t i = 0; i < m_picture->valuesAcross.size(); ++i) {
         const QRectF cell = cellIn(rect, i);
@@ -154,7 +168,8 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     for (std::size_t i = 0; i < m_picture->valuesUp.size(); ++i) {
         const QRectF cell = cellIn(rect, i * m_picture->valuesAcross.size());
         if (cell.height() < 12 && i % 2 == 1) continue;
-        p.drawText(QRectF(rect.left(), cell.top(), area.left() - rect.left() - 7, cell.height()), Qt::AlignRight | Qt::AlignVCenter, valueText(m_picture->up, m_picture->valuesUp[i]));
+        p.drawText(QRectF(rect.left(), cell.top(), area.left() - rect.left() - 7, cell.height()),
+                   Qt::AlignRight | Qt::AlignVCenter, valueText(m_picture->up, m_picture->valuesUp[i]));
     }
     double y = area.top();
     const double x = area.right() + 14;
@@ -165,12 +180,15 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
             p.setPen(labelOn(fill));
             p.drawText(QRectF(x, y + 1, 14, 13), Qt::AlignCenter, QString(QChar(static_cast<char16_t>(u'a' + i % 26))));
             p.setPen(theme.text);
-            p.drawText(QRectF(x + 19, y, rect.right() - x - 20, 15), Qt::AlignLeft | Qt::AlignVCenter, scheduleTitle(m_picture->schedules[static_cast<std::size_t>(order[i])]));
+            p.drawText(QRectF(x + 19, y, rect.right() - x - 20, 15), Qt::AlignLeft | Qt::AlignVCenter,
+                       scheduleTitle(m_picture->schedules[static_cast<std::size_t>(order[i])]));
         }
     } else if (most >= least) {
         p.setPen(theme.text);
-        p.drawText(QRectF(x, y, rect.right() - x, 15), Qt::AlignLeft, tr("least %1").arg(measureText(least, m_measure)));
-        p.drawText(QRectF(x, y + 17, rect.right() - x, 15), Qt::AlignLeft, tr("most %1").arg(measureText(most, m_measure)));
+        p.drawText(QRectF(x, y, rect.right() - x, 15), Qt::AlignLeft,
+                   tr("least %1").arg(measureText(least, m_measure)));
+        p.drawText(QRectF(x, y + 17, rect.right() - x, 15), Qt::AlignLeft,
+                   tr("most %1").arg(measureText(most, m_measure)));
     }
 }
 
@@ -199,7 +217,8 @@ void HeatMap::mousePressEvent(QMouseEvent* event) { mouseMoveEvent(event); }
 
 void HeatMap::mouseDoubleClickEvent(QMouseEvent* event)
 {
-    if (const int cell = cellAt(event->position()); cell >= 0) emit cellActivated(m_picture->questionOf(static_cast<std::size_t>(cell)));
+    if (const int cell = cellAt(event->position()); cell >= 0)
+        emit cellActivated(m_picture->questionOf(static_cast<std::size_t>(cell)));
 }
 
 void HeatMap::keyPressEvent(QKeyEvent* event)

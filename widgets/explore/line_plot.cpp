@@ -105,7 +105,9 @@ void LinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) cons
         for (std::size_t i = 0; i < m_picture->values.size(); ++i)
             if (const SweepRow& row = m_picture->row(s, i); row.good()) {
                 const QPointF at = frame.place(m_picture->values[i], measureOf(row, m_measure));
-                p.setBrush(overCap(row, m_picture->question.with(m_picture->across, m_picture->values[i])).isEmpty() ? QBrush(colour) : QBrush(theme.canvas));
+                p.setBrush(overCap(row, m_picture->question.with(m_picture->across, m_picture->values[i])).isEmpty()
+                               ? QBrush(colour)
+                               : QBrush(theme.canvas));
                 p.drawEllipse(at, 2.5, 2.5);
             }
         if (!last.isNull()) ends.push_back({last, s, last.y()});
@@ -122,7 +124,8 @@ void LinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) cons
     ground.setAlphaF(0.85f);
     for (const End& end : ends) {
         const QString name = scheduleTitle(m_picture->schedules[end.schedule]);
-        const double wide = metrics.horizontalAdvance(name) + 2, left = std::min(frame.area.right() + 14, rect.right() - wide - 2);
+        const double wide = metrics.horizontalAdvance(name) + 2,
+                     left = std::min(frame.area.right() + 14, rect.right() - wide - 2);
         p.setPen(QPen(seriesColour(end.schedule, theme), 1));
         if (left > end.at.x() + 4) p.drawLine(end.at, QPointF(left - 3, end.y));
         const QRectF label(left, end.y - high / 2, wide, high);
@@ -145,7 +148,10 @@ void LinePlot::paintEvent(QPaintEvent*)
         p.setFont(fontOf(FontRole::Small));
         p.setPen(m_theme->text);
         p.drawText(QRectF(190, 4, width() - 200.0, 18), Qt::AlignRight | Qt::AlignVCenter,
-                   tr("%1 at %2: %3, peak %4").arg(scheduleTitle(m_picture->schedules[m_schedule]), valueText(m_picture->across, m_picture->values[m_value]), measureText(measureOf(row, m_measure), m_measure), fixed(row.memoryValue(row.peak()), 1)));
+                   tr("%1 at %2: %3, peak %4")
+                       .arg(scheduleTitle(m_picture->schedules[m_schedule]),
+                            valueText(m_picture->across, m_picture->values[m_value]),
+                            measureText(measureOf(row, m_measure), m_measure), fixed(row.memoryValue(row.peak()), 1)));
     }
     paintFocus(p);
 }

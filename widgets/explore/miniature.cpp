@@ -51,7 +51,8 @@ void Miniature::paintEvent(QPaintEvent*)
             const double to = line.left() + static_cast<double>(span.end) * scale;
             if (to < painted + 0.5) continue;
             const Slice& slice = lane.slices()[i];
-            p.fillRect(QRectF(from, line.top(), std::max(0.5, to - from - (to - from > 3 ? 0.5 : 0)), line.height()), m_theme->of(paintOf(slice.opKind()), static_cast<int>(slice.tint)).fill);
+            p.fillRect(QRectF(from, line.top(), std::max(0.5, to - from - (to - from > 3 ? 0.5 : 0)), line.height()),
+                       m_theme->of(paintOf(slice.opKind()), static_cast<int>(slice.tint)).fill);
             painted = to - from < 0.5 ? to : painted;
         }
     }

@@ -15,7 +15,8 @@ class Miniature : public ThemedWidget {
     Q_OBJECT
 public:
     explicit Miniature(QWidget* parent = nullptr);
-    void setPanel(std::shared_ptr<const TimelinePanel> panel, const QString& title, const QString& note); // null: only the note
+    // null: only the note
+    void setPanel(std::shared_ptr<const TimelinePanel> panel, const QString& title, const QString& note);
     const QString& title() const { return m_title; }
     QSize sizeHint() const override { return {230, 150}; }
 

@@ -63,7 +63,10 @@ void MixedPicture::setError(const QString& text)
     changed();
 }
 
-int MixedPicture::marks() const { return m_answer && m_error.isEmpty() ? static_cast<int>(mixedRuleCount) * ranks() : 0; }
+int MixedPicture::marks() const
+{
+    return m_answer && m_error.isEmpty() ? static_cast<int>(mixedRuleCount) * ranks() : 0;
+}
 
 QString MixedPicture::textOf(int mark) const
 {
@@ -78,27 +81,47 @@ QString MixedPicture::textOf(int mark) const
                        .arg(name, fixed(m_question.speeds[rank], 2))
                        .arg(at.samples)
                        .arg(m_question.batch)
-                       .arg(percentText(static_cast<double>(at.samples) / m_question.batch), durationText(at.compute), durationText(division.step), percentText(at.share));
+                       .arg(percentText(static_cast<double>(at.samples) / m_question.batch), durationText(at.compute),
+                            durationText(division.step), percentText(at.share));
     text += QLatin1Char(' ');
-    text += at.limit <= 0 ? tr("Its activations and gathered weights alone do not fit.") : tr("Its activations leave room for %1.").arg(percentText(std::min(1.0, at.limit)));
-    text += QLatin1Char(' ') + (at.over() ? tr("It needs %1 and has %2.") : tr("Its peak is %1 of %2.")).arg(gigabytes(at.peak), gigabytes(at.memory));
+    text += at.limit <= 0 ? tr("Its activations and gathered weights alone do not fit.")
+                          : tr("Its activations leave room for %1.").arg(percentText(std::min(1.0, at.limit)));
+    text += QLatin1Char(' ') + (at.over() ? tr("It needs %1 and has %2.") : tr("Its peak is %1 of %2."))
+                                   .arg(gigabytes(at.peak), gigabytes(at.memory));
     return text;
 }
 
 TableText MixedPicture::table() const
 {
     TableText out;
-    out.title = tr("Batch and state by rank: %1 on %2, %3 samples").arg(QString::fromStdString(m_question.model), QString::fromStdString(m_question.device)).arg(m_question.batch);
-    out.header = {tr("Division"), tr("Step"), tr("Rank"), tr("Speed"), tr("Samples"), tr("Share of the batch"), tr("Share of the speed"), tr("Compute"), tr("Share of the state"), tr("Room for"), tr("Peak"), tr("Memory"), tr("Fits")};
+    out.title = tr("Batch and state by rank: %1 on %2, %3 samples")
+                    .arg(QString::fromStdString(m_question.model), QString::fromStdString(m_question.device))
+                    .arg(m_question.batch);
+    out.header = {tr("Division"),
+                  tr("Step"),
+                  tr("Rank"),
+                  tr("Speed"),
+                  tr("Samples"),
+                  tr("Share of the batch"),
+                  tr("Share of the speed"),
+                  tr("Compute"),
+                  tr("Share of the state"),
+                  tr("Room for"),
+                  tr("Peak"),
+                  tr("Memory"),
+                  tr("Fits")};
     for (int mark = 0; mark < marks(); ++mark) {
         const auto rank = static_cast<std::size_t>(mark % ranks());
         const auto rule = static_cast<MixedRule>(mark / ranks());
         const MixedDivision& division = m_answer->divisions[static_cast<std::size_t>(rule)];
         if (!division.good()) continue;
         const MixedRank& at = division.ranks[rank];
-        out.rows.push_back({titleOf(rule), durationText(division.step), QString::number(rank), fixed(m_question.speeds[rank], 2), QString::number(at.samples),
-                            percentText(static_cast<double>(at.samples) / m_question.batch), percentText(m_question.speedShare(rank)), durationText(at.compute), percentText(at.share),
-                            percentText(std::clamp(at.limit, 0.0, 1.0)), gigabytes(at.peak), gigabytes(at.memory), at.over() ? tr("no") : tr("yes")});
+        out.rows.push_back({titleOf(rule), durationText(division.step), QString::number(rank),
+                            fixed(m_question.speeds[rank], 2), QString::number(at.samples),
+                            percentText(static_cast<double>(at.samples) / m_question.batch),
+                            percentText(m_question.speedShare(rank)), durationText(at.compute), percentText(at.share),
+                            percentText(std::clamp(at.limit, 0.0, 1.0)), gigabytes(at.peak), gigabytes(at.memory),
+                            at.over() ? tr("no") : tr("yes")});
     }
     return out;
 }
@@ -108,7 +131,8 @@ double MixedPicture::mostShare() const
     double most = 0.05;
     for (const MixedDivision& division : m_answer->divisions)
         for (std::size_t rank = 0; rank < division.ranks.size(); ++rank)
-            most = std::max({most, static_cast<double>(division.ranks[rank].samples) / m_question.batch, division.ranks[rank].share, m_question.speedShare(rank)});
+            most = std::max({most, static_cast<double>(division.ranks[rank].samples) / m_question.batch,
+                             division.ranks[rank].share, m_question.speedShare(rank)});
     return std::min(1.0, most) * 1.12;
 }
 
@@ -116,7 +140,8 @@ MixedPicture::Place MixedPicture::placeIn(const QRectF& rect, std::size_t divisi
 {
     const double width = (rect.width() - mixedAxis - 8) / mixedRuleCount;
     Place out;
-    out.whole = QRectF(rect.left() + mixedAxis + static_cast<double>(division) * width, rect.top() + 4, width, rect.height() - 8);
+    out.whole = QRectF(rect.left() + mixedAxis + static_cast<double>(division) * width, rect.top() + 4, width,
+                       rect.height() - 8);
     out.area = out.whole.adjusted(4, mixedHead, -8, -mixedFoot);
     out.slot = out.area.width() / std::max(1, ranks());
     out.most = mostShare();
@@ -136,17 +161,21 @@ void MixedPicture::paintDivision(QPainter& p, const QRectF& rect, std::size_t in
     const Place place = placeIn(rect, index);
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(theme.text);
-    p.drawText(QRectF(place.area.left(), place.whole.top(), place.area.width(), 18), Qt::AlignLeft | Qt::AlignVCenter, titleOf(static_cast<MixedRule>(index)));
+    p.drawText(QRectF(place.area.left(), place.whole.top(), place.area.width(), 18), Qt::AlignLeft | Qt::AlignVCenter,
+               titleOf(static_cast<MixedRule>(index)));
     p.setFont(fontOf(FontRole::Small));
     const QFontMetricsF metrics(p.font());
     const QRectF line(place.area.left(), place.whole.top() + 19, place.area.width(), 16);
     if (!division.good()) {
         p.setPen(theme.secondary);
-        p.drawText(QRectF(line.left(), line.top(), line.width(), place.area.bottom() - line.top()), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, QString::fromStdString(division.error));
+        p.drawText(QRectF(line.left(), line.top(), line.width(), place.area.bottom() - line.top()),
+                   Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, QString::fromStdString(division.error));
         return;
     }
-    const auto over = std::count_if(division.ranks.begin(), division.ranks.end(), [](const MixedRank& rank) { return rank.over(); });
-    QString verdict = over == 0 ? tr("%1, fits").arg(durationText(division.step)) : tr("%1, but does not fit").arg(durationText(division.step));
+    const auto over =
+        std::count_if(division.ranks.begin(), division.ranks.end(), [](const MixedRank& rank) { return rank.over(); });
+    QString verdict = over == 0 ? tr("%1, fits").arg(durationText(division.step))
+                                : tr("%1, but does not fit").arg(durationText(division.step));
     p.setPen(over == 0 ? theme.secondary : theme.critical);
     p.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(verdict, Qt::ElideRight, line.width()));
     const Fill& compute = theme.of(Paint::Forward);
@@ -158,7 +187,10 @@ void MixedPicture::paintDivision(QPainter& p, const QRectF& rect, std::size_t in
         p.fillRect(owned, state.fill);
         if (at.over()) {
             const double limit = place.y(at.limit);
-            drawHatch(p, QRectF(owned.left(), owned.top(), owned.width(), std::max(0.0, std::min(limit, owned.bottom()) - owned.top())), theme.critical);
+            drawHatch(p,
+                      QRectF(owned.left(), owned.top(), owned.width(),
+                             std::max(0.0, std::min(limit, owned.bottom()) - owned.top())),
+                      theme.critical);
         }
         // limits: a line over the bar, a little wider; beyond the top of the scale none binds
         const auto limitLine = [&](int twin, double share, const QColor& colour) {
@@ -172,7 +204,8 @@ void MixedPicture::paintDivision(QPainter& p, const QRectF& rect, std::size_t in
         p.setPen(theme.secondary);
         const QRectF slot(place.area.left() + rank * place.slot, place.area.bottom() + 3, place.slot, 14);
         p.drawText(slot, Qt::AlignCenter, QString::number(rank));
-        if (index * static_cast<std::size_t>(ranks()) + static_cast<std::size_t>(rank) == static_cast<std::size_t>(cursor())) {
+        if (index * static_cast<std::size_t>(ranks()) + static_cast<std::size_t>(rank) ==
+            static_cast<std::size_t>(cursor())) {
             p.setPen(QPen(theme.accent, 1.5));
             p.setBrush(Qt::NoBrush);
             p.drawRect(QRectF(slot.left() + 1, place.area.top(), slot.width() - 2, place.area.height() + 18));
@@ -188,19 +221,20 @@ void MixedPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
     p.setFont(fontOf(FontRole::Small));
     if (marks() == 0) {
         p.setPen(theme.secondary);
-        p.drawText(rect.adjusted(24, 12, -24, -12), Qt::AlignCenter | Qt::TextWordWrap, m_error.isEmpty() ? tr("simulating…") : m_error);
+        p.drawText(rect.adjusted(24, 12, -24, -12), Qt::AlignCenter | Qt::TextWordWrap,
+                   m_error.isEmpty() ? tr("simulating…") : m_error);
         return;
     }
     const QFontMetricsF metrics(p.font());
     const Place first = placeIn(rect, 0);
-    const double step = first.most > 0.6 ? 0.25 : first.most > 0.25 ? 0.1
-                                                                    : 0.05;
+    const double step = first.most > 0.6 ? 0.25 : first.most > 0.25 ? 0.1 : 0.05;
     for (double share = 0; share <= first.most; share += step) {
         const double y = std::round(first.y(share)) + 0.5;
         p.setPen(QPen(theme.grid, 1));
         p.drawLine(QPointF(first.area.left(), y), QPointF(placeIn(rect, mixedRuleCount - 1).area.right(), y));
         p.setPen(theme.secondary);
-        p.drawText(QRectF(rect.left(), y - 8, mixedAxis - 2, 16), Qt::AlignRight | Qt::AlignVCenter, percentText(share, 0));
+        p.drawText(QRectF(rect.left(), y - 8, mixedAxis - 2, 16), Qt::AlignRight | Qt::AlignVCenter,
+                   percentText(share, 0));
     }
     for (std::size_t division = 0; division < mixedRuleCount; ++division) paintDivision(p, rect, division, theme);
     // what the marks mean, then the chosen rank in words
@@ -213,7 +247,9 @@ void MixedPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
         p.drawText(QRectF(x + 16, y, width + 2, 15), Qt::AlignLeft | Qt::AlignVCenter, text);
         x += 16 + width + 16;
     };
-    const auto filled = [&](const QColor& colour) { return [&p, colour](const QRectF& box) { p.fillRect(box, colour); }; };
+    const auto filled = [&](const QColor& colour) {
+        return [&p, colour](const QRectF& box) { p.fillRect(box, colour); };
+    };
     const auto lined = [&](const QColor& colour) {
         return [&p, colour](const QRectF& box) {
             p.setPen(QPen(colour, 2));
@@ -225,7 +261,8 @@ void MixedPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
     mark(tr("share of the state"), filled(theme.of(Paint::Optimizer).fill));
     mark(tr("room in its memory"), lined(theme.critical));
     p.setPen(theme.secondary);
-    p.drawText(QRectF(first.area.left(), y + 20, rect.right() - first.area.left() - 10, 34), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, textOf(cursor()));
+    p.drawText(QRectF(first.area.left(), y + 20, rect.right() - first.area.left() - 10, 34),
+               Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, textOf(cursor()));
 }
 
 } // namespace stagewright

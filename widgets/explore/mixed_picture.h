@@ -1,5 +1,6 @@
-// MixedPicture: twin bars of each rank, its share of the batch and its share of the state, for three divisions side by side, with the
-// limits: the rank's part of the speeds, and what of the state its memory has room for. Paints with any painter. GUI thread only.
+// MixedPicture: twin bars of each rank, its share of the batch and its share of the state, for three divisions side by
+// side, with the limits: the rank's part of the speeds, and what of the state its memory has room for. Paints with any
+// painter. GUI thread only.
 #pragma once
 
 #include <memory>

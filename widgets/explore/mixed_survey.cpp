@@ -70,11 +70,13 @@ Bytes peakOf(const Timeline& timeline, int rank)
 
 Bytes stateOf(const CostModel& costs)
 {
-    return std::accumulate(costs.memory.begin(), costs.memory.end(), Bytes{0}, [](Bytes sum, const StageMemory& stage) { return sum + stage.weight + stage.gradient + stage.optimizer; });
+    return std::accumulate(costs.memory.begin(), costs.memory.end(), Bytes{0}, [](Bytes sum, const StageMemory& stage) {
+        return sum + stage.weight + stage.gradient + stage.optimizer;
+    });
 }
 
-// What a rank holds at its peak besides its part of the state, by samples from 1: the peak of one that owns nothing of it, which gathers
-// most.
+// What a rank holds at its peak besides its part of the state, by samples from 1: the peak of one that owns nothing of
+// it, which gathers most.
 Result<std::vector<Bytes>> besideState(const MixedModel& model, const MixedQuestion& question, const Progress& progress)
 {
     std::vector<Bytes> out(1, 0);
@@ -98,7 +100,9 @@ Result<std::vector<Bytes>> besideState(const MixedModel& model, const MixedQuest
     return out;
 }
 
-Result<MixedDivision> simulatedDivision(const MixedModel& model, const MixedQuestion& question, const std::vector<int>& samples, const std::vector<std::int64_t>& shares, Bytes state)
+Result<MixedDivision> simulatedDivision(const MixedModel& model, const MixedQuestion& question,
+                                        const std::vector<int>& samples, const std::vector<std::int64_t>& shares,
+                                        Bytes state)
 {
     std::vector<Schedule> each;
     for (const int microbatches : samples) {
@@ -120,7 +124,8 @@ Result<MixedDivision> simulatedDivision(const MixedModel& model, const MixedQues
         for (int stage = 0; stage < schedule->stages; ++stage)
             for (std::size_t k = 0; k < allKinds().size(); ++k)
                 if (const auto kind = static_cast<OpKind>(k); isCompute(kind) || isOptimizer(kind))
-                    costs->scaleOnRank(kind, stage, rank, schedule->placement, 1 / question.speeds[static_cast<std::size_t>(rank)]);
+                    costs->scaleOnRank(kind, stage, rank, schedule->placement,
+                                       1 / question.speeds[static_cast<std::size_t>(rank)]);
     const auto timeline = simulatedTimeline(*schedule, *costs);
     if (!timeline) return tl::unexpected(timeline.error());
     MixedDivision out;
@@ -139,12 +144,15 @@ Result<MixedDivision> simulatedDivision(const MixedModel& model, const MixedQues
     return out;
 }
 
-// Of the state, in millionths: what fits beside the rest, a little below, as pieces are rounded to elements layer by layer.
-std::vector<std::int64_t> roomBeside(const MixedQuestion& question, const std::vector<int>& samples, const std::vector<Bytes>& beside, Bytes state)
+// Of the state, in millionths: what fits beside the rest, a little below, as pieces are rounded to elements layer by
+// layer.
+std::vector<std::int64_t> roomBeside(const MixedQuestion& question, const std::vector<int>& samples,
+                                     const std::vector<Bytes>& beside, Bytes state)
 {
     std::vector<std::int64_t> limits;
     for (std::size_t i = 0; i < samples.size(); ++i) {
-        const double room = static_cast<double>(question.memoryOf(i) - beside[static_cast<std::size_t>(samples[i])]) / static_cast<double>(state);
+        const double room = static_cast<double>(question.memoryOf(i) - beside[static_cast<std::size_t>(samples[i])]) /
+                            static_cast<double>(state);
         limits.push_back(static_cast<std::int64_t>(std::floor(std::clamp(room - 1e-5, 0.0, 1.0) * wholeState)));
     }
     return limits;
@@ -162,17 +170,21 @@ std::vector<int> samplesWithin(double time, const MixedQuestion& question, const
     for (; left > 0; --left) {
         std::size_t longest = most.size();
         for (std::size_t i = 0; i < most.size(); ++i)
-            if (out[i] > 1 && (longest == most.size() || out[i] / question.speeds[i] > out[longest] / question.speeds[longest])) longest = i;
+            if (out[i] > 1 &&
+                (longest == most.size() || out[i] / question.speeds[i] > out[longest] / question.speeds[longest]))
+                longest = i;
         if (longest == most.size()) return {};
         --out[longest];
     }
     return left < 0 ? std::vector<int>() : out;
 }
 
-// The state levelled into the room beside the activations, then simulated: a rank that waits for slower ones holds more gradients than one
-// among its like, so what is over a memory then is moved to the others, a few times.
+// The state levelled into the room beside the activations, then simulated: a rank that waits for slower ones holds more
+// gradients than one among its like, so what is over a memory then is moved to the others, a few times.
 constexpr int mostMoves = 6;
-std::optional<MixedDivision> fittedDivision(const MixedModel& model, const MixedQuestion& question, const std::vector<int>& samples, const std::vector<Bytes>& beside, Bytes state)
+std::optional<MixedDivision> fittedDivision(const MixedModel& model, const MixedQuestion& question,
+                                            const std::vector<int>& samples, const std::vector<Bytes>& beside,
+                                            Bytes state)
 {
     std::vector<std::int64_t> limits = roomBeside(question, samples, beside, state);
     for (int move = 0; move < mostMoves; ++move) {
@@ -182,12 +194,15 @@ std::optional<MixedDivision> fittedDivision(const MixedModel& model, const Mixed
         if (!division) return {};
         if (division->fits()) return std::move(*division);
         for (std::size_t i = 0; i < samples.size(); ++i)
-            if (const MixedRank& rank = division->ranks[i]; rank.over()) limits[i] = std::max<std::int64_t>(0, std::min(shares[i], static_cast<std::int64_t>(std::floor(rank.limit * wholeState))) - 1);
+            if (const MixedRank& rank = division->ranks[i]; rank.over())
+                limits[i] = std::max<std::int64_t>(
+                    0, std::min(shares[i], static_cast<std::int64_t>(std::floor(rank.limit * wholeState))) - 1);
     }
     return {};
 }
 
-std::optional<MixedDivision> decoupledDivision(const MixedModel& model, const MixedQuestion& question, const std::vector<Bytes>& beside, Bytes state, const Progress& progress)
+std::optional<MixedDivision> decoupledDivision(const MixedModel& model, const MixedQuestion& question,
+                                               const std::vector<Bytes>& beside, Bytes state, const Progress& progress)
 {
     std::vector<int> most(question.speeds.size(), 0);
     std::vector<double> times; // that a rank's samples can take, in samples of speed 1
@@ -224,7 +239,10 @@ Bytes MixedQuestion::memoryOf(std::size_t rank) const
     return memory.size() == 1 ? memory.front() : memory[rank];
 }
 
-double MixedQuestion::speedShare(std::size_t rank) const { return speeds[rank] / std::accumulate(speeds.begin(), speeds.end(), 0.0); }
+double MixedQuestion::speedShare(std::size_t rank) const
+{
+    return speeds[rank] / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+}
 
 bool MixedDivision::fits() const
 {
@@ -236,10 +254,15 @@ Result<std::vector<double>> parseMixedSpeeds(std::string_view text)
     std::vector<double> out;
     for (const std::string_view item : split(text, ",")) {
         const auto speed = numberOf(trimmed(item));
-        if (!speed || *speed <= 0 || *speed > mostSpeedOf) return fail(ErrorCode::Usage, fmt::format("speeds: '{}' is not a speed", trimmed(item)), "give numbers above 0, such as 3,2,1");
+        if (!speed || *speed <= 0 || *speed > mostSpeedOf)
+            return fail(ErrorCode::Usage, fmt::format("speeds: '{}' is not a speed", trimmed(item)),
+                        "give numbers above 0, such as 3,2,1");
         out.push_back(*speed);
     }
-    if (out.size() < 2 || out.size() > mostMixedRanks) return fail(ErrorCode::Usage, fmt::format("speeds: {} given, 2 to {} ranks can share", out.size(), mostMixedRanks), "give one for each rank, such as 3,2,1");
+    if (out.size() < 2 || out.size() > mostMixedRanks)
+        return fail(ErrorCode::Usage,
+                    fmt::format("speeds: {} given, 2 to {} ranks can share", out.size(), mostMixedRanks),
+                    "give one for each rank, such as 3,2,1");
     return out;
 }
 
@@ -249,10 +272,14 @@ Result<std::vector<Bytes>> parseMixedMemory(std::string_view text, std::size_t r
     if (trimmed(text).empty()) return out;
     for (const std::string_view item : split(text, ",")) {
         const auto size = numberOf(trimmed(item));
-        if (!size || *size <= 0 || *size > 1e6) return fail(ErrorCode::Usage, fmt::format("memory: '{}' is not a size in GB", trimmed(item)), "give numbers above 0, such as 40,48,64");
+        if (!size || *size <= 0 || *size > 1e6)
+            return fail(ErrorCode::Usage, fmt::format("memory: '{}' is not a size in GB", trimmed(item)),
+                        "give numbers above 0, such as 40,48,64");
         out.push_back(static_cast<Bytes>(std::llround(*size * 1e9)));
     }
-    if (out.size() != 1 && out.size() != ranks) return fail(ErrorCode::Usage, fmt::format("memory: {} sizes for {} ranks", out.size(), ranks), "give one for each rank, or one for all");
+    if (out.size() != 1 && out.size() != ranks)
+        return fail(ErrorCode::Usage, fmt::format("memory: {} sizes for {} ranks", out.size(), ranks),
+                    "give one for each rank, or one for all");
     return out;
 }
 
@@ -297,7 +324,10 @@ MixedAnswer mixedSurvey(const MixedQuestion& question, const Progress& progress)
         return out;
     };
     const auto ranks = static_cast<int>(question.speeds.size());
-    if (question.batch < ranks) return failed({ErrorCode::Usage, fmt::format("{} samples for {} ranks: each needs at least one", question.batch, ranks), {}});
+    if (question.batch < ranks)
+        return failed({ErrorCode::Usage,
+                       fmt::format("{} samples for {} ranks: each needs at least one", question.batch, ranks),
+                       {}});
     auto analytic = parseAnalyticCosts(question.model + "@" + question.device + ":b=1");
     if (!analytic) return failed(analytic.error());
     MixedModel model{std::move(*analytic), 0};
@@ -311,7 +341,8 @@ MixedAnswer mixedSurvey(const MixedQuestion& question, const Progress& progress)
     const auto costs = model.costs(*schedule, question);
     if (!costs) return failed(costs.error());
     const Bytes state = stateOf(*costs);
-    const auto simulate = [&](MixedRule rule, const std::vector<int>& samples, const std::vector<std::int64_t>& shares) {
+    const auto simulate = [&](MixedRule rule, const std::vector<int>& samples,
+                              const std::vector<std::int64_t>& shares) {
         auto division = simulatedDivision(model, question, samples, shares, state);
         MixedDivision& at = out.divisions[static_cast<std::size_t>(rule)];
         if (division)
@@ -331,9 +362,10 @@ MixedAnswer mixedSurvey(const MixedQuestion& question, const Progress& progress)
             memory += question.memoryOf(i);
             others += (*beside)[static_cast<std::size_t>(samples[i])];
         }
-        out.divisions[static_cast<std::size_t>(MixedRule::Decoupled)].error =
-            fmt::format("no division fits: all ranks have {:.1f} GB; the state takes {:.1f} GB, activations and gathered weights {:.1f} GB", static_cast<double>(memory) / 1e9,
-                        static_cast<double>(state) / 1e9, static_cast<double>(others) / 1e9);
+        out.divisions[static_cast<std::size_t>(MixedRule::Decoupled)].error = fmt::format(
+            "no division fits: all ranks have {:.1f} GB; the state takes {:.1f} GB, activations and gathered weights "
+            "{:.1f} GB",
+            static_cast<double>(memory) / 1e9, static_cast<double>(state) / 1e9, static_cast<double>(others) / 1e9);
     }
     return out;
 }

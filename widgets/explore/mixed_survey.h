@@ -1,6 +1,7 @@
-// MixedSurvey: how ranks of different speed and memory divide a batch and a model's state (Cephalo, arXiv 2411.01075). Every rank has all
-// layers and a part of their weights, gradients and optimizer state (ZeRO 3), and accumulates gradients layer by layer. Three divisions,
-// each simulated with a model's sizes: even, by speed, and both apart. Pure; any thread.
+// MixedSurvey: how ranks of different speed and memory divide a batch and a model's state (Cephalo, arXiv 2411.01075).
+// Every rank has all layers and a part of their weights, gradients and optimizer state (ZeRO 3), and accumulates
+// gradients layer by layer. Three divisions, each simulated with a model's sizes: even, by speed, and both apart. Pure;
+// any thread.
 #pragma once
 
 #include <array>
@@ -29,8 +30,8 @@ struct MixedQuestion {
 };
 inline constexpr int mostMixedRanks = 16;
 
-// "3,2,1", each above 0, of 2 to mostMixedRanks ranks; "40,48,64" in GB, one for each rank or one for all, "" the device's. Usage errors
-// name the item.
+// "3,2,1", each above 0, of 2 to mostMixedRanks ranks; "40,48,64" in GB, one for each rank or one for all, "" the
+// device's. Usage errors name the item.
 Result<std::vector<double>> parseMixedSpeeds(std::string_view text);
 Result<std::vector<Bytes>> parseMixedMemory(std::string_view text, std::size_t ranks);
 
@@ -64,16 +65,18 @@ struct MixedAnswer {
     std::array<MixedDivision, mixedRuleCount> divisions; // by MixedRule
 };
 
-// Each part of `total` by weight, largest remainders first, each at least `least`. Precondition: total ≥ least · weights.
+// Each part of `total` by weight, largest remainders first, each at least `least`. Precondition: total ≥ least ·
+// weights.
 std::vector<int> dividedBy(const std::vector<double>& weights, int total, int least);
 
-// Even parts of `whole`, and what is above a limit levelled over the others: min(limit, level), summing to `whole`. Empty: the limits
-// sum to less.
+// Even parts of `whole`, and what is above a limit levelled over the others: min(limit, level), summing to `whole`.
+// Empty: the limits sum to less.
 std::vector<std::int64_t> levelled(const std::vector<std::int64_t>& limits, std::int64_t whole);
 
-// Decoupled: the least time of the slowest rank for which every rank's activations fit and the memory left holds the state; samples above
-// that time are taken from whoever computes longest. The state is levelled() into what is left and checked by simulating it. Gathers are
-// not part of the choice of samples, but of the simulated step. O(batch² · layers), and a few simulations.
+// Decoupled: the least time of the slowest rank for which every rank's activations fit and the memory left holds the
+// state; samples above that time are taken from whoever computes longest. The state is levelled() into what is left and
+// checked by simulating it. Gathers are not part of the choice of samples, but of the simulated step. O(batch² ·
+// layers), and a few simulations.
 MixedAnswer mixedSurvey(const MixedQuestion& question, const Progress& progress = {});
 
 } // namespace stagewright

@@ -21,10 +21,7 @@ namespace {
 constexpr double roomy = 600; // pixels: a narrower plot names one schedule a point
 constexpr double underWork = 18;
 
-bool isPointKey(int key)
-{
-    return isPlotKey(key) || key == Qt::Key_Home || key == Qt::Key_End;
-}
+bool isPointKey(int key) { return isPlotKey(key) || key == Qt::Key_Home || key == Qt::Key_End; }
 
 } // namespace
 
@@ -66,13 +63,17 @@ void ParetoPlot::makeMarks()
     m_frontier.clear();
     if (!m_rows) return;
     const auto& rows = *m_rows;
-    m_frontier = frontierOf(rows, [this](const SweepRow& row) { return row.synchronous && overCap(row, m_question).isEmpty(); });
+    m_frontier =
+        frontierOf(rows, [this](const SweepRow& row) { return row.synchronous && overCap(row, m_question).isEmpty(); });
     std::vector<int> order;
     for (std::size_t i = 0; i < rows.size(); ++i)
         if (rows[i].good()) order.push_back(static_cast<int>(i));
-    const auto xOf = [&](int i) { return rows[static_cast<std::size_t>(i)].memoryValue(rows[static_cast<std::size_t>(i)].peak()); };
+    const auto xOf = [&](int i) {
+        return rows[static_cast<std::size_t>(i)].memoryValue(rows[static_cast<std::size_t>(i)].peak());
+    };
     const auto yOf = [&](int i) { return measureOf(rows[static_cast<std::size_t>(i)], m_measure); };
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return xOf(a) != xOf(b) ? xOf(a) < xOf(b) : yOf(a) < yOf(b); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return xOf(a) != xOf(b) ? xOf(a) < xOf(b) : yOf(a) < yOf(b); });
     for (const int i : order) {
         const SweepRow& row = rows[static_cast<std::size_t>(i)];
         if (m_marks.empty() || m_marks.back().x != xOf(i) || std::abs(m_marks.back().y - yOf(i)) > 1e-9) {
@@ -87,7 +88,8 @@ void ParetoPlot::makeMarks()
         mark.rows.push_back(i);
         mark.stale = mark.stale && !row.synchronous;
         mark.copies = mark.copies && row.copies;
-        if (std::find(m_frontier.begin(), m_frontier.end(), static_cast<std::size_t>(i)) != m_frontier.end()) mark.onFrontier = true;
+        if (std::find(m_frontier.begin(), m_frontier.end(), static_cast<std::size_t>(i)) != m_frontier.end())
+            mark.onFrontier = true;
     }
 }
 
@@ -118,9 +120,11 @@ PlotFrame ParetoPlot::frameIn(const QRectF& rect) const
     widen(frame.x, 0.05);
     widen(frame.y, 0.06);
     frame.x.least = std::max(frame.x.least, -0.02 * frame.x.most);
-    if (m_measure == ExploreMeasure::StepTime && frame.area.height() > 3 * underWork) { // its words are under the line of the work
+    // its words are under the line of the work
+    if (m_measure == ExploreMeasure::StepTime && frame.area.height() > 3 * underWork) {
         const double work = workBound(m_question);
-        frame.y.least = std::min(frame.y.least, work - (frame.y.most - work) * underWork / (frame.area.height() - underWork));
+        frame.y.least =
+            std::min(frame.y.least, work - (frame.y.most - work) * underWork / (frame.area.height() - underWork));
     }
     return frame;
 }
@@ -133,13 +137,16 @@ QString ParetoPlot::nameOf(const Mark& mark, int most) const
         names << scheduleTitle((*m_rows)[static_cast<std::size_t>(row)].point.schedule);
     }
     QString text = names.join(QStringLiteral(", "));
-    if (static_cast<int>(mark.rows.size()) > most) text += QStringLiteral(" +%1").arg(static_cast<int>(mark.rows.size()) - most);
+    if (static_cast<int>(mark.rows.size()) > most)
+        text += QStringLiteral(" +%1").arg(static_cast<int>(mark.rows.size()) - most);
     return text;
 }
 
 QString ParetoPlot::tipOf(const Mark& mark) const
 {
-    QString text = nameOf(mark, 6) + QStringLiteral("\n") + tr("peak %1 microbatches, %2: %3").arg(fixed(mark.x, 2), titleOf(m_measure).toLower(), measureText(mark.y, m_measure));
+    QString text = nameOf(mark, 6) + QStringLiteral("\n") +
+                   tr("peak %1 microbatches, %2: %3")
+                       .arg(fixed(mark.x, 2), titleOf(m_measure).toLower(), measureText(mark.y, m_measure));
     const SweepRow& row = (*m_rows)[static_cast<std::size_t>(mark.rows.front())];
     if (const QString over = overCap(row, m_question); !over.isEmpty()) text += QStringLiteral("\n") + over;
     if (mark.stale) text += QStringLiteral("\n") + tr("stale weights: training results differ");
@@ -159,7 +166,8 @@ QPointF ParetoPlot::placeOf(int row) const
 int ParetoPlot::markOf(int row) const
 {
     for (std::size_t i = 0; i < m_marks.size(); ++i)
-        if (std::find(m_marks[i].rows.begin(), m_marks[i].rows.end(), row) != m_marks[i].rows.end()) return static_cast<int>(i);
+        if (std::find(m_marks[i].rows.begin(), m_marks[i].rows.end(), row) != m_marks[i].rows.end())
+            return static_cast<int>(i);
     return -1;
 }
 
@@ -183,14 +191,19 @@ namespace {
 // From a mark to the nearest place of its label.
 QLineF leader(QPointF mark, const QRectF& label)
 {
-    return {mark, QPointF(std::clamp(mark.x(), label.left(), label.right()), std::clamp(mark.y(), label.top(), label.bottom()))};
+    return {mark, QPointF(std::clamp(mark.x(), label.left(), label.right()),
+                          std::clamp(mark.y(), label.top(), label.bottom()))};
 }
 
 bool crosses(const QLineF& line, const QRectF& rect)
 {
     if (rect.contains(line.p2())) return true;
-    const QLineF sides[] = {{rect.topLeft(), rect.topRight()}, {rect.topRight(), rect.bottomRight()}, {rect.bottomRight(), rect.bottomLeft()}, {rect.bottomLeft(), rect.topLeft()}};
-    return std::any_of(std::begin(sides), std::end(sides), [&](const QLineF& side) { return line.intersects(side) == QLineF::BoundedIntersection; });
+    const QLineF sides[] = {{rect.topLeft(), rect.topRight()},
+                            {rect.topRight(), rect.bottomRight()},
+                            {rect.bottomRight(), rect.bottomLeft()},
+                            {rect.bottomLeft(), rect.topLeft()}};
+    return std::any_of(std::begin(sides), std::end(sides),
+                       [&](const QLineF& side) { return line.intersects(side) == QLineF::BoundedIntersection; });
 }
 
 constexpr double besideMark = 16; // a label farther from its mark has a line to it
@@ -213,8 +226,7 @@ std::vector<std::pair<QRectF, int>> ParetoPlot::placeLabels(const PlotFrame& fra
     for (const ExploreLine& line : linesIn(frame)) places.keepFree(line.points);
     for (const int pass : {0, 1, 2}) // the selected one first, then the frontier
         for (std::size_t i = 0; i < m_marks.size(); ++i) {
-            const int rank = static_cast<int>(i) == chosen ? 0 : m_marks[i].onFrontier ? 1
-                                                                                       : 2;
+            const int rank = static_cast<int>(i) == chosen ? 0 : m_marks[i].onFrontier ? 1 : 2;
             if (rank != pass) continue;
             for (const int most : {2, 1}) {
                 if (most == 2 && frame.area.width() < roomy) continue;
@@ -237,9 +249,13 @@ std::vector<std::pair<QRectF, int>> ParetoPlot::placeLabels(const PlotFrame& fra
     std::vector<QLineF> leaders;
     const auto isClear = [&](const QLineF& line, std::size_t own) {
         for (std::size_t i = 0; i < m_marks.size(); ++i)
-            if (const QPointF at = frame.place(m_marks[i].x, m_marks[i].y); i != own && crosses(line, {at.x() - 5, at.y() - 5, 10, 10})) return false;
-        return std::none_of(placed.begin(), placed.end(), [&](const auto& other) { return crosses(line, other.first); }) &&
-               std::none_of(leaders.begin(), leaders.end(), [&](const QLineF& other) { return line.intersects(other) == QLineF::BoundedIntersection; });
+            if (const QPointF at = frame.place(m_marks[i].x, m_marks[i].y);
+                i != own && crosses(line, {at.x() - 5, at.y() - 5, 10, 10}))
+                return false;
+        return std::none_of(placed.begin(), placed.end(),
+                            [&](const auto& other) { return crosses(line, other.first); }) &&
+               std::none_of(leaders.begin(), leaders.end(),
+                            [&](const QLineF& other) { return line.intersects(other) == QLineF::BoundedIntersection; });
     };
     for (std::size_t i = 0; i < m_marks.size(); ++i) {
         const QPointF beside = frame.place(m_marks[i].x, m_marks[i].y);
@@ -294,7 +310,8 @@ QStringList ParetoPlot::legendIn(double width) const
 {
     QStringList words{tr("● schedule"), tr("○ stale weights"), tr("■ weights held twice")};
     if (m_question.cap > 0) words << tr("× over the cap");
-    if (!m_bounds.empty() && m_measure == ExploreMeasure::StepTime) words << tr("- - proven bound for whole ops, one stage per rank") << tr("- · - for V placement");
+    if (!m_bounds.empty() && m_measure == ExploreMeasure::StepTime)
+        words << tr("- - proven bound for whole ops, one stage per rank") << tr("- · - for V placement");
     const QFontMetricsF metrics(fontOf(FontRole::Small));
     const QString gap = QStringLiteral("   ");
     QStringList lines{QString()};
@@ -340,7 +357,8 @@ void ParetoPlot::paintBounds(QPainter& p, const PlotFrame& frame, const Theme& t
     p.drawText(workLabel(frame), Qt::AlignRight | Qt::AlignVCenter, tr("work, m (F + I + W)"));
     for (const ExploreLine& line : linesIn(frame)) {
         if (line.chunks == 0) continue;
-        p.setPen(QPen(line.chunks == 1 ? theme.of(Paint::Backward).edge : theme.of(Paint::Weight).edge, 1.25, line.chunks == 1 ? Qt::DashLine : Qt::DashDotLine));
+        p.setPen(QPen(line.chunks == 1 ? theme.of(Paint::Backward).edge : theme.of(Paint::Weight).edge, 1.25,
+                      line.chunks == 1 ? Qt::DashLine : Qt::DashDotLine));
         p.save();
         p.setClipRect(frame.area);
         p.drawPolyline(line.points);
@@ -355,7 +373,8 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     frame.paint(p, rect, theme);
     if (m_marks.empty()) {
         p.setPen(theme.secondary);
-        p.drawText(frame.area, Qt::AlignCenter, m_rows ? tr("no schedule is possible for this shape") : tr("simulating…"));
+        p.drawText(frame.area, Qt::AlignCenter,
+                   m_rows ? tr("no schedule is possible for this shape") : tr("simulating…"));
         return;
     }
     paintBounds(p, frame, theme);
@@ -367,12 +386,12 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     p.setPen(QPen(theme.faint, 1));
     for (const auto& [label, code] : labels) {
         const Mark& mark = m_marks[static_cast<std::size_t>(code / 2)];
-        if (const QLineF line = leader(frame.place(mark.x, mark.y), label); line.length() > besideMark) p.drawLine(line);
+        if (const QLineF line = leader(frame.place(mark.x, mark.y), label); line.length() > besideMark)
+            p.drawLine(line);
     }
     for (const Mark& mark : m_marks) {
         const QPointF at = frame.place(mark.x, mark.y);
-        const QColor colour = mark.over ? theme.faint : mark.onFrontier ? theme.accent
-                                                                        : theme.secondary;
+        const QColor colour = mark.over ? theme.faint : mark.onFrontier ? theme.accent : theme.secondary;
         p.setPen(QPen(colour, 1.5));
         p.setBrush(mark.stale || mark.over ? QBrush(theme.canvas) : QBrush(colour));
         const double r = mark.onFrontier ? 4.5 : 3.5;
@@ -391,8 +410,7 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
         QColor ground = theme.canvas;
         ground.setAlphaF(0.85f); // so that lines don't cross it out
         p.fillRect(label, ground);
-        p.setPen(mark.over ? theme.faint : mark.onFrontier ? theme.text
-                                                           : theme.secondary);
+        p.setPen(mark.over ? theme.faint : mark.onFrontier ? theme.text : theme.secondary);
         p.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, nameOf(mark, code % 2 == 0 ? 2 : 1));
     }
     p.setPen(theme.secondary);
@@ -436,7 +454,8 @@ void ParetoPlot::mousePressEvent(QMouseEvent* event)
 
 void ParetoPlot::mouseDoubleClickEvent(QMouseEvent* event)
 {
-    if (event->button() == Qt::LeftButton && markAt(event->position()) >= 0 && m_selected >= 0) emit rowActivated(m_selected);
+    if (event->button() == Qt::LeftButton && markAt(event->position()) >= 0 && m_selected >= 0)
+        emit rowActivated(m_selected);
 }
 
 void ParetoPlot::mouseMoveEvent(QMouseEvent* event)
@@ -468,13 +487,13 @@ void ParetoPlot::keyPressEvent(QKeyEvent* event)
         if (now < 0) return;
         const auto& rows = m_marks[static_cast<std::size_t>(now)].rows;
         const auto at = static_cast<std::size_t>(std::find(rows.begin(), rows.end(), m_selected) - rows.begin());
-        const std::size_t next = event->key() == Qt::Key_Down ? std::min(at + 1, rows.size() - 1) : at - (at > 0 ? 1 : 0);
+        const std::size_t next =
+            event->key() == Qt::Key_Down ? std::min(at + 1, rows.size() - 1) : at - (at > 0 ? 1 : 0);
         emit rowChosen(rows[next]);
         return;
     }
     const int last = static_cast<int>(m_marks.size()) - 1;
-    int next = now < 0 ? 0 : event->key() == Qt::Key_Right ? std::min(now + 1, last)
-                                                           : std::max(now - 1, 0);
+    int next = now < 0 ? 0 : event->key() == Qt::Key_Right ? std::min(now + 1, last) : std::max(now - 1, 0);
     if (event->key() == Qt::Key_Home) next = 0;
     if (event->key() == Qt::Key_End) next = last;
     emit rowChosen(m_marks[static_cast<std::size_t>(next)].rows.front());

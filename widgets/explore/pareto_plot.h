@@ -1,6 +1,6 @@
-// ParetoPlot: schedules by the activation peak of their fullest rank and their step time (or bubble). The frontier is a line,
-// proven bounds are dashed, schedules over the cap are grey. A click selects, a double click or Enter opens; the arrow keys move.
-// GUI thread only.
+// ParetoPlot: schedules by the activation peak of their fullest rank and their step time (or bubble). The frontier is a
+// line, proven bounds are dashed, schedules over the cap are grey. A click selects, a double click or Enter opens; the
+// arrow keys move. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -68,7 +68,8 @@ private:
     QString nameOf(const Mark& mark, int most) const;
     QString tipOf(const Mark& mark) const;
     std::vector<std::pair<QRectF, int>> placeLabels(const PlotFrame& frame) const; // rectangle, mark
-    QStringList legendIn(double width) const;                                      // its lines; the first is beside the title of the axis
+    // its lines; the first is beside the title of the axis
+    QStringList legendIn(double width) const;
     QRectF workLabel(const PlotFrame& frame) const;
     QRectF capLabel(const PlotFrame& frame) const;
     void paintBounds(QPainter& painter, const PlotFrame& frame, const Theme& theme) const;

@@ -1,5 +1,5 @@
-// PlotFrame: the axes of a plot: ranges, 1-2-5 ticks, titles, and the place of a value. Paints with any painter, so that screen and
-// exports show the same picture.
+// PlotFrame: the axes of a plot: ranges, 1-2-5 ticks, titles, and the place of a value. Paints with any painter, so
+// that screen and exports show the same picture.
 #pragma once
 
 #include <functional>
@@ -39,8 +39,8 @@ void widen(PlotAxis& axis, double share);
 // The arrows and Enter: what moves the cursor of a plot and opens what is under it.
 bool isPlotKey(int key);
 
-// Places labels beside points without overlapping other labels, points, lines or the edge. Returns the rectangle, empty if none is
-// free. A label that may be `far` from its point also takes places that are not next to it.
+// Places labels beside points without overlapping other labels, points, lines or the edge. Returns the rectangle, empty
+// if none is free. A label that may be `far` from its point also takes places that are not next to it.
 class LabelPlaces {
 public:
     explicit LabelPlaces(const QRectF& inside) : m_inside(inside) {}

@@ -40,8 +40,9 @@ QString zeroTitleIn(double width, int level, const QFontMetricsF& metrics)
 }
 
 // State first, then what a step needs besides: from the axis up.
-constexpr MemoryCategory stacked[] = {MemoryCategory::Optimizer, MemoryCategory::Gradients, MemoryCategory::Weights, MemoryCategory::Gathered,
-                                      MemoryCategory::Buckets, MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication};
+constexpr MemoryCategory stacked[] = {
+    MemoryCategory::Optimizer, MemoryCategory::Gradients,   MemoryCategory::Weights,   MemoryCategory::Gathered,
+    MemoryCategory::Buckets,   MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication};
 
 } // namespace
 
@@ -65,7 +66,10 @@ void StatePicture::setRows(StateRows rows, const StateQuestion& question)
     update();
 }
 
-bool StatePicture::over(const StateCell& cell) const { return m_question.capacity() > 0 && static_cast<double>(cell.peak()) > m_question.capacity(); }
+bool StatePicture::over(const StateCell& cell) const
+{
+    return m_question.capacity() > 0 && static_cast<double>(cell.peak()) > m_question.capacity();
+}
 
 void StatePicture::choose(int row, int level)
 {
@@ -88,13 +92,20 @@ QString StatePicture::textOf(int row, int level) const
     QString name = scheduleTitle(of.schedule) + QStringLiteral(", ") + zeroTitle(level);
     if (!cell.done) return name;
     if (!cell.good()) return name + QStringLiteral(": ") + QString::fromStdString(cell.error);
-    QString text = tr("%1: a step takes %2; rank %3 holds %4").arg(name, durationText(cell.step)).arg(cell.rank).arg(bytesText(cell.peak()));
+    QString text = tr("%1: a step takes %2; rank %3 holds %4")
+                       .arg(name, durationText(cell.step))
+                       .arg(cell.rank)
+                       .arg(bytesText(cell.peak()));
     QStringList parts;
     for (const MemoryCategory category : stacked)
-        if (const Bytes bytes = cell.held[static_cast<std::size_t>(category)]; bytes > 0) parts << tr("%1 %2").arg(titleOf(category).toLower(), bytesText(bytes));
+        if (const Bytes bytes = cell.held[static_cast<std::size_t>(category)]; bytes > 0)
+            parts << tr("%1 %2").arg(titleOf(category).toLower(), bytesText(bytes));
     if (!parts.isEmpty()) text += QStringLiteral(": ") + parts.join(QStringLiteral(", "));
-    text += tr(". It receives %1 in gathers and %2 in reductions a step.").arg(bytesText(static_cast<Bytes>(cell.gathered)), bytesText(static_cast<Bytes>(cell.reduced)));
-    if (over(cell)) text += QLatin1Char(' ') + tr("A rank has %1: it does not fit.").arg(bytesText(static_cast<Bytes>(m_question.capacity())));
+    text += tr(". It receives %1 in gathers and %2 in reductions a step.")
+                .arg(bytesText(static_cast<Bytes>(cell.gathered)), bytesText(static_cast<Bytes>(cell.reduced)));
+    if (over(cell))
+        text += QLatin1Char(' ') +
+                tr("A rank has %1: it does not fit.").arg(bytesText(static_cast<Bytes>(m_question.capacity())));
     return text;
 }
 
@@ -110,21 +121,30 @@ TableText StatePicture::table() const
     for (const StateRow& row : *m_rows)
         for (int level = 0; level < levels; ++level)
             if (const StateCell& cell = row.cells[static_cast<std::size_t>(level)]; cell.good())
-                out.rows.push_back({scheduleTitle(row.schedule), zeroTitle(level), durationText(cell.step), bytesText(cell.peak()), over(cell) ? tr("no") : tr("yes")});
+                out.rows.push_back({scheduleTitle(row.schedule), zeroTitle(level), durationText(cell.step),
+                                    bytesText(cell.peak()), over(cell) ? tr("no") : tr("yes")});
     return out;
 }
 
 // The bars above, the grid below.
-QRectF StatePicture::gridIn(const QRectF& rect) const { return {rect.left() + 8, rect.top() + std::round(rect.height() * 0.46), rect.width() - 16, rect.height() - std::round(rect.height() * 0.46) - 6}; }
+QRectF StatePicture::gridIn(const QRectF& rect) const
+{
+    return {rect.left() + 8, rect.top() + std::round(rect.height() * 0.46), rect.width() - 16,
+            rect.height() - std::round(rect.height() * 0.46) - 6};
+}
 
-int StatePicture::rowsIn(const QRectF& grid) const { return std::max(1, static_cast<int>((grid.height() - headHeight - footHeight) / rowHeight)); }
+int StatePicture::rowsIn(const QRectF& grid) const
+{
+    return std::max(1, static_cast<int>((grid.height() - headHeight - footHeight) / rowHeight));
+}
 
 QRectF StatePicture::cellIn(const QRectF& rect, int row, int level) const
 {
     const QRectF grid = gridIn(rect);
     if (row < m_first || row >= m_first + rowsIn(grid)) return {};
     const double width = (grid.width() - nameWidth) / levels;
-    return {grid.left() + nameWidth + level * width, grid.top() + headHeight + (row - m_first) * rowHeight, width, rowHeight};
+    return {grid.left() + nameWidth + level * width, grid.top() + headHeight + (row - m_first) * rowHeight, width,
+            rowHeight};
 }
 
 QRectF StatePicture::cellRect(int row, int level) const { return cellIn(rect(), row, level); }
@@ -143,7 +163,8 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
     const StateRow& of = (*m_rows)[static_cast<std::size_t>(m_row)];
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(theme.text);
-    p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter, tr("Memory of the fullest rank: %1").arg(scheduleTitle(of.schedule)));
+    p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter,
+               tr("Memory of the fullest rank: %1").arg(scheduleTitle(of.schedule)));
     const QRectF area = rect.adjusted(64, 28, -150, -24);
     const double capacity = m_question.capacity();
     double most = 0;
@@ -161,7 +182,8 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
         const StateCell& cell = of.cells[static_cast<std::size_t>(level)];
         const QRectF column(area.left() + level * slot + (slot - width) / 2, area.top(), width, area.height());
         p.setPen(theme.secondary);
-        p.drawText(QRectF(area.left() + level * slot, area.bottom() + 4, slot, 16), Qt::AlignCenter, zeroTitleIn(slot - 4, level, metrics));
+        p.drawText(QRectF(area.left() + level * slot, area.bottom() + 4, slot, 16), Qt::AlignCenter,
+                   zeroTitleIn(slot - 4, level, metrics));
         if (!cell.good()) {
             p.drawText(column, Qt::AlignHCenter | Qt::AlignBottom, cell.done ? tr("none") : QStringLiteral("…"));
             continue;
@@ -181,9 +203,12 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
             below += bytes;
         }
         const QRectF whole(column.left(), y(below), width, area.bottom() - y(below));
-        if (over(cell)) drawHatch(p, QRectF(whole.left(), whole.top(), whole.width(), std::max(0.0, y(capacity) - whole.top())), theme.critical);
+        if (over(cell))
+            drawHatch(p, QRectF(whole.left(), whole.top(), whole.width(), std::max(0.0, y(capacity) - whole.top())),
+                      theme.critical);
         p.setPen(theme.text);
-        p.drawText(QRectF(column.left() - 30, whole.top() - 16, width + 60, 15), Qt::AlignCenter, bytesText(cell.peak()));
+        p.drawText(QRectF(column.left() - 30, whole.top() - 16, width + 60, 15), Qt::AlignCenter,
+                   bytesText(cell.peak()));
         if (level == m_level) {
             p.setPen(QPen(theme.accent, 1.5));
             p.setBrush(Qt::NoBrush);
@@ -194,19 +219,22 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
     p.drawLine(area.bottomLeft(), area.bottomRight());
     if (capacity > 0 && named) {
         p.setPen(theme.critical);
-        p.drawText(QRectF(area.right() + 12, area.bottom() - 15, rect.right() - area.right() - 14, 15), Qt::AlignLeft | Qt::AlignVCenter, tr("a rank has %1").arg(bytesText(static_cast<Bytes>(capacity))));
+        p.drawText(QRectF(area.right() + 12, area.bottom() - 15, rect.right() - area.right() - 14, 15),
+                   Qt::AlignLeft | Qt::AlignVCenter, tr("a rank has %1").arg(bytesText(static_cast<Bytes>(capacity))));
     } else if (capacity > 0) {
         p.setPen(QPen(theme.critical, 1.2, Qt::DashLine));
         p.drawLine(QPointF(area.left(), y(capacity)), QPointF(area.right(), y(capacity)));
         p.setPen(theme.critical);
-        p.drawText(QRectF(rect.left(), y(capacity) - 8, area.left() - rect.left() - 5, 16), Qt::AlignRight | Qt::AlignVCenter, bytesText(static_cast<Bytes>(capacity)));
+        p.drawText(QRectF(rect.left(), y(capacity) - 8, area.left() - rect.left() - 5, 16),
+                   Qt::AlignRight | Qt::AlignVCenter, bytesText(static_cast<Bytes>(capacity)));
     }
     double at = area.top();
     for (auto category = std::rbegin(stacked); category != std::rend(stacked); ++category) {
         if (!present[static_cast<std::size_t>(*category)]) continue;
         p.fillRect(QRectF(area.right() + 12, at + 2, 11, 11), colourOf(*category, theme));
         p.setPen(theme.text);
-        p.drawText(QRectF(area.right() + 28, at, rect.right() - area.right() - 30, 15), Qt::AlignLeft | Qt::AlignVCenter, titleOf(*category));
+        p.drawText(QRectF(area.right() + 28, at, rect.right() - area.right() - 30, 15),
+                   Qt::AlignLeft | Qt::AlignVCenter, titleOf(*category));
         at += 17;
     }
 }
@@ -224,30 +252,37 @@ void StatePicture::paintGrid(QPainter& p, const QRectF& rect, const Theme& theme
     p.setFont(fontOf(FontRole::Small));
     const QFontMetricsF metrics(p.font());
     p.setPen(theme.secondary);
-    p.drawText(QRectF(grid.left(), grid.top(), nameWidth, headHeight), Qt::AlignLeft | Qt::AlignVCenter, tr("Step time · memory"));
+    p.drawText(QRectF(grid.left(), grid.top(), nameWidth, headHeight), Qt::AlignLeft | Qt::AlignVCenter,
+               tr("Step time · memory"));
     const double width = (grid.width() - nameWidth) / levels;
     for (int level = 0; level < levels; ++level)
-        p.drawText(QRectF(grid.left() + nameWidth + level * width, grid.top(), width, headHeight), Qt::AlignCenter, zeroTitleIn(width - 4, level, metrics));
+        p.drawText(QRectF(grid.left() + nameWidth + level * width, grid.top(), width, headHeight), Qt::AlignCenter,
+                   zeroTitleIn(width - 4, level, metrics));
     const int last = std::min(static_cast<int>(m_rows->size()), m_first + rowsIn(grid));
     for (int row = m_first; row < last; ++row) {
         const StateRow& of = (*m_rows)[static_cast<std::size_t>(row)];
         const double top = cellIn(rect, row, 0).top();
         p.setPen(row == m_row ? theme.text : theme.secondary);
-        p.drawText(QRectF(grid.left(), top, nameWidth - 6, rowHeight), Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(scheduleTitle(of.schedule), Qt::ElideRight, nameWidth - 8));
+        p.drawText(QRectF(grid.left(), top, nameWidth - 6, rowHeight), Qt::AlignLeft | Qt::AlignVCenter,
+                   metrics.elidedText(scheduleTitle(of.schedule), Qt::ElideRight, nameWidth - 8));
         for (int level = 0; level < levels; ++level) {
             const StateCell& cell = of.cells[static_cast<std::size_t>(level)];
             const QRectF place = cellIn(rect, row, level).adjusted(0.5, 0.5, -0.5, -0.5);
             const bool fits = cell.good() && !over(cell);
-            const double share = !fits ? 0 : most > least ? 0.08 + 0.5 * (static_cast<double>(cell.step) - least) / (most - least)
-                                                          : 0.2;
+            const double share = !fits          ? 0
+                                 : most > least ? 0.08 + 0.5 * (static_cast<double>(cell.step) - least) / (most - least)
+                                                : 0.2;
             p.fillRect(place, fits ? mixed(theme.canvas, theme.accent, static_cast<float>(share)) : theme.bubbleFill);
             if (cell.good() && !fits) drawHatch(p, place, theme.bubbleHatch);
-            QString text = !cell.done ? QStringLiteral("…") : !cell.good() ? QStringLiteral("–")
-                                                                           : tr("%1 · %2").arg(durationText(cell.step), bytesText(cell.peak()));
-            if (metrics.horizontalAdvance(text) + 4 > place.width()) text = cell.good() ? durationText(cell.step) : text;
+            QString text = !cell.done     ? QStringLiteral("…")
+                           : !cell.good() ? QStringLiteral("–")
+                                          : tr("%1 · %2").arg(durationText(cell.step), bytesText(cell.peak()));
+            if (metrics.horizontalAdvance(text) + 4 > place.width())
+                text = cell.good() ? durationText(cell.step) : text;
             if (cell.good() && !fits) { // readable over the hatch
                 const double wide = metrics.horizontalAdvance(text) + 8;
-                p.fillRect(QRectF(place.center().x() - wide / 2, place.top() + 2, wide, place.height() - 4), theme.bubbleFill);
+                p.fillRect(QRectF(place.center().x() - wide / 2, place.top() + 2, wide, place.height() - 4),
+                           theme.bubbleFill);
             }
             p.setPen(fits ? theme.text : theme.secondary);
             p.drawText(place, Qt::AlignCenter, text);
@@ -260,7 +295,9 @@ void StatePicture::paintGrid(QPainter& p, const QRectF& rect, const Theme& theme
     }
     if (last < static_cast<int>(m_rows->size()) || m_first > 0) {
         p.setPen(theme.faint);
-        p.drawText(QRectF(grid.left(), grid.bottom() - footHeight + 2, grid.width(), footHeight), Qt::AlignRight | Qt::AlignVCenter, tr("%1 to %2 of %3").arg(m_first + 1).arg(last).arg(m_rows->size()));
+        p.drawText(QRectF(grid.left(), grid.bottom() - footHeight + 2, grid.width(), footHeight),
+                   Qt::AlignRight | Qt::AlignVCenter,
+                   tr("%1 to %2 of %3").arg(m_first + 1).arg(last).arg(m_rows->size()));
     }
 }
 
@@ -292,7 +329,8 @@ void StatePicture::mousePressEvent(QMouseEvent* event)
 
 void StatePicture::mouseDoubleClickEvent(QMouseEvent* event)
 {
-    if (const auto [row, level] = cellAt(event->position()); row >= 0) emit activated(QString::fromStdString((*m_rows)[static_cast<std::size_t>(row)].schedule));
+    if (const auto [row, level] = cellAt(event->position()); row >= 0)
+        emit activated(QString::fromStdString((*m_rows)[static_cast<std::size_t>(row)].schedule));
 }
 
 void StatePicture::wheelEvent(QWheelEvent* event)
@@ -313,7 +351,8 @@ void StatePicture::keyPressEvent(QKeyEvent* event)
     case Qt::Key_Down: return choose(m_row + 1, m_level);
     case Qt::Key_Return:
     case Qt::Key_Enter:
-        if (m_rows && !m_rows->empty()) emit activated(QString::fromStdString((*m_rows)[static_cast<std::size_t>(m_row)].schedule));
+        if (m_rows && !m_rows->empty())
+            emit activated(QString::fromStdString((*m_rows)[static_cast<std::size_t>(m_row)].schedule));
         return;
     default: QWidget::keyPressEvent(event);
     }

@@ -22,7 +22,8 @@ void fillHeld(StateCell& cell, const Timeline& timeline)
         for (std::size_t i = 0; i < events.size(); ++i) {
             now[static_cast<std::size_t>(events[i].category)] += events[i].delta;
             sum += events[i].delta;
-            if (i + 1 < events.size() && events[i + 1].time == events[i].time) continue; // after all changes of a moment
+            // after all changes of a moment
+            if (i + 1 < events.size() && events[i + 1].time == events[i].time) continue;
             if (sum <= most) continue;
             most = sum;
             cell.rank = rank;
@@ -85,7 +86,8 @@ StateCell stateCell(const StateQuestion& question, const std::string& schedule, 
     return out;
 }
 
-std::vector<StateRow> stateSurvey(const StateQuestion& question, const std::vector<std::string>& schedules, const Progress& progress)
+std::vector<StateRow> stateSurvey(const StateQuestion& question, const std::vector<std::string>& schedules,
+                                  const Progress& progress)
 {
     std::vector<StateRow> rows;
     for (const std::string& name : schedules) {

@@ -1,5 +1,5 @@
-// StateSurvey: what replicas that share weights, gradients and optimizer state need and take: schedules × the four ZeRO stages, simulated
-// with a model's sizes on a device. Pure; any thread.
+// StateSurvey: what replicas that share weights, gradients and optimizer state need and take: schedules × the four ZeRO
+// stages, simulated with a model's sizes on a device. Pure; any thread.
 #pragma once
 
 #include <array>
@@ -52,6 +52,7 @@ struct StateRow {
 
 StateCell stateCell(const StateQuestion& question, const std::string& schedule, ShardLevel level);
 // Rows in the order of the schedules; stopping leaves the rest undone.
-std::vector<StateRow> stateSurvey(const StateQuestion& question, const std::vector<std::string>& schedules, const Progress& progress = {});
+std::vector<StateRow> stateSurvey(const StateQuestion& question, const std::vector<std::string>& schedules,
+                                  const Progress& progress = {});
 
 } // namespace stagewright

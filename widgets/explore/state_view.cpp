@@ -38,7 +38,8 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
     m_topics->addTab(tr("Uneven ranks"));
     m_topics->setTabToolTip(1, tr("Batch and state divided among ranks of different speed and memory (Cephalo)"));
     m_topics->addTab(tr("Partial backward"));
-    m_topics->setTabToolTip(2, tr("Replicas that go back only to a layer of their own (SPB): who sends gradients of which layer"));
+    m_topics->setTabToolTip(
+        2, tr("Replicas that go back only to a layer of their own (SPB): who sends gradients of which layer"));
     column->addWidget(m_topics);
     m_form = new QGridLayout;
     m_form->setHorizontalSpacing(8);
@@ -51,7 +52,9 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
     makeCopyable(m_picture, [this] { return m_picture->table(); });
     m_mixed = new MixedPicture(m_pictures);
     m_cuts = new CutPicture(m_pictures);
-    for (QWidget* picture : {static_cast<QWidget*>(m_picture), static_cast<QWidget*>(m_mixed), static_cast<QWidget*>(m_cuts)}) m_pictures->addWidget(picture);
+    for (QWidget* picture :
+         {static_cast<QWidget*>(m_picture), static_cast<QWidget*>(m_mixed), static_cast<QWidget*>(m_cuts)})
+        m_pictures->addWidget(picture);
     column->addWidget(m_pictures, 1);
     arrange();
     showCuts();
@@ -62,7 +65,8 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
 
 void StateView::buildForm()
 {
-    const auto add = [&](const QString& title, QWidget* field, const QString& meaning, const char* name, std::vector<StateTopic> topics) {
+    const auto add = [&](const QString& title, QWidget* field, const QString& meaning, const char* name,
+                         std::vector<StateTopic> topics) {
         auto* label = makeLabel(title, "secondary", this);
         label->setBuddy(field);
         label->setToolTip(meaning);
@@ -87,7 +91,10 @@ void StateView::buildForm()
     for (const DevicePreset& preset : devicePresets()) m_device->addItem(words(preset.title), words(preset.name));
     m_device->setCurrentIndex(m_device->findData(QString::fromStdString(start.device)));
     m_gather = choice({{tr("once a batch"), "batch"}, {tr("for each microbatch"), "microbatch"}});
-    m_reduce = choice({{tr("at the end"), "late"}, {tr("stage by stage"), "overlapped"}, {tr("each microbatch"), "microbatch"}, {tr("stage by stage, then update"), "stepped"}});
+    m_reduce = choice({{tr("at the end"), "late"},
+                       {tr("stage by stage"), "overlapped"},
+                       {tr("each microbatch"), "microbatch"},
+                       {tr("stage by stage, then update"), "stepped"}});
     m_reduce->setCurrentIndex(1);
     auto* mesh = new QWidget(this);
     auto* meshRow = new QHBoxLayout(mesh);
@@ -148,22 +155,48 @@ void StateView::buildForm()
     m_recompute->setChecked(true);
     connect(m_recompute, &QCheckBox::toggled, this, &StateView::questionChanged);
     m_cutsField = text({}, tr("spread evenly"));
-    const std::vector<StateTopic> all{StateTopic::Stages, StateTopic::Mixed, StateTopic::Cuts}, stages{StateTopic::Stages}, mixed{StateTopic::Mixed};
-    add(tr("Model"), m_model, tr("Sizes and times are computed from the model's shape: 2 bytes of weight, 2 of gradient and 12 of optimizer state per parameter."), "stateModel", all);
+    const std::vector<StateTopic> all{StateTopic::Stages, StateTopic::Mixed, StateTopic::Cuts},
+        stages{StateTopic::Stages}, mixed{StateTopic::Mixed};
+    add(tr("Model"), m_model,
+        tr("Sizes and times are computed from the model's shape: 2 bytes of weight, 2 of gradient and 12 of optimizer "
+           "state per parameter."),
+        "stateModel", all);
     add(tr("Device"), m_device, tr("Peak arithmetic, memory and links of each rank."), "stateDevice", all);
-    add(tr("Replicas"), mesh, tr("Pipelines side by side that train one model. The ranks of a pipeline, its microbatches and stages are the explorer's, on the left."), "stateReplicas", {StateTopic::Stages, StateTopic::Cuts});
+    add(tr("Replicas"), mesh,
+        tr("Pipelines side by side that train one model. The ranks of a pipeline, its microbatches and stages are the "
+           "explorer's, on the left."),
+        "stateReplicas", {StateTopic::Stages, StateTopic::Cuts});
     add(tr("Gather"), m_gather, tr("When sharded weights are gathered for an op."), "stateGather", stages);
-    add(tr("Gathers ahead"), m_prefetch, tr("How many stages, or ops, ahead a gather is issued."), "statePrefetch", stages);
-    add(tr("Reduce"), m_reduce, tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."), "stateReduce", stages);
-    add(tr("Replicas on a host"), m_perHost, tr("How many ranks that share a stage are on one host: gathers and reductions then go within hosts and between them."), "statePerHost", stages);
+    add(tr("Gathers ahead"), m_prefetch, tr("How many stages, or ops, ahead a gather is issued."), "statePrefetch",
+        stages);
+    add(tr("Reduce"), m_reduce,
+        tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, "
+           "or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."),
+        "stateReduce", stages);
+    add(tr("Replicas on a host"), m_perHost,
+        tr("How many ranks that share a stage are on one host: gathers and reductions then go within hosts and between "
+           "them."),
+        "statePerHost", stages);
     add(tr("Between hosts"), m_between, tr("Bandwidth of a host's link to the others."), "stateBetween", stages);
     add(tr("Memory of a rank"), m_memory, tr("Cells that need more are hatched."), "stateMemory", stages);
-    add(tr("Samples per step"), m_batch, tr("Over all ranks. A microbatch has one sample; every rank has at least one."), "stateBatch", mixed);
-    add(tr("Speeds"), m_speeds, tr("Of each rank, such as 3,2,1: 1 is the chosen device, 0.5 takes twice as long. Every rank has all layers and a part of their state."), "stateSpeeds", mixed);
-    add(tr("Memory, GB"), m_memories, tr("Of each rank, such as 40,48,64, or one size for all. Empty: the device's."), "stateMemories", mixed);
-    add(tr("Link"), m_ranksLink, tr("Bandwidth of each rank's link, over which weights are gathered and gradients reduced."), "stateRanksLink", mixed);
-    add(tr("Activations"), m_recompute, tr("Keeps only the input of each layer and recomputes its activations in the backward."), "stateRecompute", mixed);
-    add(tr("Cuts"), m_cutsField, tr("The first layer that each replica goes back to, such as 0,8,16,24; one must be 0. Empty: replica k of N goes back through (N − k)/N of the layers."), "stateCuts", {StateTopic::Cuts});
+    add(tr("Samples per step"), m_batch,
+        tr("Over all ranks. A microbatch has one sample; every rank has at least one."), "stateBatch", mixed);
+    add(tr("Speeds"), m_speeds,
+        tr("Of each rank, such as 3,2,1: 1 is the chosen device, 0.5 takes twice as long. Every rank has all layers "
+           "and a part of their state."),
+        "stateSpeeds", mixed);
+    add(tr("Memory, GB"), m_memories, tr("Of each rank, such as 40,48,64, or one size for all. Empty: the device's."),
+        "stateMemories", mixed);
+    add(tr("Link"), m_ranksLink,
+        tr("Bandwidth of each rank's link, over which weights are gathered and gradients reduced."), "stateRanksLink",
+        mixed);
+    add(tr("Activations"), m_recompute,
+        tr("Keeps only the input of each layer and recomputes its activations in the backward."), "stateRecompute",
+        mixed);
+    add(tr("Cuts"), m_cutsField,
+        tr("The first layer that each replica goes back to, such as 0,8,16,24; one must be 0. Empty: replica k of N "
+           "goes back through (N − k)/N of the layers."),
+        "stateCuts", {StateTopic::Cuts});
 }
 
 StateTopic StateView::topic() const { return static_cast<StateTopic>(m_topics->currentIndex()); }
@@ -189,7 +222,8 @@ void StateView::arrange()
 void StateView::showCuts()
 {
     if (topic() != StateTopic::Cuts) return;
-    const CutQuestion question{m_model->currentText().toStdString(), m_device->currentData().toString().toStdString(), m_replicasField->value(), m_cutsField->text().trimmed().toStdString()};
+    const CutQuestion question{m_model->currentText().toStdString(), m_device->currentData().toString().toStdString(),
+                               m_replicasField->value(), m_cutsField->text().trimmed().toStdString()};
     m_cuts->setAnswer(cutSurvey(question), question);
 }
 
@@ -225,12 +259,17 @@ StateQuestion StateView::question(const ExploreQuestion& shape) const
     out.collectives.perHost = m_perHost->value();
     if (m_perHost->value() > 0) out.collectives.algorithm = CollectiveAlgorithm::TwoLevel;
     for (const DevicePreset& preset : devicePresets())
-        if (preset.name == out.device) out.collectives.between = {preset.linkLatency, m_between->value() > 0 ? m_between->value() * 1e9 : preset.linkBytesPerSecond};
+        if (preset.name == out.device)
+            out.collectives.between = {preset.linkLatency,
+                                       m_between->value() > 0 ? m_between->value() * 1e9 : preset.linkBytesPerSecond};
     out.memory = m_memory->value() * 1e9;
     return out;
 }
 
-void StateView::setRows(StateRows rows, const StateQuestion& question) { m_picture->setRows(std::move(rows), question); }
+void StateView::setRows(StateRows rows, const StateQuestion& question)
+{
+    m_picture->setRows(std::move(rows), question);
+}
 
 void StateView::setTheme(const Theme& theme)
 {

@@ -1,7 +1,8 @@
-// StateView: the explorer's page State, in three topics. ZeRO stages: sliders of the mesh and of what replicas share; the four stages of
-// one schedule as stacked bars against the memory of a rank; and time and memory of every schedule, cells over the memory hatched. Uneven
-// ranks: batch and state divided among ranks of different speed and memory (mixed_picture.h). Partial backward: contributors by layer
-// (cut_picture.h). It shows answers and announces requests; the explorer's controller simulates. GUI thread only.
+// StateView: the explorer's page State, in three topics. ZeRO stages: sliders of the mesh and of what replicas share;
+// the four stages of one schedule as stacked bars against the memory of a rank; and time and memory of every schedule,
+// cells over the memory hatched. Uneven ranks: batch and state divided among ranks of different speed and memory
+// (mixed_picture.h). Partial backward: contributors by layer (cut_picture.h). It shows answers and announces requests;
+// the explorer's controller simulates. GUI thread only.
 #pragma once
 
 #include <memory>

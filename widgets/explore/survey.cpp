@@ -9,16 +9,20 @@ LinesPicture linesOf(const ExploreQuestion& question, ExploreParameter across, s
     return picture;
 }
 
-HeatPicture heatOf(const ExploreQuestion& question, ExploreParameter across, ExploreParameter up, std::vector<std::string> schedules)
+HeatPicture heatOf(const ExploreQuestion& question, ExploreParameter across, ExploreParameter up,
+                   std::vector<std::string> schedules)
 {
-    HeatPicture picture{question, across, up, valuesAround(question, across, 14), valuesAround(question, up, 10), std::move(schedules), {}};
+    HeatPicture picture{
+        question, across, up, valuesAround(question, across, 14), valuesAround(question, up, 10), std::move(schedules),
+        {}};
     picture.rows.resize(picture.cells() * picture.schedules.size());
     return picture;
 }
 
 ExploreQuestion HeatPicture::questionOf(std::size_t cell) const
 {
-    return question.with(up, valuesUp[cell / valuesAcross.size()]).with(across, valuesAcross[cell % valuesAcross.size()]);
+    return question.with(up, valuesUp[cell / valuesAcross.size()])
+        .with(across, valuesAcross[cell % valuesAcross.size()]);
 }
 
 bool HeatPicture::done(std::size_t cell) const
@@ -44,7 +48,8 @@ std::vector<SweepPoint> pointsOf(const LinesPicture& picture)
 {
     std::vector<SweepPoint> points;
     for (const std::string& schedule : picture.schedules)
-        for (const double value : picture.values) points.push_back(picture.question.with(picture.across, value).point(schedule));
+        for (const double value : picture.values)
+            points.push_back(picture.question.with(picture.across, value).point(schedule));
     return points;
 }
 
@@ -52,7 +57,8 @@ std::vector<SweepPoint> pointsOf(const HeatPicture& picture)
 {
     std::vector<SweepPoint> points;
     for (std::size_t cell = 0; cell < picture.cells(); ++cell)
-        for (const std::string& schedule : picture.schedules) points.push_back(picture.questionOf(cell).point(schedule));
+        for (const std::string& schedule : picture.schedules)
+            points.push_back(picture.questionOf(cell).point(schedule));
     return points;
 }
 

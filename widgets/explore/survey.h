@@ -1,4 +1,5 @@
-// Survey: the ticked schedules while one or two parameters vary. Points are simulated one by one and drawn as they arrive.
+// Survey: the ticked schedules while one or two parameters vary. Points are simulated one by one and drawn as they
+// arrive.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,10 @@ struct LinesPicture {
     std::vector<std::string> schedules;
     std::vector<SweepRow> rows; // schedule-major; not done: pending
 
-    const SweepRow& row(std::size_t schedule, std::size_t value) const { return rows[schedule * values.size() + value]; }
+    const SweepRow& row(std::size_t schedule, std::size_t value) const
+    {
+        return rows[schedule * values.size() + value];
+    }
 };
 LinesPicture linesOf(const ExploreQuestion& question, ExploreParameter across, std::vector<std::string> schedules);
 
@@ -30,12 +34,16 @@ struct HeatPicture {
 
     std::size_t cells() const { return valuesAcross.size() * valuesUp.size(); }
     ExploreQuestion questionOf(std::size_t cell) const;
-    const SweepRow& row(std::size_t cell, std::size_t schedule) const { return rows[cell * schedules.size() + schedule]; }
+    const SweepRow& row(std::size_t cell, std::size_t schedule) const
+    {
+        return rows[cell * schedules.size() + schedule];
+    }
     bool done(std::size_t cell) const; // every schedule of it
     // The synchronous schedule with the shortest step within the cap, the first of equals. −1: none is possible.
     int winner(std::size_t cell) const;
 };
-HeatPicture heatOf(const ExploreQuestion& question, ExploreParameter across, ExploreParameter up, std::vector<std::string> schedules);
+HeatPicture heatOf(const ExploreQuestion& question, ExploreParameter across, ExploreParameter up,
+                   std::vector<std::string> schedules);
 
 // The points to simulate, in the order of `rows`.
 std::vector<SweepPoint> pointsOf(const LinesPicture& picture);

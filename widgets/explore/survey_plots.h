@@ -1,5 +1,5 @@
-// LinePlot and HeatMap: pictures of a survey. The arrow keys move a cursor over the points or cells; Enter or a double click opens the
-// point. GUI thread only.
+// LinePlot and HeatMap: pictures of a survey. The arrow keys move a cursor over the points or cells; Enter or a double
+// click opens the point. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -53,7 +53,8 @@ class HeatMap : public ThemedWidget {
     Q_OBJECT
 public:
     explicit HeatMap(QWidget* parent = nullptr);
-    void setPicture(std::shared_ptr<const HeatPicture> picture, ExploreMeasure measure, HeatShows shows); // null: nothing chosen
+    // null: nothing chosen
+    void setPicture(std::shared_ptr<const HeatPicture> picture, ExploreMeasure measure, HeatShows shows);
     QRectF cellRect(std::size_t cell) const;
     int cursor() const { return m_cursor; }
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;

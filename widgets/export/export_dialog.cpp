@@ -42,7 +42,8 @@ constexpr int custom = -1;
 
 } // namespace
 
-ExportDialog::ExportDialog(PictureContent content, QSize onScreen, QWidget* parent) : QDialog(parent), m_content(std::move(content)), m_onScreen(onScreen)
+ExportDialog::ExportDialog(PictureContent content, QSize onScreen, QWidget* parent)
+    : QDialog(parent), m_content(std::move(content)), m_onScreen(onScreen)
 {
     setObjectName(QStringLiteral("exportPicture"));
     setWindowTitle(tr("Export the picture"));
@@ -90,11 +91,14 @@ void ExportDialog::build()
         m_form->addRow(label, widget);
         return widget;
     };
-    m_kind = field(tr("Format"), new QComboBox(this), tr("SVG and PDF stay sharp at any size; PNG is an image of pixels."));
+    m_kind =
+        field(tr("Format"), new QComboBox(this), tr("SVG and PDF stay sharp at any size; PNG is an image of pixels."));
     m_kind->addItem(QStringLiteral("SVG"), static_cast<int>(PictureKind::Svg));
     m_kind->addItem(QStringLiteral("PDF"), static_cast<int>(PictureKind::Pdf));
     m_kind->addItem(QStringLiteral("PNG"), static_cast<int>(PictureKind::Png));
-    m_look = field(tr("Style"), new QComboBox(this), tr("Screen: the theme's colours and what is selected. Paper: white, dark lines, no selection, sizes in millimetres and points."));
+    m_look = field(tr("Style"), new QComboBox(this),
+                   tr("Screen: the theme's colours and what is selected. Paper: white, dark lines, no selection, sizes "
+                      "in millimetres and points."));
     m_look->addItem(tr("Screen"), static_cast<int>(Look::Screen));
     m_look->addItem(tr("Paper"), static_cast<int>(Look::Paper));
     m_preset = field(tr("Size"), new QComboBox(this), tr("A starting size"));
@@ -109,7 +113,8 @@ void ExportDialog::build()
     m_millimetres->setRange(40, 1200);
     m_millimetres->setDecimals(1);
     m_millimetres->setSuffix(tr(" mm"));
-    m_points = field(tr("Text"), new QDoubleSpinBox(this), tr("Text size on paper; everything else follows. Journals require 6 to 8 pt."));
+    m_points = field(tr("Text"), new QDoubleSpinBox(this),
+                     tr("Text size on paper; everything else follows. Journals require 6 to 8 pt."));
     m_points->setRange(4, 16);
     m_points->setDecimals(1);
     m_points->setSingleStep(0.5);
@@ -136,7 +141,8 @@ void ExportDialog::build()
     m_caption = check(tr("Caption"), tr("Schedule, costs, clock and source, above the picture"));
     m_legend = check(tr("Legend"), tr("What the colours mean, below the picture"));
     m_notes = check(tr("Notes and explanations"), tr("Notes and the marks of an explanation of idle time"));
-    m_hatch = check(tr("Hatching for grey print"), tr("Backward, weight gradient and communication also differ by hatch"));
+    m_hatch =
+        check(tr("Hatching for grey print"), tr("Backward, weight gradient and communication also differ by hatch"));
     right->addStretch(1);
 
     auto* buttons = new QDialogButtonBox(this);
@@ -179,7 +185,8 @@ void ExportDialog::build()
         changed();
     });
     for (QSpinBox* box : {m_width, m_height}) connect(box, &QSpinBox::valueChanged, this, &ExportDialog::changed);
-    for (QDoubleSpinBox* box : {m_millimetres, m_points}) connect(box, &QDoubleSpinBox::valueChanged, this, &ExportDialog::changed);
+    for (QDoubleSpinBox* box : {m_millimetres, m_points})
+        connect(box, &QDoubleSpinBox::valueChanged, this, &ExportDialog::changed);
     for (QComboBox* box : {m_scale, m_dpi}) connect(box, &QComboBox::currentIndexChanged, this, &ExportDialog::changed);
 }
 
@@ -276,7 +283,9 @@ void ExportDialog::draw()
     const double ratio = devicePixelRatioF();
     const QSizeF room = QSizeF(m_view->size()) - QSizeF(4, 4);
     const double fit = std::min({1.0, room.width() / size.width(), room.height() / size.height()});
-    m_image = pictureImage(m_content, now, std::max(1.0, fit * ratio)).scaled((size * fit * ratio).toSize().expandedTo({1, 1}), Qt::IgnoreAspectRatio, Qt::SmoothTransformation);
+    m_image =
+        pictureImage(m_content, now, std::max(1.0, fit * ratio))
+            .scaled((size * fit * ratio).toSize().expandedTo({1, 1}), Qt::IgnoreAspectRatio, Qt::SmoothTransformation);
     m_image.setDevicePixelRatio(ratio);
     {
         QPainter painter(&m_image); // modal to the dialog
@@ -289,10 +298,14 @@ void ExportDialog::draw()
     if (now.look == Look::Paper)
         m_size->setText(tr("%1 × %2 mm").arg(fixed(mm.width(), 1), fixed(mm.height(), 1)));
     else if (kind() == PictureKind::Png)
-        m_size->setText(tr("%1 × %2 pixels").arg(qRound(size.width() * now.scale)).arg(qRound(size.height() * now.scale)));
+        m_size->setText(
+            tr("%1 × %2 pixels").arg(qRound(size.width() * now.scale)).arg(qRound(size.height() * now.scale)));
     else
         m_size->setText(tr("%1 × %2 logical pixels").arg(qRound(size.width())).arg(qRound(size.height())));
-    m_note->setText(embedsImage(m_content, now, kind()) ? tr("More than %L1 slices are in view, so they are embedded as an image.").arg(mostVectorSlices) : QString());
+    m_note->setText(
+        embedsImage(m_content, now, kind())
+            ? tr("More than %L1 slices are in view, so they are embedded as an image.").arg(mostVectorSlices)
+            : QString());
     m_note->setVisible(!m_note->text().isEmpty());
 }
 
@@ -314,7 +327,8 @@ void ExportDialog::remember() const
     QSettings settings;
     settings.beginGroup(QStringLiteral("export"));
     settings.setValue(QStringLiteral("kind"), suffixOf(kind()));
-    settings.setValue(QStringLiteral("look"), now.look == Look::Paper ? QStringLiteral("paper") : QStringLiteral("screen"));
+    settings.setValue(QStringLiteral("look"),
+                      now.look == Look::Paper ? QStringLiteral("paper") : QStringLiteral("screen"));
     settings.setValue(QStringLiteral("onScreen"), now.pixels == m_onScreen);
     settings.setValue(QStringLiteral("pixels"), now.pixels);
     settings.setValue(QStringLiteral("scale"), now.scale);
@@ -333,8 +347,11 @@ void ExportDialog::restore()
     QSettings settings;
     settings.beginGroup(QStringLiteral("export"));
     setKind(pictureKind(settings.value(QStringLiteral("kind")).toString()).value_or(PictureKind::Svg));
-    style.look = settings.value(QStringLiteral("look")).toString() == QLatin1String("paper") ? Look::Paper : Look::Screen;
-    style.pixels = settings.value(QStringLiteral("onScreen"), true).toBool() ? m_onScreen : settings.value(QStringLiteral("pixels"), m_onScreen).toSize();
+    style.look =
+        settings.value(QStringLiteral("look")).toString() == QLatin1String("paper") ? Look::Paper : Look::Screen;
+    style.pixels = settings.value(QStringLiteral("onScreen"), true).toBool()
+                       ? m_onScreen
+                       : settings.value(QStringLiteral("pixels"), m_onScreen).toSize();
     style.scale = settings.value(QStringLiteral("scale"), style.scale).toDouble();
     style.widthMm = settings.value(QStringLiteral("millimetres"), style.widthMm).toDouble();
     style.textPoints = settings.value(QStringLiteral("points"), style.textPoints).toDouble();

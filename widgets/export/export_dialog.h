@@ -1,5 +1,5 @@
-// ExportDialog: settings of an exported picture, with a live preview. It remembers the last settings and writes nothing itself. GUI
-// thread only.
+// ExportDialog: settings of an exported picture, with a live preview. It remembers the last settings and writes nothing
+// itself. GUI thread only.
 #pragma once
 
 #include <QDialog>

@@ -78,7 +78,8 @@ std::vector<const FormatInfo*> FormatDialog::formats() const
 {
     std::vector<const FormatInfo*> out;
     out.reserve(static_cast<std::size_t>(m_list->count()));
-    for (int i = 0; i < m_list->count(); ++i) out.push_back(allFormats()[static_cast<std::size_t>(m_list->item(i)->data(formatRole).toInt())]);
+    for (int i = 0; i < m_list->count(); ++i)
+        out.push_back(allFormats()[static_cast<std::size_t>(m_list->item(i)->data(formatRole).toInt())]);
     return out;
 }
 
@@ -113,7 +114,8 @@ void FormatDialog::chosen()
             field = new QCheckBox(title, m_options);
         } else {
             auto* line = new QLineEdit(m_options);
-            line->setPlaceholderText(QString::fromUtf8(option.value.data(), static_cast<qsizetype>(option.value.size())));
+            line->setPlaceholderText(
+                QString::fromUtf8(option.value.data(), static_cast<qsizetype>(option.value.size())));
             form->addWidget(makeLabel(title, "secondary", m_options));
             field = line;
         }
@@ -147,7 +149,8 @@ TextPairs FormatDialog::options() const
 QStringList FormatDialog::optionNames() const
 {
     QStringList out;
-    for (const auto& [name, field] : m_fields) out << QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+    for (const auto& [name, field] : m_fields)
+        out << QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
     return out;
 }
 
@@ -179,7 +182,8 @@ void FormatDialog::proceed()
         for (const auto& [name, value] : given)
             if (name == option.name && option.check != nullptr)
                 if (auto right = option.check(value); !right) return showFault(right.error());
-    QSettings().setValue(lastKey, QString::fromUtf8(format().name.data(), static_cast<qsizetype>(format().name.size())));
+    QSettings().setValue(lastKey,
+                         QString::fromUtf8(format().name.data(), static_cast<qsizetype>(format().name.size())));
     emit placeAsked();
 }
 

@@ -1,5 +1,5 @@
-// FormatDialog: which format a run is written in for other tools, and its options: all that are written without being drawn, from their
-// descriptors (traces/format). It asks for a place and writes nothing itself; GUI thread only.
+// FormatDialog: which format a run is written in for other tools, and its options: all that are written without being
+// drawn, from their descriptors (traces/format). It asks for a place and writes nothing itself; GUI thread only.
 #pragma once
 
 #include <map>

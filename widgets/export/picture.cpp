@@ -57,7 +57,8 @@ CaptionLines captionLines(const PictureContent& content, const PictureStyle& sty
     if (!style.caption) return lines;
     const bool narrow = width < narrowView && !content.shortTitle.isEmpty();
     lines.title = wrapped(shownName(narrow ? content.shortTitle : content.title), FontRole::Strong, width - 2 * margin);
-    for (const QString& line : narrow ? content.shortCaption : content.caption) lines.rest << wrapped(shownName(line), FontRole::Small, width - 2 * margin);
+    for (const QString& line : narrow ? content.shortCaption : content.caption)
+        lines.rest << wrapped(shownName(line), FontRole::Small, width - 2 * margin);
     lines.height = captionTop + captionBottom + static_cast<double>(lines.title.size()) * lineHeight(FontRole::Strong) +
                    static_cast<double>(lines.rest.size()) * lineHeight(FontRole::Small);
     return lines;
@@ -86,7 +87,10 @@ bool shown(const PicturePart& part, const PictureStyle& style)
 }
 
 // In a narrow picture every view is.
-bool isElastic(const PicturePart& part, double width) { return part.elastic || (width < narrowView && part.role == PicturePart::Role::View); }
+bool isElastic(const PicturePart& part, double width)
+{
+    return part.elastic || (width < narrowView && part.role == PicturePart::Role::View);
+}
 
 bool isVector(const QPainter& painter)
 {
@@ -94,7 +98,8 @@ bool isVector(const QPainter& painter)
 }
 
 // A view with too many slices for a vector file, in device pixels of print.
-void paintEmbedded(QPainter& painter, const QRectF& rect, const PicturePart& part, const PaintRequest& request, double scale)
+void paintEmbedded(QPainter& painter, const QRectF& rect, const PicturePart& part, const PaintRequest& request,
+                   double scale)
 {
     const double fits = std::min(scale, mostSide / std::max({1.0, rect.width(), rect.height()}));
     QImage image((rect.size() * fits).toSize(), QImage::Format_RGB32);
@@ -116,7 +121,10 @@ double imageScale(const PictureStyle& style)
 
 Error tooLarge(const QSizeF& size)
 {
-    return {ErrorCode::Usage, "a picture of " + std::to_string(std::lround(size.width())) + " × " + std::to_string(std::lround(size.height())) + " pixels would have more than " + std::to_string(std::lround(mostSide)) + " per side",
+    return {ErrorCode::Usage,
+            "a picture of " + std::to_string(std::lround(size.width())) + " × " +
+                std::to_string(std::lround(size.height())) + " pixels would have more than " +
+                std::to_string(std::lround(mostSide)) + " per side",
             "give a smaller width, or use svg or pdf"};
 }
 
@@ -137,7 +145,8 @@ QByteArray svgBytes(const PictureContent& content, const PictureStyle& style)
         QPainter painter(&generator);
         paintPicture(painter, content, style);
     }
-    bytes = QByteArray::fromStdString(shownText({bytes.constData(), static_cast<std::size_t>(bytes.size())})); // names in the parts too: XML has no control characters
+    // names in the parts too: XML has no control characters
+    bytes = QByteArray::fromStdString(shownText({bytes.constData(), static_cast<std::size_t>(bytes.size())}));
     return bytes.replace("font-family=\"Inter\"", "font-family=\"Inter, Helvetica, Arial, sans-serif\"");
 }
 
@@ -172,8 +181,9 @@ std::optional<PictureKind> pictureKind(const QString& name)
 
 QString suffixOf(PictureKind kind)
 {
-    return kind == PictureKind::Svg ? QStringLiteral("svg") : kind == PictureKind::Pdf ? QStringLiteral("pdf")
-                                                                                       : QStringLiteral("png");
+    return kind == PictureKind::Svg   ? QStringLiteral("svg")
+           : kind == PictureKind::Pdf ? QStringLiteral("pdf")
+                                      : QStringLiteral("png");
 }
 
 QString pathOfKind(const QString& path, PictureKind kind)
@@ -181,8 +191,9 @@ QString pathOfKind(const QString& path, PictureKind kind)
     const QString suffix = QFileInfo(path).suffix();
     const auto said = pictureKind(suffix);
     if (said == kind) return path;
-    const QString base = said ? path.left(path.size() - suffix.size() - 1) : path.endsWith(QLatin1Char('.')) ? path.left(path.size() - 1)
-                                                                                                             : path;
+    const QString base = said                              ? path.left(path.size() - suffix.size() - 1)
+                         : path.endsWith(QLatin1Char('.')) ? path.left(path.size() - 1)
+                                                           : path;
     return base + QLatin1Char('.') + suffixOf(kind);
 }
 
@@ -192,10 +203,14 @@ Result<PictureKind> pictureKindOf(const QString& path, std::optional<PictureKind
     const auto said = pictureKind(suffix);
     if (wanted && (said == wanted || suffix.isEmpty())) return *wanted;
     if (wanted && said)
-        return fail(ErrorCode::Usage, "file " + path.toStdString() + ": the format is " + suffixOf(*wanted).toStdString() + ", the suffix " + suffix.toStdString(),
+        return fail(ErrorCode::Usage,
+                    "file " + path.toStdString() + ": the format is " + suffixOf(*wanted).toStdString() +
+                        ", the suffix " + suffix.toStdString(),
                     "make them match");
     if (wanted) return *wanted; // a suffix of no picture format
-    if (!said) return fail(ErrorCode::Usage, "file " + path.toStdString() + ": unknown picture format", "use the suffix .png, .svg or .pdf");
+    if (!said)
+        return fail(ErrorCode::Usage, "file " + path.toStdString() + ": unknown picture format",
+                    "use the suffix .png, .svg or .pdf");
     return *said;
 }
 
@@ -228,11 +243,14 @@ const Theme& paperTheme(bool hatched)
 QSizeF pictureSize(const PictureContent& content, const PictureStyle& style)
 {
     const double width = logicalWidth(style);
-    if (style.look == PictureStyle::Look::Screen && style.pixels.height() > 0) return {width, static_cast<double>(style.pixels.height())};
+    if (style.look == PictureStyle::Look::Screen && style.pixels.height() > 0)
+        return {width, static_cast<double>(style.pixels.height())};
     double height = captionLines(content, style, width).height;
     for (const PicturePart& part : content.parts)
         if (shown(part, style)) height += part.height(width);
-    if (style.look == PictureStyle::Look::Paper && width < narrowView) height = std::min(height, std::floor(width * oneColumnMostMm / oneColumnMm)); // the views share the rest
+    // the views share the rest
+    if (style.look == PictureStyle::Look::Paper && width < narrowView)
+        height = std::min(height, std::floor(width * oneColumnMostMm / oneColumnMm));
     return {width, std::ceil(std::max(1.0, height))};
 }
 
@@ -244,7 +262,8 @@ QSizeF pictureMillimetres(const PictureContent& content, const PictureStyle& sty
 bool embedsImage(const PictureContent& content, const PictureStyle& style, PictureKind kind)
 {
     if (kind == PictureKind::Png) return false;
-    return std::any_of(content.parts.begin(), content.parts.end(), [&](const PicturePart& part) { return shown(part, style) && part.slices > mostVectorSlices; });
+    return std::any_of(content.parts.begin(), content.parts.end(),
+                       [&](const PicturePart& part) { return shown(part, style) && part.slices > mostVectorSlices; });
 }
 
 void paintPicture(QPainter& painter, const PictureContent& content, const PictureStyle& style)
@@ -268,7 +287,8 @@ void paintPicture(QPainter& painter, const PictureContent& content, const Pictur
     print(caption.title, FontRole::Strong, theme.text);
     print(caption.rest, FontRole::Small, theme.secondary);
 
-    // In a picture of fixed height the elastic parts share the surplus or deficit in proportion to their preferred heights.
+    // In a picture of fixed height the elastic parts share the surplus or deficit in proportion to their preferred
+    // heights.
     double fixedHeight = caption.height, elastic = 0;
     for (const PicturePart& part : content.parts) {
         if (!shown(part, style)) continue;
@@ -289,7 +309,8 @@ void paintPicture(QPainter& painter, const PictureContent& content, const Pictur
         else
             part.paint(painter, rect, request);
         painter.restore();
-        if (!first && part.role == PicturePart::Role::View) painter.fillRect(QRectF(0, rect.top(), size.width(), 1), theme.separator);
+        if (!first && part.role == PicturePart::Role::View)
+            painter.fillRect(QRectF(0, rect.top(), size.width(), 1), theme.separator);
         first = false;
     }
 }
@@ -308,8 +329,11 @@ QImage pictureImage(const PictureContent& content, const PictureStyle& style, do
 
 Result<QByteArray> pictureBytes(const PictureContent& content, const PictureStyle& style, PictureKind kind)
 {
-    const auto isView = [&](const PicturePart& part) { return part.role == PicturePart::Role::View && shown(part, style); };
-    if (std::none_of(content.parts.begin(), content.parts.end(), isView)) return fail(ErrorCode::Usage, "nothing to draw", "choose the timeline, the memory or both");
+    const auto isView = [&](const PicturePart& part) {
+        return part.role == PicturePart::Role::View && shown(part, style);
+    };
+    if (std::none_of(content.parts.begin(), content.parts.end(), isView))
+        return fail(ErrorCode::Usage, "nothing to draw", "choose the timeline, the memory or both");
     if (kind == PictureKind::Svg) return svgBytes(content, style);
     if (kind == PictureKind::Pdf) return pdfBytes(content, style);
     const double scale = imageScale(style);

@@ -1,5 +1,5 @@
-// Pictures of the screen for papers, slides and web pages: a caption above, the views below each other, the legend at the bottom, as
-// SVG, PDF or PNG. Painting reads widgets: GUI thread only.
+// Pictures of the screen for papers, slides and web pages: a caption above, the views below each other, the legend at
+// the bottom, as SVG, PDF or PNG. Painting reads widgets: GUI thread only.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ enum class PictureKind {
 };
 std::optional<PictureKind> pictureKind(const QString& name); // "svg", "PDF", "png"
 QString suffixOf(PictureKind kind);                          // "svg"
-// The path with the suffix of a kind: another picture suffix is replaced, a missing one added, any other kept before it.
+// The path with the suffix of a kind: another picture suffix is replaced, a missing one added, any other kept before
+// it.
 QString pathOfKind(const QString& path, PictureKind kind);
 // The kind given by a file name's suffix; Usage if it gives none or one other than `wanted`.
 Result<PictureKind> pictureKindOf(const QString& path, std::optional<PictureKind> wanted = {});
@@ -85,14 +86,17 @@ struct PictureContent {
     const Theme* theme = &Theme::light(); // of the screen
 };
 
-// White, with the light theme's fills, darker hairlines; `hatched`: kinds also differ by hatch, so that they differ in grey print.
+// White, with the light theme's fills, darker hairlines; `hatched`: kinds also differ by hatch, so that they differ in
+// grey print.
 const Theme& paperTheme(bool hatched);
 
-QSizeF pictureSize(const PictureContent& content, const PictureStyle& style);        // logical pixels
-QSizeF pictureMillimetres(const PictureContent& content, const PictureStyle& style); // on paper; of screen pixels at 96 dpi
+QSizeF pictureSize(const PictureContent& content, const PictureStyle& style); // logical pixels
+// on paper; of screen pixels at 96 dpi
+QSizeF pictureMillimetres(const PictureContent& content, const PictureStyle& style);
 bool embedsImage(const PictureContent& content, const PictureStyle& style, PictureKind kind);
 void paintPicture(QPainter& painter, const PictureContent& content, const PictureStyle& style);
-QImage pictureImage(const PictureContent& content, const PictureStyle& style, double scale); // device pixels per logical pixel
+// device pixels per logical pixel
+QImage pictureImage(const PictureContent& content, const PictureStyle& style, double scale);
 
 // Everything but writing the file. Usage if the picture would be empty or larger than 32,000 pixels per side.
 Result<QByteArray> pictureBytes(const PictureContent& content, const PictureStyle& style, PictureKind kind);

@@ -29,7 +29,8 @@ FlameView::FlameView(QWidget* parent) : QAbstractScrollArea(parent)
     verticalScrollBar()->setSingleStep(static_cast<int>(rowHeight));
 }
 
-void FlameView::setStacks(std::shared_ptr<const RangeStacks> stacks, const Units& units, const QString& about, const QString& reason)
+void FlameView::setStacks(std::shared_ptr<const RangeStacks> stacks, const Units& units, const QString& about,
+                          const QString& reason)
 {
     m_stacks = stacks && !stacks->empty() && stacks->total > 0 ? std::move(stacks) : nullptr;
     m_units = units;
@@ -37,7 +38,8 @@ void FlameView::setStacks(std::shared_ptr<const RangeStacks> stacks, const Units
     m_reason = reason;
     m_root = m_current = m_hovered = -1;
     m_children.assign(m_stacks ? m_stacks->nodes.size() + 1 : 0, {});
-    for (std::size_t i = 0; m_stacks && i < m_stacks->nodes.size(); ++i) m_children[static_cast<std::size_t>(m_stacks->nodes[i].parent + 1)].push_back(static_cast<int>(i));
+    for (std::size_t i = 0; m_stacks && i < m_stacks->nodes.size(); ++i)
+        m_children[static_cast<std::size_t>(m_stacks->nodes[i].parent + 1)].push_back(static_cast<int>(i));
     arrange();
 }
 
@@ -54,8 +56,10 @@ void FlameView::arrange()
     m_rows = 0;
     if (m_stacks) {
         const auto& nodes = m_stacks->nodes;
-        const auto width = static_cast<double>(std::max<Nanos>(1, m_root < 0 ? m_stacks->total : nodes[static_cast<std::size_t>(m_root)].total));
-        for (int at = m_root; at >= 0; at = nodes[static_cast<std::size_t>(at)].parent) m_boxes[static_cast<std::size_t>(at)] = {0, 1, nodes[static_cast<std::size_t>(at)].depth, true};
+        const auto width = static_cast<double>(
+            std::max<Nanos>(1, m_root < 0 ? m_stacks->total : nodes[static_cast<std::size_t>(m_root)].total));
+        for (int at = m_root; at >= 0; at = nodes[static_cast<std::size_t>(at)].parent)
+            m_boxes[static_cast<std::size_t>(at)] = {0, 1, nodes[static_cast<std::size_t>(at)].depth, true};
         const auto placeChildren = [&](int parent, double left) {
             for (const int child : m_children[static_cast<std::size_t>(parent + 1)]) {
                 const StackNode& node = nodes[static_cast<std::size_t>(child)];
@@ -74,7 +78,8 @@ void FlameView::arrange()
         }
     }
     verticalScrollBar()->setPageStep(viewport()->height());
-    verticalScrollBar()->setRange(0, std::max(0, static_cast<int>(headHeight + m_rows * rowHeight) - viewport()->height()));
+    verticalScrollBar()->setRange(
+        0, std::max(0, static_cast<int>(headHeight + m_rows * rowHeight) - viewport()->height()));
     viewport()->update();
 }
 
@@ -87,10 +92,12 @@ void FlameView::zoomTo(int node)
 
 QRectF FlameView::place(int node) const
 {
-    if (node < 0 || node >= static_cast<int>(m_boxes.size()) || !m_boxes[static_cast<std::size_t>(node)].drawn) return {};
+    if (node < 0 || node >= static_cast<int>(m_boxes.size()) || !m_boxes[static_cast<std::size_t>(node)].drawn)
+        return {};
     const Box& box = m_boxes[static_cast<std::size_t>(node)];
     const double width = viewport()->width();
-    return QRectF(box.left * width, headHeight + box.row * rowHeight - verticalScrollBar()->value(), (box.right - box.left) * width, rowHeight - 1);
+    return QRectF(box.left * width, headHeight + box.row * rowHeight - verticalScrollBar()->value(),
+                  (box.right - box.left) * width, rowHeight - 1);
 }
 
 int FlameView::nodeAt(const QPointF& at) const
@@ -104,8 +111,11 @@ int FlameView::nodeAt(const QPointF& at) const
 QString FlameView::textOf(int node) const
 {
     const StackNode& of = m_stacks->nodes[static_cast<std::size_t>(node)];
-    const QString share = percentText(static_cast<double>(of.total) / static_cast<double>(std::max<Nanos>(1, m_stacks->total)));
-    QString text = tr("%1: %2, %3 of all, %L4 times").arg(QString::fromStdString(m_stacks->pathOf(node)), durationText(of.total, m_units), share).arg(of.count);
+    const QString share =
+        percentText(static_cast<double>(of.total) / static_cast<double>(std::max<Nanos>(1, m_stacks->total)));
+    QString text = tr("%1: %2, %3 of all, %L4 times")
+                       .arg(QString::fromStdString(m_stacks->pathOf(node)), durationText(of.total, m_units), share)
+                       .arg(of.count);
     if (of.self > 0 && of.self < of.total) text += tr(", %1 of it itself").arg(durationText(of.self, m_units));
     return text;
 }
@@ -115,7 +125,9 @@ QString FlameView::lineText() const
     if (!m_stacks) return m_reason.isEmpty() ? m_about : m_reason;
     const int node = m_hovered >= 0 ? m_hovered : m_current;
     if (node >= 0) return textOf(node);
-    return tr("%1: %2 of %3").arg(m_about, durationText(m_stacks->total, m_units), m_stacks->device ? tr("kernels and copies, by the ranges that launched them") : tr("the host's ranges"));
+    return tr("%1: %2 of %3")
+        .arg(m_about, durationText(m_stacks->total, m_units),
+             m_stacks->device ? tr("kernels and copies, by the ranges that launched them") : tr("the host's ranges"));
 }
 
 void FlameView::paintEvent(QPaintEvent*)
@@ -126,24 +138,30 @@ void FlameView::paintEvent(QPaintEvent*)
     const QFontMetrics metrics(painter.font());
     for (std::size_t i = 0; i < m_boxes.size(); ++i) {
         const QRectF box = place(static_cast<int>(i));
-        if (box.isEmpty() || box.width() < 0.5 || box.bottom() < headHeight || box.top() > viewport()->height()) continue;
+        if (box.isEmpty() || box.width() < 0.5 || box.bottom() < headHeight || box.top() > viewport()->height())
+            continue;
         const StackNode& node = m_stacks->nodes[i];
-        const Fill& fill = node.of ? m_theme->of(*node.of) : node.kind ? m_theme->of(*node.kind)
-                                                                       : fillOf(*m_theme, LaneLook::Ranges, rangeInkOf(node.name));
+        const Fill& fill = node.of     ? m_theme->of(*node.of)
+                           : node.kind ? m_theme->of(*node.kind)
+                                       : fillOf(*m_theme, LaneLook::Ranges, rangeInkOf(node.name));
         painter.fillRect(box.adjusted(0, 0, box.width() > 3 ? -1 : 0, 0), fill.fill);
         if (static_cast<int>(i) == m_current || static_cast<int>(i) == m_hovered) {
-            painter.setPen(QPen(static_cast<int>(i) == m_current ? m_theme->accent : m_theme->text, static_cast<int>(i) == m_current && hasFocus() ? 2 : 1));
+            painter.setPen(QPen(static_cast<int>(i) == m_current ? m_theme->accent : m_theme->text,
+                                static_cast<int>(i) == m_current && hasFocus() ? 2 : 1));
             painter.drawRect(box.adjusted(0.5, 0.5, -1.5, -0.5));
         }
         if (box.width() < 28) continue;
         painter.setPen(fill.label);
         const std::string brief = node.of ? briefKernelName(node.name) : node.name;
-        painter.drawText(box.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(QString::fromStdString(brief), Qt::ElideRight, static_cast<int>(box.width()) - 8));
+        painter.drawText(
+            box.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter,
+            metrics.elidedText(QString::fromStdString(brief), Qt::ElideRight, static_cast<int>(box.width()) - 8));
     }
     const QRectF head(0, 0, viewport()->width(), headHeight);
     painter.fillRect(head, m_theme->canvas);
     painter.setPen(m_theme->secondary);
-    painter.drawText(head.adjusted(8, 0, -8, 0), Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(lineText(), Qt::ElideMiddle, viewport()->width() - 16));
+    painter.drawText(head.adjusted(8, 0, -8, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     metrics.elidedText(lineText(), Qt::ElideMiddle, viewport()->width() - 16));
 }
 
 void FlameView::mouseMoveEvent(QMouseEvent* event)
@@ -177,7 +195,8 @@ void FlameView::setCurrent(int node)
     setAccessibleDescription(node >= 0 ? textOf(node) : QString());
     const QRectF box = place(node);
     if (!box.isEmpty() && (box.top() < headHeight || box.bottom() > viewport()->height()))
-        verticalScrollBar()->setValue(static_cast<int>(m_boxes[static_cast<std::size_t>(node)].row * rowHeight - viewport()->height() / 2.0));
+        verticalScrollBar()->setValue(
+            static_cast<int>(m_boxes[static_cast<std::size_t>(node)].row * rowHeight - viewport()->height() / 2.0));
     viewport()->update();
 }
 
@@ -190,7 +209,8 @@ void FlameView::keyPressEvent(QKeyEvent* event)
     const auto at = std::find(beside.begin(), beside.end(), m_current);
     switch (event->key()) {
     case Qt::Key_Down:
-        if (const auto& below = m_children[static_cast<std::size_t>(m_current + 1)]; !below.empty()) setCurrent(below.front());
+        if (const auto& below = m_children[static_cast<std::size_t>(m_current + 1)]; !below.empty())
+            setCurrent(below.front());
         return;
     case Qt::Key_Up:
         if (m_current >= 0 && parent >= 0) setCurrent(parent);

@@ -1,5 +1,6 @@
-// FlameView: stacks of ranges and kernels as a flame graph, the outermost range at the top, every node as wide as its share of the time. A click
-// makes a node fill the width, one on the row of its holders goes back; arrows walk, Return chooses, Backspace goes back. GUI thread only.
+// FlameView: stacks of ranges and kernels as a flame graph, the outermost range at the top, every node as wide as its
+// share of the time. A click makes a node fill the width, one on the row of its holders goes back; arrows walk, Return
+// chooses, Backspace goes back. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,8 @@ public:
     explicit FlameView(QWidget* parent = nullptr);
 
     // null: nothing is shown, and `reason` says why. `about`: what it is of, for the line above.
-    void setStacks(std::shared_ptr<const RangeStacks> stacks, const Units& units, const QString& about, const QString& reason = {});
+    void setStacks(std::shared_ptr<const RangeStacks> stacks, const Units& units, const QString& about,
+                   const QString& reason = {});
     void setTheme(const Theme& theme);
     const RangeStacks* stacks() const { return m_stacks.get(); }
     int root() const { return m_root; }       // the node that fills the width; −1: everything

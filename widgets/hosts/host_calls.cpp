@@ -38,7 +38,10 @@ void readComplaint(const QString& text, ProgramAnswer& answer)
 
 QString textAt(const QJsonObject& object, const char* key) { return object.value(QLatin1String(key)).toString(); }
 
-QJsonArray listAt(const QByteArray& json, const char* key) { return QJsonDocument::fromJson(json).object().value(QLatin1String(key)).toArray(); }
+QJsonArray listAt(const QByteArray& json, const char* key)
+{
+    return QJsonDocument::fromJson(json).object().value(QLatin1String(key)).toArray();
+}
 
 } // namespace
 
@@ -69,7 +72,12 @@ ProgramAnswer askProgram(const QString& program, const QStringList& arguments, c
     if (process.exitStatus() == QProcess::NormalExit) answer.exitCode = process.exitCode();
     if (answer.good()) return answer;
     readComplaint(QString::fromUtf8(process.readAllStandardError()), answer);
-    if (answer.message.isEmpty() && answer.out.isEmpty()) answer.message = CallText::tr("%1 ended with exit code %2").arg(QStringList{QStringLiteral("stagewright"), arguments.value(0), arguments.value(1)}.join(QLatin1Char(' '))).arg(answer.exitCode);
+    if (answer.message.isEmpty() && answer.out.isEmpty())
+        answer.message =
+            CallText::tr("%1 ended with exit code %2")
+                .arg(QStringList{QStringLiteral("stagewright"), arguments.value(0), arguments.value(1)}.join(
+                    QLatin1Char(' ')))
+                .arg(answer.exitCode);
     return answer;
 }
 
@@ -90,7 +98,8 @@ QVector<HostFinding> findingsIn(const QByteArray& json)
     QVector<HostFinding> out;
     for (const auto& value : listAt(json, "facts")) {
         const QJsonObject object = value.toObject();
-        out.append({textAt(object, "label"), textAt(object, "value"), textAt(object, "remedy"), object.value(QLatin1String("needed")).toBool()});
+        out.append({textAt(object, "label"), textAt(object, "value"), textAt(object, "remedy"),
+                    object.value(QLatin1String("needed")).toBool()});
     }
     return out;
 }
@@ -109,7 +118,8 @@ QVector<JobEntry> jobsIn(const QByteArray& json)
         job.slurm = !textAt(object, "slurm_job").isEmpty();
         job.steps = object.value(QLatin1String("steps")).toInt();
         job.stepsAsked = object.value(QLatin1String("steps_asked")).toInt();
-        if (object.value(QLatin1String("exit_code")).isDouble()) job.exitCode = object.value(QLatin1String("exit_code")).toInt();
+        if (object.value(QLatin1String("exit_code")).isDouble())
+            job.exitCode = object.value(QLatin1String("exit_code")).toInt();
         if (!job.id.isEmpty()) out.append(job);
     }
     return out;
@@ -121,7 +131,8 @@ QStringList addArguments(const HostEntry& host)
     if (!host.scratch.isEmpty()) arguments << QStringLiteral("--scratch=") + host.scratch;
     for (const QString& line : host.setup)
         if (!line.trimmed().isEmpty()) arguments << QStringLiteral("--setup=") + line;
-    return arguments << QStringLiteral("--") << host.name << host.target; // a name or target that starts with a dash is refused there
+    // a name or target that starts with a dash is refused there
+    return arguments << QStringLiteral("--") << host.name << host.target;
 }
 
 QByteArray jobsStamp()
@@ -145,10 +156,14 @@ QString jobText(const JobEntry& job)
     QString text;
     if (job.state == QLatin1String("starting")) text = CallText::tr("starting");
     if (job.state == QLatin1String("queued")) text = CallText::tr("queued");
-    if (job.state == QLatin1String("running")) text = job.stepsAsked > 0 ? CallText::tr("running, step %L1 of %L2").arg(job.steps).arg(job.stepsAsked) : CallText::tr("running");
+    if (job.state == QLatin1String("running"))
+        text = job.stepsAsked > 0 ? CallText::tr("running, step %L1 of %L2").arg(job.steps).arg(job.stepsAsked)
+                                  : CallText::tr("running");
     if (job.state == QLatin1String("lost")) text = CallText::tr("ended without a message, %1 kept").arg(steps);
-    if (job.state == QLatin1String("ended")) text = job.exitCode.value_or(0) == 0 ? CallText::tr("ended, %1").arg(steps) : job.exitCode == 130 ? CallText::tr("stopped, %1").arg(steps)
-                                                                                                                                               : CallText::tr("failed, %1 kept").arg(steps);
+    if (job.state == QLatin1String("ended"))
+        text = job.exitCode.value_or(0) == 0 ? CallText::tr("ended, %1").arg(steps)
+               : job.exitCode == 130         ? CallText::tr("stopped, %1").arg(steps)
+                                             : CallText::tr("failed, %1 kept").arg(steps);
     const QString where = job.host.isEmpty() ? CallText::tr("this computer") : job.host;
     return CallText::tr("%1 · %2").arg(text, job.slurm ? CallText::tr("%1, Slurm").arg(where) : where);
 }

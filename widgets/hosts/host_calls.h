@@ -1,5 +1,5 @@
-// What `stagewright hosts` knows, as values: the window asks the program and opens no connection itself. Anything in the JSON that is
-// missing or of another type is empty.
+// What `stagewright hosts` knows, as values: the window asks the program and opens no connection itself. Anything in
+// the JSON that is missing or of another type is empty.
 #pragma once
 
 #include <optional>

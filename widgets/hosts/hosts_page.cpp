@@ -32,7 +32,8 @@ QTreeWidget* table(QWidget* parent, const QStringList& columns, const QString& n
 void addField(QGridLayout* grid, const QString& title, QWidget* field, const QString& tooltip)
 {
     const int row = grid->rowCount();
-    grid->addWidget(makeFieldLabel(title, field, tooltip, grid->parentWidget()), row, 0, qobject_cast<QPlainTextEdit*>(field) != nullptr ? Qt::AlignTop : Qt::Alignment());
+    grid->addWidget(makeFieldLabel(title, field, tooltip, grid->parentWidget()), row, 0,
+                    qobject_cast<QPlainTextEdit*>(field) != nullptr ? Qt::AlignTop : Qt::Alignment());
     grid->addWidget(field, row, 1);
 }
 
@@ -43,7 +44,9 @@ HostsPage::HostsPage(QWidget* parent) : QWidget(parent)
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 10, 0, 0);
     layout->setSpacing(7);
-    auto* about = makeLabel(tr("Computers that can record for you. They are reached by OpenSSH with your own configuration, keys and known hosts."), "secondary", this);
+    auto* about = makeLabel(tr("Computers that can record for you. They are reached by OpenSSH with your own "
+                               "configuration, keys and known hosts."),
+                            "secondary", this);
     about->setWordWrap(true);
     layout->addWidget(about);
     m_list = table(this, {tr("Host"), tr("SSH target")}, tr("Hosts"));
@@ -90,18 +93,25 @@ HostsPage::HostsPage(QWidget* parent) : QWidget(parent)
     m_setup->setTabChangesFocus(true);
     m_setup->setFixedHeight(3 * QFontMetrics(m_setup->font()).lineSpacing() + 10);
     addField(grid, tr("Name"), m_name, tr("The name under which it is offered; a host of the same name is replaced"));
-    addField(grid, tr("SSH target"), m_target, tr("What you type after ssh: a host of your SSH configuration, user@host, or ssh://user@host:port"));
-    addField(grid, tr("Jobs in"), m_scratch, tr("Where jobs keep their files there; on a cluster, a folder that its nodes share"));
-    addField(grid, tr("Setup lines"), m_setup, tr("Shell commands to run there first, one per line. They come only from you: no file or host supplies them"));
+    addField(grid, tr("SSH target"), m_target,
+             tr("What you type after ssh: a host of your SSH configuration, user@host, or ssh://user@host:port"));
+    addField(grid, tr("Jobs in"), m_scratch,
+             tr("Where jobs keep their files there; on a cluster, a folder that its nodes share"));
+    addField(
+        grid, tr("Setup lines"), m_setup,
+        tr("Shell commands to run there first, one per line. They come only from you: no file or host supplies them"));
     auto* end = new QHBoxLayout;
     end->addStretch(1);
     m_keep = button(tr("Save host"), tr("Adds the host, or replaces the one with this name"), end);
     layout->addLayout(end);
 
     connect(m_list, &QTreeWidget::currentItemChanged, this, &HostsPage::select);
-    connect(m_test, &QPushButton::clicked, this, [this] { act(QStringLiteral("test"), tr("Connecting to %1…").arg(current().name)); });
-    connect(m_install, &QPushButton::clicked, this, [this] { act(QStringLiteral("install"), tr("Installing on %1…").arg(current().name)); });
-    connect(m_remove, &QPushButton::clicked, this, [this] { act(QStringLiteral("remove"), tr("Removing %1…").arg(current().name)); });
+    connect(m_test, &QPushButton::clicked, this,
+            [this] { act(QStringLiteral("test"), tr("Connecting to %1…").arg(current().name)); });
+    connect(m_install, &QPushButton::clicked, this,
+            [this] { act(QStringLiteral("install"), tr("Installing on %1…").arg(current().name)); });
+    connect(m_remove, &QPushButton::clicked, this,
+            [this] { act(QStringLiteral("remove"), tr("Removing %1…").arg(current().name)); });
     connect(m_cancel, &QPushButton::clicked, this, [this] {
         m_job.drop();
         said(tr("Cancelled."), false);
@@ -144,22 +154,27 @@ HostEntry HostsPage::current() const
 
 void HostsPage::list()
 {
-    m_job.start([program = m_program](const std::stop_token& stop) { return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("list"), QStringLiteral("--json")}, stop); },
-                [this](const ProgramAnswer& answer) {
-                    if (!answer.good()) said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy), true);
-                    const QString chosen = current().name;
-                    m_hosts = hostsIn(answer.out);
-                    {
-                        const QSignalBlocker quiet(m_list);
-                        m_list->clear();
-                        for (const HostEntry& host : m_hosts) {
-                            auto* item = new QTreeWidgetItem(m_list, {host.name, host.target});
-                            item->setToolTip(0, host.setup.join(QLatin1Char('\n')));
-                            if (host.name == chosen || m_list->topLevelItemCount() == 1) m_list->setCurrentItem(item);
-                        }
-                    }
-                    refresh();
-                });
+    m_job.start(
+        [program = m_program](const std::stop_token& stop) {
+            return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("list"), QStringLiteral("--json")},
+                              stop);
+        },
+        [this](const ProgramAnswer& answer) {
+            if (!answer.good())
+                said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy), true);
+            const QString chosen = current().name;
+            m_hosts = hostsIn(answer.out);
+            {
+                const QSignalBlocker quiet(m_list);
+                m_list->clear();
+                for (const HostEntry& host : m_hosts) {
+                    auto* item = new QTreeWidgetItem(m_list, {host.name, host.target});
+                    item->setToolTip(0, host.setup.join(QLatin1Char('\n')));
+                    if (host.name == chosen || m_list->topLevelItemCount() == 1) m_list->setCurrentItem(item);
+                }
+            }
+            refresh();
+        });
     refresh();
 }
 
@@ -179,13 +194,16 @@ void HostsPage::select()
 
 void HostsPage::keep()
 {
-    const HostEntry host{m_name->text().trimmed(), m_target->text().trimmed(), m_scratch->text().trimmed(), m_setup->toPlainText().split(QLatin1Char('\n'), Qt::SkipEmptyParts)};
-    m_job.start([program = m_program, host](const std::stop_token& stop) { return askProgram(program, addArguments(host), stop); },
+    const HostEntry host{m_name->text().trimmed(), m_target->text().trimmed(), m_scratch->text().trimmed(),
+                         m_setup->toPlainText().split(QLatin1Char('\n'), Qt::SkipEmptyParts)};
+    m_job.start([program = m_program,
+                 host](const std::stop_token& stop) { return askProgram(program, addArguments(host), stop); },
                 [this, name = host.name](const ProgramAnswer& answer) {
                     if (answer.good())
                         said(tr("%1 is saved. Test it to see what is there.").arg(name), false);
                     else
-                        said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy), true);
+                        said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy),
+                             true);
                     if (answer.good()) list();
                     refresh();
                 });
@@ -198,22 +216,27 @@ void HostsPage::act(const QString& action, const QString& what)
     if (name.isEmpty()) return;
     showFindings({});
     said(what, false);
-    m_job.start([program = m_program, action, name](const std::stop_token& stop) { return askProgram(program, {QStringLiteral("hosts"), action, QStringLiteral("--json"), QStringLiteral("--"), name}, stop); },
-                [this, action, name](const ProgramAnswer& answer) {
-                    const auto findings = findingsIn(answer.out);
-                    showFindings(findings);
-                    const bool reached = answer.good() || !findings.isEmpty();
-                    if (!reached)
-                        said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy), true);
-                    else if (action == QLatin1String("test"))
-                        said(answer.good() ? tr("%1 can be used.").arg(name) : tr("%1 can't be used yet.").arg(name), !answer.good());
-                    else if (action == QLatin1String("install"))
-                        said(tr("Stagewright is installed on %1.").arg(name), false);
-                    else
-                        said({}, false);
-                    if (reached && action == QLatin1String("remove")) list();
-                    refresh();
-                });
+    m_job.start(
+        [program = m_program, action, name](const std::stop_token& stop) {
+            return askProgram(
+                program, {QStringLiteral("hosts"), action, QStringLiteral("--json"), QStringLiteral("--"), name}, stop);
+        },
+        [this, action, name](const ProgramAnswer& answer) {
+            const auto findings = findingsIn(answer.out);
+            showFindings(findings);
+            const bool reached = answer.good() || !findings.isEmpty();
+            if (!reached)
+                said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy), true);
+            else if (action == QLatin1String("test"))
+                said(answer.good() ? tr("%1 can be used.").arg(name) : tr("%1 can't be used yet.").arg(name),
+                     !answer.good());
+            else if (action == QLatin1String("install"))
+                said(tr("Stagewright is installed on %1.").arg(name), false);
+            else
+                said({}, false);
+            if (reached && action == QLatin1String("remove")) list();
+            refresh();
+        });
     refresh();
 }
 
@@ -221,7 +244,8 @@ void HostsPage::showFindings(const QVector<HostFinding>& findings)
 {
     m_findings->clear();
     for (const HostFinding& one : findings) {
-        auto* item = new QTreeWidgetItem(m_findings, {one.label, one.value.isEmpty() ? tr("missing") : one.value, one.remedy});
+        auto* item =
+            new QTreeWidgetItem(m_findings, {one.label, one.value.isEmpty() ? tr("missing") : one.value, one.remedy});
         for (int column = 0; column < 3; ++column) item->setToolTip(column, item->text(column));
         if (one.needed && !one.remedy.isEmpty()) {
             QFont strong = item->font(0);

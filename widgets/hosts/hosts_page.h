@@ -1,5 +1,5 @@
-// HostsPage: the computers to run on: add, test, install, remove. Everything is done by the program `stagewright hosts`; the answers come
-// later, one at a time. GUI thread only.
+// HostsPage: the computers to run on: add, test, install, remove. Everything is done by the program `stagewright
+// hosts`; the answers come later, one at a time. GUI thread only.
 #pragma once
 
 #include <QWidget>

@@ -94,7 +94,9 @@ void JobsList::fill()
 const JobEntry* JobsList::at(const QTreeWidgetItem* item) const
 {
     if (item == nullptr) return nullptr;
-    const auto found = std::find_if(m_jobs.begin(), m_jobs.end(), [&](const JobEntry& job) { return job.id == item->data(0, Qt::UserRole).toString(); });
+    const auto found = std::find_if(m_jobs.begin(), m_jobs.end(), [&](const JobEntry& job) {
+        return job.id == item->data(0, Qt::UserRole).toString();
+    });
     return found != m_jobs.end() ? &*found : nullptr;
 }
 
@@ -105,7 +107,8 @@ void JobsList::openMenu(const QPoint& point)
     const JobEntry job = *found;
     auto* menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
-    for (const Wish wish : wishesOf(job)) menu->addAction(textOf(wish), this, [this, job, wish] { emit asked(job, wish); });
+    for (const Wish wish : wishesOf(job))
+        menu->addAction(textOf(wish), this, [this, job, wish] { emit asked(job, wish); });
     menu->popup(m_tree->viewport()->mapToGlobal(point));
 }
 

@@ -1,5 +1,5 @@
-// JobsList: recordings that run or ran on another computer or in a queue, below the runs: their state, and what can be done with one.
-// Hidden where there are none. It only announces what is wanted. GUI thread only.
+// JobsList: recordings that run or ran on another computer or in a queue, below the runs: their state, and what can be
+// done with one. Hidden where there are none. It only announces what is wanted. GUI thread only.
 #pragma once
 
 #include <QWidget>

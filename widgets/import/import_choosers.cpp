@@ -30,7 +30,9 @@ void ImportDialog::addWords(const QStringList& words)
 
 void ImportDialog::chooseFiles()
 {
-    auto* dialog = new QFileDialog(this, tr("Choose traces"), folder(), tr("Traces and schedules (*.json *.json.gz *.gz *.sqlite *.csv *.zip *.tar *.tgz *.zst *.xz);;All files (*)"));
+    auto* dialog = new QFileDialog(
+        this, tr("Choose traces"), folder(),
+        tr("Traces and schedules (*.json *.json.gz *.gz *.sqlite *.csv *.zip *.tar *.tgz *.zst *.xz);;All files (*)"));
     dialog->setObjectName(QStringLiteral("chooseTraces"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFiles);
@@ -52,7 +54,8 @@ void ImportDialog::chooseFolder()
 void ImportDialog::chooseRules()
 {
     const QString now = m_rules->text().trimmed();
-    auto* dialog = new QFileDialog(this, tr("Choose rules"), now.isEmpty() ? folder() : QFileInfo(now).absolutePath(), tr("Rules (*.txt *.rules);;All files (*)"));
+    auto* dialog = new QFileDialog(this, tr("Choose rules"), now.isEmpty() ? folder() : QFileInfo(now).absolutePath(),
+                                   tr("Rules (*.txt *.rules);;All files (*)"));
     dialog->setObjectName(QStringLiteral("chooseRules"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
@@ -62,7 +65,8 @@ void ImportDialog::chooseRules()
 
 void ImportDialog::chooseTarget()
 {
-    auto* dialog = new QFileDialog(this, tr("Store the runs in"), QFileInfo(target()).absolutePath(), tr("Run files (*.stagewright)"));
+    auto* dialog = new QFileDialog(this, tr("Store the runs in"), QFileInfo(target()).absolutePath(),
+                                   tr("Run files (*.stagewright)"));
     dialog->setObjectName(QStringLiteral("chooseTarget"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);

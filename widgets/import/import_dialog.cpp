@@ -49,7 +49,10 @@ QLabel* wrapped(const QString& text, const char* role, QWidget* parent)
     return label;
 }
 
-QString megabytes(std::int64_t bytes) { return QStringLiteral("%L1").arg(static_cast<double>(bytes) / 1e6, 0, 'f', bytes < 100'000'000 ? 1 : 0); }
+QString megabytes(std::int64_t bytes)
+{
+    return QStringLiteral("%L1").arg(static_cast<double>(bytes) / 1e6, 0, 'f', bytes < 100'000'000 ? 1 : 0);
+}
 
 } // namespace
 
@@ -111,13 +114,16 @@ void ImportDialog::build()
     m_words = new QPlainTextEdit(this);
     m_words->setObjectName(QStringLiteral("traces"));
     m_words->setAccessibleName(tr("Traces"));
-    m_words->setToolTip(tr("One per line: a file, a folder, or a pattern with * and ?. The ranks of a job become one run."));
-    m_words->setPlaceholderText(tr("rank*.json.gz, a folder or archive of traces, an Nsight Systems export, a schedule CSV"));
+    m_words->setToolTip(
+        tr("One per line: a file, a folder, or a pattern with * and ?. The ranks of a job become one run."));
+    m_words->setPlaceholderText(
+        tr("rank*.json.gz, a folder or archive of traces, an Nsight Systems export, a schedule CSV"));
     m_words->setTabChangesFocus(true);
     m_words->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_words->setFixedHeight(m_words->fontMetrics().lineSpacing() * 3 + 18);
     m_words->setAcceptDrops(false); // the window handles file drops
-    m_files = button(tr("&Files…"), tr("Traces of one job, one file per rank, or of several jobs"), &ImportDialog::chooseFiles);
+    m_files = button(tr("&Files…"), tr("Traces of one job, one file per rank, or of several jobs"),
+                     &ImportDialog::chooseFiles);
     m_folder = button(tr("F&older…"), tr("Every trace in a folder"), &ImportDialog::chooseFolder);
     auto* pick = new QVBoxLayout;
     pick->setSpacing(6);
@@ -131,7 +137,8 @@ void ImportDialog::build()
     m_rules = new QLineEdit(this);
     m_rules->setObjectName(QStringLiteral("rules"));
     m_rules->setAccessibleName(tr("Rules file"));
-    m_rules->setToolTip(tr("Your range names and their ops, one rule per line: F fwd stage {stage} mb {microbatch}. Empty: the names that PyTorch, Megatron-LM, DeepSpeed, zero-bubble and vLLM use"));
+    m_rules->setToolTip(tr("Your range names and their ops, one rule per line: F fwd stage {stage} mb {microbatch}. "
+                           "Empty: the names that PyTorch, Megatron-LM, DeepSpeed, zero-bubble and vLLM use"));
     m_rules->setPlaceholderText(tr("none: the names that known frameworks use"));
     m_rules->setClearButtonEnabled(true);
     m_rules->setAcceptDrops(false);
@@ -170,9 +177,11 @@ void ImportDialog::build()
     m_runs->setToolTip(tr("Runs in the traces; ticked runs are stored"));
     m_runs->setRootIsDecorated(false);
     m_runs->setUniformRowHeights(true);
-    m_runs->setHeaderLabels({tr("Run"), tr("Ranks"), tr("Steps"), tr("Schedule"), tr("Ops"), tr("Kernels"), tr("Clocks")});
+    m_runs->setHeaderLabels(
+        {tr("Run"), tr("Ranks"), tr("Steps"), tr("Schedule"), tr("Ops"), tr("Kernels"), tr("Clocks")});
     m_runs->header()->setStretchLastSection(true);
-    for (const int column : numberColumns) m_runs->headerItem()->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+    for (const int column : numberColumns)
+        m_runs->headerItem()->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
     layout->addWidget(m_runs);
     m_details = new QScrollArea(this);
     m_details->setObjectName(QStringLiteral("details"));
@@ -182,7 +191,8 @@ void ImportDialog::build()
     m_details->setFocusPolicy(Qt::TabFocus);
     m_details->setMinimumHeight(110);
     layout->addWidget(m_details, 1);
-    m_nothing = wrapped(tr("Name the traces above. What they hold is listed here before anything is stored."), "secondary", this);
+    m_nothing = wrapped(tr("Name the traces above. What they hold is listed here before anything is stored."),
+                        "secondary", this);
     layout->addWidget(m_nothing);
     layout->addStretch(0);
 
@@ -331,9 +341,12 @@ void ImportDialog::poll()
     else
         m_stateText->setText(total > 0 ? tr("Building runs") : tr("Reading"));
     // No moving busy bar with reduced motion.
-    const bool known = (m_cell->bytes && total > 0 && done < total) || PreferenceStore::instance().value().reducedMotion;
+    const bool known =
+        (m_cell->bytes && total > 0 && done < total) || PreferenceStore::instance().value().reducedMotion;
     m_bar->setRange(0, known ? 1000 : 0);
-    if (known) m_bar->setValue(total > 0 ? static_cast<int>(1000 * static_cast<double>(done) / static_cast<double>(total)) : 0);
+    if (known)
+        m_bar->setValue(total > 0 ? static_cast<int>(1000 * static_cast<double>(done) / static_cast<double>(total))
+                                  : 0);
 }
 
 void ImportDialog::arrived(ImportAnswer answer)
@@ -375,7 +388,8 @@ void ImportDialog::fillRuns()
         m_runs->resizeColumnToContents(column);
         m_runs->setColumnWidth(column, std::min(m_runs->columnWidth(column) + 12, 260));
     }
-    m_runs->setFixedHeight(m_runs->header()->sizeHint().height() + rowHeight * std::clamp(m_runs->topLevelItemCount(), 2, rowsShown) + 14);
+    m_runs->setFixedHeight(m_runs->header()->sizeHint().height() +
+                           rowHeight * std::clamp(m_runs->topLevelItemCount(), 2, rowsShown) + 14);
     if (m_runs->topLevelItemCount() > 0) m_runs->setCurrentItem(m_runs->topLevelItem(0));
     showDetails();
     check();
@@ -401,14 +415,20 @@ void ImportDialog::showDetails()
     const int current = m_runs->indexOfTopLevelItem(m_runs->currentItem());
     if (m_reading && current >= 0) {
         const ImportDescription& described = m_reading->descriptions[static_cast<std::size_t>(current)];
-        for (const ImportFact& fact : described.facts) add(fact.label, fact.value, fact.tooltip, fact.wrong ? "strong" : "value");
-        for (qsizetype i = 0; i < described.notes.size(); ++i) add(i == 0 ? tr("Notes") : QString(), described.notes[i], tr("Kept as the run's note"), "value");
+        for (const ImportFact& fact : described.facts)
+            add(fact.label, fact.value, fact.tooltip, fact.wrong ? "strong" : "value");
+        for (qsizetype i = 0; i < described.notes.size(); ++i)
+            add(i == 0 ? tr("Notes") : QString(), described.notes[i], tr("Kept as the run's note"), "value");
     }
     if (m_reading)
-        for (qsizetype i = 0; i < m_reading->refused.size(); ++i) add(i == 0 ? tr("Not read") : QString(), m_reading->refused[i], tr("The other files are read anyway"), m_reading->descriptions.empty() ? "worse" : "secondary"); // beside traces other files are usual
+        // beside traces other files are usual
+        for (qsizetype i = 0; i < m_reading->refused.size(); ++i)
+            add(i == 0 ? tr("Not read") : QString(), m_reading->refused[i], tr("The other files are read anyway"),
+                m_reading->descriptions.empty() ? "worse" : "secondary");
     grid->setRowStretch(row, 1);
     m_details->setWidget(body);
-    const int wide = std::max(400, width() - 44), tall = grid->hasHeightForWidth() ? grid->totalHeightForWidth(wide) : body->sizeHint().height();
+    const int wide = std::max(400, width() - 44),
+              tall = grid->hasHeightForWidth() ? grid->totalHeightForWidth(wide) : body->sizeHint().height();
     m_details->setMaximumHeight(std::max(110, tall + 6)); // no larger than what it says
     m_details->setVisible(row > 0);
     m_runs->setVisible(m_runs->topLevelItemCount() > 0);
@@ -439,15 +459,20 @@ void ImportDialog::check()
     m_stop->setText(reading ? tr("Sto&p") : tr("Read &again"));
     m_stop->setToolTip(reading ? tr("Stops reading; keeps nothing") : tr("Reads the traces again"));
     m_stop->setVisible(reading || (!m_reading && !m_later.isActive() && !m_storing && !question().words.isEmpty()));
-    for (QWidget* field : std::initializer_list<QWidget*>{m_words, m_files, m_folder, m_rules, m_chooseRules, m_host, m_runs, m_target, m_chooseTarget}) field->setEnabled(!m_storing);
+    for (QWidget* field : std::initializer_list<QWidget*>{m_words, m_files, m_folder, m_rules, m_chooseRules, m_host,
+                                                          m_runs, m_target, m_chooseTarget})
+        field->setEnabled(!m_storing);
     m_import->setEnabled(m_reading && !m_storing && !chosen().empty() && !target().isEmpty());
     const QStringList words = question().words;
-    const bool schedules = !words.isEmpty() && std::all_of(words.begin(), words.end(), [](const QString& word) { return holdsOrder(word.toStdString()) && QFileInfo(word).isFile(); });
+    const bool schedules = !words.isEmpty() && std::all_of(words.begin(), words.end(), [](const QString& word) {
+        return holdsOrder(word.toStdString()) && QFileInfo(word).isFile();
+    });
     m_open->setVisible(schedules);
     m_open->setEnabled(!m_storing);
     const QString path = target();
-    m_targetNote->setText(path.isEmpty() ? QString() : QFileInfo::exists(path) ? tr("This file exists: the runs are added to it.")
-                                                                               : tr("A new file."));
+    m_targetNote->setText(path.isEmpty()            ? QString()
+                          : QFileInfo::exists(path) ? tr("This file exists: the runs are added to it.")
+                                                    : tr("A new file."));
 }
 
 void ImportDialog::setFault(QLabel* label, const QString& text)
@@ -476,7 +501,8 @@ void ImportDialog::setStoring(bool storing)
 
 void ImportDialog::showFault(const Error& error)
 {
-    setFault(m_fault, QString::fromStdString(error.remedy.empty() ? error.message : error.message + "; " + error.remedy));
+    setFault(m_fault,
+             QString::fromStdString(error.remedy.empty() ? error.message : error.message + "; " + error.remedy));
     check();
 }
 

@@ -1,6 +1,6 @@
-// ImportDialog: which traces to import, with which rules, what they contain, and where to store them. It reads them off the GUI thread
-// as soon as they are named, with progress; a newer request cancels an older one, and what is shown is what will be stored. It stores
-// nothing itself and remembers folder, rules and switches. GUI thread only.
+// ImportDialog: which traces to import, with which rules, what they contain, and where to store them. It reads them off
+// the GUI thread as soon as they are named, with progress; a newer request cancels an older one, and what is shown is
+// what will be stored. It stores nothing itself and remembers folder, rules and switches. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,8 @@ public:
     void setTraces(const QStringList& words); // one per line; read at once
     void setRulesFile(const QString& path);
     ImportQuestion question() const;
-    bool settled() const;                                                      // nothing is being read or stored, or waiting for it
+    // nothing is being read or stored, or waiting for it
+    bool settled() const;
     std::shared_ptr<const ImportReading> reading() const { return m_reading; } // null: none, or out of date
     std::vector<std::size_t> chosen() const;                                   // ticked runs
     QString target() const;

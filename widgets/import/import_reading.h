@@ -1,5 +1,5 @@
-// ImportReading: reads other tools' traces for the import dialog, builds their runs, and describes each. Pure functions, any thread;
-// GUI texts are built here, so that showing them costs nothing.
+// ImportReading: reads other tools' traces for the import dialog, builds their runs, and describes each. Pure
+// functions, any thread; GUI texts are built here, so that showing them costs nothing.
 #pragma once
 
 #include <memory>
@@ -48,7 +48,8 @@ struct ImportAnswer {
     bool ofRules = false; // the error is in the rules file
 };
 
-// Reads everything. Runs without a recording time get the current one. Progress: "bytes", then the progress of assemble().
+// Reads everything. Runs without a recording time get the current one. Progress: "bytes", then the progress of
+// assemble().
 ImportAnswer readTraces(const ImportQuestion& question, const Progress& progress = {});
 
 // Whether the window imports it as a trace: a folder, or a file with suffix .json, .gz or .sqlite.

@@ -19,19 +19,25 @@ namespace {
 
 QString htmlOf(const lessons::Term& term)
 {
-    QString html = QStringLiteral("<p style=\"font-size:15px; font-weight:600; margin:0 0 6px 0\">%1</p>").arg(qs(term.name).toHtmlEscaped());
+    QString html = QStringLiteral("<p style=\"font-size:15px; font-weight:600; margin:0 0 6px 0\">%1</p>")
+                       .arg(qs(term.name).toHtmlEscaped());
     if (!term.aliases.empty()) {
         QStringList names;
         for (const std::string& alias : term.aliases) names << qs(alias).toHtmlEscaped();
-        html += QStringLiteral("<p style=\"margin:0 0 8px 0\"><i>%1</i></p>").arg(GlossaryPanel::tr("Also: %1").arg(names.join(QStringLiteral("; "))));
+        html += QStringLiteral("<p style=\"margin:0 0 8px 0\"><i>%1</i></p>")
+                    .arg(GlossaryPanel::tr("Also: %1").arg(names.join(QStringLiteral("; "))));
     }
     for (const QString& paragraph : qs(term.definition).split(QStringLiteral("\n\n")))
         html += QStringLiteral("<p style=\"margin:0 0 8px 0\">%1</p>").arg(paragraph.toHtmlEscaped());
     QStringList related;
     for (const std::string& id : term.related)
-        if (const lessons::Term* other = lessons::findTerm(id)) related << QStringLiteral("<a href=\"term:%1\">%2</a>").arg(qs(other->id), qs(other->name).toHtmlEscaped());
-    if (!related.isEmpty()) html += QStringLiteral("<p style=\"margin:0 0 8px 0\">%1</p>").arg(GlossaryPanel::tr("See: %1").arg(related.join(QStringLiteral(", "))));
-    if (!term.lesson.empty()) html += QStringLiteral("<p><a href=\"lesson:%1\">%2</a></p>").arg(qs(term.lesson), GlossaryPanel::tr("Lesson"));
+        if (const lessons::Term* other = lessons::findTerm(id))
+            related << QStringLiteral("<a href=\"term:%1\">%2</a>").arg(qs(other->id), qs(other->name).toHtmlEscaped());
+    if (!related.isEmpty())
+        html += QStringLiteral("<p style=\"margin:0 0 8px 0\">%1</p>")
+                    .arg(GlossaryPanel::tr("See: %1").arg(related.join(QStringLiteral(", "))));
+    if (!term.lesson.empty())
+        html += QStringLiteral("<p><a href=\"lesson:%1\">%2</a></p>").arg(qs(term.lesson), GlossaryPanel::tr("Lesson"));
     return html;
 }
 
@@ -111,7 +117,10 @@ void GlossaryPanel::showTerm(const QString& id)
     m_list->scrollToItem(m_list->currentItem(), QAbstractItemView::PositionAtCenter);
 }
 
-QString GlossaryPanel::shownTerm() const { return m_list->currentItem() != nullptr ? m_list->currentItem()->data(Qt::UserRole).toString() : QString(); }
+QString GlossaryPanel::shownTerm() const
+{
+    return m_list->currentItem() != nullptr ? m_list->currentItem()->data(Qt::UserRole).toString() : QString();
+}
 
 QString GlossaryPanel::text() const { return m_entry->toPlainText(); }
 
@@ -156,16 +165,19 @@ bool TermGuide::eventFilter(QObject* watched, QEvent* event)
 {
     if (event->type() != QEvent::ToolTip) return QObject::eventFilter(watched, event);
     const auto* widget = qobject_cast<QWidget*>(watched);
-    if (qobject_cast<const QLabel*>(widget) == nullptr && qobject_cast<const QAbstractButton*>(widget) == nullptr) return QObject::eventFilter(watched, event);
+    if (qobject_cast<const QLabel*>(widget) == nullptr && qobject_cast<const QAbstractButton*>(widget) == nullptr)
+        return QObject::eventFilter(watched, event);
     const auto* help = static_cast<QHelpEvent*>(event);
     const lessons::Term* term = termOn(widget, help->pos());
     if (term == nullptr) return QObject::eventFilter(watched, event);
     QString text = widget->toolTip();
     if (text.isEmpty()) text = qs(term->name) + QStringLiteral(": ") + qs(term->definition);
     if (!Qt::mightBeRichText(text)) text = text.toHtmlEscaped().replace(QLatin1Char('\n'), QStringLiteral("<br>"));
-    const QString names = term->aliases.empty() ? QString() : tr("also called %1").arg(qs(term->aliases.front()).toHtmlEscaped());
+    const QString names =
+        term->aliases.empty() ? QString() : tr("also called %1").arg(qs(term->aliases.front()).toHtmlEscaped());
     text += QStringLiteral("<p style=\"margin:5px 0 0 0\"><span style=\"font-weight:600\">%1</span>%2 · %3</p>")
-                .arg(qs(term->name).toHtmlEscaped(), names.isEmpty() ? QString() : QStringLiteral(", ") + names, tr("Shift+F1: glossary"));
+                .arg(qs(term->name).toHtmlEscaped(), names.isEmpty() ? QString() : QStringLiteral(", ") + names,
+                     tr("Shift+F1: glossary"));
     QToolTip::showText(help->globalPos(), text, const_cast<QWidget*>(widget));
     return true;
 }

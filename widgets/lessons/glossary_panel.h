@@ -1,5 +1,5 @@
-// GlossaryPanel: every term on screen with its definition, other tools' names for it and related terms; with a search field.
-// TermGuide: from a label on screen to its terms. GUI thread only.
+// GlossaryPanel: every term on screen with its definition, other tools' names for it and related terms; with a search
+// field. TermGuide: from a label on screen to its terms. GUI thread only.
 #pragma once
 
 #include <QWidget>

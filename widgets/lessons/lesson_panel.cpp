@@ -57,7 +57,8 @@ LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
     footLayout->addWidget(m_reason);
     auto* buttons = new QHBoxLayout;
     m_show = new QPushButton(tr("Show the solution"), foot);
-    m_show->setToolTip(tr("Plays the solution and marks the step as shown, not done. To complete it, do it yourself from the start or with another number of microbatches."));
+    m_show->setToolTip(tr("Plays the solution and marks the step as shown, not done. To complete it, do it yourself "
+                          "from the start or with another number of microbatches."));
     m_back = new QPushButton(tr("Back"), foot);
     m_back->setToolTip(tr("Previous step  (Ctrl+Alt+Left)"));
     m_next = new QPushButton(tr("Next"), foot);
@@ -82,11 +83,13 @@ LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
         const auto& blocks = m_pages[static_cast<std::size_t>(m_page)].blocks;
         for (std::size_t i = 0; i < blocks.size() && i < m_reading.blocks.size(); ++i) {
             if (m_reading.blocks[i].state == lessons::Verdict::Pass) continue;
-            if (const auto* check = std::get_if<lessons::Check>(blocks[i]); check != nullptr && m_lesson->solutionOf(check->id) != nullptr) {
+            if (const auto* check = std::get_if<lessons::Check>(blocks[i]);
+                check != nullptr && m_lesson->solutionOf(check->id) != nullptr) {
                 emit showAsked(qs(check->id));
                 return;
             }
-            if (const auto* quiz = std::get_if<lessons::Quiz>(blocks[i]); quiz != nullptr && m_lesson->solutionOf(quiz->id) != nullptr) {
+            if (const auto* quiz = std::get_if<lessons::Quiz>(blocks[i]);
+                quiz != nullptr && m_lesson->solutionOf(quiz->id) != nullptr) {
                 emit showAsked(qs(quiz->id));
                 return;
             }
@@ -102,7 +105,8 @@ void LessonPanel::setTheme(const Theme& theme)
     setReading(m_reading, m_state);
 }
 
-void LessonPanel::setPage(const lessons::Lesson* lesson, const std::vector<LessonPage>& pages, int page, const lessons::Canvas& canvas)
+void LessonPanel::setPage(const lessons::Lesson* lesson, const std::vector<LessonPage>& pages, int page,
+                          const lessons::Canvas& canvas)
 {
     m_lesson = lesson;
     m_pages = pages;
@@ -136,7 +140,8 @@ void LessonPanel::build()
         m_scroll->setWidget(m_body);
         return;
     }
-    m_title->setText(m_lesson->number > 0 ? tr("%1. %2").arg(m_lesson->number).arg(qs(m_lesson->title)) : qs(m_lesson->title));
+    m_title->setText(m_lesson->number > 0 ? tr("%1. %2").arg(m_lesson->number).arg(qs(m_lesson->title))
+                                          : qs(m_lesson->title));
     const lessons::Part part = m_pages[static_cast<std::size_t>(m_page)].part;
     m_guessCard = nullptr;
     m_guessesShown.clear();
@@ -145,7 +150,9 @@ void LessonPanel::build()
         if (!shown.insert(m_pages[i].part).second) continue;
         if (shown.size() > 1) m_crumbs->addWidget(makeLabel(QStringLiteral("·"), "faint", this));
         const bool here = m_pages[i].part == part;
-        auto* crumb = new QPushButton(here ? m_pages[static_cast<std::size_t>(m_page)].title : qs(std::string(lessons::toText(m_pages[i].part))), this);
+        auto* crumb = new QPushButton(here ? m_pages[static_cast<std::size_t>(m_page)].title
+                                           : qs(std::string(lessons::toText(m_pages[i].part))),
+                                      this);
         crumb->setObjectName(here ? QStringLiteral("crumbHere") : QStringLiteral("crumb"));
         crumb->setToolTip(here ? tr("You are here") : tr("Go there; nothing is locked"));
         connect(crumb, &QPushButton::clicked, this, [this, i] { emit pageAsked(static_cast<int>(i)); });
@@ -194,8 +201,10 @@ void LessonPanel::build()
     m_back->setEnabled(m_page > 0);
     bool solvable = false;
     for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks) {
-        if (const auto* check = std::get_if<lessons::Check>(block)) solvable = solvable || m_lesson->solutionOf(check->id) != nullptr;
-        if (const auto* quiz = std::get_if<lessons::Quiz>(block)) solvable = solvable || m_lesson->solutionOf(quiz->id) != nullptr;
+        if (const auto* check = std::get_if<lessons::Check>(block))
+            solvable = solvable || m_lesson->solutionOf(check->id) != nullptr;
+        if (const auto* quiz = std::get_if<lessons::Quiz>(block))
+            solvable = solvable || m_lesson->solutionOf(quiz->id) != nullptr;
     }
     m_show->setVisible(solvable);
 }
@@ -219,10 +228,13 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     if (m_lesson == nullptr) return;
     m_scroll->hold();
     const auto& blocks = m_pages[static_cast<std::size_t>(m_page)].blocks;
-    for (std::size_t i = 0; i < m_rows.size() && i < reading.blocks.size(); ++i) showRow(m_rows[i], *blocks[i], reading.blocks[i]);
+    for (std::size_t i = 0; i < m_rows.size() && i < reading.blocks.size(); ++i)
+        showRow(m_rows[i], *blocks[i], reading.blocks[i]);
     if (m_runAll != nullptr) {
-        const auto count = std::count_if(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.run != nullptr; });
-        m_runAll->setText(state.running.isEmpty() ? withExpectedTime(tr("Run all %1").arg(count), expectedSeconds()) : tr("Cancel"));
+        const auto count =
+            std::count_if(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.run != nullptr; });
+        m_runAll->setText(state.running.isEmpty() ? withExpectedTime(tr("Run all %1").arg(count), expectedSeconds())
+                                                  : tr("Cancel"));
     }
     m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
     setGuesses(reading.guesses);
@@ -230,11 +242,15 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     m_next->setToolTip(reading.missing.isEmpty() ? tr("Next  (Ctrl+Alt+Right)") : reading.missing);
     bool open = false;
     for (std::size_t i = 0; i < blocks.size() && i < reading.blocks.size(); ++i)
-        open = open || ((std::holds_alternative<lessons::Check>(*blocks[i]) || std::holds_alternative<lessons::Quiz>(*blocks[i])) && reading.blocks[i].state != lessons::Verdict::Pass);
+        open = open || ((std::holds_alternative<lessons::Check>(*blocks[i]) ||
+                         std::holds_alternative<lessons::Quiz>(*blocks[i])) &&
+                        reading.blocks[i].state != lessons::Verdict::Pass);
     m_show->setEnabled(open);
-    // The page takes the height that its cards need now: theirs is not always passed on when texts and pictures come and go.
+    // The page takes the height that its cards need now: theirs is not always passed on when texts and pictures come
+    // and go.
     QMetaObject::invokeMethod(
-        m_scroll, [body = QPointer<QWidget>(m_body), scroll = m_scroll] {
+        m_scroll,
+        [body = QPointer<QWidget>(m_body), scroll = m_scroll] {
             if (body) {
                 for (QWidget* part : body->findChildren<QWidget*>()) {
                     if (part->layout() != nullptr) part->layout()->invalidate();
@@ -244,7 +260,8 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
                 QCoreApplication::postEvent(scroll, new QEvent(QEvent::LayoutRequest)); // it gives the page its height
             }
             QMetaObject::invokeMethod(
-                scroll, [body, scroll] { // after that: on a page that keeps its height no card has been laid out again
+                scroll,
+                [body, scroll] { // after that: on a page that keeps its height no card has been laid out again
                     if (body) {
                         body->layout()->activate();
                         for (QWidget* part : body->findChildren<QWidget*>())
@@ -282,9 +299,10 @@ void LessonPanel::focusFirst()
 {
     if (m_runAll != nullptr && m_runAll->isEnabled()) return m_runAll->setFocus(Qt::OtherFocusReason);
     for (const Row& row : m_rows) {
-        QWidget* to = row.field != nullptr ? static_cast<QWidget*>(row.field) : !row.choices.empty() ? row.choices.front()
-                                                                            : row.run != nullptr     ? row.run
-                                                                                                     : nullptr;
+        QWidget* to = row.field != nullptr   ? static_cast<QWidget*>(row.field)
+                      : !row.choices.empty() ? row.choices.front()
+                      : row.run != nullptr   ? row.run
+                                             : nullptr;
         if (to != nullptr && to->isVisibleTo(this) && to->isEnabled()) {
             to->setFocus(Qt::OtherFocusReason);
             return;
@@ -301,7 +319,8 @@ QString LessonPanel::plainText() const
     for (const BlockReading& block : m_reading.blocks) {
         if (block.waits) continue;
         words << plainWords(block.text) << plainWords(block.verdict);
-        for (const MeterReading& meter : block.meters) words << meter.subject + QLatin1Char(' ') + meter.yours + QLatin1Char('/') + meter.needed;
+        for (const MeterReading& meter : block.meters)
+            words << meter.subject + QLatin1Char(' ') + meter.yours + QLatin1Char('/') + meter.needed;
     }
     words << m_reading.missing;
     words.removeAll(QString());

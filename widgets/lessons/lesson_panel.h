@@ -1,6 +1,6 @@
-// LessonPanel: a page of a lesson at the right of the window: the position in the lesson, its text with live numbers, guesses, goals with
-// meters, hints, real runs and figures, and Next, which waits for the goal and says so. It shows readings and emits requests; others own
-// the canvas and the answers. GUI thread only.
+// LessonPanel: a page of a lesson at the right of the window: the position in the lesson, its text with live numbers,
+// guesses, goals with meters, hints, real runs and figures, and Next, which waits for the goal and says so. It shows
+// readings and emits requests; others own the canvas and the answers. GUI thread only.
 #pragma once
 
 #include <functional>
@@ -45,13 +45,15 @@ class LessonPanel : public QWidget {
 public:
     explicit LessonPanel(QWidget* parent = nullptr);
     // Pages with their parts, the current one, and its first canvas. The caller keeps the lesson while it is shown.
-    void setPage(const lessons::Lesson* lesson, const std::vector<LessonPage>& pages, int page, const lessons::Canvas& canvas);
+    void setPage(const lessons::Lesson* lesson, const std::vector<LessonPage>& pages, int page,
+                 const lessons::Canvas& canvas);
     void setReading(const PageReading& reading, const LessonState& state);
     void setCanvas(const lessons::Canvas& canvas) { m_tools->setCanvas(canvas); }
     void setTheme(const Theme& theme);
     StepTools* tools() { return m_tools; }
     void setNext(const QString& text) { m_nextLesson = text; } // what Next does on the last page; before setPage
-    void focusFirst();                                         // the first field, choice or button to run of the page; none: the focus stays
+    // the first field, choice or button to run of the page; none: the focus stays
+    void focusFirst();
     QString plainText() const;
     QString nextReason() const; // why Next is disabled; empty: it is not
 
@@ -87,7 +89,8 @@ private:
     };
     void build();
     Row buildBlock(const lessons::Block& block, QVBoxLayout* layout);
-    void buildAnswer(Row& row, QVBoxLayout* layout, const std::string& id, const std::vector<std::string>& choices, const QString& unit);
+    void buildAnswer(Row& row, QVBoxLayout* layout, const std::string& id, const std::vector<std::string>& choices,
+                     const QString& unit);
     QLabel* prose(QVBoxLayout* layout, const char* role = "value");
     void setProse(QLabel* label, const QString& markdown);
     void setMeters(Row& row, const std::vector<MeterReading>& meters);

@@ -16,7 +16,8 @@ LessonPicture lessonPictureOf(const Timeline& timeline, int mostRows)
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Compute || track.rank >= picture.rows) continue;
         for (const Span& span : timeline.spansOf(track))
-            picture.bars.push_back({track.rank, span.start - timeline.begin(), span.end - timeline.begin(), span.op.kind});
+            picture.bars.push_back(
+                {track.rank, span.start - timeline.begin(), span.end - timeline.begin(), span.op.kind});
     }
     for (const LessonPicture::Bar& bar : picture.bars) picture.end = std::max(picture.end, bar.end);
     return picture;
@@ -59,8 +60,10 @@ void paintLessonPicture(QPainter& painter, const QRectF& rect, const LessonPictu
     painter.setRenderHint(QPainter::Antialiasing, false);
     const double scale = rect.width() / static_cast<double>(picture.end);
     for (const LessonPicture::Bar& bar : picture.bars) {
-        const double x0 = rect.left() + static_cast<double>(bar.begin) * scale, x1 = rect.left() + static_cast<double>(bar.end) * scale;
-        painter.fillRect(QRectF(x0, top(bar.row), std::max(1.0, x1 - x0 - (x1 - x0 > 3 ? 0.8 : 0)), height), theme.of(bar.kind).fill);
+        const double x0 = rect.left() + static_cast<double>(bar.begin) * scale,
+                     x1 = rect.left() + static_cast<double>(bar.end) * scale;
+        painter.fillRect(QRectF(x0, top(bar.row), std::max(1.0, x1 - x0 - (x1 - x0 > 3 ? 0.8 : 0)), height),
+                         theme.of(bar.kind).fill);
     }
     painter.restore();
 }

@@ -1,4 +1,5 @@
-// The blocks of a page as rows of the panel: prose, guesses, goals with meters and hints, questions, real runs, figures.
+// The blocks of a page as rows of the panel: prose, guesses, goals with meters and hints, questions, real runs,
+// figures.
 #include <algorithm>
 
 #include <QButtonGroup>
@@ -51,7 +52,8 @@ void LessonPanel::setProse(QLabel* label, const QString& markdown)
     if (label->property("source").toString() == markdown && !label->text().isEmpty() == !markdown.isEmpty()) return;
     label->setProperty("source", markdown);
     // Terms are linked in the lesson's own text, once per page; verdicts and hints come and go.
-    const bool links = label->property("role").toString() == QLatin1String("value") && label->property("linked").toBool();
+    const bool links =
+        label->property("role").toString() == QLatin1String("value") && label->property("linked").toBool();
     label->setText(lessonHtml(markdown, links ? &m_linked : nullptr));
     QPalette colours = label->palette();
     colours.setColor(QPalette::Link, m_theme->secondary);
@@ -60,7 +62,8 @@ void LessonPanel::setProse(QLabel* label, const QString& markdown)
     label->setVisible(!markdown.isEmpty());
 }
 
-void LessonPanel::buildAnswer(Row& row, QVBoxLayout* layout, const std::string& id, const std::vector<std::string>& choices, const QString& unit)
+void LessonPanel::buildAnswer(Row& row, QVBoxLayout* layout, const std::string& id,
+                              const std::vector<std::string>& choices, const QString& unit)
 {
     auto* line = new QWidget(m_body);
     auto* flow = choices.size() > 3 ? static_cast<QBoxLayout*>(new QVBoxLayout(line)) : new QHBoxLayout(line);
@@ -88,7 +91,8 @@ void LessonPanel::buildAnswer(Row& row, QVBoxLayout* layout, const std::string& 
             group->addButton(button);
             flow->addWidget(button, 0, Qt::AlignLeft);
             row.choices.push_back(button);
-            connect(button, &QPushButton::clicked, this, [this, id = qs(id), choice = qs(choice)] { emit said(id, choice); });
+            connect(button, &QPushButton::clicked, this,
+                    [this, id = qs(id), choice = qs(choice)] { emit said(id, choice); });
         }
     }
     flow->addStretch(1);
@@ -146,7 +150,8 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         row.verdict = prose(inner, "value");
         withHints(inner, quiz->id);
     } else if (const auto* run = std::get_if<lessons::RunBlock>(&block)) {
-        QVBoxLayout* inner = goalCard(m_lesson->all<lessons::RunBlock>().size() > 1 ? blockWords(run->id) : tr("On this computer"));
+        QVBoxLayout* inner =
+            goalCard(m_lesson->all<lessons::RunBlock>().size() > 1 ? blockWords(run->id) : tr("On this computer"));
         std::string command = "stagewright record";
         for (const std::string& one : run->arguments) command += ' ' + one;
         QString settings = recordedWords(*run);
@@ -159,7 +164,8 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         auto* line = new QHBoxLayout;
         row.run = new QPushButton(tr("Run it for real"), m_body);
         row.run->setObjectName(QStringLiteral("primary"));
-        row.run->setToolTip(tr("Trains a small model under these schedules on this computer, for a few seconds to a minute; can be cancelled"));
+        row.run->setToolTip(tr("Trains a small model under these schedules on this computer, for a few seconds to a "
+                               "minute; can be cancelled"));
         row.open = new QPushButton(tr("Open the run"), m_body);
         row.open->setToolTip(tr("Its timeline, bubbles by cause and memory"));
         line->addWidget(row.run);
@@ -195,7 +201,8 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         inner->addWidget(row.picture);
         row.caption = new QLineEdit(m_body);
         row.caption->setAccessibleName(tr("Caption"));
-        row.caption->setToolTip(tr("Text under the figure, before the schedule, the costs and the source of the numbers"));
+        row.caption->setToolTip(
+            tr("Text under the figure, before the schedule, the costs and the source of the numbers"));
         inner->addWidget(row.caption);
         auto* line = new QHBoxLayout;
         auto* format = new QComboBox(m_body);
@@ -242,19 +249,23 @@ void LessonPanel::showRow(Row& row, const lessons::Block& block, const BlockRead
     if (std::holds_alternative<lessons::Predict>(block)) {
         if (passed && m_reading.guesses.empty()) verdict = tr("Saved: you will see it again beside the answer.");
     } else if (solved) {
-        verdict = tr("**Shown**, not done. Restart the step and do it yourself, or do it with another number of microbatches.") + QStringLiteral("\n\n") + verdict;
+        verdict = tr("**Shown**, not done. Restart the step and do it yourself, or do it with another number of "
+                     "microbatches.") +
+                  QStringLiteral("\n\n") + verdict;
     } else if (passed && !now.medal.isEmpty()) {
         verdict = tr("**%1.** %2").arg(now.medal.at(0).toUpper() + now.medal.mid(1), verdict);
     }
     if (row.run == nullptr && row.picture == nullptr) {
-        const bool graded = std::holds_alternative<lessons::Check>(block) || std::holds_alternative<lessons::Quiz>(block);
+        const bool graded =
+            std::holds_alternative<lessons::Check>(block) || std::holds_alternative<lessons::Quiz>(block);
         const bool open = std::holds_alternative<lessons::Check>(block) && (!m_state.touched || now.unfinished);
         const bool failed = graded && now.state == lessons::Verdict::Fail && !open;
         if (open && !passed && !m_state.touched) verdict.clear();
-        if (graded && !solved && !verdict.isEmpty() && (passed || failed)) verdict.prepend(passed ? QStringLiteral("✓ ") : QStringLiteral("✗ "));
+        if (graded && !solved && !verdict.isEmpty() && (passed || failed))
+            verdict.prepend(passed ? QStringLiteral("✓ ") : QStringLiteral("✗ "));
         setProse(row.verdict, verdict);
-        if (row.verdict != nullptr) setRole(row.verdict, passed && graded && !solved ? "right" : failed ? "wrong"
-                                                                                                        : row.plain);
+        if (row.verdict != nullptr)
+            setRole(row.verdict, passed && graded && !solved ? "right" : failed ? "wrong" : row.plain);
     }
     if (row.field != nullptr || !row.choices.empty()) {
         const auto said = m_state.said.find(id);
@@ -276,14 +287,17 @@ void LessonPanel::showHints(Row& row, const std::string& id, bool passed)
     const int shown = std::min(count, given == m_state.hints.end() ? 0 : given->second);
     row.hint->setVisible(count > shown && !passed);
     row.hint->setText(tr("Hint %1 of %2").arg(shown + 1).arg(count));
-    row.hint->setToolTip(shown + 1 == count ? tr("Makes one move for you  (Ctrl+Alt+H)") : tr("First a pointer, then the principle, then one move  (Ctrl+Alt+H)"));
+    row.hint->setToolTip(shown + 1 == count ? tr("Makes one move for you  (Ctrl+Alt+H)")
+                                            : tr("First a pointer, then the principle, then one move  (Ctrl+Alt+H)"));
     if (shown != row.hintsShown) {
         row.hintsShown = shown;
         while (QLayoutItem* item = row.hints->takeAt(0)) {
             delete item->widget();
             delete item;
         }
-        for (int k = 0; k < shown; ++k) setProse(prose(row.hints, "secondary"), tr("*Hint %1:* ").arg(k + 1) + hints->second[static_cast<std::size_t>(k)]);
+        for (int k = 0; k < shown; ++k)
+            setProse(prose(row.hints, "secondary"),
+                     tr("*Hint %1:* ").arg(k + 1) + hints->second[static_cast<std::size_t>(k)]);
     }
 }
 
@@ -291,9 +305,10 @@ void LessonPanel::showRun(Row& row, const std::string& id, const BlockReading& n
 {
     const bool running = m_state.running == qs(id);
     const bool fresh = now.state == lessons::Verdict::Open;
-    row.run->setText(running ? tr("Cancel") : !fresh            ? tr("Run it again")
-                                          : m_runAll != nullptr ? tr("Run this one")
-                                                                : withExpectedTime(tr("Run it for real"), expectedSeconds()));
+    row.run->setText(running               ? tr("Cancel")
+                     : !fresh              ? tr("Run it again")
+                     : m_runAll != nullptr ? tr("Run this one")
+                                           : withExpectedTime(tr("Run it for real"), expectedSeconds()));
     row.run->setEnabled(running || m_state.running.isEmpty());
     row.open->setVisible(!running && now.state != lessons::Verdict::Open);
     row.progress->setVisible(running);

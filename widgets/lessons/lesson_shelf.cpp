@@ -42,8 +42,9 @@ void paintMark(QPainter& painter, QPointF centre, lessons::Mark mark, const Them
 {
     constexpr double radius = 6.5;
     const QRectF disc(centre.x() - radius, centre.y() - radius, 2 * radius, 2 * radius);
-    const QColor colour = mark >= lessons::Mark::Done ? theme.better : mark == lessons::Mark::None ? theme.faint
-                                                                                                   : theme.accent;
+    const QColor colour = mark >= lessons::Mark::Done   ? theme.better
+                          : mark == lessons::Mark::None ? theme.faint
+                                                        : theme.accent;
     painter.setPen(QPen(colour, 1.5));
     painter.setBrush(Qt::NoBrush);
     painter.drawEllipse(disc);
@@ -55,7 +56,12 @@ void paintMark(QPainter& painter, QPointF centre, lessons::Mark mark, const Them
     if (mark != lessons::Mark::Proved) return;
     const double x = centre.x(), y = centre.y();
     painter.setBrush(theme.dark ? theme.canvas : theme.onAccent);
-    painter.drawPolygon(QPolygonF{{x + 1.4, y - 4.6}, {x - 3.2, y + 0.9}, {x - 0.3, y + 0.9}, {x - 1.4, y + 4.6}, {x + 3.2, y - 0.9}, {x + 0.3, y - 0.9}});
+    painter.drawPolygon(QPolygonF{{x + 1.4, y - 4.6},
+                                  {x - 3.2, y + 0.9},
+                                  {x - 0.3, y + 0.9},
+                                  {x - 1.4, y + 4.6},
+                                  {x + 3.2, y - 0.9},
+                                  {x + 0.3, y - 0.9}});
 }
 
 LessonCard::LessonCard(const ShelfEntry& entry, QWidget* parent) : QAbstractButton(parent)
@@ -73,7 +79,8 @@ void LessonCard::setEntry(const ShelfEntry& entry)
     const lessons::Lesson& lesson = *entry.lesson;
     const QString number = lesson.number > 0 ? tr("%1. ").arg(lesson.number) : QString();
     setAccessibleName(tr("%1%2, %3").arg(number, qs(lesson.title), markWords(entry.mark)));
-    setToolTip(lesson.minutes > 0 ? tr("%1 minutes, %2").arg(lesson.minutes).arg(markWords(entry.mark)) : markWords(entry.mark));
+    setToolTip(lesson.minutes > 0 ? tr("%1 minutes, %2").arg(lesson.minutes).arg(markWords(entry.mark))
+                                  : markWords(entry.mark));
     update();
 }
 
@@ -112,7 +119,8 @@ void LessonCard::keyPressEvent(QKeyEvent* event)
         click();
         return;
     }
-    if (event->key() >= Qt::Key_Left && event->key() <= Qt::Key_Down) { // the shelf moves to the neighbour, past the scroll area
+    // the shelf moves to the neighbour, past the scroll area
+    if (event->key() >= Qt::Key_Left && event->key() <= Qt::Key_Down) {
         QWidget* shelf = parentWidget();
         while (shelf != nullptr && qobject_cast<LessonShelf*>(shelf) == nullptr) shelf = shelf->parentWidget();
         if (shelf != nullptr) QCoreApplication::sendEvent(shelf, event);
@@ -132,7 +140,9 @@ void LessonCard::paintEvent(QPaintEvent*)
     QColor fill = m_theme->panel;
     if (m_chosen) {
         const float share = m_theme->dark ? 0.2F : 0.08F;
-        fill = QColor::fromRgbF(fill.redF() + (m_theme->accent.redF() - fill.redF()) * share, fill.greenF() + (m_theme->accent.greenF() - fill.greenF()) * share, fill.blueF() + (m_theme->accent.blueF() - fill.blueF()) * share);
+        fill = QColor::fromRgbF(fill.redF() + (m_theme->accent.redF() - fill.redF()) * share,
+                                fill.greenF() + (m_theme->accent.greenF() - fill.greenF()) * share,
+                                fill.blueF() + (m_theme->accent.blueF() - fill.blueF()) * share);
     }
     if (underMouse() || isDown()) fill = m_theme->dark ? fill.lighter(118) : fill.darker(103);
     painter.setBrush(fill);
@@ -140,7 +150,8 @@ void LessonCard::paintEvent(QPaintEvent*)
     painter.setFont(fontOf(FontRole::Strong));
     painter.setPen(m_theme->text);
     const lessons::Lesson& lesson = *m_entry.lesson;
-    const QString title = (lesson.number > 0 ? QString::number(lesson.number) + QStringLiteral("  ") : QString()) + qs(lesson.title);
+    const QString title =
+        (lesson.number > 0 ? QString::number(lesson.number) + QStringLiteral("  ") : QString()) + qs(lesson.title);
     // Two lines, cut at words; a third takes its height from the picture.
     const QFontMetricsF metrics(painter.font());
     const double wide = width() - 24;
@@ -153,14 +164,19 @@ void LessonCard::paintEvent(QPaintEvent*)
             lines << word;
     }
     const double third = lines.size() > 2 ? 16 : 0;
-    for (qsizetype i = 0; i < lines.size(); ++i) painter.drawText(QPointF(12, 86 - third + 16 * static_cast<double>(i)), metrics.elidedText(lines[i], Qt::ElideRight, wide));
+    for (qsizetype i = 0; i < lines.size(); ++i)
+        painter.drawText(QPointF(12, 86 - third + 16 * static_cast<double>(i)),
+                         metrics.elidedText(lines[i], Qt::ElideRight, wide));
     paintLessonPicture(painter, QRectF(12, 12, width() - 24, 56 - third), m_entry.picture, *m_theme);
     painter.setFont(fontOf(FontRole::Small));
     painter.setPen(m_theme->secondary);
     if (lesson.minutes > 0) painter.drawText(QPointF(12, height() - 11), tr("%1 min").arg(lesson.minutes));
     if (m_recommended) {
         const QString next = tr("Next");
-        const double left = 12 + (lesson.minutes > 0 ? QFontMetricsF(painter.font()).horizontalAdvance(tr("%1 min").arg(lesson.minutes)) + 10 : 0);
+        const double left =
+            12 + (lesson.minutes > 0
+                      ? QFontMetricsF(painter.font()).horizontalAdvance(tr("%1 min").arg(lesson.minutes)) + 10
+                      : 0);
         const QRectF chip(left, height() - 24, QFontMetricsF(painter.font()).horizontalAdvance(next) + 14, 17);
         painter.setPen(Qt::NoPen);
         painter.setBrush(m_theme->accent);
@@ -222,9 +238,10 @@ LessonShelf::LessonShelf(QWidget* parent) : QWidget(parent)
     rule->setObjectName(QStringLiteral("rule"));
     column->addWidget(rule);
     column->addSpacing(4);
-    auto* own = makeLabel(tr("Write your own: <code>stagewright lesson --new NAME</code> writes a template, and "
-                             "<code>stagewright lesson --check FILE</code> checks it. Open the file here, or drop it onto the window."),
-                          "secondary", m_detail, true);
+    auto* own = makeLabel(
+        tr("Write your own: <code>stagewright lesson --new NAME</code> writes a template, and "
+           "<code>stagewright lesson --check FILE</code> checks it. Open the file here, or drop it onto the window."),
+        "secondary", m_detail, true);
     own->setTextFormat(Qt::RichText);
     own->setWordWrap(true);
     column->addWidget(own);
@@ -253,9 +270,11 @@ void LessonShelf::setFaults(const QStringList& faults)
 
 void LessonShelf::setEntries(std::vector<ShelfEntry> entries)
 {
-    const bool same = entries.size() == m_entries.size() && std::equal(entries.begin(), entries.end(), m_entries.begin(), [](const ShelfEntry& a, const ShelfEntry& b) {
-                          return a.lesson->id == b.lesson->id && a.row == b.row;
-                      });
+    const bool same =
+        entries.size() == m_entries.size() &&
+        std::equal(entries.begin(), entries.end(), m_entries.begin(), [](const ShelfEntry& a, const ShelfEntry& b) {
+            return a.lesson->id == b.lesson->id && a.row == b.row;
+        });
     m_entries = std::move(entries);
     if (!same)
         rebuild();
@@ -263,9 +282,9 @@ void LessonShelf::setEntries(std::vector<ShelfEntry> entries)
         for (std::size_t i = 0; i < m_cards.size(); ++i) m_cards[i]->setEntry(m_entries[i]);
     const LessonCard* next = recommended();
     for (LessonCard* card : m_cards) card->setRecommended(card == next);
-    if (chosen().isEmpty() || std::none_of(m_entries.begin(), m_entries.end(), [&](const ShelfEntry& e) { return qs(e.lesson->id) == m_chosen; }))
-        describe(next != nullptr ? next : m_cards.empty() ? nullptr
-                                                          : m_cards.front());
+    if (chosen().isEmpty() || std::none_of(m_entries.begin(), m_entries.end(),
+                                           [&](const ShelfEntry& e) { return qs(e.lesson->id) == m_chosen; }))
+        describe(next != nullptr ? next : m_cards.empty() ? nullptr : m_cards.front());
     else
         for (const LessonCard* card : m_cards)
             if (qs(card->entry().lesson->id) == m_chosen) describe(card);
@@ -276,7 +295,8 @@ void LessonShelf::setEntries(std::vector<ShelfEntry> entries)
 const LessonCard* LessonShelf::recommended() const
 {
     auto done = [&](const std::string& id) {
-        return std::any_of(m_entries.begin(), m_entries.end(), [&](const ShelfEntry& e) { return e.lesson->id == id && e.mark >= lessons::Mark::Done; });
+        return std::any_of(m_entries.begin(), m_entries.end(),
+                           [&](const ShelfEntry& e) { return e.lesson->id == id && e.mark >= lessons::Mark::Done; });
     };
     const LessonCard* open = nullptr;
     for (const LessonCard* card : m_cards) {
@@ -320,7 +340,9 @@ void LessonShelf::layOut()
     int y = margin;
     for (std::size_t t = 0; t < m_titles.size(); ++t) {
         const auto first = static_cast<std::size_t>(m_titles[t]->property("firstCard").toInt());
-        const std::size_t last = t + 1 < m_titles.size() ? static_cast<std::size_t>(m_titles[t + 1]->property("firstCard").toInt()) : m_cards.size();
+        const std::size_t last = t + 1 < m_titles.size()
+                                     ? static_cast<std::size_t>(m_titles[t + 1]->property("firstCard").toInt())
+                                     : m_cards.size();
         m_titles[t]->setGeometry(margin, y, std::max(100, room), 20);
         y += 26;
         for (std::size_t i = first; i < last; ++i) {
@@ -338,7 +360,9 @@ void LessonShelf::describe(const LessonCard* card)
     if (card == nullptr) {
         m_chosen.clear();
         m_question->setText(tr("There are no lessons here."));
-        for (QWidget* widget : {static_cast<QWidget*>(m_needs), static_cast<QWidget*>(m_state), static_cast<QWidget*>(m_figure), static_cast<QWidget*>(m_start), static_cast<QWidget*>(m_again)})
+        for (QWidget* widget :
+             {static_cast<QWidget*>(m_needs), static_cast<QWidget*>(m_state), static_cast<QWidget*>(m_figure),
+              static_cast<QWidget*>(m_start), static_cast<QWidget*>(m_again)})
             widget->hide();
         return;
     }
@@ -349,17 +373,21 @@ void LessonShelf::describe(const LessonCard* card)
     m_question->setText(qs(lesson.title));
     m_needs->setText(entry.after.isEmpty() ? QString() : tr("Recommended first: %1").arg(entry.after));
     m_needs->setVisible(!entry.after.isEmpty());
-    QString state = lesson.minutes > 0 ? tr("%1 minutes, %2.").arg(lesson.minutes).arg(markWords(entry.mark)) : tr("Now: %1.").arg(markWords(entry.mark));
+    QString state = lesson.minutes > 0 ? tr("%1 minutes, %2.").arg(lesson.minutes).arg(markWords(entry.mark))
+                                       : tr("Now: %1.").arg(markWords(entry.mark));
     if (!entry.place.isEmpty()) state += QLatin1Char('\n') + entry.place;
     m_state->setText(state);
     m_state->show();
     QPixmap figure;
-    if (!entry.figure.isEmpty() && QImageReader::supportedImageFormats().contains(entry.figure.section(QLatin1Char('.'), -1).toLower().toLatin1())) figure.load(entry.figure);
+    if (!entry.figure.isEmpty() &&
+        QImageReader::supportedImageFormats().contains(entry.figure.section(QLatin1Char('.'), -1).toLower().toLatin1()))
+        figure.load(entry.figure);
     m_figure->setVisible(!figure.isNull());
     if (!figure.isNull()) m_figure->setPixmap(figure.scaledToWidth(332, Qt::SmoothTransformation));
     m_start->setVisible(true);
-    m_start->setText(entry.mark == lessons::Mark::None ? tr("Start") : entry.mark >= lessons::Mark::Done ? tr("Open again")
-                                                                                                         : tr("Continue"));
+    m_start->setText(entry.mark == lessons::Mark::None   ? tr("Start")
+                     : entry.mark >= lessons::Mark::Done ? tr("Open again")
+                                                         : tr("Continue"));
     m_again->setVisible(entry.mark != lessons::Mark::None);
     for (LessonCard* other : m_cards) other->update();
 }
@@ -415,7 +443,8 @@ void LessonShelf::keyPressEvent(QKeyEvent* event)
         emit leaveAsked();
         return;
     }
-    const auto at = std::find_if(m_cards.begin(), m_cards.end(), [](const LessonCard* card) { return card->hasFocus(); });
+    const auto at =
+        std::find_if(m_cards.begin(), m_cards.end(), [](const LessonCard* card) { return card->hasFocus(); });
     if (at == m_cards.end() || event->key() < Qt::Key_Left || event->key() > Qt::Key_Down) {
         QWidget::keyPressEvent(event);
         return;

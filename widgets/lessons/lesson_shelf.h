@@ -1,5 +1,5 @@
-// LessonShelf: the page of lessons: cards in rows, each with a true miniature of its schedule and its progress, and the question of the
-// card under the pointer or with the focus. GUI thread only.
+// LessonShelf: the page of lessons: cards in rows, each with a true miniature of its schedule and its progress, and the
+// question of the card under the pointer or with the focus. GUI thread only.
 #pragma once
 
 #include <memory>

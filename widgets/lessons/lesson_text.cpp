@@ -25,7 +25,8 @@ QString withTerms(const QString& words, std::set<std::string>* linked)
         if (mention.begin < at || !linked->insert(mention.term->id).second) continue;
         html += escaped(QString::fromStdString(bytes.substr(at, mention.begin - at)));
         html += QStringLiteral("<a href=\"term:%1\">%2</a>")
-                    .arg(QString::fromStdString(mention.term->id), escaped(QString::fromStdString(bytes.substr(mention.begin, mention.length))));
+                    .arg(QString::fromStdString(mention.term->id),
+                         escaped(QString::fromStdString(bytes.substr(mention.begin, mention.length))));
         at = mention.begin + mention.length;
     }
     return html + escaped(QString::fromStdString(bytes.substr(at)));
@@ -33,7 +34,8 @@ QString withTerms(const QString& words, std::set<std::string>* linked)
 
 QString inlineHtml(const QString& text, std::set<std::string>* linked)
 {
-    static const QRegularExpression marks(QStringLiteral("`([^`]+)`|\\*\\*(.+?)\\*\\*|\\*([^*\\s][^*]*?)\\*|\\[([^\\]]+)\\]\\(([^)\\s]+)\\)"));
+    static const QRegularExpression marks(
+        QStringLiteral("`([^`]+)`|\\*\\*(.+?)\\*\\*|\\*([^*\\s][^*]*?)\\*|\\[([^\\]]+)\\]\\(([^)\\s]+)\\)"));
     QString html;
     qsizetype at = 0;
     auto found = marks.globalMatch(text);
@@ -43,7 +45,8 @@ QString inlineHtml(const QString& text, std::set<std::string>* linked)
         if (match.hasCaptured(1))
             html += QStringLiteral("<code>%1</code>").arg(escaped(match.captured(1)));
         else if (match.hasCaptured(2))
-            html += QStringLiteral("<span style=\"font-weight:600\">%1</span>").arg(withTerms(match.captured(2), linked));
+            html +=
+                QStringLiteral("<span style=\"font-weight:600\">%1</span>").arg(withTerms(match.captured(2), linked));
         else if (match.hasCaptured(3))
             html += QStringLiteral("<i>%1</i>").arg(withTerms(match.captured(3), linked));
         else
@@ -61,7 +64,9 @@ QString lessonHtml(const QString& markdown, std::set<std::string>* linked)
     QStringList paragraph;
     QString list; // "ul", "ol" while one is open
     auto endParagraph = [&] {
-        if (!paragraph.isEmpty()) html += QStringLiteral("<p style=\"margin:0 0 7px 0\">%1</p>").arg(inlineHtml(paragraph.join(QLatin1Char(' ')), linked));
+        if (!paragraph.isEmpty())
+            html += QStringLiteral("<p style=\"margin:0 0 7px 0\">%1</p>")
+                        .arg(inlineHtml(paragraph.join(QLatin1Char(' ')), linked));
         paragraph.clear();
     };
     auto endList = [&] {
@@ -85,13 +90,18 @@ QString lessonHtml(const QString& markdown, std::set<std::string>* linked)
             QStringList cells = line.trimmed().mid(1).split(QLatin1Char('|'));
             if (!cells.isEmpty() && cells.last().trimmed().isEmpty()) cells.removeLast();
             static const QRegularExpression dashes(QStringLiteral("^[\\s:-]*$"));
-            if (std::all_of(cells.begin(), cells.end(), [](const QString& cell) { return dashes.match(cell).hasMatch(); })) continue;
+            if (std::all_of(cells.begin(), cells.end(),
+                            [](const QString& cell) { return dashes.match(cell).hasMatch(); }))
+                continue;
             titles = !table;
-            if (!table) html += QStringLiteral("<table cellspacing=\"0\" cellpadding=\"3\" style=\"margin:0 0 7px 0\">");
+            if (!table)
+                html += QStringLiteral("<table cellspacing=\"0\" cellpadding=\"3\" style=\"margin:0 0 7px 0\">");
             table = true;
             html += QStringLiteral("<tr>");
             for (const QString& cell : cells)
-                html += (titles ? QStringLiteral("<th align=\"left\" style=\"font-weight:600\">%1</th>") : QStringLiteral("<td>%1</td>")).arg(inlineHtml(cell.trimmed(), linked));
+                html += (titles ? QStringLiteral("<th align=\"left\" style=\"font-weight:600\">%1</th>")
+                                : QStringLiteral("<td>%1</td>"))
+                            .arg(inlineHtml(cell.trimmed(), linked));
             html += QStringLiteral("</tr>");
             continue;
         }
@@ -99,7 +109,8 @@ QString lessonHtml(const QString& markdown, std::set<std::string>* linked)
         if (line.trimmed().isEmpty()) {
             endParagraph();
             endList();
-        } else if (const auto item = bullet.match(line); item.hasMatch() && (numbered(item.captured(1)) <= 1 || list == QLatin1String("ol"))) {
+        } else if (const auto item = bullet.match(line);
+                   item.hasMatch() && (numbered(item.captured(1)) <= 1 || list == QLatin1String("ol"))) {
             endParagraph();
             const QString kind = numbered(item.captured(1)) >= 0 ? QStringLiteral("ol") : QStringLiteral("ul");
             if (kind != list) {
@@ -111,7 +122,8 @@ QString lessonHtml(const QString& markdown, std::set<std::string>* linked)
         } else if (const auto title = heading.match(line); title.hasMatch()) {
             endParagraph();
             endList();
-            html += QStringLiteral("<p style=\"margin:4px 0 5px 0; font-weight:600\">%1</p>").arg(inlineHtml(title.captured(1), nullptr));
+            html += QStringLiteral("<p style=\"margin:4px 0 5px 0; font-weight:600\">%1</p>")
+                        .arg(inlineHtml(title.captured(1), nullptr));
         } else {
             paragraph << line.trimmed();
         }
@@ -133,8 +145,13 @@ QString withExpectedTime(const QString& text, double seconds)
 {
     if (!(seconds > 0)) return text;
     const int whole = static_cast<int>(std::ceil(std::min(seconds, 1e6)));
-    if (whole > 55) return QCoreApplication::translate("stagewright::LessonPanel", "%1 (about %2 min)").arg(text).arg((whole + 59) / 60);
-    return QCoreApplication::translate("stagewright::LessonPanel", "%1 (about %2 s)").arg(text).arg(whole < 10 ? whole : (whole + 4) / 5 * 5);
+    if (whole > 55)
+        return QCoreApplication::translate("stagewright::LessonPanel", "%1 (about %2 min)")
+            .arg(text)
+            .arg((whole + 59) / 60);
+    return QCoreApplication::translate("stagewright::LessonPanel", "%1 (about %2 s)")
+        .arg(text)
+        .arg(whole < 10 ? whole : (whole + 4) / 5 * 5);
 }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// Lesson prose as rich text: the part of Markdown that lessons use (paragraphs, lists, headings, emphasis, code), with the first
-// mention of each glossary term as a link "term:ID".
+// Lesson prose as rich text: the part of Markdown that lessons use (paragraphs, lists, headings, emphasis, code), with
+// the first mention of each glossary term as a link "term:ID".
 #pragma once
 
 #include <set>

@@ -1,5 +1,5 @@
-// MeterRow: one comparison of a goal: a tick or a ring, what it is about, both numbers and the distance. The subject wraps beside the
-// numbers, which are at the right edge. GUI thread only.
+// MeterRow: one comparison of a goal: a tick or a ring, what it is about, both numbers and the distance. The subject
+// wraps beside the numbers, which are at the right edge. GUI thread only.
 #pragma once
 
 #include <algorithm>

@@ -32,7 +32,8 @@ BlockReading readingOf(const lessons::Grade& grade)
         reading.unfinished = reading.unfinished || (meter.subject == "complete" && !meter.holds);
         row.share = -1;
         const double *yours = meter.yours.number(), *needed = meter.needed.number();
-        if (meter.sign.starts_with('<') && yours != nullptr && needed != nullptr && *needed > 0 && *yours >= 0) row.share = *yours / *needed;
+        if (meter.sign.starts_with('<') && yours != nullptr && needed != nullptr && *needed > 0 && *yours >= 0)
+            row.share = *yours / *needed;
         reading.meters.push_back(row);
     }
     // What keeps below a bound only because ops are missing is not met yet.
@@ -61,17 +62,21 @@ GuessReading guessOf(const lessons::Predict& predict, const lessons::StepState& 
     const bool percent = predict.unit == "percent";
     const auto inUnit = [&](double value) {
         const QString number = qs(lessons::toText(lessons::Value(std::round(value * 1000) / 1000)));
-        return percent ? LessonPageText::tr("%1 %").arg(number) : predict.unit.empty() || predict.unit == "mark" ? number
-                                                                                                                 : QStringLiteral("%1 %2").arg(number, qs(predict.unit));
+        return percent                                          ? LessonPageText::tr("%1 %").arg(number)
+               : predict.unit.empty() || predict.unit == "mark" ? number
+                                                                : QStringLiteral("%1 %2").arg(number, qs(predict.unit));
     };
     if (guessed != nullptr && is != nullptr) {
-        const double value = percent && qs(said).trimmed().endsWith(QLatin1Char('%')) ? *guessed * 100 : *guessed; // "20 %" is read as 0.2
+        // "20 %" is read as 0.2
+        const double value = percent && qs(said).trimmed().endsWith(QLatin1Char('%')) ? *guessed * 100 : *guessed;
         out.right = std::abs(value - *is) <= 0.005 * std::max(1.0, std::abs(*is));
-        out.words = out.right ? LessonPageText::tr("You guessed **%1**: correct.").arg(inUnit(value)) : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(inUnit(value), inUnit(*is));
+        out.words = out.right ? LessonPageText::tr("You guessed **%1**: correct.").arg(inUnit(value))
+                              : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(inUnit(value), inUnit(*is));
     } else {
         const QString answer = qs(lessons::toText(*truth)), words = qs(said).trimmed();
         out.right = words == answer;
-        out.words = out.right ? LessonPageText::tr("You guessed **%1**: correct.").arg(words) : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(words, answer);
+        out.words = out.right ? LessonPageText::tr("You guessed **%1**: correct.").arg(words)
+                              : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(words, answer);
     }
     return out;
 }
@@ -81,7 +86,9 @@ QString shortOf(const BlockReading& reading)
 {
     if (reading.unfinished) return unmet(LessonPageText::tr("every op placed"));
     for (const MeterReading& meter : reading.meters)
-        if (!meter.holds) return meter.needed.isEmpty() ? unmet(meter.subject) : LessonPageText::tr("not yet: %1 is %2").arg(meter.subject, meter.yours);
+        if (!meter.holds)
+            return meter.needed.isEmpty() ? unmet(meter.subject)
+                                          : LessonPageText::tr("not yet: %1 is %2").arg(meter.subject, meter.yours);
     return LessonPageText::tr("not yet");
 }
 
@@ -118,7 +125,8 @@ QString figureWords(const std::string& name)
     if (found != words.end()) return LessonPageText::tr(found->second);
     static const QRegularExpression named(QStringLiteral("^is\\(\"([^\"]+)\"\\)$"));
     const auto match = named.match(trimmed);
-    return match.hasMatch() ? LessonPageText::tr("order is %1").arg(scheduleTitle(match.captured(1).toStdString())) : trimmed;
+    return match.hasMatch() ? LessonPageText::tr("order is %1").arg(scheduleTitle(match.captured(1).toStdString()))
+                            : trimmed;
 }
 
 QString blockWords(const std::string& id)
@@ -137,15 +145,24 @@ QString recordedWords(const lessons::RunBlock& run)
         return QString();
     };
     QStringList names;
-    for (const QString& name : valueOf("--schedule").split(QLatin1Char(','), Qt::SkipEmptyParts)) names << (name == QLatin1String("mine") ? LessonPageText::tr("your order") : scheduleTitle(name.toStdString()));
+    for (const QString& name : valueOf("--schedule").split(QLatin1Char(','), Qt::SkipEmptyParts))
+        names << (name == QLatin1String("mine") ? LessonPageText::tr("your order") : scheduleTitle(name.toStdString()));
     QString words = names.join(QStringLiteral(", "));
-    if (const QString ranks = valueOf("--ranks"); !ranks.isEmpty()) words += ranks == QLatin1String("1") ? LessonPageText::tr(", 1 rank") : LessonPageText::tr(", %1 ranks").arg(ranks);
-    if (const QString batches = valueOf("--microbatches"); !batches.isEmpty()) words += batches == QLatin1String("1") ? LessonPageText::tr(", 1 microbatch") : LessonPageText::tr(", %1 microbatches").arg(batches);
+    if (const QString ranks = valueOf("--ranks"); !ranks.isEmpty())
+        words +=
+            ranks == QLatin1String("1") ? LessonPageText::tr(", 1 rank") : LessonPageText::tr(", %1 ranks").arg(ranks);
+    if (const QString batches = valueOf("--microbatches"); !batches.isEmpty())
+        words += batches == QLatin1String("1") ? LessonPageText::tr(", 1 microbatch")
+                                               : LessonPageText::tr(", %1 microbatches").arg(batches);
     if (const QString comm = valueOf("--comm"); !comm.isEmpty()) words += LessonPageText::tr(", latency %1").arg(comm);
-    if (const QString limit = valueOf("--memory-limit"); !limit.isEmpty()) words += LessonPageText::tr(", memory cap %1").arg(limit);
-    if (const QString stages = valueOf("--recompute"); !stages.isEmpty()) words += stages == QLatin1String("all") ? LessonPageText::tr(", every stage recomputes") : stages == QLatin1String("none") ? LessonPageText::tr(", no stage recomputes")
-                                                                                                                                                                                                     : LessonPageText::tr(", stages %1 recompute").arg(stages);
-    if (const QString rule = valueOf("--lower"); !rule.isEmpty()) words += LessonPageText::tr(", messages %1").arg(rule);
+    if (const QString limit = valueOf("--memory-limit"); !limit.isEmpty())
+        words += LessonPageText::tr(", memory cap %1").arg(limit);
+    if (const QString stages = valueOf("--recompute"); !stages.isEmpty())
+        words += stages == QLatin1String("all")    ? LessonPageText::tr(", every stage recomputes")
+                 : stages == QLatin1String("none") ? LessonPageText::tr(", no stage recomputes")
+                                                   : LessonPageText::tr(", stages %1 recompute").arg(stages);
+    if (const QString rule = valueOf("--lower"); !rule.isEmpty())
+        words += LessonPageText::tr(", messages %1").arg(rule);
     return words;
 }
 
@@ -183,7 +200,9 @@ std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
             pages.back().blocks = std::move(moved);
         };
         for (const lessons::Block& block : section.blocks) {
-            if (std::holds_alternative<lessons::Hints>(block) || std::holds_alternative<lessons::Solution>(block) || std::holds_alternative<lessons::Wrong>(block)) continue;
+            if (std::holds_alternative<lessons::Hints>(block) || std::holds_alternative<lessons::Solution>(block) ||
+                std::holds_alternative<lessons::Wrong>(block))
+                continue;
             if (std::holds_alternative<lessons::Step>(block)) {
                 ++step;
                 if (asked) {
@@ -200,24 +219,30 @@ std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
         const std::size_t count = pages.size() - first;
         for (std::size_t i = first; i < pages.size(); ++i) {
             pages[i].title = section.title.empty() ? qs(std::string(lessons::toText(section.part))) : qs(section.title);
-            if (count > 1) pages[i].title = LessonPageText::tr("%1, %2 of %3").arg(pages[i].title).arg(i - first + 1).arg(count);
+            if (count > 1)
+                pages[i].title = LessonPageText::tr("%1, %2 of %3").arg(pages[i].title).arg(i - first + 1).arg(count);
         }
     }
     // Guesses are answered on the first page with a goal.
     const auto first = std::find_if(pages.begin(), pages.end(), [](const LessonPage& page) {
-        return page.part == lessons::Part::Do && std::any_of(page.blocks.begin(), page.blocks.end(), [](const lessons::Block* block) { return !std::holds_alternative<lessons::Prose>(*block); });
+        return page.part == lessons::Part::Do &&
+               std::any_of(page.blocks.begin(), page.blocks.end(),
+                           [](const lessons::Block* block) { return !std::holds_alternative<lessons::Prose>(*block); });
     });
     if (first != pages.end())
         for (const LessonPage& page : pages)
             for (const lessons::Block* block : page.blocks)
-                if (const auto* predict = std::get_if<lessons::Predict>(block); predict != nullptr && page.part == lessons::Part::Guess) first->guesses.push_back(predict);
+                if (const auto* predict = std::get_if<lessons::Predict>(block);
+                    predict != nullptr && page.part == lessons::Part::Guess)
+                    first->guesses.push_back(predict);
     const bool any = !lesson.all<lessons::Step>().empty();
     for (LessonPage& page : pages)
         if (page.step < 0 && any) page.step = 0;
     return pages;
 }
 
-PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Canvas& canvas, const lessons::Learner& learner, bool withRail)
+PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Canvas& canvas,
+                     const lessons::Learner& learner, bool withRail)
 {
     PageReading out;
     static const lessons::Step none;
@@ -231,7 +256,8 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
         if (!start) return std::nullopt;
         return lessons::StepState(lesson, *of, std::move(*start), learner);
     };
-    const std::optional<lessons::StepState> startsWith = startState(page.step), before = page.carried > 0 ? startState(page.step - 1) : std::nullopt;
+    const std::optional<lessons::StepState> startsWith = startState(page.step),
+                                            before = page.carried > 0 ? startState(page.step - 1) : std::nullopt;
     const lessons::StepState& asked = startsWith ? *startsWith : state;
     static const auto stepTime = lessons::Expression::parse("makespan");
     const auto time = state.evaluate(*stepTime);
@@ -262,8 +288,11 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
     for (const lessons::Block* block : page.blocks) {
         BlockReading reading;
         const bool carried = number++ < static_cast<std::size_t>(page.carried);
-        const bool sheet = page.part == lessons::Part::Prove && ran && (std::holds_alternative<lessons::Quiz>(*block) || std::holds_alternative<lessons::Prose>(*block));
-        reading.waits = (page.part == lessons::Part::Do || sheet) && !out.passed; // one question at a time, and those about runs after them
+        const bool sheet =
+            page.part == lessons::Part::Prove && ran &&
+            (std::holds_alternative<lessons::Quiz>(*block) || std::holds_alternative<lessons::Prose>(*block));
+        // one question at a time, and those about runs after them
+        reading.waits = (page.part == lessons::Part::Do || sheet) && !out.passed;
         ran = ran || std::holds_alternative<lessons::RunBlock>(*block);
         // What needs a missing feature is named and not waited for.
         QString lacking;
@@ -302,17 +331,21 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             reading.waits = waits;
             reading.text = qs(asked.say(quiz->ask));
             hintsOf(quiz->id);
-            if (reading.state != lessons::Verdict::Pass) miss(reading.state == lessons::Verdict::Open ? LessonPageText::tr("answer the question first") : LessonPageText::tr("the answer is not right yet"));
+            if (reading.state != lessons::Verdict::Pass)
+                miss(reading.state == lessons::Verdict::Open ? LessonPageText::tr("answer the question first")
+                                                             : LessonPageText::tr("the answer is not right yet"));
         } else if (const auto* run = std::get_if<lessons::RunBlock>(block)) {
             reading.text = run->look.empty() ? QString() : LessonPageText::tr("Look at: %1.").arg(qs(run->look));
             reading.state = lessons::Verdict::Pass;
             for (const lessons::Grade& grade : state.grade(*run)) {
                 reading.goals.push_back(readingOf(grade));
-                if (grade.verdict == lessons::Verdict::Open && reading.state == lessons::Verdict::Pass) reading.state = lessons::Verdict::Open;
+                if (grade.verdict == lessons::Verdict::Open && reading.state == lessons::Verdict::Pass)
+                    reading.state = lessons::Verdict::Open;
                 if (grade.verdict == lessons::Verdict::Fail) reading.state = lessons::Verdict::Fail;
             }
             // A finished run is enough to continue: why a goal fails is the lesson.
-            const bool came = std::any_of(learner.runs.begin(), learner.runs.end(), [&](const auto& one) { return one.first.rfind(run->id + "/", 0) == 0; }) ||
+            const bool came = std::any_of(learner.runs.begin(), learner.runs.end(),
+                                          [&](const auto& one) { return one.first.rfind(run->id + "/", 0) == 0; }) ||
                               learner.failures.count(run->id) > 0;
             if (!came) {
                 reading.state = lessons::Verdict::Open;
@@ -320,10 +353,13 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             }
             const std::size_t count = reading.goals.size();
             for (std::size_t i = 0; i < count; ++i)
-                reading.goals[i].text = i < run->goals.size() ? (run->goals[i].second.empty() ? qs(run->goals[i].first.text()) : qs(state.say(run->goals[i].second)))
-                                                              : LessonPageText::tr("model against measured");
+                reading.goals[i].text = i < run->goals.size()
+                                            ? (run->goals[i].second.empty() ? qs(run->goals[i].first.text())
+                                                                            : qs(state.say(run->goals[i].second)))
+                                            : LessonPageText::tr("model against measured");
         } else if (const auto* figure = std::get_if<lessons::Figure>(block)) {
-            const lessons::StepState& of = figure->of.find("mine") == std::string::npos ? asked : state; // the lesson's, or the learner's
+            // the lesson's, or the learner's
+            const lessons::StepState& of = figure->of.find("mine") == std::string::npos ? asked : state;
             reading.text = qs(of.say(figure->caption));
             if (auto drawn = lessons::figureOf(of, lesson, *figure, learner); drawn && !drawn->empty())
                 reading.figure = std::make_shared<const lessons::FigureData>(std::move(*drawn));
@@ -335,7 +371,8 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
     if (!out.passed) {
         const std::optional<lessons::StepState> first = startState(0);
         const auto open = [&](const lessons::Predict& predict, const lessons::StepState& with) {
-            if (const auto truth = with.evaluate(predict.truth); truth && truth->number() != nullptr) out.openAnswers.push_back(*truth->number());
+            if (const auto truth = with.evaluate(predict.truth); truth && truth->number() != nullptr)
+                out.openAnswers.push_back(*truth->number());
         };
         for (const lessons::Predict* predict : page.guesses) open(*predict, first ? *first : state);
         if (page.part == lessons::Part::Do)
@@ -352,7 +389,8 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
     }
     const auto answered = [&](const lessons::Predict& predict, const std::optional<lessons::StepState>& with) {
         const auto said = learner.said.find(predict.id);
-        if (said != learner.said.end() && !said->second.empty()) out.guesses.push_back(guessOf(predict, with ? *with : state, said->second));
+        if (said != learner.said.end() && !said->second.empty())
+            out.guesses.push_back(guessOf(predict, with ? *with : state, said->second));
     };
     if (!page.guesses.empty()) {
         const std::optional<lessons::StepState> first = startState(0);

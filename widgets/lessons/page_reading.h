@@ -1,6 +1,6 @@
-// A lesson goes page by page: its guesses, each step that sets the canvas, its runs, its figures. Reading a page evaluates it against
-// the learner's canvas and answers and gives everything the panel prints: a pure function for any thread, recomputed with every change,
-// so that a verdict never outlives the schedule that earned it.
+// A lesson goes page by page: its guesses, each step that sets the canvas, its runs, its figures. Reading a page
+// evaluates it against the learner's canvas and answers and gives everything the panel prints: a pure function for any
+// thread, recomputed with every change, so that a verdict never outlives the schedule that earned it.
 #pragma once
 
 #include <map>
@@ -19,15 +19,17 @@ namespace stagewright {
 
 struct LessonPage {
     lessons::Part part = lessons::Part::Do;
-    QString title;                                // "Do", "Do 2 of 3"
-    int step = -1;                                // index into the lesson's steps whose canvas is shown; −1: none
-    std::vector<const lessons::Block*> blocks;    // without hints, solutions and wrong answers; pointers into the lesson
-    int carried = 0;                              // the first blocks: prose after the last goal of the step before, with that step's numbers
+    QString title; // "Do", "Do 2 of 3"
+    int step = -1; // index into the lesson's steps whose canvas is shown; −1: none
+    // without hints, solutions and wrong answers; pointers into the lesson
+    std::vector<const lessons::Block*> blocks;
+    // the first blocks: prose after the last goal of the step before, with that step's numbers
+    int carried = 0;
     std::vector<const lessons::Predict*> guesses; // made before; answered here once the goals are met
 };
 
-// Pages in the order of the file. A page before any step shows the canvas of the first one. What is said after the last goal of a step opens the
-// next page, so that it gives nothing away.
+// Pages in the order of the file. A page before any step shows the canvas of the first one. What is said after the last
+// goal of a step opens the next page, so that it gives nothing away.
 std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson);
 
 struct MeterReading {
@@ -69,12 +71,14 @@ struct PageReading {
     QString railCheck;                                 // its id
     std::vector<double> targets;                       // activations to stay under, by rank; empty: none
     double makespan = 0;                               // of the canvas, in rank shares; NaN: it can't run
-    std::vector<double> openAnswers;                   // numbers of guesses made and not answered yet: nothing on the page says them
-    QString missing;                                   // why Next is disabled; empty: it is enabled
-    bool passed = true;                                // every graded question of the page is met
+    // numbers of guesses made and not answered yet: nothing on the page says them
+    std::vector<double> openAnswers;
+    QString missing;    // why Next is disabled; empty: it is enabled
+    bool passed = true; // every graded question of the page is met
 };
 
-PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Canvas& canvas, const lessons::Learner& learner, bool withRail);
+PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Canvas& canvas,
+                     const lessons::Learner& learner, bool withRail);
 
 // "makespan" → "step time": names of figures as the panel prints them; others unchanged.
 QString figureWords(const std::string& name);

@@ -75,14 +75,19 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
     add(m_rail->bound, m_rail->boundReached ? tr("lower bound") : tr("lower bound (no known schedule reaches it)"));
     add(m_rail->par, m_rail->parName.empty() ? tr("par") : tr("par, %1").arg(scheduleTitle(m_rail->parName)));
     if (!(m_rail->bestKnown > m_rail->par - 1e-9)) // else par is the best
-        add(m_rail->bestKnown, m_rail->bestKnownName.empty() ? tr("best known") : tr("best known, %1").arg(scheduleTitle(m_rail->bestKnownName)));
+        add(m_rail->bestKnown, m_rail->bestKnownName.empty()
+                                   ? tr("best known")
+                                   : tr("best known, %1").arg(scheduleTitle(m_rail->bestKnownName)));
     add(m_rail->guess, tr("your guess"), false, true);
     add(m_rail->yours, tr("you"), true);
     std::sort(all.begin(), all.end(), [](const Mark& a, const Mark& b) { return a.value < b.value; });
     return all;
 }
 
-double ScoreRailView::placeOf(double units) const { return m_timeline.axis().toX(static_cast<Nanos>(std::llround(units * static_cast<double>(rankShare)))); }
+double ScoreRailView::placeOf(double units) const
+{
+    return m_timeline.axis().toX(static_cast<Nanos>(std::llround(units * static_cast<double>(rankShare))));
+}
 
 double ScoreRailView::farthest() const
 {
@@ -142,7 +147,9 @@ bool ScoreRailView::event(QEvent* event)
         QString text = tr("Step times in units: 1 is a rank's work for the forward of one microbatch.\n"
                           "Lower bound: proven; no order of these ops on these ranks is shorter.");
         if (!m_rail->boundReason.empty()) text += QLatin1Char(' ') + qs(m_rail->boundReason);
-        text += QLatin1Char('\n') + tr("Par: the schedule this lesson teaches. Best known: the shortest schedule in the library and the lesson's solutions that runs the same ops on the same ranks within the cap; not proven optimal.");
+        text += QLatin1Char('\n') +
+                tr("Par: the schedule this lesson teaches. Best known: the shortest schedule in the library and the "
+                   "lesson's solutions that runs the same ops on the same ranks within the cap; not proven optimal.");
         QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), text, this);
         return true;
     }

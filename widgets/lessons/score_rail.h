@@ -1,5 +1,6 @@
-// ScoreRailView: step times over the canvas, on the timeline's own axis, so that a mark is over the end of its step: the proven bound, par,
-// the best known, the learner's guess and, bold, the schedule on screen. Marks at the same place share it, with all their names. GUI thread only.
+// ScoreRailView: step times over the canvas, on the timeline's own axis, so that a mark is over the end of its step:
+// the proven bound, par, the best known, the learner's guess and, bold, the schedule on screen. Marks at the same place
+// share it, with all their names. GUI thread only.
 #pragma once
 
 #include <optional>
@@ -18,9 +19,11 @@ class TimelineView;
 class ScoreRailView : public ThemedWidget {
     Q_OBJECT
 public:
-    explicit ScoreRailView(const TimelineView& timeline, QWidget* parent = nullptr); // as wide as the timeline, and gone before it
-    void setRail(const std::optional<lessons::ScoreRail>& rail);                     // none: nothing to score
-    void setYours(double shares);                                                    // while an op is dragged; NaN: it can't run
+    // as wide as the timeline, and gone before it
+    explicit ScoreRailView(const TimelineView& timeline, QWidget* parent = nullptr);
+    void setRail(const std::optional<lessons::ScoreRail>& rail); // none: nothing to score
+    // while an op is dragged; NaN: it can't run
+    void setYours(double shares);
     QSize sizeHint() const override { return {600, 46}; }
     QSize minimumSizeHint() const override { return {300, 46}; }
 

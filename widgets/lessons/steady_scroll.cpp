@@ -24,8 +24,11 @@ int SteadyScroll::yOf(const QWidget* of) const { return of->mapTo(viewport(), QP
 QWidget* SteadyScroll::readersPlace() const
 {
     if (widget() == nullptr || verticalScrollBar()->maximum() == 0) return nullptr;
-    if (QWidget* under = QApplication::widgetAt(QCursor::pos()); under != nullptr && widget()->isAncestorOf(under)) { // of this window, active or not
-        while (under != nullptr && under->parentWidget() != widget() && qobject_cast<QAbstractButton*>(under) == nullptr && qobject_cast<QLineEdit*>(under) == nullptr) under = under->parentWidget();
+    // of this window, active or not
+    if (QWidget* under = QApplication::widgetAt(QCursor::pos()); under != nullptr && widget()->isAncestorOf(under)) {
+        while (under != nullptr && under->parentWidget() != widget() &&
+               qobject_cast<QAbstractButton*>(under) == nullptr && qobject_cast<QLineEdit*>(under) == nullptr)
+            under = under->parentWidget();
         if (under != nullptr) return under;
     }
     const auto inView = [this](const QWidget* one) { return yOf(one) >= 0 && yOf(one) < viewport()->height(); };
@@ -33,7 +36,9 @@ QWidget* SteadyScroll::readersPlace() const
     if (focus != nullptr && widget()->isAncestorOf(focus) && inView(focus)) return focus;
     QWidget* first = nullptr;
     for (QObject* child : widget()->children())
-        if (auto* part = qobject_cast<QWidget*>(child); part != nullptr && part->isVisible() && inView(part) && (first == nullptr || part->y() < first->y())) first = part;
+        if (auto* part = qobject_cast<QWidget*>(child);
+            part != nullptr && part->isVisible() && inView(part) && (first == nullptr || part->y() < first->y()))
+            first = part;
     return first;
 }
 

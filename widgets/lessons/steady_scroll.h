@@ -1,5 +1,6 @@
-// A scroll area whose page keeps what the reader is at in place while its texts come and go: the control under the mouse, else the focused
-// one, else the first part in view. What appears above is scrolled past instead of pushing it away. GUI thread only.
+// A scroll area whose page keeps what the reader is at in place while its texts come and go: the control under the
+// mouse, else the focused one, else the first part in view. What appears above is scrolled past instead of pushing it
+// away. GUI thread only.
 #pragma once
 
 #include <QPointer>

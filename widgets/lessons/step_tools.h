@@ -1,5 +1,5 @@
-// StepTools: what a lesson step lets the learner change besides dragging: warm-ups, settings and a field for typed edits. Only what the
-// step allows is there. Everything is emitted as edit commands.
+// StepTools: what a lesson step lets the learner change besides dragging: warm-ups, settings and a field for typed
+// edits. Only what the step allows is there. Everything is emitted as edit commands.
 #pragma once
 
 #include <functional>

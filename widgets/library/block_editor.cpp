@@ -84,14 +84,19 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
     };
     m_preset = new QComboBox(this);
     m_preset->setObjectName(QStringLiteral("preset"));
-    for (const auto& [title, key] : {std::pair{tr("V-Min"), "v-min"}, {tr("V-Half"), "v-half"}, {tr("V-Half, as in the paper"), "v-half:turn=paper"}, {tr("V-ZB"), "v-zb"}, {tr("1F1B"), "1f1b"}})
+    for (const auto& [title, key] : {std::pair{tr("V-Min"), "v-min"},
+                                     {tr("V-Half"), "v-half"},
+                                     {tr("V-Half, as in the paper"), "v-half:turn=paper"},
+                                     {tr("V-ZB"), "v-zb"},
+                                     {tr("1F1B"), "1f1b"}})
         m_preset->addItem(title, QString::fromLatin1(key));
     m_devices = spin("devices", 1, 32, 4);
     m_interval = spin("interval", 1, 96, 6);
     m_microbatches = spin("microbatches", 1, 1024, 8);
     field(tr("Start from"), m_preset, tr("A block from the papers; choosing one discards your changes."));
     field(tr("Devices"), m_devices, tr("Ranks; changing the number starts again from the paper's block."));
-    field(tr("Interval"), m_interval, tr("Slots from one microbatch to the next; 3 per chunk keep a device busy all the time."));
+    field(tr("Interval"), m_interval,
+          tr("Slots from one microbatch to the next; 3 per chunk keep a device busy all the time."));
     field(tr("Microbatches"), m_microbatches, tr("Number of repetitions of the block."));
     head->addStretch(1);
     outer->addLayout(head);
@@ -186,7 +191,8 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
         accept();
     });
     choose(QStringLiteral("v-half"), 4, 8);
-    const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1120, 860); // it covers the window
+    // it covers the window
+    const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1120, 860);
     resize(QSize(1120, 860).boundedTo(most));
     m_view->setFocus();
 }
@@ -222,7 +228,9 @@ void BlockEditor::changed(bool fromText)
     m_view->setBlock(m_block);
     const auto check = checkBlock(m_block);
     m_valid = check.has_value();
-    QString text = m_valid ? QString() : QString::fromStdString(check.error().message + (check.error().remedy.empty() ? "" : "; " + check.error().remedy));
+    QString text = m_valid ? QString()
+                           : QString::fromStdString(check.error().message +
+                                                    (check.error().remedy.empty() ? "" : "; " + check.error().remedy));
     m_fault->setText(sentence(text));
     m_view->setFault(!m_valid);
     m_create->setEnabled(m_valid && m_schedule);
@@ -235,29 +243,28 @@ void BlockEditor::changed(bool fromText)
 void BlockEditor::make()
 {
     const int microbatches = m_microbatches->value();
-    m_making.start(
-        [block = m_block, microbatches] { return madeOf(block, microbatches); },
-        [this](const Made& made) {
-            m_pending = false;
-            m_schedule = made.schedule;
-            m_panel = made.panel;
-            if (!made.fault.isEmpty()) m_fault->setText(made.fault);
-            m_create->setEnabled(m_valid && m_schedule);
-            if (m_panel) {
-                const int ranks = static_cast<int>(m_panel->ranks.size());
-                m_timeline->setRowHeight(ranks <= 4 ? 30 : ranks <= 8 ? 18
-                                                                      : 9);
-                m_timeline->setPanels({m_panel});
-                m_state->fitAll();
-            }
-            fillFigures();
-        });
+    m_making.start([block = m_block, microbatches] { return madeOf(block, microbatches); },
+                   [this](const Made& made) {
+                       m_pending = false;
+                       m_schedule = made.schedule;
+                       m_panel = made.panel;
+                       if (!made.fault.isEmpty()) m_fault->setText(made.fault);
+                       m_create->setEnabled(m_valid && m_schedule);
+                       if (m_panel) {
+                           const int ranks = static_cast<int>(m_panel->ranks.size());
+                           m_timeline->setRowHeight(ranks <= 4 ? 30 : ranks <= 8 ? 18 : 9);
+                           m_timeline->setPanels({m_panel});
+                           m_state->fitAll();
+                       }
+                       fillFigures();
+                   });
 }
 
 void BlockEditor::fillFigures()
 {
     m_figures->clear();
-    m_figures->addRow(tr("Valid"), m_valid ? tr("yes") : tr("no"), tr("Every pass has its own slot modulo the interval and follows its inputs."),
+    m_figures->addRow(tr("Valid"), m_valid ? tr("yes") : tr("no"),
+                      tr("Every pass has its own slot modulo the interval and follows its inputs."),
                       m_valid ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
     if (!m_valid) return;
     const BlockFigures figures = figuresOf(m_block);
@@ -267,16 +274,22 @@ void BlockEditor::fillFigures()
         return parts.join(QLatin1String("  "));
     };
     const int chunks = m_block.chunks;
-    m_figures->addRow(tr("Lifespans by device, slots"), list(figures.lifespan, [chunks](const auto& span) {
-                          return chunks == 1 ? QString::number(span[0]) : QStringLiteral("%1+%2").arg(span[0]).arg(span[1]);
-                      }),
+    m_figures->addRow(tr("Lifespans by device, slots"),
+                      list(figures.lifespan,
+                           [chunks](const auto& span) {
+                               return chunks == 1 ? QString::number(span[0])
+                                                  : QStringLiteral("%1+%2").arg(span[0]).arg(span[1]);
+                           }),
                       tr("From F's start to W's end, by chunk: how long an activation is held."));
-    m_figures->addRow(tr("Peak bound by device, chunks"), list(figures.peakBound, [](int peak) { return QString::number(peak); }),
-                      tr("Sum over chunks of lifespan ÷ interval, rounded up: the activations held at the same time while the block repeats."));
+    m_figures->addRow(tr("Peak bound by device, chunks"),
+                      list(figures.peakBound, [](int peak) { return QString::number(peak); }),
+                      tr("Sum over chunks of lifespan ÷ interval, rounded up: the activations held at the same time "
+                         "while the block repeats."));
     if (!m_panel || m_pending) return;
     m_figures->addRow(tr("Step time"), durationText(m_panel->duration, m_panel->units), definition::makespan());
     m_figures->addRow(tr("Bubble ratio"), percentText(m_panel->bubbleFraction), definition::bubbleRatio());
-    m_figures->addRow(tr("Peak of the schedule"), bytesText(m_panel->peak, m_panel->units), definition::peakActivation());
+    m_figures->addRow(tr("Peak of the schedule"), bytesText(m_panel->peak, m_panel->units),
+                      definition::peakActivation());
 }
 
 QString BlockEditor::faultText() const { return m_fault->text(); }

@@ -1,5 +1,5 @@
-// BlockEditor: shows and edits a building block and the schedule it makes. Validity, lifespans, peaks and the timeline follow every
-// change; the schedule is built off the GUI thread. GUI thread only.
+// BlockEditor: shows and edits a building block and the schedule it makes. Validity, lifespans, peaks and the timeline
+// follow every change; the schedule is built off the GUI thread. GUI thread only.
 #pragma once
 
 #include <memory>

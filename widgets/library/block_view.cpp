@@ -20,15 +20,13 @@ constexpr double left = 84, top = 24, rowHeight = 34, rowGap = 8;
 
 int& slotIn(BlockDevice& device, const BlockPass& pass)
 {
-    auto& places = isForward(pass.kind) ? device.forward : isInputGrad(pass.kind) ? device.inputGrad
-                                                                                  : device.weightGrad;
+    auto& places = isForward(pass.kind)     ? device.forward
+                   : isInputGrad(pass.kind) ? device.inputGrad
+                                            : device.weightGrad;
     return places[static_cast<std::size_t>(pass.chunk)];
 }
 
-QString labelOf(const BlockPass& pass)
-{
-    return qtText(ruleOf(pass.kind).letter) + QString::number(pass.chunk);
-}
+QString labelOf(const BlockPass& pass) { return qtText(ruleOf(pass.kind).letter) + QString::number(pass.chunk); }
 
 } // namespace
 
@@ -54,7 +52,8 @@ std::vector<BlockPass> passesOf(const Block& block, int device)
             if (!isForward(rule.kind) && !isSplitBackward(rule.kind)) continue;
             if (slotOf(block, pass) != notPlaced) out.push_back(pass);
         }
-    std::stable_sort(out.begin(), out.end(), [&](const BlockPass& a, const BlockPass& b) { return slotOf(block, a) < slotOf(block, b); });
+    std::stable_sort(out.begin(), out.end(),
+                     [&](const BlockPass& a, const BlockPass& b) { return slotOf(block, a) < slotOf(block, b); });
     return out;
 }
 
@@ -85,7 +84,9 @@ void BlockView::setFault(bool fault)
 void BlockView::select(const std::optional<BlockPass>& pass)
 {
     m_selected = pass;
-    if (pass) setAccessibleDescription(tr("%1 on device %2 in slot %3").arg(labelOf(*pass)).arg(pass->device).arg(slotOf(m_block, *pass)));
+    if (pass)
+        setAccessibleDescription(
+            tr("%1 on device %2 in slot %3").arg(labelOf(*pass)).arg(pass->device).arg(slotOf(m_block, *pass)));
     emit selectionChanged();
     update();
 }
@@ -143,7 +144,8 @@ void BlockView::paintEvent(QPaintEvent*)
     for (int d = 0; d < static_cast<int>(m_full.devices.size()); ++d) {
         p.setFont(fontOf(FontRole::Rank));
         p.setPen(t.text);
-        p.drawText(QRectF(10, rowTop(d), left - 12, rowHeight), Qt::AlignVCenter | Qt::AlignLeft, tr("Device %1").arg(d));
+        p.drawText(QRectF(10, rowTop(d), left - 12, rowHeight), Qt::AlignVCenter | Qt::AlignLeft,
+                   tr("Device %1").arg(d));
         const std::vector<BlockPass> passes = passesOf(m_full, d);
         // Microbatches after this one, and those before it: the same passes, whole intervals away.
         p.setOpacity(t.dark ? 0.24 : 0.2);
@@ -170,7 +172,8 @@ void BlockView::paintEvent(QPaintEvent*)
                 p.drawLines(lines.data(), static_cast<int>(lines.size()));
             }
             p.setPen(fill.label);
-            if (metrics.horizontalAdvance(labelOf(pass)) + 2 <= where.width()) p.drawText(where, Qt::AlignCenter, labelOf(pass));
+            if (metrics.horizontalAdvance(labelOf(pass)) + 2 <= where.width())
+                p.drawText(where, Qt::AlignCenter, labelOf(pass));
         }
     }
     if (m_selected && slotOf(m_block, *m_selected) != notPlaced) {
@@ -248,7 +251,8 @@ void BlockView::keyPressEvent(QKeyEvent* event)
     const auto passes = passesOf(m_block, device);
     const auto at = std::find(passes.begin(), passes.end(), *m_selected);
     if (at == passes.end()) return;
-    const auto next = std::clamp<std::ptrdiff_t>(at - passes.begin() + by, 0, static_cast<std::ptrdiff_t>(passes.size()) - 1);
+    const auto next =
+        std::clamp<std::ptrdiff_t>(at - passes.begin() + by, 0, static_cast<std::ptrdiff_t>(passes.size()) - 1);
     select(passes[static_cast<std::size_t>(next)]);
 }
 

@@ -1,6 +1,6 @@
-// BlockView: a building block drawn on its slots: the passes of one microbatch on every device, the passes of the following
-// microbatches faint behind them, a rule at every interval. Passes are dragged or moved with the keyboard: Left and Right select a pass,
-// Up and Down the device, Ctrl+Left and Ctrl+Right move it by one slot. GUI thread only.
+// BlockView: a building block drawn on its slots: the passes of one microbatch on every device, the passes of the
+// following microbatches faint behind them, a rule at every interval. Passes are dragged or moved with the keyboard:
+// Left and Right select a pass, Up and Down the device, Ctrl+Left and Ctrl+Right move it by one slot. GUI thread only.
 #pragma once
 
 #include <optional>

@@ -122,7 +122,8 @@ ScheduleBrowser::ScheduleBrowser(const Theme& theme, QWidget* parent) : QDialog(
     m_block->hide();
     fillList();
     choose(QStringLiteral("1f1b"));
-    const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1180, 800); // it covers the window
+    // it covers the window
+    const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1180, 800);
     resize(QSize(1180, 800).boundedTo(most));
     m_search->setFocus();
 }
@@ -178,7 +179,10 @@ QWidget* ScheduleBrowser::buildPage()
         box->setObjectName(QString::fromLatin1(key));
         box->setRange(low, high);
         box->setValue(value);
-        connect(box, &QSpinBox::valueChanged, this, [this] { m_wait.start(); m_pending = true; });
+        connect(box, &QSpinBox::valueChanged, this, [this] {
+            m_wait.start();
+            m_pending = true;
+        });
         return box;
     };
     const auto real = [&](const char* key, double value) {
@@ -189,7 +193,10 @@ QWidget* ScheduleBrowser::buildPage()
         box->setSingleStep(0.25);
         box->setButtonSymbols(QAbstractSpinBox::NoButtons);
         box->setValue(value);
-        connect(box, &QDoubleSpinBox::valueChanged, this, [this] { m_wait.start(); m_pending = true; });
+        connect(box, &QDoubleSpinBox::valueChanged, this, [this] {
+            m_wait.start();
+            m_pending = true;
+        });
         return box;
     };
     form->addWidget(makeLabel(tr("Shape"), "title", page), row, 0, 1, 2);
@@ -207,7 +214,8 @@ QWidget* ScheduleBrowser::buildPage()
     place(2, tr("Forward F"), m_forward, tr("Time of F for one microbatch over a rank's share of the model."));
     ++row;
     place(0, tr("Microbatches"), m_microbatches, tr("Parts of a batch that run one after another."));
-    place(2, tr("Input gradient I"), m_input, tr("Time of I; zero-bubble papers call it B. A full backward takes I + W."));
+    place(2, tr("Input gradient I"), m_input,
+          tr("Time of I; zero-bubble papers call it B. A full backward takes I + W."));
     ++row;
     place(0, tr("Stages per rank"), m_chunks, tr("Chunks per rank; schedules with a fixed number ignore it."));
     place(2, tr("Weight gradient W"), m_weight, tr("Time of W."));
@@ -285,14 +293,16 @@ void ScheduleBrowser::filter()
         if (head != nullptr) head->setHidden(false);
         if (first == nullptr) first = item;
     }
-    if (first != nullptr && (m_list->currentItem() == nullptr || m_list->currentItem()->isHidden())) m_list->setCurrentItem(first);
+    if (first != nullptr && (m_list->currentItem() == nullptr || m_list->currentItem()->isHidden()))
+        m_list->setCurrentItem(first);
 }
 
 QStringList ScheduleBrowser::listed() const
 {
     QStringList names;
     for (int i = 0; i < m_list->count(); ++i)
-        if (!m_list->item(i)->isHidden() && !m_list->item(i)->data(nameRole).toString().isEmpty()) names << m_list->item(i)->data(nameRole).toString();
+        if (!m_list->item(i)->isHidden() && !m_list->item(i)->data(nameRole).toString().isEmpty())
+            names << m_list->item(i)->data(nameRole).toString();
     return names;
 }
 
@@ -309,7 +319,8 @@ bool ScheduleBrowser::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == m_search && event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);
-        if (key->key() == Qt::Key_Down || key->key() == Qt::Key_Up || key->key() == Qt::Key_PageDown || key->key() == Qt::Key_PageUp) {
+        if (key->key() == Qt::Key_Down || key->key() == Qt::Key_Up || key->key() == Qt::Key_PageDown ||
+            key->key() == Qt::Key_PageUp) {
             QCoreApplication::sendEvent(m_list, event); // the arrow keys move in the list while typing
             return true;
         }

@@ -1,5 +1,6 @@
-// ScheduleBrowser: a page for every library schedule: its summary, constraints and formulas, and its timeline and figures at the chosen
-// shape and unit costs. Slow work runs off the GUI thread; a late answer is dropped. GUI thread only.
+// ScheduleBrowser: a page for every library schedule: its summary, constraints and formulas, and its timeline and
+// figures at the chosen shape and unit costs. Slow work runs off the GUI thread; a late answer is dropped. GUI thread
+// only.
 #pragma once
 
 #include <stop_token>
@@ -46,7 +47,8 @@ public:
     QString pageText() const;   // all text of the page
 
 signals:
-    void createAsked(const QString& name, const stagewright::Shape& shape, const stagewright::CostModel::UnitCosts& costs);
+    void createAsked(const QString& name, const stagewright::Shape& shape,
+                     const stagewright::CostModel::UnitCosts& costs);
     void trainAsked(const QString& name, const stagewright::Shape& shape);
     void blockAsked(const QString& name, const stagewright::Shape& shape); // its building block
 

@@ -53,7 +53,8 @@ ScheduleGroup groupOf(const ScheduleInfo& info)
     if (!isNew) return at->second;
     auto made = makeSchedule(info.name, Shape{4, 8, 0});
     if (!made) {
-        if (const auto nearest = nearestShape(std::string(info.name), Shape{4, 8, 0})) made = makeSchedule(info.name, *nearest);
+        if (const auto nearest = nearestShape(std::string(info.name), Shape{4, 8, 0}))
+            made = makeSchedule(info.name, *nearest);
     }
     if (made) at->second = groupOfSchedule(*made);
     return at->second;
@@ -61,7 +62,8 @@ ScheduleGroup groupOf(const ScheduleInfo& info)
 
 bool matches(const ScheduleInfo& info, const QString& text)
 {
-    const QString all = words(info.title) + QLatin1Char(' ') + words(info.name) + QLatin1Char(' ') + words(info.aliases);
+    const QString all =
+        words(info.title) + QLatin1Char(' ') + words(info.name) + QLatin1Char(' ') + words(info.aliases);
     for (const QString& word : text.split(QLatin1Char(' '), Qt::SkipEmptyParts))
         if (!all.contains(word, Qt::CaseInsensitive)) return false;
     return true;

@@ -35,7 +35,8 @@ QString ScheduleBrowser::Field::value() const
 void ScheduleBrowser::showPage()
 {
     const QListWidgetItem* item = m_list->currentItem();
-    const auto info = item != nullptr ? findSchedule(item->data(Qt::UserRole).toString().toStdString()) : Result<const ScheduleInfo*>(nullptr);
+    const auto info = item != nullptr ? findSchedule(item->data(Qt::UserRole).toString().toStdString())
+                                      : Result<const ScheduleInfo*>(nullptr);
     m_info = info && item != nullptr ? *info : nullptr;
     if (m_info == nullptr) return;
     m_title->setText(words(m_info->title));
@@ -46,7 +47,8 @@ void ScheduleBrowser::showPage()
     m_formulas->setVisible(!m_info->formulas.empty());
     m_aliases->setText(m_info->aliases.empty() ? tr("none") : words(m_info->aliases));
     m_chunks->setEnabled(m_info->fixedChunks <= 0);
-    m_chunks->setSpecialValueText(m_info->fixedChunks > 0 ? tr("always %1").arg(m_info->fixedChunks) : tr("default: %1").arg(m_info->defaultChunks));
+    m_chunks->setSpecialValueText(m_info->fixedChunks > 0 ? tr("always %1").arg(m_info->fixedChunks)
+                                                          : tr("default: %1").arg(m_info->defaultChunks));
     if (m_info->fixedChunks > 0) m_chunks->setValue(0);
     m_block->setVisible(m_info->name == "v-min" || m_info->name == "v-half" || m_info->name == "v-zb");
     fillParameters();
@@ -71,7 +73,8 @@ void ScheduleBrowser::fillParameters()
     };
     int row = 1;
     for (const ScheduleParameter& parameter : m_info->parameters) {
-        const QString title = words(parameter.name), meaning = words(parameter.meaning), fallback = words(parameter.fallback);
+        const QString title = words(parameter.name), meaning = words(parameter.meaning),
+                      fallback = words(parameter.fallback);
         const QStringList values = words(parameter.values).split(QLatin1Char('|'));
         const bool number = values.contains(QLatin1String("whole")) || values.contains(QLatin1String("real"));
         QWidget* editor = nullptr;
@@ -122,12 +125,16 @@ QString ScheduleBrowser::name() const
     QString text = words(m_info->name);
     for (const Field& field : m_fields) {
         const QString value = field.value();
-        if (value != words(field.parameter->fallback)) text += QStringLiteral(":%1=%2").arg(words(field.parameter->name), value);
+        if (value != words(field.parameter->fallback))
+            text += QStringLiteral(":%1=%2").arg(words(field.parameter->name), value);
     }
     return text;
 }
 
-Shape ScheduleBrowser::shape() const { return withCosts(Shape{m_ranks->value(), m_microbatches->value(), m_chunks->value()}, costs()); }
+Shape ScheduleBrowser::shape() const
+{
+    return withCosts(Shape{m_ranks->value(), m_microbatches->value(), m_chunks->value()}, costs());
+}
 
 void ScheduleBrowser::setShape(const Shape& shape)
 {
@@ -170,12 +177,14 @@ void ScheduleBrowser::present(SchedulePreview preview)
     m_preview = std::move(preview);
     const bool made = !m_preview.fault;
     QString text = made ? QString() : QString::fromStdString(m_preview.fault->message);
-    if (!made && !m_preview.fault->remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(m_preview.fault->remedy);
+    if (!made && !m_preview.fault->remedy.empty())
+        text += QStringLiteral("; ") + QString::fromStdString(m_preview.fault->remedy);
     m_fault->setText(sentence(text));
     m_nearest->setVisible(m_preview.nearest.has_value());
     if (const auto& nearest = m_preview.nearest) {
         QString shape = tr("%1 × %2").arg(nearest->ranks).arg(nearest->microbatches);
-        if (nearest->chunks != m_chunks->value()) shape += nearest->chunks == 0 ? tr(", default stages") : tr(", %1 stages per rank").arg(nearest->chunks);
+        if (nearest->chunks != m_chunks->value())
+            shape += nearest->chunks == 0 ? tr(", default stages") : tr(", %1 stages per rank").arg(nearest->chunks);
         m_nearest->setText(tr("Use %1").arg(shape));
     }
     m_create->setEnabled(made);
@@ -184,19 +193,20 @@ void ScheduleBrowser::present(SchedulePreview preview)
     m_legend->setVisible(m_preview.panel != nullptr);
     if (m_preview.panel) {
         const int ranks = static_cast<int>(m_preview.panel->ranks.size());
-        const double height = ranks <= 4 ? 30 : ranks <= 8 ? 20
-                                            : ranks <= 16  ? 11
-                                                           : 4;
+        const double height = ranks <= 4 ? 30 : ranks <= 8 ? 20 : ranks <= 16 ? 11 : 4;
         m_state->setShowsCommunication(m_latency->value() > 0 && ranks <= 8);
         m_view->setRowHeight(height);
         m_view->setPanels({m_preview.panel});
         m_view->setFixedHeight(std::min(320, m_view->sizeHint().height()));
         m_state->fitAll();
         m_legend->setPanels({m_preview.panel});
-        m_drawn->setText(tr("%1, simulated with the costs below; 1 unit is the time of one F at cost 1. Keys and mouse work as in the timeline.").arg(countText(static_cast<qint64>(m_preview.ops), tr("1 op"), tr("%L1 ops"))));
+        m_drawn->setText(tr("%1, simulated with the costs below; 1 unit is the time of one F at cost 1. Keys and mouse "
+                            "work as in the timeline.")
+                             .arg(countText(static_cast<qint64>(m_preview.ops), tr("1 op"), tr("%L1 ops"))));
     } else {
         m_view->setPanels({});
-        m_drawn->setText(made ? tr("Too many ops for a preview (%L1); press Create to see them.").arg(m_preview.ops) : QString());
+        m_drawn->setText(made ? tr("Too many ops for a preview (%L1); press Create to see them.").arg(m_preview.ops)
+                              : QString());
     }
     m_drawn->setVisible(!m_drawn->text().isEmpty());
     fillFigures();
@@ -208,7 +218,8 @@ void ScheduleBrowser::fillFigures()
     m_figures->setVisible(!m_preview.fault);
     if (m_preview.fault) return;
     const Units units{rankShare, activationShare};
-    m_figures->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(m_preview.stages).arg(m_microbatches->value()));
+    m_figures->addRow(tr("Stages × microbatches"),
+                      QStringLiteral("%1 × %2").arg(m_preview.stages).arg(m_microbatches->value()));
     m_figures->addRow(tr("Step time"), durationText(m_preview.makespan, units), definition::makespan());
     if (m_preview.closed.makespan >= 0) {
         const double off = static_cast<double>(m_preview.makespan) / rankShare - m_preview.closed.makespan;
@@ -216,9 +227,12 @@ void ScheduleBrowser::fillFigures()
                           tr("Closed form at these costs; the simulation differs by %1.").arg(unitsText(off)),
                           std::abs(off) < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
     }
-    m_figures->addRow(tr("Span of a rank"), durationText(m_preview.span, units), tr("Longest time from the first start to the last end on any rank."));
+    m_figures->addRow(tr("Span of a rank"), durationText(m_preview.span, units),
+                      tr("Longest time from the first start to the last end on any rank."));
     m_figures->addRow(tr("Bubble ratio"), percentText(m_preview.bubbleFraction), definition::bubbleRatio());
-    m_figures->addRow(tr("Bubble rate by span"), percentText(m_preview.bubbleRateSpan), tr("1 − ideal ÷ span, as in zero-bubble papers; ideal is the busy time of the rank with the longest span."));
+    m_figures->addRow(
+        tr("Bubble rate by span"), percentText(m_preview.bubbleRateSpan),
+        tr("1 − ideal ÷ span, as in zero-bubble papers; ideal is the busy time of the rank with the longest span."));
     const auto peaks = [&](const auto& list, auto text) {
         QStringList parts;
         if (list.size() <= 8) {
@@ -229,17 +243,22 @@ void ScheduleBrowser::fillFigures()
         return tr("%1 … %2").arg(text(*low), text(*high));
     };
     const auto share = [](double value) { return shortText(value); };
-    m_figures->addRow(tr("Peak by rank, activations"), peaks(m_preview.peaks, [&](Bytes b) { return share(static_cast<double>(b) / activationShare); }),
+    m_figures->addRow(tr("Peak by rank, activations"),
+                      peaks(m_preview.peaks, [&](Bytes b) { return share(static_cast<double>(b) / activationShare); }),
                       definition::peakActivation());
     if (!m_preview.closed.peakActivation.empty()) {
         double off = 0;
         for (std::size_t r = 0; r < std::min(m_preview.peaks.size(), m_preview.closed.peakActivation.size()); ++r)
-            off = std::max(off, std::abs(static_cast<double>(m_preview.peaks[r]) / activationShare - m_preview.closed.peakActivation[r]));
-        m_figures->addRow(tr("by the formula"), peaks(m_preview.closed.peakActivation, share), tr("Closed form; the simulation differs by at most %1.").arg(fixed(off, 2)),
+            off = std::max(off, std::abs(static_cast<double>(m_preview.peaks[r]) / activationShare -
+                                         m_preview.closed.peakActivation[r]));
+        m_figures->addRow(tr("by the formula"), peaks(m_preview.closed.peakActivation, share),
+                          tr("Closed form; the simulation differs by at most %1.").arg(fixed(off, 2)),
                           off < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
     }
     if (m_preview.weights != WeightRule::Synchronous)
-        m_figures->addText(tr("Training results differ: weights are %1. A recording measures the deviation from synchronous training.").arg(words(toText(m_preview.weights)).replace(QLatin1Char('_'), QLatin1Char(' '))));
+        m_figures->addText(
+            tr("Training results differ: weights are %1. A recording measures the deviation from synchronous training.")
+                .arg(words(toText(m_preview.weights)).replace(QLatin1Char('_'), QLatin1Char(' '))));
 }
 
 QString ScheduleBrowser::pageText() const

@@ -88,9 +88,11 @@ SchedulePreview previewOf(const PreviewRequest& request, const Progress& progres
     const auto info = scheduleInfoOf(request.name);
     if (info && (*info)->closedForm != nullptr && request.costs.latency == 0) {
         Shape given = shape;
-        if (given.chunks == 0 || (*info)->fixedChunks > 0) given.chunks = (*info)->fixedChunks > 0 ? (*info)->fixedChunks : (*info)->defaultChunks;
+        if (given.chunks == 0 || (*info)->fixedChunks > 0)
+            given.chunks = (*info)->fixedChunks > 0 ? (*info)->fixedChunks : (*info)->defaultChunks;
         given.parameters = parametersOf(**info, request.name);
-        out.closed = (*info)->closedForm(given, request.costs.forward, request.costs.inputGrad, request.costs.weightGrad);
+        out.closed =
+            (*info)->closedForm(given, request.costs.forward, request.costs.inputGrad, request.costs.weightGrad);
     }
     if (out.ops > mostDrawn || progress.cancelled()) return out;
     auto timeline = timelineOf(*schedule, *result, costs);

@@ -1,5 +1,5 @@
-// SchedulePreview: the figures of a library schedule at a shape and at unit costs, and its picture. Made by a pure function that may
-// run on any thread; searched schedules and large shapes take seconds.
+// SchedulePreview: the figures of a library schedule at a shape and at unit costs, and its picture. Made by a pure
+// function that may run on any thread; searched schedules and large shapes take seconds.
 #pragma once
 
 #include <memory>

@@ -84,11 +84,12 @@ MapperPanel::MapperPanel(QWidget* parent) : QWidget(parent)
     parts->setChildrenCollapsible(false);
     layout->addWidget(parts, 1);
 
-    std::vector<FigureColumn> columns{{tr("Name of the range"), tr("One of its names; numbers differ between ranges"), false, 190},
-                                      {tr("Looks like"), tr("By the words of its name"), false, 80},
-                                      {tr("Ranges"), tr("On all ranks"), true, 68},
-                                      {tr("Ranks"), tr("That have some"), true, 62},
-                                      {tr("Total"), tr("Sum of their durations on the host"), true, 76}};
+    std::vector<FigureColumn> columns{
+        {tr("Name of the range"), tr("One of its names; numbers differ between ranges"), false, 190},
+        {tr("Looks like"), tr("By the words of its name"), false, 80},
+        {tr("Ranges"), tr("On all ranks"), true, 68},
+        {tr("Ranks"), tr("That have some"), true, 62},
+        {tr("Total"), tr("Sum of their durations on the host"), true, 76}};
     m_names = new FigureTable(tr("Names of ranges"), std::move(columns), -1, parts);
     m_names->setObjectName(QStringLiteral("rangeNames"));
     connect(m_names, &FigureTable::chosen, this, [this](int row) {
@@ -125,8 +126,11 @@ void MapperPanel::buildForm(QWidget* page)
     m_meaning->setAccessibleName(tr("What this range is"));
     m_meaning->setToolTip(tr("What this range and all ranges of its name are"));
     m_meaning->addItem(tr("nothing of the schedule"), QString());
-    for (const auto& [kind, title] : {std::pair("F", tr("a forward")), std::pair("B", tr("a backward")), std::pair("I", tr("a backward's input gradient")), std::pair("W", tr("a backward's weight gradient")),
-                                      std::pair("R", tr("a recomputation")), std::pair("OPT", tr("the optimizer")), std::pair("step", tr("a whole step")), std::pair("ignore", tr("to be ignored"))})
+    for (const auto& [kind, title] :
+         {std::pair("F", tr("a forward")), std::pair("B", tr("a backward")),
+          std::pair("I", tr("a backward's input gradient")), std::pair("W", tr("a backward's weight gradient")),
+          std::pair("R", tr("a recomputation")), std::pair("OPT", tr("the optimizer")),
+          std::pair("step", tr("a whole step")), std::pair("ignore", tr("to be ignored"))})
         m_meaning->addItem(title, QString::fromLatin1(kind));
     connect(m_meaning, &QComboBox::activated, this, &MapperPanel::writeRule);
     m_form->addRow(tr("This is"), m_meaning);
@@ -150,11 +154,13 @@ void MapperPanel::buildRules(QWidget* page)
         buttons->addWidget(made);
         return made;
     };
-    m_suggest = button(tr("Suggest"), tr("Drafts rules from the names that look like passes"), &MapperPanel::suggestAsked);
+    m_suggest =
+        button(tr("Suggest"), tr("Drafts rules from the names that look like passes"), &MapperPanel::suggestAsked);
     m_open = button(tr("Open…"), tr("Rules from a file"), &MapperPanel::openAsked);
     m_save = button(tr("Save…"), tr("Saves the rules as a file for import --rules"), &MapperPanel::saveAsked);
     buttons->addStretch(1);
-    m_apply = button(tr("Import with these rules…"), tr("Imports the run's traces again, with its ops"), &MapperPanel::applyAsked);
+    m_apply = button(tr("Import with these rules…"), tr("Imports the run's traces again, with its ops"),
+                     &MapperPanel::applyAsked);
     layout->addLayout(buttons);
     m_rules = new QPlainTextEdit(page);
     m_rules->setObjectName(QStringLiteral("rangeRules"));
@@ -214,8 +220,11 @@ void MapperPanel::setPatterns(std::shared_ptr<const std::vector<NamePattern>> pa
     m_names->setRows(std::move(rows));
     m_filling = false;
     const bool any = m_patterns && !m_patterns->empty();
-    m_state->setText(any ? tr("Choose a name, or a range in the timeline, and say what it is. The rules and what they give follow.") : reason);
-    for (QWidget* part : std::initializer_list<QWidget*>{m_names, m_rules, m_suggest, m_open, m_save}) part->setEnabled(any);
+    m_state->setText(
+        any ? tr("Choose a name, or a range in the timeline, and say what it is. The rules and what they give follow.")
+            : reason);
+    for (QWidget* part : std::initializer_list<QWidget*>{m_names, m_rules, m_suggest, m_open, m_save})
+        part->setEnabled(any);
     m_apply->setEnabled(false);
     m_answer->clear();
     m_matches->clear();
@@ -245,12 +254,25 @@ void MapperPanel::setPreview(const Result<RulePreview>& preview)
     const Schedule* schedule = preview->rebuilt.schedule.get();
     setRole(m_answer, preview->whole() ? "headline" : "value");
     if (schedule != nullptr)
-        m_answer->setText(tr("%1: %2, %3, %4, %5").arg(preview->rebuilt.recognised.empty() ? tr("Custom order") : scheduleTitle(preview->rebuilt.recognised), countText(schedule->ranks, tr("1 rank"), tr("%L1 ranks")), countText(schedule->stages, tr("1 stage"), tr("%L1 stages")), countText(schedule->microbatches, tr("1 microbatch"), tr("%L1 microbatches")), countText(preview->steps, tr("1 step"), tr("%L1 steps"))));
+        m_answer->setText(tr("%1: %2, %3, %4, %5")
+                              .arg(preview->rebuilt.recognised.empty() ? tr("Custom order")
+                                                                       : scheduleTitle(preview->rebuilt.recognised),
+                                   countText(schedule->ranks, tr("1 rank"), tr("%L1 ranks")),
+                                   countText(schedule->stages, tr("1 stage"), tr("%L1 stages")),
+                                   countText(schedule->microbatches, tr("1 microbatch"), tr("%L1 microbatches")),
+                                   countText(preview->steps, tr("1 step"), tr("%L1 steps"))));
     else
         m_answer->setText(rules().trimmed().isEmpty() ? tr("No rules yet") : sentence(text(toText(*preview))));
     for (const RuleMatches& rule : preview->rules)
-        lines << (rule.ranges == 0 ? tr("line %1, %2: no range").arg(rule.line).arg(text(rule.kind)) : tr("line %1, %2: %3 on %4").arg(rule.line).arg(text(rule.kind), countText(rule.ranges, tr("1 range"), tr("%L1 ranges")), countText(rule.ranks, tr("1 rank"), tr("%L1 ranks"))));
-    if (preview->matched > 0) lines << (preview->orphans == 0 ? tr("Every range has its counterpart.") : tr("%1 without a counterpart:").arg(countText(preview->orphans, tr("1 range"), tr("%L1 ranges"))));
+        lines << (rule.ranges == 0 ? tr("line %1, %2: no range").arg(rule.line).arg(text(rule.kind))
+                                   : tr("line %1, %2: %3 on %4")
+                                         .arg(rule.line)
+                                         .arg(text(rule.kind), countText(rule.ranges, tr("1 range"), tr("%L1 ranges")),
+                                              countText(rule.ranks, tr("1 rank"), tr("%L1 ranks"))));
+    if (preview->matched > 0)
+        lines << (preview->orphans == 0 ? tr("Every range has its counterpart.")
+                                        : tr("%1 without a counterpart:")
+                                              .arg(countText(preview->orphans, tr("1 range"), tr("%L1 ranges"))));
     for (const std::string& remark : preview->remarks) lines << sentence(text(remark));
     m_matches->setText(lines.join(QLatin1Char('\n')));
     if (schedule != nullptr) m_order->setText(orderText(*schedule));
@@ -284,7 +306,8 @@ void MapperPanel::chooseRow(int row)
 QString MapperPanel::kindOf(const NamePattern& pattern) const
 {
     for (const QString& line : rules().split(QLatin1Char('\n')))
-        if (meaningBy(line, pattern.example)) return line.trimmed().section(QRegularExpression(QStringLiteral("\\s")), 0, 0);
+        if (meaningBy(line, pattern.example))
+            return line.trimmed().section(QRegularExpression(QStringLiteral("\\s")), 0, 0);
     return {};
 }
 
@@ -304,7 +327,9 @@ void MapperPanel::showName()
     for (NamePiece& piece : m_pieces[static_cast<std::size_t>(m_row)]) {
         if (!piece.number) continue;
         auto* box = new QComboBox(this);
-        for (const QString& title : {tr("any number"), tr("the microbatch"), tr("the stage"), tr("the chunk"), tr("the slice"), tr("the step")}) box->addItem(title);
+        for (const QString& title : {tr("any number"), tr("the microbatch"), tr("the stage"), tr("the chunk"),
+                                     tr("the slice"), tr("the step")})
+            box->addItem(title);
         box->setCurrentIndex(static_cast<int>(piece.meaning));
         box->setAccessibleName(tr("Number %1 of the name").arg(++number));
         box->setToolTip(tr("What this number of the name says"));
@@ -312,16 +337,21 @@ void MapperPanel::showName()
             piece.meaning = static_cast<NumberMeaning>(index);
             writeRule();
         });
-        m_form->addRow(piece.least == piece.most ? tr("Number %1").arg(piece.least) : tr("Number %1 to %2").arg(piece.least).arg(piece.most), box);
+        m_form->addRow(piece.least == piece.most ? tr("Number %1").arg(piece.least)
+                                                 : tr("Number %1 to %2").arg(piece.least).arg(piece.most),
+                       box);
         m_numbers.push_back(box);
     }
     if (kind.isEmpty() || kind == QLatin1String("ignore") || kind == QLatin1String("step")) return;
     const auto says = [&](NumberMeaning meaning) {
         const auto& pieces = m_pieces[static_cast<std::size_t>(m_row)];
-        return std::any_of(pieces.begin(), pieces.end(), [meaning](const NamePiece& piece) { return piece.number && piece.meaning == meaning; });
+        return std::any_of(pieces.begin(), pieces.end(),
+                           [meaning](const NamePiece& piece) { return piece.number && piece.meaning == meaning; });
     };
     QStringList implied;
-    if (!says(NumberMeaning::Stage)) implied << (says(NumberMeaning::Chunk) ? tr("The stage follows from rank and chunk.") : tr("The stage is the rank."));
+    if (!says(NumberMeaning::Stage))
+        implied << (says(NumberMeaning::Chunk) ? tr("The stage follows from rank and chunk.")
+                                               : tr("The stage is the rank."));
     if (!says(NumberMeaning::Microbatch)) implied << tr("Microbatches are counted.");
     m_implied->setText(implied.join(QLatin1Char(' ')));
 }
@@ -346,7 +376,9 @@ void MapperPanel::writeRule()
     if (m_row < 0 || !m_patterns) return;
     const NamePattern& pattern = (*m_patterns)[static_cast<std::size_t>(m_row)];
     const QString kind = m_meaning->currentData().toString();
-    const QString rule = kind.isEmpty() ? QString() : text(ruleLine(kind.toStdString(), patternText(m_pieces[static_cast<std::size_t>(m_row)])));
+    const QString rule =
+        kind.isEmpty() ? QString()
+                       : text(ruleLine(kind.toStdString(), patternText(m_pieces[static_cast<std::size_t>(m_row)])));
     QStringList kept;
     bool placed = rule.isEmpty();
     for (const QString& line : rules().split(QLatin1Char('\n'))) {

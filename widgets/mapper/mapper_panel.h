@@ -1,6 +1,6 @@
-// MapperPanel: makes a pipeline of a run whose ranges are named like no known framework's. At the left the names of its ranges, in the middle
-// what the chosen one means, at the right the rules and what they give. The rules' text is the only state; what it matches is set from
-// outside (traces/import/rule_preview.h). GUI thread only.
+// MapperPanel: makes a pipeline of a run whose ranges are named like no known framework's. At the left the names of its
+// ranges, in the middle what the chosen one means, at the right the rules and what they give. The rules' text is the
+// only state; what it matches is set from outside (traces/import/rule_preview.h). GUI thread only.
 #pragma once
 
 #include <memory>

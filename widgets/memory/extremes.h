@@ -1,5 +1,6 @@
-// ExtremeIndex: minimum and maximum of any part of a long sequence without reading each value: blocks of 16, and blocks of
-// blocks. About one byte per value. The caller keeps the values and passes the same `get` (index → double) to every call.
+// ExtremeIndex: minimum and maximum of any part of a long sequence without reading each value: blocks of 16, and blocks
+// of blocks. About one byte per value. The caller keeps the values and passes the same `get` (index → double) to every
+// call.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Holdings: what holds memory on a rank at any moment and since when, and where a microbatch holds it. Built once from the rank's
-// events; immutable, shared between threads.
+// Holdings: what holds memory on a rank at any moment and since when, and where a microbatch holds it. Built once from
+// the rank's events; immutable, shared between threads.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,14 @@ struct Suffix {
     const char* text;
     double factor;
 };
-constexpr std::array<Suffix, 8> suffixes{{{"b", 1.0}, {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}}};
+constexpr std::array<Suffix, 8> suffixes{{{"b", 1.0},
+                                          {"kib", 1024.0},
+                                          {"mib", 1048576.0},
+                                          {"gib", 1073741824.0},
+                                          {"tib", 1099511627776.0},
+                                          {"kb", 1e3},
+                                          {"mb", 1e6},
+                                          {"gb", 1e9}}};
 
 tl::unexpected<Error> unreadable(const QString& text, const char* remedy)
 {
@@ -40,7 +47,8 @@ Result<void> MemoryBudget::set(const QString& given, const Units& kind)
             bytes.reset();
         return {};
     }
-    const char* remedy = counted ? "this run counts microbatches: write '3' or '2.5 microbatches'" : "write '6 MiB' or '2 GB'";
+    const char* remedy =
+        counted ? "this run counts microbatches: write '3' or '2.5 microbatches'" : "write '6 MiB' or '2 GB'";
     static const QRegularExpression form(QStringLiteral("^([0-9]*[.,]?[0-9]+)\\s*([A-Za-z]*)$"));
     const auto match = form.match(text);
     bool ok = false;
@@ -48,7 +56,9 @@ Result<void> MemoryBudget::set(const QString& given, const Units& kind)
     const QString suffix = match.captured(2).toLower();
     if (!match.hasMatch() || !ok || amount <= 0) return unreadable(text, remedy);
     if (counted) {
-        static const QStringList counts{QString(), QStringLiteral("microbatch"), QStringLiteral("microbatches"), QStringLiteral("u"), QStringLiteral("unit"), QStringLiteral("units")};
+        static const QStringList counts{
+            QString(),           QStringLiteral("microbatch"), QStringLiteral("microbatches"),
+            QStringLiteral("u"), QStringLiteral("unit"),       QStringLiteral("units")};
         if (!counts.contains(suffix) || amount > 1e9) return unreadable(text, remedy);
         units = amount;
         return {};

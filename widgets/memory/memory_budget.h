@@ -1,5 +1,5 @@
-// MemoryBudget: how much activation memory a rank may use. Runs count bytes, or units if their work is unit-cost; each kind has its
-// own budget.
+// MemoryBudget: how much activation memory a rank may use. Runs count bytes, or units if their work is unit-cost; each
+// kind has its own budget.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,8 @@ struct MemoryBudget {
 
     // The budget of a run with these units, in the run's bytes.
     std::optional<Bytes> of(const Units& units) const;
-    // As typed: "6 MiB", "2 GB", "4096 B" (a number alone: MiB), "3" or "3 microbatches" in runs that count them. Empty: none.
+    // As typed: "6 MiB", "2 GB", "4096 B" (a number alone: MiB), "3" or "3 microbatches" in runs that count them.
+    // Empty: none.
     Result<void> set(const QString& text, const Units& units);
     QString text(const Units& units) const; // empty: none
     bool operator==(const MemoryBudget&) const = default;

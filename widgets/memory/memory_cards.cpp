@@ -17,9 +17,12 @@ MicrobatchRef MemoryView::holderAt(int rankIndex, Nanos axisTime, Bytes at) cons
     const int place = placeOf(rankIndex);
     if (place < 0 || !m_places[static_cast<std::size_t>(place)].row->holdings) return {};
     Bytes below = 0;
-    for (const Holding& one : m_places[static_cast<std::size_t>(place)].row->holdings->at(axisTime + m_panels.back()->origin)) {
+    for (const Holding& one :
+         m_places[static_cast<std::size_t>(place)].row->holdings->at(axisTime + m_panels.back()->origin)) {
         below += one.bytes;
-        if (at < below) return one.microbatch < 0 ? MicrobatchRef{} : MicrobatchRef{one.microbatch, one.step - std::max(0, m_panels.back()->step)};
+        if (at < below)
+            return one.microbatch < 0 ? MicrobatchRef{}
+                                      : MicrobatchRef{one.microbatch, one.step - std::max(0, m_panels.back()->step)};
     }
     return {};
 }
@@ -37,7 +40,8 @@ CardText MemoryView::cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> 
     if (row.layers.size() > 1) {
         for (std::size_t k = row.layers.size(); k-- > 0;) {
             const Bytes below = k == 0 ? 0 : row.layers[k - 1].curve.at(axisTime);
-            card.rows.emplace_back(QStringLiteral("  ") + titleOf(row.layers[k].category), bytesText(row.layers[k].curve.at(axisTime) - below, panel.units));
+            card.rows.emplace_back(QStringLiteral("  ") + titleOf(row.layers[k].category),
+                                   bytesText(row.layers[k].curve.at(axisTime) - below, panel.units));
         }
     }
     card.rows.emplace_back(tr("Peak"), bytesText(row.total().peak, panel.units));
@@ -49,7 +53,8 @@ CardText MemoryView::cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> 
     const MemoryCurve* activations = row.of(MemoryCategory::Activations);
     if (m_budget && activations != nullptr) {
         card.rows.emplace_back(tr("Below budget"), bytesText(*m_budget - activations->at(axisTime), panel.units));
-        if (const auto over = activations->firstOver(*m_budget)) card.rows.emplace_back(tr("First exceeded at"), durationText(*over, panel.units));
+        if (const auto over = activations->firstOver(*m_budget))
+            card.rows.emplace_back(tr("First exceeded at"), durationText(*over, panel.units));
     }
     if (!row.holdings) return card;
     // The holders, oldest first, as stacked; many are summed up by stage.
@@ -64,16 +69,22 @@ CardText MemoryView::cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> 
         const bool marked = at && *at >= below && *at < below + one.bytes;
         below += one.bytes;
         if (lines.size() >= static_cast<int>(mostHolders) && !marked) continue;
-        const QString who = one.microbatch < 0 ? tr("stage %1").arg(one.stage) : tr("microbatch %1, stage %2").arg(one.microbatch).arg(one.stage);
-        lines << tr("%1%2: %3 since %4").arg(marked ? QStringLiteral("▸ ") : QString(), who, bytesText(one.bytes, panel.units), durationText(std::max<Nanos>(0, one.since - panel.origin), panel.units));
+        const QString who = one.microbatch < 0 ? tr("stage %1").arg(one.stage)
+                                               : tr("microbatch %1, stage %2").arg(one.microbatch).arg(one.stage);
+        lines << tr("%1%2: %3 since %4")
+                     .arg(marked ? QStringLiteral("▸ ") : QString(), who, bytesText(one.bytes, panel.units),
+                          durationText(std::max<Nanos>(0, one.since - panel.origin), panel.units));
     }
-    if (static_cast<int>(holders.size()) > lines.size()) lines << tr("and %1 more").arg(static_cast<int>(holders.size()) - lines.size());
+    if (static_cast<int>(holders.size()) > lines.size())
+        lines << tr("and %1 more").arg(static_cast<int>(holders.size()) - lines.size());
     for (auto at2 = byStage.rbegin(); at2 != byStage.rend(); ++at2) {
         const auto& [stage, held] = *at2;
         QStringList numbers = held.second;
         if (numbers.size() > 12) numbers = numbers.mid(0, 12) << QStringLiteral("…");
         QString line = tr("Stage %1 holds %2").arg(stage).arg(bytesText(held.first, panel.units));
-        if (!numbers.isEmpty()) line += (numbers.size() == 1 ? tr(": microbatch ") : tr(": microbatches ")) + numbers.join(QStringLiteral(", "));
+        if (!numbers.isEmpty())
+            line += (numbers.size() == 1 ? tr(": microbatch ") : tr(": microbatches ")) +
+                    numbers.join(QStringLiteral(", "));
         lines.prepend(line);
     }
     card.note = lines.join(QLatin1Char('\n'));
@@ -87,15 +98,22 @@ CardText MemoryView::counterCard(int place, Nanos axisTime) const
     const MemoryPlace& at = m_places[static_cast<std::size_t>(place)];
     if (!at.row->counter) return card;
     const CounterCurve& counter = *at.row->counter;
-    card.title = at.title + QStringLiteral(" · ") + (at.row->rankIndex < 0 ? tr("of the run") : tr("rank %1").arg(at.row->rankIndex));
+    card.title = at.title + QStringLiteral(" · ") +
+                 (at.row->rankIndex < 0 ? tr("of the run") : tr("rank %1").arg(at.row->rankIndex));
     const auto value = counter.at(axisTime);
     card.rows.emplace_back(tr("Value"), value ? counterText(*value, counter.unit) : tr("none yet"));
     const Axis now = axis();
     const auto byTime = [](const CounterSample& s, Nanos t) { return s.time < t; };
-    const auto first = std::lower_bound(counter.samples.begin(), counter.samples.end(), now.range.begin, byTime) - counter.samples.begin();
-    const auto last = std::lower_bound(counter.samples.begin(), counter.samples.end(), now.range.end, byTime) - counter.samples.begin();
-    const Extremes inView = counter.index.over(static_cast<std::size_t>(first), static_cast<std::size_t>(last), [&](std::size_t i) { return counter.samples[i].value; });
-    if (!inView.empty()) card.rows.emplace_back(tr("Minimum, maximum in view"), counterText(inView.least, counter.unit) + QStringLiteral(" – ") + counterText(inView.most, counter.unit));
+    const auto first = std::lower_bound(counter.samples.begin(), counter.samples.end(), now.range.begin, byTime) -
+                       counter.samples.begin();
+    const auto last = std::lower_bound(counter.samples.begin(), counter.samples.end(), now.range.end, byTime) -
+                      counter.samples.begin();
+    const Extremes inView = counter.index.over(static_cast<std::size_t>(first), static_cast<std::size_t>(last),
+                                               [&](std::size_t i) { return counter.samples[i].value; });
+    if (!inView.empty())
+        card.rows.emplace_back(tr("Minimum, maximum in view"), counterText(inView.least, counter.unit) +
+                                                                   QStringLiteral(" – ") +
+                                                                   counterText(inView.most, counter.unit));
     return card;
 }
 

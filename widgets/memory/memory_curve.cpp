@@ -17,7 +17,8 @@ Bytes MemoryCurve::at(Nanos time) const
 
 std::size_t MemoryCurve::after(Nanos time) const
 {
-    const auto found = std::upper_bound(points.begin(), points.end(), time, [](Nanos t, const MemoryPoint& p) { return t < p.time; });
+    const auto found =
+        std::upper_bound(points.begin(), points.end(), time, [](Nanos t, const MemoryPoint& p) { return t < p.time; });
     return static_cast<std::size_t>(found - points.begin());
 }
 
@@ -35,7 +36,8 @@ Bytes MemoryCurve::peakIn(const TimeRange& range) const
 
 std::optional<Nanos> MemoryCurve::firstOver(Bytes limit) const
 {
-    const std::size_t found = index.firstAbove(static_cast<double>(limit), [this](std::size_t i) { return static_cast<double>(points[i].inUse); });
+    const std::size_t found = index.firstAbove(static_cast<double>(limit),
+                                               [this](std::size_t i) { return static_cast<double>(points[i].inUse); });
     if (found >= points.size()) return std::nullopt;
     return std::max<Nanos>(0, points[found].time);
 }
@@ -68,7 +70,8 @@ MemoryCurve curveOf(const MemorySeries& series, Nanos origin, Nanos duration)
 const std::vector<MemoryCategory>& stackOrder()
 {
     using C = MemoryCategory;
-    static const std::vector<C> order{C::Activations, C::Communication, C::Workspace, C::Buckets, C::Gathered, C::Gradients, C::Weights, C::Optimizer};
+    static const std::vector<C> order{C::Activations, C::Communication, C::Workspace, C::Buckets,
+                                      C::Gathered,    C::Gradients,     C::Weights,   C::Optimizer};
     return order;
 }
 
@@ -79,7 +82,8 @@ QColor colourOf(MemoryCategory category, const Theme& theme)
 {
     const auto towards = [&](const QColor& colour, float share) {
         const QColor& canvas = theme.canvas;
-        return QColor::fromRgbF(colour.redF() * share + canvas.redF() * (1 - share), colour.greenF() * share + canvas.greenF() * (1 - share),
+        return QColor::fromRgbF(colour.redF() * share + canvas.redF() * (1 - share),
+                                colour.greenF() * share + canvas.greenF() * (1 - share),
                                 colour.blueF() * share + canvas.blueF() * (1 - share));
     };
     switch (category) {
@@ -97,7 +101,8 @@ QColor colourOf(MemoryCategory category, const Theme& theme)
 
 std::optional<double> CounterCurve::at(Nanos time) const
 {
-    const auto next = std::upper_bound(samples.begin(), samples.end(), time, [](Nanos t, const CounterSample& s) { return t < s.time; });
+    const auto next = std::upper_bound(samples.begin(), samples.end(), time,
+                                       [](Nanos t, const CounterSample& s) { return t < s.time; });
     if (next == samples.begin() || !std::isfinite((next - 1)->value)) return std::nullopt;
     return (next - 1)->value;
 }
@@ -135,7 +140,8 @@ std::vector<double> counterTicks(double least, double most, double height, doubl
     for (const int lead : {5, 2, 1}) {
         if (lead * power >= wanted * (1 - 1e-9)) step = lead * power;
     }
-    for (double n = std::ceil(least / step - 1e-9); n * step <= most + step * 1e-9; n += 1) ticks.push_back(n == 0 ? 0 : n * step);
+    for (double n = std::ceil(least / step - 1e-9); n * step <= most + step * 1e-9; n += 1)
+        ticks.push_back(n == 0 ? 0 : n * step);
     return ticks;
 }
 
@@ -147,7 +153,8 @@ CounterUnit counterUnit(double most, const QString& unit)
         return {scale.size, QString::fromUtf8(scale.name.data(), static_cast<qsizetype>(scale.name.size()))};
     }
     if (unit == QLatin1String("%")) return {1, unit};
-    for (const auto& [at, factor, name] : {std::tuple{1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}})
+    for (const auto& [at, factor, name] :
+         {std::tuple{1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}})
         if (size >= at) return {factor, QString::fromLatin1(name) + unit};
     return {1, unit};
 }
@@ -158,9 +165,10 @@ QString counterText(double value, const QString& unit)
     if (unit == QLatin1String("bytes") || unit == QLatin1String("B")) return bytesText(std::llround(value));
     const CounterUnit printed = counterUnit(value, unit);
     const double scaled = value / printed.factor;
-    const int decimals = std::abs(scaled) >= 99.95 || scaled == std::floor(scaled) ? 0 : std::abs(scaled) >= 9.995 ? 1
-                                                                                     : std::abs(scaled) >= 0.0995  ? 2
-                                                                                                                   : 4;
+    const int decimals = std::abs(scaled) >= 99.95 || scaled == std::floor(scaled) ? 0
+                         : std::abs(scaled) >= 9.995                               ? 1
+                         : std::abs(scaled) >= 0.0995                              ? 2
+                                                                                   : 4;
     const QString text = fixed(scaled, decimals);
     return printed.name.isEmpty() ? text : text + QLatin1Char(' ') + printed.name;
 }

@@ -30,7 +30,9 @@ std::vector<MemoryLayer> stackOf(const TimelinePanel& panel, const PanelRank& ra
     }
     if (layers.size() == 1) { // as in the figures: by the step's own events
         const MemoryCategory only = layers.front().category;
-        const MemorySeries series = only == MemoryCategory::Activations ? rank.activations : memorySeries(timeline, rank.rank, only, panel.step);
+        const MemorySeries series = only == MemoryCategory::Activations
+                                        ? rank.activations
+                                        : memorySeries(timeline, rank.rank, only, panel.step);
         layers.front().curve = curveOf(series, panel.origin, panel.duration);
         return layers;
     }

@@ -31,7 +31,8 @@ std::size_t workOf(const TimelinePanel& panel)
 } // namespace
 
 MemoryView::MemoryView(ViewState* state, QWidget* parent)
-    : ThemedWidget(parent), m_state(state), m_rows(std::make_shared<const std::vector<MemoryRow>>()), m_card(new HoverCard(this))
+    : ThemedWidget(parent), m_state(state), m_rows(std::make_shared<const std::vector<MemoryRow>>()),
+      m_card(new HoverCard(this))
 {
     loadFonts();
     setMouseTracking(true);
@@ -49,32 +50,30 @@ MemoryView::MemoryView(ViewState* state, QWidget* parent)
     connect(m_state, &ViewState::selectionChanged, this, &MemoryView::arrange);
 }
 
-MemoryView::~MemoryView()
-{
-    delete m_card.data();
-}
+MemoryView::~MemoryView() { delete m_card.data(); }
 
 QSize MemoryView::sizeHint() const
 {
     if (!known()) return {1000, static_cast<int>(header)};
-    return {1000, static_cast<int>(header + 104 * static_cast<double>(std::clamp<std::size_t>(m_places.size(), 1, 4)) + bottomMargin)};
+    return {1000, static_cast<int>(header + 104 * static_cast<double>(std::clamp<std::size_t>(m_places.size(), 1, 4)) +
+                                   bottomMargin)};
 }
 
-QSize MemoryView::minimumSizeHint() const
-{
-    return {420, known() ? 100 : static_cast<int>(header)};
-}
+QSize MemoryView::minimumSizeHint() const { return {420, known() ? 100 : static_cast<int>(header)}; }
 
 bool MemoryView::known() const
 {
     if (m_panels.empty() || !ready() || m_predicted) return true;
-    const auto holds = [](const MemoryRow& row) { return row.counter || row.total().peak != 0 || (row.ghost && row.ghost->peak != 0); };
+    const auto holds = [](const MemoryRow& row) {
+        return row.counter || row.total().peak != 0 || (row.ghost && row.ghost->peak != 0);
+    };
     return m_panels.back()->timeline->hasMemory() || std::any_of(m_rows->begin(), m_rows->end(), holds);
 }
 
 QChar MemoryView::letterOf(std::size_t panel) const
 {
-    return static_cast<qsizetype>(panel) < m_letters.size() ? m_letters[static_cast<qsizetype>(panel)] : QChar(static_cast<char16_t>(u'A' + panel));
+    return static_cast<qsizetype>(panel) < m_letters.size() ? m_letters[static_cast<qsizetype>(panel)]
+                                                            : QChar(static_cast<char16_t>(u'A' + panel));
 }
 
 void MemoryView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels, const QString& letters)
@@ -140,7 +139,9 @@ void MemoryView::refill()
     setMaximumHeight(QWIDGETSIZE_MAX);
     update();
     m_filling.start(
-        [panels = m_panels, predicted = m_predicted, settings = m_settings]() -> Rows { return std::make_shared<const std::vector<MemoryRow>>(memoryRows(panels, predicted, settings)); },
+        [panels = m_panels, predicted = m_predicted, settings = m_settings]() -> Rows {
+            return std::make_shared<const std::vector<MemoryRow>>(memoryRows(panels, predicted, settings));
+        },
         [this](Rows rows) { accept(std::move(rows)); });
 }
 
@@ -149,7 +150,8 @@ void MemoryView::accept(Rows rows)
     m_places.clear();
     m_rows = std::move(rows);
     arrange();
-    setMaximumHeight(known() ? QWIDGETSIZE_MAX : static_cast<int>(header)); // one line, whatever the legend below it takes
+    // one line, whatever the legend below it takes
+    setMaximumHeight(known() ? QWIDGETSIZE_MAX : static_cast<int>(header));
     updateGeometry();
 }
 
@@ -191,9 +193,13 @@ void MemoryView::arrange()
         for (MemoryPlace& place : m_places) {
             Bytes top = m_settings.ownScale ? std::max<Bytes>(1, place.row->top()) : shared;
             // A budget far above the use would flatten every curve; it is then named, not drawn.
-            if (m_budget && m_settings.has(MemoryCategory::Activations) && *m_budget < 3 * top) top = std::max(top, *m_budget);
+            if (m_budget && m_settings.has(MemoryCategory::Activations) && *m_budget < 3 * top)
+                top = std::max(top, *m_budget);
             const auto rank = static_cast<std::size_t>(std::max(0, place.row->rankIndex));
-            if (rank < m_rankBudgets.size()) top = std::max({top, m_rankBudgets[rank], m_settings.ownScale ? Bytes(0) : *std::max_element(m_rankBudgets.begin(), m_rankBudgets.end())});
+            if (rank < m_rankBudgets.size())
+                top = std::max(
+                    {top, m_rankBudgets[rank],
+                     m_settings.ownScale ? Bytes(0) : *std::max_element(m_rankBudgets.begin(), m_rankBudgets.end())});
             place.top = top + top / 16 + 1;
         }
         for (const MemoryRow& row : rows) {
@@ -216,7 +222,8 @@ void MemoryView::arrange()
         if (!place.note.isEmpty()) text += QLatin1Char(' ') + place.note;
         const MemoryCurve* activations = place.row->of(MemoryCategory::Activations);
         if (m_budget && activations != nullptr) {
-            if (const auto over = activations->firstOver(*m_budget)) text += tr(", over budget from %1").arg(durationText(*over, m_panels.back()->units));
+            if (const auto over = activations->firstOver(*m_budget))
+                text += tr(", over budget from %1").arg(durationText(*over, m_panels.back()->units));
         }
         words << text;
     }
@@ -247,8 +254,11 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     scene.budget = m_budget;
     scene.rankBudgets = m_rankBudgets;
     const auto count = static_cast<double>(std::max<std::size_t>(1, m_places.size()));
-    scene.rowHeight = m_rowHeight > 0 ? m_rowHeight : std::clamp((size.height() - header - bottomMargin) / count, 64.0, std::clamp(size.height() / 5, 120.0, 200.0));
-    scene.scroll = std::clamp(m_scroll, 0.0, std::max(0.0, header + count * scene.rowHeight + bottomMargin - size.height()));
+    scene.rowHeight = m_rowHeight > 0 ? m_rowHeight
+                                      : std::clamp((size.height() - header - bottomMargin) / count, 64.0,
+                                                   std::clamp(size.height() / 5, 120.0, 200.0));
+    scene.scroll =
+        std::clamp(m_scroll, 0.0, std::max(0.0, header + count * scene.rowHeight + bottomMargin - size.height()));
     scene.hoverTime = m_state->hoverTime();
     scene.range = m_state->selectedRange();
     const MicrobatchRef hovered = m_state->hoveredMicrobatch();
@@ -257,12 +267,15 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
 
     Bytes top = 1;
     for (const MemoryPlace& place : m_places) top = std::max(top, place.row->counter ? 0 : place.top);
-    const QString unit = scene.units.memory != 1 ? tr("activations in microbatches") : bytesText(top).section(QLatin1Char(' '), 1);
+    const QString unit =
+        scene.units.memory != 1 ? tr("activations in microbatches") : bytesText(top).section(QLatin1Char(' '), 1);
     QStringList words;
     if (!ready()) words << tr("drawing the charts…");
     const bool budgetShown = m_budget && m_settings.has(MemoryCategory::Activations);
     if (!known())
-        words << (m_panels.empty() || m_panels.back()->noMemory.empty() ? tr("not recorded in this run") : QString::fromStdString(m_panels.back()->noMemory));
+        words << (m_panels.empty() || m_panels.back()->noMemory.empty()
+                      ? tr("not recorded in this run")
+                      : QString::fromStdString(m_panels.back()->noMemory));
     else if (m_settings.count() > 0)
         words << (m_settings.ownScale ? tr("%1, each rank on its own scale") : tr("%1 per rank")).arg(unit);
     std::size_t most = 0;
@@ -297,14 +310,13 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     return scene;
 }
 
-Axis MemoryView::axis() const
-{
-    return axisIn(QRectF(rect()), m_state->visible());
-}
+Axis MemoryView::axis() const { return axisIn(QRectF(rect()), m_state->visible()); }
 
 int MemoryView::placeOf(int rankIndex) const
 {
-    const auto at = std::find_if(m_places.begin(), m_places.end(), [&](const MemoryPlace& place) { return !place.row->counter && place.row->rankIndex == rankIndex; });
+    const auto at = std::find_if(m_places.begin(), m_places.end(), [&](const MemoryPlace& place) {
+        return !place.row->counter && place.row->rankIndex == rankIndex;
+    });
     return rankIndex < 0 || at == m_places.end() ? -1 : static_cast<int>(at - m_places.begin());
 }
 
@@ -331,13 +343,21 @@ void MemoryView::paintTo(QPainter& painter, const QRectF& rect, const Theme& the
 {
     MemoryScene painted = scene(rect.size());
     const auto charts = static_cast<double>(std::max<std::size_t>(1, painted.rows.size()));
-    if (rect.width() < narrowView && (rect.height() - header - bottomMargin) / charts < leastPainted && painted.rows.size() > 1) { // no room for all
-        const auto peakOf = [](const MemoryPlace& place) { return place.row->counter ? Bytes(-1) : place.row->total().peak; };
-        const auto fullest = std::max_element(painted.rows.begin(), painted.rows.end(), [&](const MemoryPlace& a, const MemoryPlace& b) { return peakOf(a) < peakOf(b); });
+    // no room for all
+    if (rect.width() < narrowView && (rect.height() - header - bottomMargin) / charts < leastPainted &&
+        painted.rows.size() > 1) {
+        const auto peakOf = [](const MemoryPlace& place) {
+            return place.row->counter ? Bytes(-1) : place.row->total().peak;
+        };
+        const auto fullest =
+            std::max_element(painted.rows.begin(), painted.rows.end(),
+                             [&](const MemoryPlace& a, const MemoryPlace& b) { return peakOf(a) < peakOf(b); });
         painted.rows = {*fullest};
         painted.scroll = 0;
         painted.rowHeight = rect.height() - header - bottomMargin;
-        painted.subtitle = m_panels.size() > 1 ? tr("the fullest rank; solid %1, dashed %2").arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 1))).arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 2)))
+        painted.subtitle = m_panels.size() > 1 ? tr("the fullest rank; solid %1, dashed %2")
+                                                     .arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 1)))
+                                                     .arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 2)))
                                                : tr("the fullest rank");
     } else if (rect.width() < narrowView) {
         painted.rowHeight = (rect.height() - header - bottomMargin) / charts;
@@ -365,7 +385,8 @@ void MemoryView::mouseMoveEvent(QMouseEvent* event)
 {
     const MemoryScene now = scene(QSizeF(size()));
     const QPointF at = event->position();
-    const bool inPlot = at.x() >= now.axis.left && at.x() < now.axis.left + now.axis.width + rightMargin && !now.axis.degenerate();
+    const bool inPlot =
+        at.x() >= now.axis.left && at.x() < now.axis.left + now.axis.width + rightMargin && !now.axis.degenerate();
     if (!inPlot || m_panels.empty()) {
         m_state->setHovered({});
         m_state->setHoverTime(std::nullopt);
@@ -383,7 +404,8 @@ void MemoryView::mouseMoveEvent(QMouseEvent* event)
             card = counterCard(place, time);
         } else {
             const QRectF plot = now.plot(place);
-            const auto bytes = static_cast<Bytes>(std::max(0.0, (plot.bottom() - at.y()) / plot.height() * static_cast<double>(shown.top)));
+            const auto bytes = static_cast<Bytes>(
+                std::max(0.0, (plot.bottom() - at.y()) / plot.height() * static_cast<double>(shown.top)));
             card = cardAt(shown.row->rankIndex, time, bytes);
             holder = holderAt(shown.row->rankIndex, time, bytes);
         }

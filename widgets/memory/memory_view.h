@@ -1,6 +1,7 @@
-// MemoryView: one chart per rank on the time axis of the TimelineView above it, stacked by category, and the run's counters below.
-// Never smoothed; the peak is always drawn. In compare mode the last panel is solid and the one before it a dashed ghost. Pinned ranks
-// come first; a folded group shows its rank with the largest peak. GUI thread only; large runs are prepared on a worker.
+// MemoryView: one chart per rank on the time axis of the TimelineView above it, stacked by category, and the run's
+// counters below. Never smoothed; the peak is always drawn. In compare mode the last panel is solid and the one before
+// it a dashed ghost. Pinned ranks come first; a folded group shows its rank with the largest peak. GUI thread only;
+// large runs are prepared on a worker.
 #pragma once
 
 #include <memory>
@@ -29,7 +30,8 @@ public:
 
     // Drops the prediction. letters: names if there are several panels; empty: A, B …
     void setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels, const QString& letters = {});
-    // The schedule simulated with the run's own costs, starting where the panel starts; null: none. Dotted over the charts.
+    // The schedule simulated with the run's own costs, starting where the panel starts; null: none. Dotted over the
+    // charts.
     void setPredicted(std::shared_ptr<const TimelinePanel> panel);
     void setSettings(const MemorySettings& settings);
     const MemorySettings& settings() const { return m_settings; }
@@ -52,7 +54,8 @@ public:
     double yOf(int rankIndex, Bytes bytes) const;
     QStringList rowTitles() const; // of every chart, from the top
 
-    // In a rectangle narrower than narrowView the charts share its height; if that is too little, only the fullest rank is shown.
+    // In a rectangle narrower than narrowView the charts share its height; if that is too little, only the fullest rank
+    // is shown.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;

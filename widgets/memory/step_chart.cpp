@@ -28,7 +28,9 @@ Bytes MemoryRow::top() const
 
 std::optional<Bytes> MemoryScene::budgetOf(int rankIndex) const
 {
-    return rankIndex >= 0 && static_cast<std::size_t>(rankIndex) < rankBudgets.size() ? rankBudgets[static_cast<std::size_t>(rankIndex)] : budget;
+    return rankIndex >= 0 && static_cast<std::size_t>(rankIndex) < rankBudgets.size()
+               ? rankBudgets[static_cast<std::size_t>(rankIndex)]
+               : budget;
 }
 
 QRectF MemoryScene::plot(int row) const
@@ -40,7 +42,8 @@ QRectF MemoryScene::plot(int row) const
 double MemoryScene::y(int row, Bytes bytes) const
 {
     const QRectF rect = plot(row);
-    return rect.bottom() - rect.height() * static_cast<double>(bytes) / static_cast<double>(std::max<Bytes>(1, rows[static_cast<std::size_t>(row)].top));
+    return rect.bottom() - rect.height() * static_cast<double>(bytes) /
+                               static_cast<double>(std::max<Bytes>(1, rows[static_cast<std::size_t>(row)].top));
 }
 
 double MemoryScene::yOf(int row, double value) const
@@ -55,7 +58,8 @@ namespace {
 
 NumberScale byteUnit(Bytes top, const Units& units)
 {
-    return units.memory != 1 ? NumberScale{static_cast<double>(units.memory), "microbatches"} : byteScale(static_cast<double>(top));
+    return units.memory != 1 ? NumberScale{static_cast<double>(units.memory), "microbatches"}
+                             : byteScale(static_cast<double>(top));
 }
 
 constexpr double fewSteps = 0.5;      // changes per pixel column up to which each is drawn; above that, crowded
@@ -72,7 +76,8 @@ struct Column {
 // keeps its smallest, largest and last value, found through the index.
 class Steps {
 public:
-    Steps(const MemoryScene& scene, int row, const MemoryCurve& curve, double ratio) : m_scene(scene), m_row(row), m_curve(curve), m_ratio(ratio)
+    Steps(const MemoryScene& scene, int row, const MemoryCurve& curve, double ratio)
+        : m_scene(scene), m_row(row), m_curve(curve), m_ratio(ratio)
     {
         const Axis& axis = scene.axis;
         m_from = std::max<Nanos>(0, axis.range.begin);
@@ -105,7 +110,9 @@ public:
                 }
             });
         } else {
-            eachStep([&](double x0, double x1, Bytes, Bytes value) { p.fillRect(QRectF(x0, y(value), x1 - x0, bottom - y(value)), fill); });
+            eachStep([&](double x0, double x1, Bytes, Bytes value) {
+                p.fillRect(QRectF(x0, y(value), x1 - x0, bottom - y(value)), fill);
+            });
             if (line.isValid()) {
                 eachStep([&](double x0, double x1, Bytes before, Bytes value) {
                     const double high = std::min(y(before), y(value)), low = std::max(y(before), y(value));
@@ -124,7 +131,8 @@ public:
         if (changes() <= dashable) {
             QPolygonF outline;
             eachStep([&](double x0, double x1, Bytes before, Bytes value) {
-                if (outline.isEmpty() || before != value) outline << QPointF(x0, m_scene.y(m_row, before)) << QPointF(x0, m_scene.y(m_row, value));
+                if (outline.isEmpty() || before != value)
+                    outline << QPointF(x0, m_scene.y(m_row, before)) << QPointF(x0, m_scene.y(m_row, value));
                 outline << QPointF(x1, m_scene.y(m_row, value));
             });
             p.setPen(pen);
@@ -132,10 +140,12 @@ public:
             return;
         }
         int at = 0;
-        const int on = static_cast<int>(std::lround(pen.dashPattern().value(0))), off = static_cast<int>(std::lround(pen.dashPattern().value(1)));
+        const int on = static_cast<int>(std::lround(pen.dashPattern().value(0))),
+                  off = static_cast<int>(std::lround(pen.dashPattern().value(1)));
         eachColumn([&](const Column& column) {
             if (at++ % (on + off) >= on) return;
-            p.fillRect(QRectF(column.x, y(column.most), 1, std::max(pen.widthF(), y(column.least) - y(column.most))), pen.color());
+            p.fillRect(QRectF(column.x, y(column.most), 1, std::max(pen.widthF(), y(column.least) - y(column.most))),
+                       pen.color());
         });
     }
 
@@ -186,21 +196,25 @@ private:
     std::size_t m_first = 0, m_last = 0;
 };
 
-// A line through the samples; if crowded, a bar from minimum to maximum in every pixel column, each touching the previous one.
+// A line through the samples; if crowded, a bar from minimum to maximum in every pixel column, each touching the
+// previous one.
 void paintCounter(QPainter& p, const MemoryScene& scene, int row, const CounterCurve& curve, const QColor& colour)
 {
     const Axis& axis = scene.axis;
     const auto& samples = curve.samples;
     const auto get = [&](std::size_t i) { return samples[i].value; };
     const auto byTime = [](const CounterSample& s, Nanos t) { return s.time < t; };
-    const auto before = [&](Nanos t) { return static_cast<std::size_t>(std::lower_bound(samples.begin(), samples.end(), t, byTime) - samples.begin()); };
+    const auto before = [&](Nanos t) {
+        return static_cast<std::size_t>(std::lower_bound(samples.begin(), samples.end(), t, byTime) - samples.begin());
+    };
     std::size_t first = before(axis.range.begin), last = before(axis.range.end);
     if (static_cast<double>(last - first) <= fewSteps * axis.width) {
         first -= first > 0 ? 1 : 0; // the lines that enter and leave the view
         last += last < samples.size() ? 1 : 0;
         QPolygonF line;
         for (std::size_t i = first; i < last; ++i)
-            if (std::isfinite(samples[i].value)) line << QPointF(axis.toX(samples[i].time), scene.yOf(row, samples[i].value));
+            if (std::isfinite(samples[i].value))
+                line << QPointF(axis.toX(samples[i].time), scene.yOf(row, samples[i].value));
         p.setBrush(Qt::NoBrush);
         p.setPen(QPen(colour, 1.3, Qt::SolidLine, Qt::FlatCap, Qt::BevelJoin));
         p.drawPolyline(line);
@@ -240,7 +254,9 @@ void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     const bool narrow = scene.axis.left < gutterWidth;
     const double left = narrow ? 14 : 16, room = narrow ? 60 : 82;
     const QString word = place.title.section(QLatin1Char(' '), 0, 0);
-    if (word.size() < place.title.size() && title.horizontalAdvance(place.title) > room && title.horizontalAdvance(word) <= room) { // on two lines
+    // on two lines
+    if (word.size() < place.title.size() && title.horizontalAdvance(place.title) > room &&
+        title.horizontalAdvance(word) <= room) {
         p.drawText(QPointF(left, middle - 8), word);
         middle += 7;
         p.drawText(QPointF(left, middle), title.elidedText(place.title.mid(word.size() + 1), Qt::ElideMiddle, room));
@@ -272,7 +288,8 @@ void paintLayerNames(QPainter& p, const MemoryScene& scene, const Theme& theme, 
                 const Nanos t = scene.axis.toTime(x + share * width);
                 if (t < 0 || t >= row.total().end) upper = 1e9;
                 upper = std::max(upper, scene.y(index, row.layers[k].curve.at(t)));
-                lower = std::min(lower, k == 0 ? scene.plot(index).bottom() : scene.y(index, row.layers[k - 1].curve.at(t)));
+                lower = std::min(lower,
+                                 k == 0 ? scene.plot(index).bottom() : scene.y(index, row.layers[k - 1].curve.at(t)));
             }
             if (lower - upper < 13) continue;
             p.setPen(theme.text);
@@ -317,10 +334,14 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
     if (place.row->counter) {
         const CounterCurve& counter = *place.row->counter;
         const double factor = counterUnit(counter.most, counter.unit).factor;
-        for (const double value : counterTicks(counter.least / factor, counter.most / factor, plot.height(), 18)) { // round in the unit shown
+        // round in the unit shown
+        for (const double value : counterTicks(counter.least / factor, counter.most / factor, plot.height(), 18)) {
             int decimals = 0;
-            for (double scaled = std::abs(value); decimals < 3 && std::abs(scaled - std::round(scaled)) > 1e-6; scaled *= 10) ++decimals;
-            label(std::round(scene.yOf(index, value * factor)), fixed(value, decimals), value * factor == counter.least);
+            for (double scaled = std::abs(value); decimals < 3 && std::abs(scaled - std::round(scaled)) > 1e-6;
+                 scaled *= 10)
+                ++decimals;
+            label(std::round(scene.yOf(index, value * factor)), fixed(value, decimals),
+                  value * factor == counter.least);
         }
         return;
     }
@@ -328,8 +349,10 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
     for (const Bytes tick : memoryTicks(place.top, plot.height(), 14, scene.units)) {
         const double value = static_cast<double>(tick) / unit.size;
         if (tick != 0 && value < 0.005) continue; // nothing is held: no second zero
-        label(std::round(scene.y(index, tick)), fixed(value, value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1
-                                                                                                                                   : 2),
+        label(std::round(scene.y(index, tick)),
+              fixed(value, value == std::floor(value)             ? 0
+                           : value * 10 == std::floor(value * 10) ? 1
+                                                                  : 2),
               tick == 0);
     }
 }
@@ -350,8 +373,7 @@ void paintCurves(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     for (std::size_t k = row.layers.size(); k-- > 0;) { // the highest first: the ones below cover it
         const bool isTotal = k + 1 == row.layers.size();
         const Steps steps(scene, index, row.layers[k].curve, ratio);
-        const QColor edge = isTotal ? theme.memoryLine : steps.crowded() ? QColor()
-                                                                         : theme.canvas;
+        const QColor edge = isTotal ? theme.memoryLine : steps.crowded() ? QColor() : theme.canvas;
         steps.paint(p, colourOf(row.layers[k].category, theme), edge, isTotal ? 1.5 : 1);
     }
     if (row.layers.size() > 1) paintLayerNames(p, scene, theme, index);
@@ -360,18 +382,22 @@ void paintCurves(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     if (row.predicted) Steps(scene, index, *row.predicted, ratio).paintDashed(p, dashedPen(theme.ghost, 1.2, 2, 2));
     paintBudget(p, scene, theme, index, right);
     const MemoryCurve& total = row.total();
-    const bool peakInView = total.peak > 0 && total.peakTime <= scene.axis.range.end && total.peakTime >= scene.axis.range.begin;
-    if (peakInView) paintDot(p, scene, theme, QPointF(scene.axis.toX(total.peakTime), scene.y(index, total.peak)), false);
+    const bool peakInView =
+        total.peak > 0 && total.peakTime <= scene.axis.range.end && total.peakTime >= scene.axis.range.begin;
+    if (peakInView)
+        paintDot(p, scene, theme, QPointF(scene.axis.toX(total.peakTime), scene.y(index, total.peak)), false);
     if (scene.microbatch >= 0 && row.holdings) { // where the hovered microbatch holds memory: a bar on the base line
         p.setPen(Qt::NoPen);
         for (const Holding& one : row.holdings->of(scene.microbatch, scene.step)) {
-            const double x0 = std::max(plot.left(), scene.axis.toX(one.since - scene.origin)), x1 = std::min(right, scene.axis.toX(one.until - scene.origin));
+            const double x0 = std::max(plot.left(), scene.axis.toX(one.since - scene.origin)),
+                         x1 = std::min(right, scene.axis.toX(one.until - scene.origin));
             if (x1 <= plot.left() || x0 >= right) continue;
             p.fillRect(QRectF(x0, plot.bottom() - 3, std::max(1.0, x1 - x0), 4), theme.text);
         }
     }
     if (scene.hoverTime && *scene.hoverTime >= 0 && *scene.hoverTime < total.end && !row.layers.empty()) {
-        paintDot(p, scene, theme, QPointF(scene.axis.toX(*scene.hoverTime), scene.y(index, total.at(*scene.hoverTime))), true);
+        paintDot(p, scene, theme, QPointF(scene.axis.toX(*scene.hoverTime), scene.y(index, total.at(*scene.hoverTime))),
+                 true);
     }
 }
 
@@ -382,12 +408,14 @@ void paintRow(QPainter& p, const MemoryScene& scene, const Theme& theme, int ind
     const double right = scene.axis.left + scene.axis.width + rightMargin / 2;
     paintTicks(p, scene, theme, index, right);
     p.save();
-    p.setClipRect(QRectF(plot.left() - 1, scene.headerHeight, right - plot.left() + 2, scene.size.height()), Qt::IntersectClip);
+    p.setClipRect(QRectF(plot.left() - 1, scene.headerHeight, right - plot.left() + 2, scene.size.height()),
+                  Qt::IntersectClip);
     if (place.row->counter) {
         const CounterCurve& counter = *place.row->counter;
         paintCounter(p, scene, index, counter, theme.memoryLine);
         if (scene.hoverTime) {
-            if (const auto value = counter.at(*scene.hoverTime)) paintDot(p, scene, theme, QPointF(scene.axis.toX(*scene.hoverTime), scene.yOf(index, *value)), true);
+            if (const auto value = counter.at(*scene.hoverTime))
+                paintDot(p, scene, theme, QPointF(scene.axis.toX(*scene.hoverTime), scene.yOf(index, *value)), true);
         }
     } else {
         paintCurves(p, scene, theme, index, right);
@@ -407,11 +435,13 @@ void paintMemory(QPainter& p, const MemoryScene& scene, const Theme& theme)
     p.fillRect(QRectF(QPointF(0, 0), scene.size), theme.canvas);
     if (!scene.axis.degenerate()) {
         p.save();
-        p.setClipRect(QRectF(0, scene.headerHeight, scene.size.width(), std::max(0.0, scene.size.height() - scene.headerHeight)),
-                      Qt::IntersectClip);
+        p.setClipRect(
+            QRectF(0, scene.headerHeight, scene.size.width(), std::max(0.0, scene.size.height() - scene.headerHeight)),
+            Qt::IntersectClip);
         for (int i = 0; i < static_cast<int>(scene.rows.size()); ++i) {
             const QRectF plot = scene.plot(i);
-            if (plot.bottom() + 4 >= scene.headerHeight && plot.top() - 14 <= scene.size.height()) paintRow(p, scene, theme, i);
+            if (plot.bottom() + 4 >= scene.headerHeight && plot.top() - 14 <= scene.size.height())
+                paintRow(p, scene, theme, i);
         }
         const double right = scene.axis.left + scene.axis.width + rightMargin;
         if (scene.range) {
@@ -423,7 +453,8 @@ void paintMemory(QPainter& p, const MemoryScene& scene, const Theme& theme)
             p.fillRect(QRectF(x1, scene.headerHeight, right - x1, scene.size.height()), veil);
             p.setPen(QPen(theme.accent, 1));
             for (const double x : {x0, x1})
-                if (x > scene.axis.left && x < right) p.drawLine(QPointF(x, scene.headerHeight), QPointF(x, scene.size.height()));
+                if (x > scene.axis.left && x < right)
+                    p.drawLine(QPointF(x, scene.headerHeight), QPointF(x, scene.size.height()));
         }
         if (scene.hoverTime) {
             const double x = scene.axis.toX(*scene.hoverTime);
@@ -445,7 +476,8 @@ void paintMemory(QPainter& p, const MemoryScene& scene, const Theme& theme)
     p.setPen(theme.secondary);
     const double left = std::max(scene.axis.left, 16 + titleWidth + 16);
     const double room = std::max(0.0, scene.size.width() - left - 8);
-    p.drawText(QRectF(left, 0, room, scene.headerHeight), Qt::AlignVCenter | Qt::AlignLeft, QFontMetricsF(p.font()).elidedText(scene.subtitle, Qt::ElideRight, room));
+    p.drawText(QRectF(left, 0, room, scene.headerHeight), Qt::AlignVCenter | Qt::AlignLeft,
+               QFontMetricsF(p.font()).elidedText(scene.subtitle, Qt::ElideRight, room));
     p.restore();
 }
 

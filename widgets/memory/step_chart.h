@@ -1,4 +1,5 @@
-// Charts over the timeline's axis: step curves of memory in use, stacked by category, and lines of counters, painted with any QPainter. The cost of a picture grows with its pixels, not with the events.
+// Charts over the timeline's axis: step curves of memory in use, stacked by category, and lines of counters, painted
+// with any QPainter. The cost of a picture grows with its pixels, not with the events.
 #pragma once
 
 #include <memory>

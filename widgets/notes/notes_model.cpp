@@ -18,7 +18,10 @@ void NotesModel::setNotes(std::vector<Note> notes, Nanos unit)
     endResetModel();
 }
 
-int NotesModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_notes.size()); }
+int NotesModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_notes.size());
+}
 int NotesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : ColumnCount; }
 
 QVariant NotesModel::data(const QModelIndex& index, int role) const
@@ -26,13 +29,16 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const
     if (!index.isValid() || index.row() >= rowCount() || index.column() >= ColumnCount) return {};
     const Note& note = m_notes[static_cast<std::size_t>(index.row())];
     if (role == Qt::DisplayRole || role == Qt::EditRole) {
-        if (index.column() == Text) return role == Qt::EditRole ? QString::fromStdString(note.text) : shownName(note.text);
+        if (index.column() == Text)
+            return role == Qt::EditRole ? QString::fromStdString(note.text) : shownName(note.text);
         if (index.column() == Place) return shownName(placeText(note, m_unit));
         return note.fromRun == 0 ? QString() : tr("run %1").arg(note.fromRun);
     }
     if (role == Qt::ToolTipRole)
         return note.fromRun == 0 ? shownTip(QString::fromStdString(note.text))
-                                 : shownTip(tr("%1\nTaken over from run %2, which has the same schedule").arg(QString::fromStdString(note.text)).arg(note.fromRun));
+                                 : shownTip(tr("%1\nTaken over from run %2, which has the same schedule")
+                                                .arg(QString::fromStdString(note.text))
+                                                .arg(note.fromRun));
     if (role == Qt::AccessibleTextRole && index.column() == Text)
         return tr("Note: %1, on %2").arg(shownName(note.text), shownName(placeText(note, m_unit)));
     return {};
@@ -56,7 +62,8 @@ bool NotesModel::setData(const QModelIndex& index, const QVariant& value, int ro
 {
     if (role != Qt::EditRole || !index.isValid() || index.column() != Text || index.row() >= rowCount()) return false;
     const QString text = value.toString().trimmed();
-    if (text.isEmpty() || text == QString::fromStdString(m_notes[static_cast<std::size_t>(index.row())].text)) return false;
+    if (text.isEmpty() || text == QString::fromStdString(m_notes[static_cast<std::size_t>(index.row())].text))
+        return false;
     emit edited(index.row(), text);
     return true;
 }

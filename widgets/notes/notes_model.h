@@ -1,5 +1,5 @@
-// NotesModel: the notes of a run as a table with editable texts. It changes nothing itself: edited() announces an edit, and setNotes()
-// shows the result. GUI thread only.
+// NotesModel: the notes of a run as a table with editable texts. It changes nothing itself: edited() announces an edit,
+// and setNotes() shows the result. GUI thread only.
 #pragma once
 
 #include <vector>

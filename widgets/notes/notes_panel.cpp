@@ -13,14 +13,16 @@
 
 namespace stagewright {
 
-NotesPanel::NotesPanel(QWidget* parent) : QWidget(parent), m_table(new QTableView(this)), m_empty(makeLabel({}, "secondary", this))
+NotesPanel::NotesPanel(QWidget* parent)
+    : QWidget(parent), m_table(new QTableView(this)), m_empty(makeLabel({}, "secondary", this))
 {
     setObjectName(QStringLiteral("panel"));
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    m_empty->setText(tr("No notes yet. Select an op or a range and press M, then Shift+M to save the note with the run."));
+    m_empty->setText(
+        tr("No notes yet. Select an op or a range and press M, then Shift+M to save the note with the run."));
     m_empty->setWordWrap(true);
     m_empty->setContentsMargins(12, 10, 12, 10);
     layout->addWidget(m_empty);
@@ -56,17 +58,15 @@ void NotesPanel::setNotes(std::vector<Note> notes, Nanos unit)
     const bool any = m_model.rowCount() > 0;
     m_empty->setVisible(!any);
     m_table->setVisible(any);
-    m_table->setColumnHidden(NotesModel::Origin, std::none_of(m_model.notes().begin(), m_model.notes().end(), [](const Note& note) { return note.fromRun != 0; }));
+    m_table->setColumnHidden(NotesModel::Origin, std::none_of(m_model.notes().begin(), m_model.notes().end(),
+                                                              [](const Note& note) { return note.fromRun != 0; }));
     if (row >= 0 && row < m_model.rowCount()) {
         const QSignalBlocker quiet(m_table->selectionModel());
         m_table->setCurrentIndex(m_model.index(row, 0));
     }
 }
 
-int NotesPanel::currentRow() const
-{
-    return m_table->currentIndex().isValid() ? m_table->currentIndex().row() : -1;
-}
+int NotesPanel::currentRow() const { return m_table->currentIndex().isValid() ? m_table->currentIndex().row() : -1; }
 
 void NotesPanel::setCurrentRow(int row)
 {
@@ -87,11 +87,14 @@ void NotesPanel::editRow(int row)
 bool NotesPanel::eventFilter(QObject* watched, QEvent* event)
 {
     // The view makes its first row current when it gets the focus, although nobody chose it.
-    if (watched == m_table && event->type() == QEvent::FocusIn && currentRow() < 0 && m_model.rowCount() > 0) setCurrentRow(0);
-    if (watched == m_table && (event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride) && m_table->hasFocus()) {
+    if (watched == m_table && event->type() == QEvent::FocusIn && currentRow() < 0 && m_model.rowCount() > 0)
+        setCurrentRow(0);
+    if (watched == m_table && (event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride) &&
+        m_table->hasFocus()) {
         const auto* key = static_cast<QKeyEvent*>(event);
         const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
-        if ((enter || key->key() == Qt::Key_Delete || key->key() == Qt::Key_F2) && key->modifiers() == Qt::NoModifier && currentRow() >= 0) {
+        if ((enter || key->key() == Qt::Key_Delete || key->key() == Qt::Key_F2) && key->modifiers() == Qt::NoModifier &&
+            currentRow() >= 0) {
             if (event->type() == QEvent::ShortcutOverride) {
                 event->accept();
                 return true;

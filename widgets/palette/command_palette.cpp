@@ -48,7 +48,8 @@ public:
         const double categoryWidth = 74;
         p->setFont(small);
         p->setPen(t.secondary);
-        p->drawText(QRectF(room.left(), room.top(), categoryWidth, room.height()), Qt::AlignVCenter | Qt::AlignLeft, index.data(PaletteModel::CategoryRole).toString());
+        p->drawText(QRectF(room.left(), room.top(), categoryWidth, room.height()), Qt::AlignVCenter | Qt::AlignLeft,
+                    index.data(PaletteModel::CategoryRole).toString());
         // the title, with matched letters in bold
         const double end = room.right() - keysWidth - 12;
         double x = room.left() + categoryWidth;
@@ -64,17 +65,18 @@ public:
             const QString part = title.mid(from, to - from);
             const QFontMetricsF& size = is ? strongSize : bodySize;
             p->setFont(is ? strong : body);
-            p->setPen(disabled ? t.faint : is ? (t.dark ? t.accent.lighter(125) : t.accent)
-                                              : t.text);
+            p->setPen(disabled ? t.faint : is ? (t.dark ? t.accent.lighter(125) : t.accent) : t.text);
             p->drawText(QPointF(x, baseline), size.elidedText(part, Qt::ElideRight, end - x));
             x += size.horizontalAdvance(part);
             from = to;
         }
-        const QString detail = disabled ? index.data(PaletteModel::DisabledRole).toString() : index.data(PaletteModel::DetailRole).toString();
+        const QString detail = disabled ? index.data(PaletteModel::DisabledRole).toString()
+                                        : index.data(PaletteModel::DetailRole).toString();
         if (!detail.isEmpty() && x + 30 < end) {
             p->setFont(small);
             p->setPen(disabled ? t.secondary : t.faint);
-            p->drawText(QRectF(x + 12, room.top(), end - x - 12, room.height()), Qt::AlignVCenter | Qt::AlignLeft, smallSize.elidedText(detail, Qt::ElideRight, end - x - 12));
+            p->drawText(QRectF(x + 12, room.top(), end - x - 12, room.height()), Qt::AlignVCenter | Qt::AlignLeft,
+                        smallSize.elidedText(detail, Qt::ElideRight, end - x - 12));
         }
         p->restore();
     }
@@ -86,7 +88,8 @@ private:
 } // namespace
 
 CommandPalette::CommandPalette(const Theme& theme, QWidget* parent)
-    : QDialog(parent, Qt::Dialog | Qt::FramelessWindowHint), m_field(new QLineEdit(this)), m_list(new QListView(this)), m_hint(makeLabel({}, "secondary", this))
+    : QDialog(parent, Qt::Dialog | Qt::FramelessWindowHint), m_field(new QLineEdit(this)), m_list(new QListView(this)),
+      m_hint(makeLabel({}, "secondary", this))
 {
     setObjectName(QStringLiteral("commandPalette"));
     setWindowTitle(tr("Command palette"));
@@ -100,7 +103,8 @@ CommandPalette::CommandPalette(const Theme& theme, QWidget* parent)
     layout->setSpacing(6);
     m_field->setPlaceholderText(tr("Type a few letters: an action, a run, a schedule, a file, or an op such as 2B5"));
     m_field->setAccessibleName(tr("Command"));
-    m_field->setToolTip(tr("Letters need not be adjacent: “cp” finds Critical path. Enter runs the action, Esc closes."));
+    m_field->setToolTip(
+        tr("Letters need not be adjacent: “cp” finds Critical path. Enter runs the action, Esc closes."));
     m_list->setAccessibleName(tr("Matches"));
     m_list->setToolTip(tr("Press Enter or click to run it"));
     m_list->setModel(&m_model);
@@ -121,7 +125,8 @@ CommandPalette::CommandPalette(const Theme& theme, QWidget* parent)
 
 void CommandPalette::openOver(QWidget* window)
 {
-    const int width = std::min(680, std::max(320, window->width() - 60)), height = std::min(430, std::max(200, window->height() - 120));
+    const int width = std::min(680, std::max(320, window->width() - 60)),
+              height = std::min(430, std::max(200, window->height() - 120));
     resize(width, height);
     move(window->mapToGlobal(QPoint((window->width() - width) / 2, 56)));
     m_field->clear();
@@ -135,7 +140,8 @@ void CommandPalette::changed()
     m_model.setPattern(m_field->text());
     m_list->setCurrentIndex(m_model.index(0));
     const int rows = m_model.rowCount();
-    m_hint->setText(rows == 0 ? tr("Nothing matches “%1”").arg(m_field->text()) : tr("%L1 found. Enter runs the action, Esc closes.").arg(rows));
+    m_hint->setText(rows == 0 ? tr("Nothing matches “%1”").arg(m_field->text())
+                              : tr("%L1 found. Enter runs the action, Esc closes.").arg(rows));
 }
 
 void CommandPalette::perform()

@@ -26,7 +26,8 @@ std::optional<FuzzyMatch> fuzzyMatch(const QString& given, const QString& text)
     if (m == 0) return FuzzyMatch{};
     if (m > n) return std::nullopt;
     // best[i][j]: pattern[0 … i] matched with its last letter at text[j]
-    std::vector<std::vector<int>> best(static_cast<std::size_t>(m), std::vector<int>(static_cast<std::size_t>(n), none));
+    std::vector<std::vector<int>> best(static_cast<std::size_t>(m),
+                                       std::vector<int>(static_cast<std::size_t>(n), none));
     std::vector<std::vector<int>> from(best.size(), std::vector<int>(static_cast<std::size_t>(n), -1));
     for (int i = 0; i < m; ++i) {
         int soFar = none, soFarAt = -1; // best of the row above, up to j − 2, minus a penalty per skipped letter

@@ -1,4 +1,5 @@
-// Fuzzy matching: whether the letters of a pattern occur in a text in order, and how well. Ignores case and spaces of the pattern.
+// Fuzzy matching: whether the letters of a pattern occur in a text in order, and how well. Ignores case and spaces of
+// the pattern.
 #pragma once
 
 #include <optional>

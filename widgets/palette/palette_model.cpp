@@ -40,11 +40,14 @@ void PaletteModel::setPattern(const QString& pattern)
             match->places.clear();
         }
         const auto used = m_recent.indexOf(entry.id);
-        if (used >= 0) score += pattern.isEmpty() ? 1000 - static_cast<int>(used) : std::max(1, 8 - static_cast<int>(used));
+        if (used >= 0)
+            score += pattern.isEmpty() ? 1000 - static_cast<int>(used) : std::max(1, 8 - static_cast<int>(used));
         if (!entry.disabled.isEmpty()) score -= pattern.isEmpty() ? 2000 : 6;
         ranked.push_back({{&entry, std::move(match->places)}, score, order});
     }
-    std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return a.score != b.score ? a.score > b.score : a.order < b.order; });
+    std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
+        return a.score != b.score ? a.score > b.score : a.order < b.order;
+    });
     for (const PaletteEntry& entry : m_provided) m_shown.push_back({&entry, {}});
     for (Ranked& one : ranked) m_shown.push_back(std::move(one.shown));
     endResetModel();
@@ -55,7 +58,10 @@ const PaletteEntry* PaletteModel::entry(int row) const
     return row >= 0 && row < rowCount() ? m_shown[static_cast<std::size_t>(row)].entry : nullptr;
 }
 
-int PaletteModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_shown.size()); }
+int PaletteModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_shown.size());
+}
 
 QVariant PaletteModel::data(const QModelIndex& index, int role) const
 {

@@ -1,4 +1,5 @@
-// PaletteModel: the content of the command palette, filtered by a pattern, best and recently used entries first. GUI thread only.
+// PaletteModel: the content of the command palette, filtered by a pattern, best and recently used entries first. GUI
+// thread only.
 #pragma once
 
 #include <functional>
@@ -33,7 +34,10 @@ public:
     explicit PaletteModel(QObject* parent = nullptr) : QAbstractListModel(parent) {}
     void setEntries(std::vector<PaletteEntry> entries, QStringList recent); // recent ids, newest first
     // Called with every pattern for entries that are not listed in advance (ops); they come first, unfiltered.
-    void setProvider(std::function<std::vector<PaletteEntry>(const QString&)> provider) { m_provider = std::move(provider); }
+    void setProvider(std::function<std::vector<PaletteEntry>(const QString&)> provider)
+    {
+        m_provider = std::move(provider);
+    }
     void setPattern(const QString& pattern);
     const PaletteEntry* entry(int row) const;
 

@@ -20,12 +20,17 @@ PanelSection::Tone toneOf(double change, double least, FigureMeasure::Good good)
 
 } // namespace
 
-QString shownFigure(const ReportFigure& figure, const Units& units) { return QString::fromStdString(figureText(figure, units, timeUnit())); }
+QString shownFigure(const ReportFigure& figure, const Units& units)
+{
+    return QString::fromStdString(figureText(figure, units, timeUnit()));
+}
 
 FigureMeasure::FigureMeasure(const Run& run, std::shared_ptr<const RunReport> figures, const QString& name)
-    : m_figures(std::move(figures)), m_name(name), m_units{run.timeline->timeUnit(), run.timeline->memoryUnit()}, m_ranks(run.info.ranks)
+    : m_figures(std::move(figures)), m_name(name), m_units{run.timeline->timeUnit(), run.timeline->memoryUnit()},
+      m_ranks(run.info.ranks)
 {
-    if (const Metric* loss = run.metric("loss"); loss != nullptr && !loss->values.empty()) m_lastLoss = loss->values.back();
+    if (const Metric* loss = run.metric("loss"); loss != nullptr && !loss->values.empty())
+        m_lastLoss = loss->values.back();
 }
 
 std::shared_ptr<const FigureMeasure> FigureMeasure::against(const Run& run, bool withinNoise) const
@@ -42,27 +47,34 @@ QString FigureMeasure::words() const { return MeasureText::tr("Against the basel
 
 const char* FigureMeasure::Change::role() const
 {
-    return tone == PanelSection::Tone::Better ? "better" : tone == PanelSection::Tone::Worse ? "worse"
-                                                                                             : "secondary";
+    return tone == PanelSection::Tone::Better ? "better" : tone == PanelSection::Tone::Worse ? "worse" : "secondary";
 }
 
 FigureMeasure::Change FigureMeasure::share(double now, double before, int decimals) const
 {
     const double points = 100 * (now - before);
-    return {MeasureText::tr("%1 pt").arg(signedFixed(points, decimals)), toneOf(points, 0.5 * std::pow(10.0, -decimals), Good::Less)};
+    return {MeasureText::tr("%1 pt").arg(signedFixed(points, decimals)),
+            toneOf(points, 0.5 * std::pow(10.0, -decimals), Good::Less)};
 }
 
 FigureMeasure::Change FigureMeasure::count(double now, double before) const { return difference(now, before, 0); }
 
-FigureMeasure::Change FigureMeasure::difference(double now, double before, int decimals) const { return {signedFixed(now - before, decimals), PanelSection::Tone::Faint}; }
+FigureMeasure::Change FigureMeasure::difference(double now, double before, int decimals) const
+{
+    return {signedFixed(now - before, decimals), PanelSection::Tone::Faint};
+}
 
 FigureMeasure::Change FigureMeasure::relative(double now, double before, Good good, bool coloured) const
 {
     if (before == 0) return now == 0 ? Change{} : Change{changeText(before, now), PanelSection::Tone::Faint};
-    return {changeText(before, now), coloured ? toneOf(100 * (now - before) / before, 0.05, good) : PanelSection::Tone::Faint};
+    return {changeText(before, now),
+            coloured ? toneOf(100 * (now - before) / before, 0.05, good) : PanelSection::Tone::Faint};
 }
 
-void FigureMeasure::tell(PanelSection& section, const Change& change) const { section.addChange(change.text, words(), change.tone); }
+void FigureMeasure::tell(PanelSection& section, const Change& change) const
+{
+    section.addChange(change.text, words(), change.tone);
+}
 
 void FigureMeasure::tellTime(PanelSection& section, Nanos now, Nanos before, bool ofStep, Good good) const
 {
@@ -73,7 +85,8 @@ void FigureMeasure::tellTime(PanelSection& section, Nanos now, Nanos before, boo
 void FigureMeasure::tellBytes(PanelSection& section, Bytes most, const std::vector<Bytes>& byRank) const
 {
     if (!m_sameMemory || byRank.empty()) return;
-    tell(section, relative(static_cast<double>(most), static_cast<double>(*std::max_element(byRank.begin(), byRank.end())), Good::Less, true));
+    tell(section, relative(static_cast<double>(most),
+                           static_cast<double>(*std::max_element(byRank.begin(), byRank.end())), Good::Less, true));
 }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// FigureMeasure: the session's baseline for the side panel: figures of one step of another run, and the text of a figure's change
-// against them. Immutable; GUI thread only for what fills sections.
+// FigureMeasure: the session's baseline for the side panel: figures of one step of another run, and the text of a
+// figure's change against them. Immutable; GUI thread only for what fills sections.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,8 @@ public:
     Change difference(double now, double before, int decimals) const;
 
     void tell(PanelSection& section, const Change& change) const; // beside the last row
-    // Times of one step, of one rank or summed over ranks; no text where the units differ, or where sums cover different numbers of ranks.
+    // Times of one step, of one rank or summed over ranks; no text where the units differ, or where sums cover
+    // different numbers of ranks.
     void tellTime(PanelSection& section, Nanos now, Nanos before, bool ofStep = false, Good good = Good::Less) const;
     void tellBytes(PanelSection& section, Bytes most, const std::vector<Bytes>& byRank) const;
 

@@ -19,10 +19,7 @@ constexpr std::size_t chainShown = 8;
 
 QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 
-QPushButton* link(const QString& text, const QString& tooltip)
-{
-    return new LinkButton(text, tooltip);
-}
+QPushButton* link(const QString& text, const QString& tooltip) { return new LinkButton(text, tooltip); }
 
 } // namespace
 
@@ -30,8 +27,11 @@ std::vector<int> gapsByLength(const BubbleReport& report, std::optional<IdleCaus
 {
     std::vector<int> order;
     for (std::size_t i = 0; i < report.gaps.size(); ++i)
-        if ((!cause || report.gaps[i].cause == *cause) && report.gaps[i].end > report.gaps[i].start) order.push_back(static_cast<int>(i));
-    const auto length = [&](int i) { return report.gaps[static_cast<std::size_t>(i)].end - report.gaps[static_cast<std::size_t>(i)].start; };
+        if ((!cause || report.gaps[i].cause == *cause) && report.gaps[i].end > report.gaps[i].start)
+            order.push_back(static_cast<int>(i));
+    const auto length = [&](int i) {
+        return report.gaps[static_cast<std::size_t>(i)].end - report.gaps[static_cast<std::size_t>(i)].start;
+    };
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return length(a) > length(b); });
     return order;
 }
@@ -43,7 +43,8 @@ GapSections::GapSections(SectionColumn* column) : QObject(column)
     m_selected = column->addSection(tr("Selected gap"));
 }
 
-void GapSections::setReport(std::shared_ptr<const Timeline> timeline, const std::shared_ptr<const RunReport>& figures, std::shared_ptr<const LeverTable> levers)
+void GapSections::setReport(std::shared_ptr<const Timeline> timeline, const std::shared_ptr<const RunReport>& figures,
+                            std::shared_ptr<const LeverTable> levers)
 {
     m_levers = std::move(levers);
     m_timeline = std::move(timeline);
@@ -79,7 +80,9 @@ void GapSections::fillCauses()
     m_rows.clear();
     std::vector<IdleCause> causes;
     QStringList none, unknown;
-    const auto figureOf = [this](IdleCause cause) -> const ReportFigure& { return *findFigure(m_figures, "idle_by_cause." + std::string(toText(cause))); };
+    const auto figureOf = [this](IdleCause cause) -> const ReportFigure& {
+        return *findFigure(m_figures, "idle_by_cause." + std::string(toText(cause)));
+    };
     for (std::size_t c = 0; m_report != nullptr && c < idleCauseCount; ++c) {
         const ReportFigure& figure = figureOf(static_cast<IdleCause>(c));
         if (figure.unknown.empty() && figure.value != 0) continue;
@@ -98,18 +101,26 @@ void GapSections::fillCauses()
         button->setCheckable(true);
         button->setChecked(m_cause == cause);
         connect(
-            button, &QPushButton::clicked, this, [this, cause](bool on) { emit causeChosen(on ? std::optional(cause) : std::nullopt); }, Qt::QueuedConnection);
+            button, &QPushButton::clicked, this,
+            [this, cause](bool on) { emit causeChosen(on ? std::optional(cause) : std::nullopt); },
+            Qt::QueuedConnection);
         m_rows.push_back({cause, button, bar, share});
         const Nanos gain = m_levers ? m_levers->gainOf(cause).value_or(-1) : -1; // −1: no lever is about it
-        const QString without = gain < 0 ? QString() : gain == 0 ? tr("\nRemoving it would not shorten the step.")
-                                                                 : tr("\nRemoving it would shorten the step by %1.").arg(durationText(gain, m_units));
+        const QString without =
+            gain < 0    ? QString()
+            : gain == 0 ? tr("\nRemoving it would not shorten the step.")
+                        : tr("\nRemoving it would shorten the step by %1.").arg(durationText(gain, m_units));
         const QString value = shownFigure(figureOf(cause), m_units);
         m_causes->addBar(button, bar, value,
-                         tr("%1%2\nAll causes add up to the idle time, %3, to the nanosecond.").arg(words(meaningOf(cause)), without, durationText(m_report->idle, m_units)));
+                         tr("%1%2\nAll causes add up to the idle time, %3, to the nanosecond.")
+                             .arg(words(meaningOf(cause)), without, durationText(m_report->idle, m_units)));
         m_causes->setFigure(QString::fromStdString(figureOf(cause).key), value);
         if (!m_measure && gain > 0) { // In units the number is enough: the amount beside it has the word.
-            const QString saved = m_units.time != 1 ? signedDurationText(-gain, m_units).section(QLatin1Char(' '), 0, 0) : signedDurationText(-gain, m_units);
-            m_causes->addChange(saved, tr("Time the step would save without it, simulated; the causes are sorted by this."), PanelSection::Tone::Better);
+            const QString saved = m_units.time != 1 ? signedDurationText(-gain, m_units).section(QLatin1Char(' '), 0, 0)
+                                                    : signedDurationText(-gain, m_units);
+            m_causes->addChange(saved,
+                                tr("Time the step would save without it, simulated; the causes are sorted by this."),
+                                PanelSection::Tone::Better);
         }
         if (m_measure) m_measure->tellTime(*m_causes, m_report->byCause[c], m_measure->figures().bubbles.byCause[c]);
     }
@@ -141,7 +152,9 @@ void GapSections::fillLongest()
 
 void GapSections::setSelected(int index, const std::optional<GapExplanation>& explanation)
 {
-    const auto focused = [this](const QPushButton* button) { return button != nullptr && (button->hasFocus() || button == m_toFocus); };
+    const auto focused = [this](const QPushButton* button) {
+        return button != nullptr && (button->hasFocus() || button == m_toFocus);
+    };
     const bool longerHad = focused(m_longer), shorterHad = focused(m_shorter);
     m_selected->clear();
     const bool any = m_report != nullptr && index >= 0 && static_cast<std::size_t>(index) < m_report->gaps.size();
@@ -160,7 +173,8 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     layout->addWidget(m_longer);
     layout->addWidget(m_shorter);
     layout->addStretch(1);
-    m_selected->addRow(tr("Rank %1").arg(gap.rank), durationText(gap.end - gap.start, m_units), tr("Idle time from one cause on one rank"));
+    m_selected->addRow(tr("Rank %1").arg(gap.rank), durationText(gap.end - gap.start, m_units),
+                       tr("Idle time from one cause on one rank"));
     m_selected->addRow(tr("Cause"), words(titleOf(gap.cause)), words(meaningOf(gap.cause)));
     if (explanation) {
         m_selected->addText(wholeQuantities(sentence(explanation->sentence)), "value");
@@ -173,17 +187,21 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
             }
             auto* button = link(opOnRank(*m_timeline, step.span), tr("Selects this op"));
             connect(
-                button, &QPushButton::clicked, this, [this, span = step.span] { emit opChosen(span); }, Qt::QueuedConnection);
+                button, &QPushButton::clicked, this, [this, span = step.span] { emit opChosen(span); },
+                Qt::QueuedConnection);
             m_selected->addWidget(button);
             m_selected->addText(wholeQuantities(sentence(step.why)));
         }
-        if (shown < explanation->chain.size()) m_selected->addText(tr("… and %1 more, up to the op outlined in red").arg(explanation->chain.size() - shown), "faint");
+        if (shown < explanation->chain.size())
+            m_selected->addText(
+                tr("… and %1 more, up to the op outlined in red").arg(explanation->chain.size() - shown), "faint");
         if (const auto& experiment = explanation->experiment) {
             const Nanos change = experiment->after - experiment->before;
-            m_selected->addRow(sentence(experiment->change), signedDurationText(change, m_units),
-                               tr("The step simulated from its own durations with this one change: %1 becomes %2.")
-                                   .arg(durationText(experiment->before, m_units), durationText(experiment->after, m_units)),
-                               change < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
+            m_selected->addRow(
+                sentence(experiment->change), signedDurationText(change, m_units),
+                tr("The step simulated from its own durations with this one change: %1 becomes %2.")
+                    .arg(durationText(experiment->before, m_units), durationText(experiment->after, m_units)),
+                change < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
         }
     } else {
         m_selected->addText(tr("Explaining…"), "faint");
@@ -194,7 +212,8 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
         if (button != nullptr) {
             m_toFocus = button; // the explanation may come before that
             QMetaObject::invokeMethod(
-                button, [this, button] {
+                button,
+                [this, button] {
                     if (m_toFocus == button) m_toFocus = nullptr;
                     button->setFocus();
                 },

@@ -1,6 +1,6 @@
-// GapSections: idle time explained in three sections of the side panel: idle time by cause (a cause marks its gaps on the timeline),
-// the longest gaps, and the selected gap with its sentence, its chain to the root and its experiment. Owned by the side panel. GUI
-// thread only.
+// GapSections: idle time explained in three sections of the side panel: idle time by cause (a cause marks its gaps on
+// the timeline), the longest gaps, and the selected gap with its sentence, its chain to the root and its experiment.
+// Owned by the side panel. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,8 @@ public:
 
     // Null where there is nothing to show. Without changes until a measure is set.
     // levers: the gain from removing a cause, which sorts the causes; null: unknown, sorted by total.
-    void setReport(std::shared_ptr<const Timeline> timeline, const std::shared_ptr<const RunReport>& figures, std::shared_ptr<const LeverTable> levers = nullptr);
+    void setReport(std::shared_ptr<const Timeline> timeline, const std::shared_ptr<const RunReport>& figures,
+                   std::shared_ptr<const LeverTable> levers = nullptr);
     // The measure that idle times by cause are compared with; null: none.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure);
     void setCause(std::optional<IdleCause> cause); // the marked cause

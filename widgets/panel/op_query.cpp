@@ -17,7 +17,8 @@ struct QueryText {
 // ">2ms": nullopt if the word does not start like a bound; a fault if it is invalid.
 std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
 {
-    static const QRegularExpression form(QStringLiteral("^(?:dur(?:ation)?:)?([<>])(=?)([0-9.,]*)([a-zA-Z\u00b5\u03bc]*)$"));
+    static const QRegularExpression form(
+        QStringLiteral("^(?:dur(?:ation)?:)?([<>])(=?)([0-9.,]*)([a-zA-Z\u00b5\u03bc]*)$"));
     const auto match = form.match(word);
     if (!match.hasMatch()) return std::nullopt;
     OpQuery::Bound bound;
@@ -28,7 +29,8 @@ std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
     QString unit = match.captured(4).toLower();
     unit.replace(QChar(0x00b5), QLatin1Char('u')).replace(QChar(0x03bc), QLatin1Char('u'));
     const std::pair<const char*, double> units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    const auto* known = std::find_if(std::begin(units), std::end(units), [&](const auto& one) { return unit == QLatin1String(one.first); });
+    const auto* known = std::find_if(std::begin(units), std::end(units),
+                                     [&](const auto& one) { return unit == QLatin1String(one.first); });
     bound.units = unit == QLatin1String("u") || unit == QLatin1String("unit") || unit == QLatin1String("units");
     if (!number)
         fault = QueryText::tr("%1: a number is needed, as in >2ms").arg(word);
@@ -40,10 +42,7 @@ std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
 }
 
 // B also finds a split backward.
-bool isKind(OpKind asked, OpKind kind)
-{
-    return kind == asked || (isFullBackward(asked) && isSplitBackward(kind));
-}
+bool isKind(OpKind asked, OpKind kind) { return kind == asked || (isFullBackward(asked) && isSplitBackward(kind)); }
 
 // Words, those in double quotes kept together.
 QStringList wordsOf(const QString& text)
@@ -61,31 +60,39 @@ QStringList wordsOf(const QString& text)
 
 bool OpQuery::empty() const
 {
-    return durations.empty() && !lane && !rank && !stage && !microbatch && !slice && kinds.empty() && !op && words.isEmpty();
+    return durations.empty() && !lane && !rank && !stage && !microbatch && !slice && kinds.empty() && !op &&
+           words.isEmpty();
 }
 
 bool OpQuery::matches(const Timeline& timeline, const Track& track, const Span& span) const
 {
     if (empty() || !fault.isEmpty()) return false;
     const Op& o = span.op;
-    const bool named = span.label != 0 && o == Op{}; // a kernel or range that belongs to no op: it has neither kind nor stage
+    // a kernel or range that belongs to no op: it has neither kind nor stage
+    const bool named = span.label != 0 && o == Op{};
     if (named && (stage || microbatch || slice || op || !kinds.empty())) return false;
     if (rank && track.rank != *rank) return false;
     if (stage && o.stage != *stage) return false;
-    if (microbatch && (o.microbatch < 0 || *microbatch < o.microbatch || *microbatch >= o.microbatch + o.count)) return false;
+    if (microbatch && (o.microbatch < 0 || *microbatch < o.microbatch || *microbatch >= o.microbatch + o.count))
+        return false;
     if (slice && o.slice != *slice) return false;
     if (lane && track.lane != *lane) return false;
     for (const Bound& bound : durations) {
-        const double value = static_cast<double>(span.duration()) / (bound.units ? static_cast<double>(timeline.timeUnit()) : 1);
-        if (bound.above ? !(value > bound.value || (bound.equal && value == bound.value)) : !(value < bound.value || (bound.equal && value == bound.value)))
+        const double value =
+            static_cast<double>(span.duration()) / (bound.units ? static_cast<double>(timeline.timeUnit()) : 1);
+        if (bound.above ? !(value > bound.value || (bound.equal && value == bound.value))
+                        : !(value < bound.value || (bound.equal && value == bound.value)))
             return false;
     }
-    if (!kinds.empty() && std::none_of(kinds.begin(), kinds.end(), [&](OpKind kind) { return isKind(kind, o.kind); })) return false;
-    if (op && (!isKind(op->kind, o.kind) || o.stage != op->stage || o.microbatch != op->microbatch || (op->slice >= 0 && o.slice != op->slice)))
+    if (!kinds.empty() && std::none_of(kinds.begin(), kinds.end(), [&](OpKind kind) { return isKind(kind, o.kind); }))
+        return false;
+    if (op && (!isKind(op->kind, o.kind) || o.stage != op->stage || o.microbatch != op->microbatch ||
+               (op->slice >= 0 && o.slice != op->slice)))
         return false;
     if (words.isEmpty()) return true;
     const QString name = QString::fromStdString(timeline.nameOf(span));
-    return std::all_of(words.begin(), words.end(), [&](const QString& word) { return name.contains(word, Qt::CaseInsensitive); });
+    return std::all_of(words.begin(), words.end(),
+                       [&](const QString& word) { return name.contains(word, Qt::CaseInsensitive); });
 }
 
 OpQuery parseOpQuery(const QString& text)
@@ -112,12 +119,16 @@ OpQuery parseOpQuery(const QString& text)
             if (key == QLatin1String("slice")) target = &query.slice;
             if (key == QLatin1String("lane")) {
                 for (std::size_t i = 0; i < laneCount; ++i)
-                    if (word.mid(colon + 1).toLower().toStdString() == toText(static_cast<Lane>(i))) query.lane = static_cast<Lane>(i);
-                if (!query.lane && word.size() > colon + 1) query.fault = QueryText::tr("%1: unknown; use compute, send, receive, wait, kernel, copy or other").arg(word);
+                    if (word.mid(colon + 1).toLower().toStdString() == toText(static_cast<Lane>(i)))
+                        query.lane = static_cast<Lane>(i);
+                if (!query.lane && word.size() > colon + 1)
+                    query.fault =
+                        QueryText::tr("%1: unknown; use compute, send, receive, wait, kernel, copy or other").arg(word);
                 continue;
             }
             if (target == nullptr) {
-                query.fault = QueryText::tr("%1: unknown; use rank, stage, mb, slice, lane or >2ms").arg(word.left(colon));
+                query.fault =
+                    QueryText::tr("%1: unknown; use rank, stage, mb, slice, lane or >2ms").arg(word.left(colon));
             } else if (word.size() > colon + 1 && !number) {
                 query.fault = QueryText::tr("%1: a number is needed").arg(word);
             } else if (number) {
@@ -155,7 +166,8 @@ std::vector<SpanId> findSpans(const Timeline& timeline, const OpQuery& query, in
             if ((step < 0 || span.step == step) && query.matches(timeline, track, span)) found.push_back(id);
         }
     }
-    std::stable_sort(found.begin(), found.end(), [&](SpanId a, SpanId b) { return timeline.spans()[a].start < timeline.spans()[b].start; });
+    std::stable_sort(found.begin(), found.end(),
+                     [&](SpanId a, SpanId b) { return timeline.spans()[a].start < timeline.spans()[b].start; });
     return found;
 }
 

@@ -2,7 +2,8 @@
 //   rank:2   stage:3   mb:5 (or microbatch:5)   slice:1   F B I W OPT … (a kind, as in op text)   2B5 (an op's text)
 //   B is the backward in any form: whole, or split into I and W; the same in 2B5
 //   >2ms  >=500us  <1.5s  <3u (a duration; u: the run's unit of cost)   lane:send
-// Any other word, or several in double quotes, must occur in the span's name. Case is ignored. An empty query matches nothing.
+// Any other word, or several in double quotes, must occur in the span's name. Case is ignored. An empty query matches
+// nothing.
 #pragma once
 
 #include <optional>
@@ -38,6 +39,7 @@ struct OpQuery {
 OpQuery parseOpQuery(const QString& text);
 
 // Matching spans of a step (−1: of every step) on compute and communication lanes, by start, then rank. O(spans).
-std::vector<SpanId> findSpans(const Timeline& timeline, const OpQuery& query, int step, const std::stop_token& stop = {});
+std::vector<SpanId> findSpans(const Timeline& timeline, const OpQuery& query, int step,
+                              const std::stop_token& stop = {});
 
 } // namespace stagewright

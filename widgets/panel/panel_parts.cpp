@@ -35,7 +35,8 @@ constexpr int shortFigure = 110; // px; up to this width a figure stays on one l
 int widestWord(const QFontMetrics& metrics, const QString& text)
 {
     int widest = 0;
-    for (const QString& word : text.split(QRegularExpression(QStringLiteral("[\\s\\x{200b}]+")))) widest = std::max(widest, metrics.horizontalAdvance(word));
+    for (const QString& word : text.split(QRegularExpression(QStringLiteral("[\\s\\x{200b}]+"))))
+        widest = std::max(widest, metrics.horizontalAdvance(word));
     return widest;
 }
 
@@ -80,9 +81,15 @@ LinkButton::LinkButton(const QString& text, const QString& tooltip, QWidget* par
     setSizePolicy(policy);
 }
 
-QSize LinkButton::around() const { return sizeHint() - QSize(fontMetrics().horizontalAdvance(text()), fontMetrics().height()); }
+QSize LinkButton::around() const
+{
+    return sizeHint() - QSize(fontMetrics().horizontalAdvance(text()), fontMetrics().height());
+}
 
-QSize LinkButton::minimumSizeHint() const { return {widestWord(fontMetrics(), text()) + around().width(), sizeHint().height()}; }
+QSize LinkButton::minimumSizeHint() const
+{
+    return {widestWord(fontMetrics(), text()) + around().width(), sizeHint().height()};
+}
 
 int LinkButton::heightForWidth(int width) const
 {
@@ -147,15 +154,15 @@ void ShareBar::paintEvent(QPaintEvent*)
     painter.setPen(QPen(m_theme->bubbleHatch, 1));
     double x = 0;
     double used = 0;
-    for (const Part& part : m_parts)
-        used += std::max(0.0, part.share);
+    for (const Part& part : m_parts) used += std::max(0.0, part.share);
     const double idleLeft = std::min(all.width(), used * all.width());
     for (const QLineF& line : hatchLines(QRectF(idleLeft, 0, all.width() - idleLeft, all.height()), QPointF(0, 0), 5))
         painter.drawLine(line);
     painter.setRenderHint(QPainter::Antialiasing, false);
     for (const Part& part : m_parts) {
         const double width = std::max(0.0, part.share) * all.width();
-        if (width > 0) painter.fillRect(QRectF(x, 0, std::max(1.0, width - 1), all.height()), m_theme->of(part.paint).fill);
+        if (width > 0)
+            painter.fillRect(QRectF(x, 0, std::max(1.0, width - 1), all.height()), m_theme->of(part.paint).fill);
         if (width > 4) paintFillHatch(painter, QRectF(x, 0, width - 1, all.height()), m_theme->of(part.paint));
         x += width;
     }
@@ -272,7 +279,8 @@ void PanelSection::addChange(const QString& change, const QString& tooltip, Tone
     auto* label = makeLabel(change, roleOf(tone), m_body, true);
     const QLayoutItem* value = m_grid->itemAtPosition(row, 2); // on its line
     const auto* figure = value != nullptr ? qobject_cast<const QLabel*>(value->widget()) : nullptr;
-    label->setAlignment(Qt::AlignRight | (figure != nullptr ? figure->alignment() & Qt::AlignVertical_Mask : Qt::AlignTop));
+    label->setAlignment(Qt::AlignRight |
+                        (figure != nullptr ? figure->alignment() & Qt::AlignVertical_Mask : Qt::AlignTop));
     label->setFont(fontOf(FontRole::Small));
     label->setToolTip(tooltip);
     if (QLayoutItem* first = m_grid->itemAtPosition(row, 0)) // its label gives way
@@ -286,7 +294,8 @@ void PanelSection::setFigure(const QString& key, const QString& value) { m_figur
 void PanelSection::addWidget(QWidget* widget)
 {
     widget->setParent(m_body);
-    m_grid->addWidget(widget, m_next++, 0, 1, std::max(3, m_grid->columnCount())); // no column for changes where there are none: values are at the right edge
+    // no column for changes where there are none: values are at the right edge
+    m_grid->addWidget(widget, m_next++, 0, 1, std::max(3, m_grid->columnCount()));
 }
 
 void PanelSection::addText(const QString& text, const char* role)
@@ -300,8 +309,7 @@ void PanelSection::addText(const QString& text, const char* role)
 void PanelSection::setTheme(const Theme& theme)
 {
     m_theme = &theme;
-    for (ShareBar* bar : m_bars)
-        bar->setTheme(theme);
+    for (ShareBar* bar : m_bars) bar->setTheme(theme);
 }
 
 TableText PanelSection::table() const
@@ -314,8 +322,7 @@ TableText PanelSection::table() const
 QString PanelSection::plainText() const
 {
     QString text = m_title->text();
-    for (const QString& line : m_lines)
-        text += QLatin1Char('\n') + line;
+    for (const QString& line : m_lines) text += QLatin1Char('\n') + line;
     return text.replace(QChar::Nbsp, QLatin1Char(' ')); // which keep a quantity on one line of the screen
 }
 

@@ -85,15 +85,19 @@ public:
     void addBar(const QString& label, ShareBar* bar, const QString& value, const QString& tooltip = {});
     void addRow(QWidget* label, const QString& value, const QString& tooltip = {}); // a button instead of a label
     void addBar(QWidget* label, ShareBar* bar, const QString& value, const QString& tooltip = {});
-    void addChange(const QString& change, const QString& tooltip, Tone tone = Tone::Faint); // right of the last row's value
-    void setFigure(const QString& key, const QString& value);                               // the last row, or the widget after it, shows this figure of `report --json`
+    // right of the last row's value
+    void addChange(const QString& change, const QString& tooltip, Tone tone = Tone::Faint);
+    // the last row, or the widget after it, shows this figure of `report --json`
+    void setFigure(const QString& key, const QString& value);
     void addWidget(QWidget* widget);
     void addText(const QString& text, const char* role = "secondary");
     void setTheme(const Theme& theme);
     void setRuled(bool ruled);
-    TableText table() const;                                                              // its rows, for copying
-    QString plainText() const;                                                            // title, rows as "label: value", texts; for copying and for tests
-    const std::vector<std::pair<QString, QString>>& figures() const { return m_figures; } // key and value of those marked, in the order of the rows
+    TableText table() const; // its rows, for copying
+    // title, rows as "label: value", texts; for copying and for tests
+    QString plainText() const;
+    // key and value of those marked, in the order of the rows
+    const std::vector<std::pair<QString, QString>>& figures() const { return m_figures; }
 
 private:
     void removeAll();

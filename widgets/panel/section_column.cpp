@@ -38,8 +38,7 @@ void SectionColumn::finish()
 void SectionColumn::setTheme(const Theme& theme)
 {
     m_theme = &theme;
-    for (PanelSection* section : m_sections)
-        section->setTheme(theme);
+    for (PanelSection* section : m_sections) section->setTheme(theme);
 }
 
 TableText SectionColumn::table() const
@@ -48,8 +47,7 @@ TableText SectionColumn::table() const
     for (const PanelSection* section : m_sections) {
         if (!section->isVisibleTo(widget())) continue;
         const TableText one = section->table();
-        for (const QStringList& row : one.rows)
-            all.rows << QStringList{one.title} + row;
+        for (const QStringList& row : one.rows) all.rows << QStringList{one.title} + row;
     }
     return all;
 }

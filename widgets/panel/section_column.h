@@ -23,8 +23,9 @@ public:
     virtual void setTheme(const Theme& theme);
     const Theme& theme() const { return *m_theme; }
     QString plainText() const;
-    std::vector<std::pair<QString, QString>> figures() const; // of every visible section, by their keys of `report --json`
-    TableText table() const;                                  // of every visible section, its title in the first column
+    // of every visible section, by their keys of `report --json`
+    std::vector<std::pair<QString, QString>> figures() const;
+    TableText table() const; // of every visible section, its title in the first column
 
 private:
     QVBoxLayout* m_layout;

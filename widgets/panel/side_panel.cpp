@@ -31,17 +31,33 @@ QString opOnRank(const Timeline& timeline, SpanId span)
 namespace definition {
 QString bubbleRatio()
 {
-    return SidePanel::tr("Bubble ratio: idle time over all ranks ÷ (ranks × window). The window of a step runs from the start "
-                         "of its first to the end of its last busy span; busy is F, B, I, W and recompute.");
+    return SidePanel::tr(
+        "Bubble ratio: idle time over all ranks ÷ (ranks × window). The window of a step runs from the start "
+        "of its first to the end of its last busy span; busy is F, B, I, W and recompute.");
 }
-QString makespan() { return SidePanel::tr("From the start of the first to the end of the last busy span over all ranks."); }
-QString wholeStep() { return SidePanel::tr("Step time: from the start of the first op, gather or reduction over all ranks to the end of the last, the optimizer included."); }
-QString idleOfRank() { return SidePanel::tr("Share of the step's window in which this rank is idle: not busy and not in the optimizer or a collective."); }
-QString peakActivation() { return SidePanel::tr("Largest activation memory in use at any moment of the step, sampled at op ends."); }
+QString makespan()
+{
+    return SidePanel::tr("From the start of the first to the end of the last busy span over all ranks.");
+}
+QString wholeStep()
+{
+    return SidePanel::tr("Step time: from the start of the first op, gather or reduction over all ranks to the end of "
+                         "the last, the optimizer included.");
+}
+QString idleOfRank()
+{
+    return SidePanel::tr(
+        "Share of the step's window in which this rank is idle: not busy and not in the optimizer or a collective.");
+}
+QString peakActivation()
+{
+    return SidePanel::tr("Largest activation memory in use at any moment of the step, sampled at op ends.");
+}
 QString overlap()
 {
-    return SidePanel::tr("A transfer lasts from its producer's end to its arrival. It is hidden while the receiving rank is busy, "
-                         "exposed while it is not.");
+    return SidePanel::tr(
+        "A transfer lasts from its producer's end to its arrival. It is hidden while the receiving rank is busy, "
+        "exposed while it is not.");
 }
 QString loss() { return SidePanel::tr("Mean cross-entropy over the step's microbatches, in nats per token."); }
 } // namespace definition
@@ -54,7 +70,9 @@ static QString leverText(const Lever& lever)
     QString name = QString::fromStdString(lever.name);
     const QString place = name.section(QLatin1Char(':'), 1);
     switch (lever.kind) {
-    case LeverKind::Transient: return SidePanel::tr("Rank %1 in step %2 as usual").arg(place.section(QLatin1Char('@'), 0, 0), place.section(QLatin1Char('@'), 1));
+    case LeverKind::Transient:
+        return SidePanel::tr("Rank %1 in step %2 as usual")
+            .arg(place.section(QLatin1Char('@'), 0, 0), place.section(QLatin1Char('@'), 1));
     case LeverKind::Replica: return SidePanel::tr("Replica %1 as fast as others").arg(place);
     case LeverKind::Rank: return SidePanel::tr("Rank %1 as fast as others").arg(place);
     case LeverKind::Link: return SidePanel::tr("Link %1 as fast as others").arg(place);
@@ -84,7 +102,8 @@ static std::vector<std::size_t> idlestRanks(const BubbleReport& report)
     std::vector<std::size_t> rows(report.ranks.size());
     std::iota(rows.begin(), rows.end(), std::size_t{0});
     if (rows.size() <= mostRankRows) return rows;
-    std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return report.ranks[a].idle > report.ranks[b].idle; });
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](std::size_t a, std::size_t b) { return report.ranks[a].idle > report.ranks[b].idle; });
     rows.resize(mostRankRows);
     std::sort(rows.begin(), rows.end());
     return rows;
@@ -116,7 +135,8 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
     m_aggregation = {};
     const bool shown = m_run && m_figures && m_run->timeline;
     m_units = shown ? Units{m_run->timeline->timeUnit(), m_run->timeline->memoryUnit()} : Units{};
-    for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_devices, m_memory, m_communication, m_training, m_selection}) {
+    for (PanelSection* section :
+         {m_levers, m_schedule, m_bubble, m_devices, m_memory, m_communication, m_training, m_selection}) {
         section->clear();
         section->setVisible(shown);
     }
@@ -133,7 +153,8 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
 
 void SidePanel::fillFigures()
 {
-    for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_devices, m_memory, m_communication}) section->clear();
+    for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_devices, m_memory, m_communication})
+        section->clear();
     m_all = m_figures->figures();
     fillLevers();
     fillSchedule();
@@ -146,12 +167,15 @@ void SidePanel::fillFigures()
 
 const ReportFigure& SidePanel::figure(std::string_view key) const { return *findFigure(m_all, key); }
 
-void SidePanel::addFigure(PanelSection& section, const ReportFigure& figure, const QString& meaning, const QString& of, const QString& more)
+void SidePanel::addFigure(PanelSection& section, const ReportFigure& figure, const QString& meaning, const QString& of,
+                          const QString& more)
 {
     const bool known = figure.unknown.empty();
     const QString value = shownFigure(figure, m_units);
-    section.addRow(QString::fromStdString(figure.title) + (known ? of : QString()), known ? value + more : value,
-                   (known ? QString() : tr("Unknown: %1.").arg(QString::fromStdString(figure.unknown)) + QLatin1Char('\n')) + meaning);
+    section.addRow(
+        QString::fromStdString(figure.title) + (known ? of : QString()), known ? value + more : value,
+        (known ? QString() : tr("Unknown: %1.").arg(QString::fromStdString(figure.unknown)) + QLatin1Char('\n')) +
+            meaning);
     section.setFigure(QString::fromStdString(figure.key), value);
 }
 
@@ -218,7 +242,8 @@ void SidePanel::setSlack(std::shared_ptr<const std::vector<Nanos>> slack)
 
 void SidePanel::showGap()
 {
-    QTimer::singleShot(40, this, [this] { ensureWidgetVisible(const_cast<PanelSection*>(m_gaps->selectedSection()), 0, 12); });
+    QTimer::singleShot(40, this,
+                       [this] { ensureWidgetVisible(const_cast<PanelSection*>(m_gaps->selectedSection()), 0, 12); });
 }
 
 void SidePanel::setAggregation(const Aggregation& aggregation)
@@ -243,8 +268,10 @@ void SidePanel::fillLevers()
         m_levers->addText(tr("Not simulated: %1.").arg(QString::fromStdString(table.reason)), "secondary");
         return;
     }
-    const QString base = tr("The step is simulated with the run's own costs (%1) and again with this one change.").arg(durationText(*table.simulated, m_units));
-    const QString nothing = tr("None of these would shorten the step: free links, equally fast ranks and stages, another order.");
+    const QString base = tr("The step is simulated with the run's own costs (%1) and again with this one change.")
+                             .arg(durationText(*table.simulated, m_units));
+    const QString nothing =
+        tr("None of these would shorten the step: free links, equally fast ranks and stages, another order.");
     std::size_t rows = 0;
     bool others = false;
     for (const Lever& lever : table.shown()) {
@@ -256,16 +283,29 @@ void SidePanel::fillLevers()
             others = true;
         }
         const Nanos before = *lever.makespan + lever.gain;
-        m_levers->addRow(leverText(lever), tr("%1 (%2\u00a0%)").arg(signedDurationText(-lever.gain, m_units), signedFixed(-100.0 * static_cast<double>(lever.gain) / static_cast<double>(std::max<Nanos>(1, before)), 1)),
-                         (lever.peak ? tr("%1: the step then takes %2 and holds at most %3 on a rank.").arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units), bytesText(*lever.peak, m_units))
-                                     : tr("%1: the step then takes %2.").arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units))) +
+        m_levers->addRow(leverText(lever),
+                         tr("%1 (%2\u00a0%)")
+                             .arg(signedDurationText(-lever.gain, m_units),
+                                  signedFixed(-100.0 * static_cast<double>(lever.gain) /
+                                                  static_cast<double>(std::max<Nanos>(1, before)),
+                                              1)),
+                         (lever.peak
+                              ? tr("%1: the step then takes %2 and holds at most %3 on a rank.")
+                                    .arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units),
+                                         bytesText(*lever.peak, m_units))
+                              : tr("%1: the step then takes %2.")
+                                    .arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units))) +
                              QLatin1Char('\n') + base,
                          PanelSection::Tone::Better);
-        m_levers->setFigure(QStringLiteral("levers.") + QString::fromStdString(lever.name), signedDurationText(-lever.gain, m_units));
+        m_levers->setFigure(QStringLiteral("levers.") + QString::fromStdString(lever.name),
+                            signedDurationText(-lever.gain, m_units));
     }
     if (rows == 0) m_levers->addText(nothing, "secondary");
     if (table.measured > 0)
-        m_levers->addText(tr("Simulated: %1; actual: %2 (%3\u00a0%)").arg(durationText(*table.simulated, m_units), durationText(table.measured, m_units), signedFixed(100 * table.error(), 1)), "faint");
+        m_levers->addText(tr("Simulated: %1; actual: %2 (%3\u00a0%)")
+                              .arg(durationText(*table.simulated, m_units), durationText(table.measured, m_units),
+                                   signedFixed(100 * table.error(), 1)),
+                          "faint");
 }
 
 // Median and interval of a figure over the measured steps, below its row. key: of the sample.
@@ -280,7 +320,9 @@ void SidePanel::tellOverSteps(PanelSection& section, std::string_view of, const 
     };
     const QString value = tr("%1 (%2 to %3)").arg(text(sample->median), text(sample->low), text(sample->high));
     section.addRow(tr("Over %n steps", "", sample->steps), value,
-                   tr("Median over measured steps, and %1.").arg(sample->interval() ? tr("its 95 % interval by order statistics") : tr("minimum and maximum; an interval needs six steps")) +
+                   tr("Median over measured steps, and %1.")
+                           .arg(sample->interval() ? tr("its 95 % interval by order statistics")
+                                                   : tr("minimum and maximum; an interval needs six steps")) +
                        QLatin1Char('\n') + tooltip,
                    PanelSection::Tone::Faint);
     section.setFigure(QStringLiteral("over_steps.") + QLatin1String(key), value);
@@ -291,21 +333,26 @@ void SidePanel::fillSchedule()
     const RunInfo& info = m_run->info;
     const auto& chunks = info.ranks > 0 ? info.stages / info.ranks : 0;
     if (!m_figures->noOps.empty()) {
-        for (const char* key : {"whole_step", "bubble_fraction"}) addFigure(*m_schedule, figure(key), key == std::string_view("whole_step") ? definition::wholeStep() : definition::bubbleRatio());
+        for (const char* key : {"whole_step", "bubble_fraction"})
+            addFigure(*m_schedule, figure(key),
+                      key == std::string_view("whole_step") ? definition::wholeStep() : definition::bubbleRatio());
         m_schedule->addText(tr("Unknown: %1.").arg(QString::fromStdString(m_figures->noOps)));
         m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
         return;
     }
-    m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName), shownTip(QString::fromStdString(info.scheduleName)));
+    m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName),
+                       shownTip(QString::fromStdString(info.scheduleName)));
     m_schedule->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(info.stages).arg(info.microbatches),
                        tr("%1 ranks, stages on each: %2").arg(info.ranks).arg(chunks));
     if (filtered())
         m_schedule->addRow(tr("Range time"), shownFigure(figure("makespan"), m_units), definition::makespan());
     else
         addFigure(*m_schedule, figure("whole_step"), definition::wholeStep());
-    if (const FigureMeasure* m = measure()) m->tellTime(*m_schedule, m_figures->bubbles.stepTime(), m->figures().bubbles.stepTime(), true);
+    if (const FigureMeasure* m = measure())
+        m->tellTime(*m_schedule, m_figures->bubbles.stepTime(), m->figures().bubbles.stepTime(), true);
     tellOverSteps(*m_schedule, "whole_step", "whole_step", definition::wholeStep());
-    if (!filtered() && m_figures->bubbles.outside() > 0) addFigure(*m_schedule, figure("makespan"), definition::makespan());
+    if (!filtered() && m_figures->bubbles.outside() > 0)
+        addFigure(*m_schedule, figure("makespan"), definition::makespan());
     if (!filtered())
         for (const std::string& said : m_figures->sentences()) m_schedule->addText(sentence(said), "secondary");
     m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
@@ -330,7 +377,8 @@ void SidePanel::fillBubble()
     layout->addLayout(notes);
     if (const FigureMeasure* m = measure()) {
         const FigureMeasure::Change change = m->share(report.bubbleFraction, m->figures().bubbles.bubbleFraction);
-        QLabel* against = new RowLabel(tr("Baseline: %1").arg(percentText(m->figures().bubbles.bubbleFraction)), "secondary", row);
+        QLabel* against =
+            new RowLabel(tr("Baseline: %1").arg(percentText(m->figures().bubbles.bubbleFraction)), "secondary", row);
         auto* delta = makeLabel(change.text, change.role(), row, true);
         for (QLabel* label : {against, delta}) {
             label->setAlignment(Qt::AlignRight);
@@ -341,15 +389,19 @@ void SidePanel::fillBubble()
         const Baseline& base = *m_figures->baseline;
         const double points = (report.bubbleFraction - base.bubbleFraction) * 100;
         const QString name = QString::fromStdString(base.name);
-        QLabel* against = new RowLabel(tr("%1, simulated: %2").arg(name, percentText(base.bubbleFraction)), "secondary", row);
+        QLabel* against =
+            new RowLabel(tr("%1, simulated: %2").arg(name, percentText(base.bubbleFraction)), "secondary", row);
         // Better or worse only beyond the noise of the measured steps.
         const FigureSample* sample = filtered() ? nullptr : m_figures->overSteps.find("bubble_fraction");
-        const bool noise = std::abs(points) < 0.05 || (sample != nullptr && sample->low <= base.bubbleFraction && base.bubbleFraction <= sample->high);
-        auto* delta = makeLabel(tr("%1 points").arg(signedFixed(points, 1)), noise ? "secondary" : (points < 0 ? "better" : "worse"), row);
-        const QString why = tr("%1 with one stage per rank, simulated with this run's own costs (median time of each kind and "
-                               "stage): %2.")
-                                .arg(name, durationText(base.makespan, m_units)) +
-                            (noise ? QLatin1Char('\n') + tr("The difference is within the noise of the measured steps.") : QString());
+        const bool noise = std::abs(points) < 0.05 || (sample != nullptr && sample->low <= base.bubbleFraction &&
+                                                       base.bubbleFraction <= sample->high);
+        auto* delta = makeLabel(tr("%1 points").arg(signedFixed(points, 1)),
+                                noise ? "secondary" : (points < 0 ? "better" : "worse"), row);
+        const QString why =
+            tr("%1 with one stage per rank, simulated with this run's own costs (median time of each kind and "
+               "stage): %2.")
+                .arg(name, durationText(base.makespan, m_units)) +
+            (noise ? QLatin1Char('\n') + tr("The difference is within the noise of the measured steps.") : QString());
         for (QLabel* label : {against, delta}) {
             label->setAlignment(Qt::AlignRight);
             label->setToolTip(why);
@@ -365,7 +417,8 @@ void SidePanel::fillBubble()
         const RankBubbles& rank = report.ranks[r];
         std::array<double, paintCount> shares{};
         for (std::size_t k = 0; k < allKinds().size(); ++k)
-            shares[static_cast<std::size_t>(paintOf(static_cast<OpKind>(k)))] += static_cast<double>(rank.busyByKind[k]) / window;
+            shares[static_cast<std::size_t>(paintOf(static_cast<OpKind>(k)))] +=
+                static_cast<double>(rank.busyByKind[k]) / window;
         std::vector<ShareBar::Part> parts;
         for (std::size_t p = 0; p < paintCount; ++p)
             if (shares[p] > 0) parts.push_back({static_cast<Paint>(p), shares[p]});
@@ -374,16 +427,22 @@ void SidePanel::fillBubble()
         bar->setParts(std::move(parts));
         const QString idle = percentText(static_cast<double>(rank.idle) / window, 0);
         m_bubble->addBar(tr("Rank %1").arg(r), bar, idle,
-                         tr("%1 busy, %2 idle of %3\n%4").arg(durationText(rank.busy, m_units), durationText(rank.idle, m_units), durationText(report.makespan(), m_units), definition::idleOfRank()));
+                         tr("%1 busy, %2 idle of %3\n%4")
+                             .arg(durationText(rank.busy, m_units), durationText(rank.idle, m_units),
+                                  durationText(report.makespan(), m_units), definition::idleOfRank()));
         m_bubble->setFigure(QStringLiteral("by_rank.%1.idle").arg(r), idle);
         if (const FigureMeasure* m = measure(); m != nullptr && r < m->figures().bubbles.ranks.size()) {
             const BubbleReport& before = m->figures().bubbles;
-            const double then = static_cast<double>(before.ranks[r].idle) / std::max<double>(1, static_cast<double>(before.makespan()));
+            const double then =
+                static_cast<double>(before.ranks[r].idle) / std::max<double>(1, static_cast<double>(before.makespan()));
             m->tell(*m_bubble, m->share(static_cast<double>(rank.idle) / window, then, 0));
         }
     }
     if (rows.size() < report.ranks.size())
-        m_bubble->addText(tr("The %L1 ranks of %L2 that are idle longest. The gutter of the timeline has every rank.").arg(rows.size()).arg(report.ranks.size()), "faint");
+        m_bubble->addText(tr("The %L1 ranks of %L2 that are idle longest. The gutter of the timeline has every rank.")
+                              .arg(rows.size())
+                              .arg(report.ranks.size()),
+                          "faint");
 }
 
 void SidePanel::fillMemory()
@@ -397,24 +456,31 @@ void SidePanel::fillMemory()
         byRank += QLatin1Char('\n') + tr("rank %1: %2").arg(r).arg(bytesText(std::llround(peak.byRank[r]), m_units));
     addFigure(*m_memory, peak, definition::peakActivation() + byRank, tr(" (rank %1)").arg(peak.fullestRank()));
     if (!peak.unknown.empty()) return;
-    if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, most, m->figures().peaks(MemoryCategory::Activations));
+    if (const FigureMeasure* m = measure())
+        m->tellBytes(*m_memory, most, m->figures().peaks(MemoryCategory::Activations));
     tellOverSteps(*m_memory, "peak_activation", "peak_activation", definition::peakActivation());
     if (m_figures->baseline && !m_figures->baseline->peakActivation.empty()) {
         const auto& base = m_figures->baseline->peakActivation;
         const Bytes same = *std::max_element(base.begin(), base.end());
         if (same > 0)
-            m_memory->addRow(tr("Same in %1, simulated").arg(QString::fromStdString(m_figures->baseline->name)), bytesText(same, m_units),
+            m_memory->addRow(tr("Same in %1, simulated").arg(QString::fromStdString(m_figures->baseline->name)),
+                             bytesText(same, m_units),
                              tr("Largest peak of any rank under 1F1B with this run's activation sizes."));
     }
     if (weights.unknown.empty() && weights.value > 0) {
-        addFigure(*m_memory, weights, tr("Bytes of weights held by the rank that holds most."), tr(" (rank %1)").arg(weights.fullestRank()));
-        if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, std::llround(weights.value), m->figures().peaks(MemoryCategory::Weights));
+        addFigure(*m_memory, weights, tr("Bytes of weights held by the rank that holds most."),
+                  tr(" (rank %1)").arg(weights.fullestRank()));
+        if (const FigureMeasure* m = measure())
+            m->tellBytes(*m_memory, std::llround(weights.value), m->figures().peaks(MemoryCategory::Weights));
     }
     if (m_budget) {
         const Bytes left = *m_budget - most;
-        m_memory->addRow(tr("Budget per rank"), bytesText(*m_budget, m_units), tr("The dashed line in the charts. Idle time that only more memory would fill counts as memory."));
+        m_memory->addRow(
+            tr("Budget per rank"), bytesText(*m_budget, m_units),
+            tr("The dashed line in the charts. Idle time that only more memory would fill counts as memory."));
         m_memory->addRow(tr("Headroom to budget"), bytesText(left, m_units),
-                         tr("Budget %1 minus the largest peak.").arg(bytesText(*m_budget, m_units)), left < 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
+                         tr("Budget %1 minus the largest peak.").arg(bytesText(*m_budget, m_units)),
+                         left < 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
     }
     auto* button = new QPushButton(m_budget ? tr("Change the budget…") : tr("Set a budget…"));
     button->setObjectName(QStringLiteral("link"));
@@ -443,18 +509,30 @@ void SidePanel::fillDevices()
         sum.graphs += rank.graphs;
     }
     if (window <= 0) return;
-    const auto row = [&](const QString& title, const QString& key, Nanos time, const QString& meaning) { // key: table and column of the report, summed over its rows
-        m_devices->addRow(title, tr("%1 (%2)").arg(percentText(static_cast<double>(time) / static_cast<double>(window)), durationText(time, m_units)), meaning);
+    // key: table and column of the report, summed over its rows
+    const auto row = [&](const QString& title, const QString& key, Nanos time, const QString& meaning) {
+        m_devices->addRow(title,
+                          tr("%1 (%2)").arg(percentText(static_cast<double>(time) / static_cast<double>(window)),
+                                            durationText(time, m_units)),
+                          meaning);
         m_devices->setFigure(key, durationText(time, m_units));
     };
-    m_devices->addRow(tr("First to last kernel"), durationText(window / std::max<std::int64_t>(1, devices), m_units), tr("From the start of the step's first kernel or copy to the end of the last; mean over devices."));
+    m_devices->addRow(
+        tr("First to last kernel"), durationText(window / std::max<std::int64_t>(1, devices), m_units),
+        tr("From the start of the step's first kernel or copy to the end of the last; mean over devices."));
     if (sum.graphs > 0) {
-        row(tr("CUDA graphs"), QStringLiteral("device_time.graphs_ns"), sum.graphs, tr("Graphs traced as a whole: what computes and what communicates in them is unknown. Record again with --cuda-graph-trace=node."));
+        row(tr("CUDA graphs"), QStringLiteral("device_time.graphs_ns"), sum.graphs,
+            tr("Graphs traced as a whole: what computes and what communicates in them is unknown. Record again with "
+               "--cuda-graph-trace=node."));
         m_devices->addRow(tr("Computing, communicating"), tr("Unknown"), tr("CUDA graphs were traced as a whole."));
     } else {
-        row(tr("Computing"), QStringLiteral("device_time.computing_ns"), sum.computing, tr("A kernel runs whose class is not communication. Summed over devices, as a share of their time from first to last."));
-        row(tr("Communicating"), QStringLiteral("device_time.communicating_ns"), sum.communicating, tr("A kernel runs whose class is collective or send, receive."));
-        row(tr("of which exposed"), QStringLiteral("device_time.exposed_ns"), sum.exposed(), tr("Communicating while nothing computes."));
+        row(tr("Computing"), QStringLiteral("device_time.computing_ns"), sum.computing,
+            tr("A kernel runs whose class is not communication. Summed over devices, as a share of their time from "
+               "first to last."));
+        row(tr("Communicating"), QStringLiteral("device_time.communicating_ns"), sum.communicating,
+            tr("A kernel runs whose class is collective or send, receive."));
+        row(tr("of which exposed"), QStringLiteral("device_time.exposed_ns"), sum.exposed(),
+            tr("Communicating while nothing computes."));
     }
     row(tr("Copying"), QStringLiteral("device_time.copying_ns"), sum.copying, tr("A copy or a fill runs."));
     row(tr("Idle"), QStringLiteral("device_time.idle_ns"), window - sum.busy, tr("Nothing runs."));
@@ -462,11 +540,19 @@ void SidePanel::fillDevices()
     for (const RankDeviceIdle& rank : m_figures->idle)
         for (std::size_t s = 0; s < deviceStateCount; ++s) why.time[s] += rank.time[s];
     const auto part = [&](DeviceState state, const QString& title, const QString& meaning) {
-        if (why.of(state) * 200 >= window) row(title, QStringLiteral("device_idle.%1_ns").arg(QString::fromUtf8(toText(state).data(), static_cast<qsizetype>(toText(state).size()))), why.of(state), meaning); // from 0.5 %
+        // from 0.5 %
+        if (why.of(state) * 200 >= window)
+            row(title,
+                QStringLiteral("device_idle.%1_ns")
+                    .arg(QString::fromUtf8(toText(state).data(), static_cast<qsizetype>(toText(state).size()))),
+                why.of(state), meaning);
     };
-    part(DeviceState::Launch, tr("of which late launches"), tr("What runs next was launched after everything before it had ended: the host is the limit."));
-    part(DeviceState::Sync, tr("of which host waits"), tr("The host was in a synchronising call and could launch nothing."));
-    part(DeviceState::Queued, tr("of which queued"), tr("What runs next was launched in time and waited for an event, or for its launch to arrive."));
+    part(DeviceState::Launch, tr("of which late launches"),
+         tr("What runs next was launched after everything before it had ended: the host is the limit."));
+    part(DeviceState::Sync, tr("of which host waits"),
+         tr("The host was in a synchronising call and could launch nothing."));
+    part(DeviceState::Queued, tr("of which queued"),
+         tr("What runs next was launched in time and waited for an event, or for its launch to arrive."));
     part(DeviceState::Unknown, tr("of which unknown"), tr("The trace does not say when what runs next was launched."));
     QStringList classes;
     Nanos total = 0;
@@ -474,10 +560,13 @@ void SidePanel::fillDevices()
     for (const ClassTime& time : m_figures->classes) {
         const auto title = titleOf(time.of);
         if (classes.size() < 6 && time.total * 100 >= total)
-            classes << tr("%1 %2").arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())).toLower(), percentText(static_cast<double>(time.total) / static_cast<double>(total), 0));
+            classes << tr("%1 %2").arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())).toLower(),
+                                       percentText(static_cast<double>(time.total) / static_cast<double>(total), 0));
     }
-    if (!classes.isEmpty()) m_devices->addText(wholeQuantities(tr("Kernel time: %1.").arg(classes.join(QStringLiteral("; ")))));
-    m_devices->addText(tr("The tables Device time, Why devices do not compute and Time by kernel class show them by rank."), "faint");
+    if (!classes.isEmpty())
+        m_devices->addText(wholeQuantities(tr("Kernel time: %1.").arg(classes.join(QStringLiteral("; ")))));
+    m_devices->addText(
+        tr("The tables Device time, Why devices do not compute and Time by kernel class show them by rank."), "faint");
 }
 
 // Of the rank with the most of each.
@@ -488,39 +577,59 @@ void SidePanel::fillCollectives()
         const ReportFigure &calls = figure(key), &bytes = figure(received);
         if (!calls.unknown.empty() || calls.value == 0) return;
         const bool sized = bytes.unknown.empty() && bytes.value > 0;
-        addFigure(*m_communication, calls, meaning, {}, sized ? tr(" · %1").arg(shownFigure(bytes, m_units)) : QString());
+        addFigure(*m_communication, calls, meaning, {},
+                  sized ? tr(" · %1").arg(shownFigure(bytes, m_units)) : QString());
         if (sized) m_communication->setFigure(QString::fromStdString(bytes.key), shownFigure(bytes, m_units));
     };
-    count("sharing.gathers", "sharing.gathered_bytes", tr("How often a rank gathers a stage's weights from the ranks that share it, and the bytes it receives in them; of the rank with the most."));
-    count("sharing.reductions", "sharing.reduced_bytes", tr("How often a rank sums a stage's gradients with the ranks that share it, and the bytes it receives in them; of the rank with the most."));
+    count("sharing.gathers", "sharing.gathered_bytes",
+          tr("How often a rank gathers a stage's weights from the ranks that share it, and the bytes it receives in "
+             "them; of the rank with the most."));
+    count("sharing.reductions", "sharing.reduced_bytes",
+          tr("How often a rank sums a stage's gradients with the ranks that share it, and the bytes it receives in "
+             "them; of the rank with the most."));
     if (m_figures->collectiveUses.uses.empty()) return;
-    addFigure(*m_communication, figure("sharing.hidden_time"), tr("Time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes."));
-    addFigure(*m_communication, figure("sharing.exposed_time"), tr("Idle time that waits for them. Hatched in the timeline."));
-    addFigure(*m_communication, figure("sharing.outside_time"), tr("Their time before the first and after the last op of the step. Hatched in the timeline."));
+    addFigure(
+        *m_communication, figure("sharing.hidden_time"),
+        tr("Time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes."));
+    addFigure(*m_communication, figure("sharing.exposed_time"),
+              tr("Idle time that waits for them. Hatched in the timeline."));
+    addFigure(*m_communication, figure("sharing.outside_time"),
+              tr("Their time before the first and after the last op of the step. Hatched in the timeline."));
 }
 
 void SidePanel::fillCommunication()
 {
-    const ReportFigure &messages = figure("overlap.messages"), &time = figure("overlap.comm_time"), &hidden = figure("overlap.hidden_time"), &exposed = figure("overlap.exposed_time");
-    const bool shown = m_figures->noOps.empty() && (!messages.unknown.empty() || messages.value > 0); // without ops the reason is in the section Schedule
+    const ReportFigure &messages = figure("overlap.messages"), &time = figure("overlap.comm_time"),
+                       &hidden = figure("overlap.hidden_time"), &exposed = figure("overlap.exposed_time");
+    // without ops the reason is in the section Schedule
+    const bool shown = m_figures->noOps.empty() && (!messages.unknown.empty() || messages.value > 0);
     m_communication->setVisible(shown || !m_figures->collectives.empty());
     fillCollectives();
     if (!shown) return;
     addFigure(*m_communication, messages, tr("Messages between ranks in this step: activations and gradients."));
     const RunReport* before = measure() != nullptr ? &measure()->figures() : nullptr;
-    if (!messages.unknown.empty()) return m_communication->addText(tr("Unknown: %1.").arg(QString::fromStdString(messages.unknown)));
-    if (before != nullptr) measure()->tell(*m_communication, measure()->count(messages.value, static_cast<double>(before->overlap.messages)));
-    if (time.value == 0) return addFigure(*m_communication, time, tr("Transfers take no time in this run. ") + definition::overlap());
+    if (!messages.unknown.empty())
+        return m_communication->addText(tr("Unknown: %1.").arg(QString::fromStdString(messages.unknown)));
+    if (before != nullptr)
+        measure()->tell(*m_communication,
+                        measure()->count(messages.value, static_cast<double>(before->overlap.messages)));
+    if (time.value == 0)
+        return addFigure(*m_communication, time, tr("Transfers take no time in this run. ") + definition::overlap());
     addFigure(*m_communication, time, definition::overlap());
     if (before != nullptr) measure()->tellTime(*m_communication, std::llround(time.value), before->overlap.commTime);
-    addFigure(*m_communication, hidden, definition::overlap(), {}, tr(" (%1)").arg(percentText(hidden.value / time.value, 0)));
-    if (before != nullptr) measure()->tellTime(*m_communication, std::llround(hidden.value), before->overlap.hiddenTime, false, FigureMeasure::Good::More);
+    addFigure(*m_communication, hidden, definition::overlap(), {},
+              tr(" (%1)").arg(percentText(hidden.value / time.value, 0)));
+    if (before != nullptr)
+        measure()->tellTime(*m_communication, std::llround(hidden.value), before->overlap.hiddenTime, false,
+                            FigureMeasure::Good::More);
     addFigure(*m_communication, exposed, definition::overlap());
-    if (before != nullptr) measure()->tellTime(*m_communication, std::llround(exposed.value), before->overlap.exposedTime);
+    if (before != nullptr)
+        measure()->tellTime(*m_communication, std::llround(exposed.value), before->overlap.exposedTime);
     tellOverSteps(*m_communication, "overlap.exposed_time", "exposed_time", definition::overlap());
     if (const auto latency = m_figures->linkLatency()) {
         m_communication->addRow(tr("Latency per hop"), durationText(*latency, m_units),
-                                tr("From the run's cost model: given, or fitted as the median time between a producer's end and the arrival."));
+                                tr("From the run's cost model: given, or fitted as the median time between a "
+                                   "producer's end and the arrival."));
         m_communication->setFigure(QStringLiteral("link_latency"), durationText(*latency, m_units));
     }
 }
@@ -531,7 +640,8 @@ void SidePanel::fillTraining()
     const Metric* loss = m_run->metric("loss");
     const Metric* contention = m_run->metric("contention");
     const QString weights = QString::fromStdString(weightsText(*m_run));
-    const bool any = (loss != nullptr && !loss->values.empty()) || (contention != nullptr && !contention->values.empty()) || !weights.isEmpty();
+    const bool any = (loss != nullptr && !loss->values.empty()) ||
+                     (contention != nullptr && !contention->values.empty()) || !weights.isEmpty();
     m_training->setVisible(any);
     if (!any) return;
     const auto step = static_cast<std::size_t>(m_figures->step);
@@ -541,14 +651,18 @@ void SidePanel::fillTraining()
     };
     if (loss != nullptr && !loss->values.empty()) {
         if (step < loss->values.size())
-            addOwn(tr("Loss of this step"), QStringLiteral("loss.step"), fixed(loss->values[step], 4), definition::loss());
-        addOwn(tr("Loss over the run"), QStringLiteral("loss.run"), tr("%1 → %2").arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
-        if (const FigureMeasure* m = measure(); m != nullptr && m->lastLoss()) m->tell(*m_training, m->difference(loss->values.back(), *m->lastLoss(), 3));
+            addOwn(tr("Loss of this step"), QStringLiteral("loss.step"), fixed(loss->values[step], 4),
+                   definition::loss());
+        addOwn(tr("Loss over the run"), QStringLiteral("loss.run"),
+               tr("%1 → %2").arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
+        if (const FigureMeasure* m = measure(); m != nullptr && m->lastLoss())
+            m->tell(*m_training, m->difference(loss->values.back(), *m->lastLoss(), 3));
     }
     if (!weights.isEmpty()) {
         const Metric* deviation = m_run->metric("deviation");
         const bool measured = deviation != nullptr && !deviation->values.empty();
-        addOwn(tr("Deviation of the weights"), QStringLiteral("deviation"), measured ? QString::number(deviation->values.back(), 'e', 2) : tr("not measured"),
+        addOwn(tr("Deviation of the weights"), QStringLiteral("deviation"),
+               measured ? QString::number(deviation->values.back(), 'e', 2) : tr("not measured"),
                tr("This schedule's training results differ from synchronous training. Weights: %1.").arg(weights));
     }
     if (contention != nullptr && step < contention->values.size())

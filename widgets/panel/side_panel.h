@@ -1,5 +1,5 @@
-// SidePanel: the figures of one step of a run: schedule, bubble ratio against 1F1B, by rank, idle by cause, memory, communication, loss,
-// and the selected op or range. Every figure has its definition as a tooltip. GUI thread only.
+// SidePanel: the figures of one step of a run: schedule, bubble ratio against 1F1B, by rank, idle by cause, memory,
+// communication, loss, and the selected op or range. Every figure has its definition as a tooltip. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -33,8 +33,8 @@ public:
     void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures); // null: empty
     // Shows figures of a time range instead (reportIn), with a note; null: those of the step again.
     void setFilter(std::shared_ptr<const RunReport> figures, const QString& note = {});
-    // The session's baseline: every figure of a step then shows its change against it. Null: none. A filter has no changes.
-    // withinNoise: the change in time is within the variation between steps.
+    // The session's baseline: every figure of a step then shows its change against it. Null: none. A filter has no
+    // changes. withinNoise: the change in time is within the variation between steps.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure, bool withinNoise = false);
     bool filtered() const { return m_stepFigures != nullptr; }
     void setSelection(SpanId span);                                 // noSpan: none
@@ -57,8 +57,10 @@ private:
     void fillLevers();
     void fillSchedule();
     const ReportFigure& figure(std::string_view key) const; // of the printed figures
-    // A row with the title, value and reason of the report. meaning: the tooltip; of, more: what follows the title and the value.
-    void addFigure(PanelSection& section, const ReportFigure& figure, const QString& meaning, const QString& of = {}, const QString& more = {});
+    // A row with the title, value and reason of the report. meaning: the tooltip; of, more: what follows the title and
+    // the value.
+    void addFigure(PanelSection& section, const ReportFigure& figure, const QString& meaning, const QString& of = {},
+                   const QString& more = {});
     void tellOverSteps(PanelSection& section, std::string_view figure, const char* key, const QString& tooltip);
     void fillBubble();
     void fillMemory();
@@ -74,7 +76,8 @@ private:
     void describeIdle(SpanId id);
     std::shared_ptr<const LeverTable> levers() const // null: unknown, or of a range
     {
-        return m_figures && m_figures->levers ? std::shared_ptr<const LeverTable>(m_figures, &*m_figures->levers) : nullptr;
+        return m_figures && m_figures->levers ? std::shared_ptr<const LeverTable>(m_figures, &*m_figures->levers)
+                                              : nullptr;
     }
     const FigureMeasure* measure() const { return filtered() ? nullptr : m_paired.get(); }
 

@@ -23,23 +23,36 @@ void SidePanel::fillSelection()
     if (!m_aggregation.empty()) {
         const Aggregation& a = m_aggregation;
         m_selection->setTitle(tr("Selected range"));
-        m_selection->addRow(tr("Range"), (a.rows == 1 ? tr("%1 on one row") : tr("%1 on %2 rows").arg(QStringLiteral("%1"), QString::number(a.rows))).arg(durationText(a.range.duration(), m_units)));
+        m_selection->addRow(
+            tr("Range"),
+            (a.rows == 1 ? tr("%1 on one row") : tr("%1 on %2 rows").arg(QStringLiteral("%1"), QString::number(a.rows)))
+                .arg(durationText(a.range.duration(), m_units)));
         if (!m_figures->noOps.empty()) { // ops, and so idle time, are unknown
-            m_selection->addText(tr("The table below the timeline has the kernels and copies in it, by class, name or rank; the figures above are of the whole step."), "faint");
+            m_selection->addText(tr("The table below the timeline has the kernels and copies in it, by class, name or "
+                                    "rank; the figures above are of the whole step."),
+                                 "faint");
             return;
         }
         for (std::size_t k = 0; k < allKinds().size(); ++k)
             if (a.countByKind[k] > 0)
-                m_selection->addRow(tr("%1 × %2").arg(a.countByKind[k]).arg(sentence(ruleOf(static_cast<OpKind>(k)).title)), durationText(a.timeByKind[k], m_units),
-                                    tr("Ops that overlap the range; their time is trimmed to it."));
-        m_selection->addRow(tr("Busy"), durationText(a.busy, m_units), tr("F, B, I, W and recompute within the range, over its rows."));
-        m_selection->addRow(tr("Idle"), durationText(a.idle, m_units), tr("Rows × range minus everything on the compute lanes."));
-        if (a.communication > 0) m_selection->addRow(tr("Communication"), durationText(a.communication, m_units), tr("Transfers within the range; they may overlap."));
+                m_selection->addRow(
+                    tr("%1 × %2").arg(a.countByKind[k]).arg(sentence(ruleOf(static_cast<OpKind>(k)).title)),
+                    durationText(a.timeByKind[k], m_units),
+                    tr("Ops that overlap the range; their time is trimmed to it."));
+        m_selection->addRow(tr("Busy"), durationText(a.busy, m_units),
+                            tr("F, B, I, W and recompute within the range, over its rows."));
+        m_selection->addRow(tr("Idle"), durationText(a.idle, m_units),
+                            tr("Rows × range minus everything on the compute lanes."));
+        if (a.communication > 0)
+            m_selection->addRow(tr("Communication"), durationText(a.communication, m_units),
+                                tr("Transfers within the range; they may overlap."));
         return;
     }
     m_selection->setTitle(tr("Selection"));
     if (m_selected == noSpan || m_selected >= m_run->timeline->spans().size())
-        m_selection->addText(tr("Click an op to see what it waits for and what it releases. Drag over empty space to sum up a range."), "faint");
+        m_selection->addText(
+            tr("Click an op to see what it waits for and what it releases. Drag over empty space to sum up a range."),
+            "faint");
     else
         describeSpan(m_selected);
 }
@@ -56,29 +69,40 @@ void SidePanel::describeSpan(SpanId id)
     const WorkLook look = lookOfWork(timeline, !hasOps(timeline), id);
     const Fill& fill = look.fill(theme());
     const bool op = look.isOp;
-    auto* swatch = new QLabel(op && span.op.microbatch >= 0 ? QString::number(span.op.microbatch) : QStringLiteral("·"));
+    auto* swatch =
+        new QLabel(op && span.op.microbatch >= 0 ? QString::number(span.op.microbatch) : QStringLiteral("·"));
     swatch->setAlignment(Qt::AlignCenter);
     swatch->setMinimumSize(18, 18);
-    swatch->setStyleSheet(QStringLiteral("background:%1;color:%2;border-radius:3px;font-weight:600;padding:0 4px;").arg(fill.fill.name(), fill.label.name()));
+    swatch->setStyleSheet(QStringLiteral("background:%1;color:%2;border-radius:3px;font-weight:600;padding:0 4px;")
+                              .arg(fill.fill.name(), fill.label.name()));
     layout->addWidget(swatch);
     const QString name = shownName(timeline.nameOf(span));
-    auto* title = makeLabel(tr("%1, rank %2").arg(op ? sentence(ruleOf(span.op.kind).title) : look.name).arg(track.rank), "value", head, true);
+    auto* title =
+        makeLabel(tr("%1, rank %2").arg(op ? sentence(ruleOf(span.op.kind).title) : look.name).arg(track.rank), "value",
+                  head, true);
     title->setWordWrap(true);
     layout->addWidget(title, 1);
     m_selection->addWidget(head);
 
     if (op)
         m_selection->addRow(tr("Op"), tr("%1 · stage %2").arg(name).arg(span.op.stage),
-                            tr("Stage, kind and microbatch, as in the schedule. Zero-bubble papers write B for the input gradient (I)."));
-    const auto text = [](std::string_view of) { return QString::fromUtf8(of.data(), static_cast<qsizetype>(of.size())); };
+                            tr("Stage, kind and microbatch, as in the schedule. Zero-bubble papers write B for the "
+                               "input gradient (I)."));
+    const auto text = [](std::string_view of) {
+        return QString::fromUtf8(of.data(), static_cast<qsizetype>(of.size()));
+    };
     if (look.of) m_selection->addRow(tr("Class"), text(titleOf(*look.of)), tr("What kind of work it is, by its name."));
-    if (const QString lane = laneTitle(track); !op && !lane.isEmpty()) m_selection->addRow(track.lane == Lane::Other ? tr("On") : tr("Stream"), lane, tr("The lane it is on."));
+    if (const QString lane = laneTitle(track); !op && !lane.isEmpty())
+        m_selection->addRow(track.lane == Lane::Other ? tr("On") : tr("Stream"), lane, tr("The lane it is on."));
     const bool window = m_figures->bubbles.windowEnd > m_figures->bubbles.windowBegin; // else from the start of the run
     const Nanos begin = window ? m_figures->bubbles.windowBegin : timeline.begin();
-    m_selection->addRow(tr("Start"), durationText(span.start - begin, m_units), window ? tr("From the start of the step's window.") : tr("From the start of the run."));
-    m_selection->addRow(tr("Duration"), durationText(span.duration(), m_units), tr("From start to end on the run's clock."));
+    m_selection->addRow(tr("Start"), durationText(span.start - begin, m_units),
+                        window ? tr("From the start of the step's window.") : tr("From the start of the run."));
+    m_selection->addRow(tr("Duration"), durationText(span.duration(), m_units),
+                        tr("From start to end on the run's clock."));
     if (timeline.hasCpuTime() && timeline.cpuTime(id) >= 0)
-        m_selection->addRow(tr("Processor time"), durationText(timeline.cpuTime(id), m_units), tr("Time its thread ran on a processor."));
+        m_selection->addRow(tr("Processor time"), durationText(timeline.cpuTime(id), m_units),
+                            tr("Time its thread ran on a processor."));
 
     if (op)
         describeTies(id);
@@ -94,17 +118,24 @@ void SidePanel::describeTies(SpanId id)
 {
     const Timeline& timeline = *m_run->timeline;
     QStringList waits;
-    const auto beside = [&](SpanId of) { return timeline.trackOf(of).lane == Lane::Gather || timeline.trackOf(of).lane == Lane::Reduce; };
+    const auto beside = [&](SpanId of) {
+        return timeline.trackOf(of).lane == Lane::Gather || timeline.trackOf(of).lane == Lane::Reduce;
+    };
     for (const Edge& edge : timeline.edgesInto(id))
-        if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(edge.from))) waits << opOnRank(timeline, edge.from);
-    m_selection->addRow(tr("Waits for"), waits.isEmpty() ? tr("nothing") : waits.join(QLatin1String(", ")), tr("Ops whose results it needs."));
+        if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(edge.from)))
+            waits << opOnRank(timeline, edge.from);
+    m_selection->addRow(tr("Waits for"), waits.isEmpty() ? tr("nothing") : waits.join(QLatin1String(", ")),
+                        tr("Ops whose results it needs."));
     QStringList releases;
     for (const Edge& edge : timeline.edgesFrom(id))
-        if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(id))) releases << opOnRank(timeline, edge.to);
-    m_selection->addRow(tr("Releases"), releases.isEmpty() ? tr("nothing") : releases.join(QLatin1String(", ")), tr("Ops that need its result."));
+        if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(id)))
+            releases << opOnRank(timeline, edge.to);
+    m_selection->addRow(tr("Releases"), releases.isEmpty() ? tr("nothing") : releases.join(QLatin1String(", ")),
+                        tr("Ops that need its result."));
     if (const CollectiveUse* use = m_figures->collectiveUses.of(id)) {
         m_selection->addRow(tr("Hidden"), durationText(use->hidden, m_units), tr("Its rank runs an op meanwhile."));
-        m_selection->addRow(tr("Exposed"), durationText(use->exposed(), m_units), tr("Its rank waits for it, or it lies before the first or after the last op of the step."));
+        m_selection->addRow(tr("Exposed"), durationText(use->exposed(), m_units),
+                            tr("Its rank waits for it, or it lies before the first or after the last op of the step."));
     }
 }
 
@@ -115,10 +146,14 @@ void SidePanel::describeLaunch(SpanId id)
     const Span& span = timeline.spans()[id];
     const WorkLook look = lookOfWork(timeline, !hasOps(timeline), id);
     const LaunchSeen launch = launchOf(timeline, id);
-    if (launch.by != noSpan) m_selection->addRow(tr("Launched by"), shownName(timeline.nameOf(timeline.spans()[launch.by])), tr("The op or named range that launched it."));
+    if (launch.by != noSpan)
+        m_selection->addRow(tr("Launched by"), shownName(timeline.nameOf(timeline.spans()[launch.by])),
+                            tr("The op or named range that launched it."));
     if (launch.time)
-        m_selection->addRow(tr("Launch delay"), durationText(span.start - *launch.time, m_units), tr("From the call on the host until it started."));
-    for (const auto& [title, sizes] : launchShape(timeline, span)) m_selection->addRow(title, sizes, tr("How it was launched."));
+        m_selection->addRow(tr("Launch delay"), durationText(span.start - *launch.time, m_units),
+                            tr("From the call on the host until it started."));
+    for (const auto& [title, sizes] : launchShape(timeline, span))
+        m_selection->addRow(title, sizes, tr("How it was launched."));
     if (const QString name = shownName(timeline.nameOf(span)); look.name != name) m_selection->addText(name);
 }
 
@@ -129,13 +164,15 @@ void SidePanel::describeMemory(SpanId id)
     const Span& span = timeline.spans()[id];
     Bytes delta = 0;
     const auto events = timeline.memoryOf(timeline.trackOf(id).rank);
-    auto at = std::lower_bound(events.begin(), events.end(), span.start, [](const MemoryEvent& e, Nanos t) { return e.time < t; });
+    auto at = std::lower_bound(events.begin(), events.end(), span.start,
+                               [](const MemoryEvent& e, Nanos t) { return e.time < t; });
     for (; at != events.end() && at->time <= span.end; ++at)
-        if (at->category == MemoryCategory::Activations && at->stage == span.op.stage && at->microbatch == span.op.microbatch &&
-            (at->time > span.start || span.duration() == 0))
+        if (at->category == MemoryCategory::Activations && at->stage == span.op.stage &&
+            at->microbatch == span.op.microbatch && (at->time > span.start || span.duration() == 0))
             delta += at->delta;
     if (delta != 0)
-        m_selection->addRow(delta < 0 ? tr("Frees") : tr("Keeps"), bytesText(std::abs(delta), m_units), tr("Change in activation memory of its stage and microbatch, from its start to its end."));
+        m_selection->addRow(delta < 0 ? tr("Frees") : tr("Keeps"), bytesText(std::abs(delta), m_units),
+                            tr("Change in activation memory of its stage and microbatch, from its start to its end."));
 }
 
 void SidePanel::describeIdle(SpanId id)
@@ -150,12 +187,13 @@ void SidePanel::describeIdle(SpanId id)
     }
     m_selection->addRow(tr("Idle before"), durationText(idle, m_units), tr("Idle time of its rank just before it."));
     if (m_slack && id < m_slack->size() && (*m_slack)[id] >= 0)
-        m_selection->addRow(tr("Slack"), durationText((*m_slack)[id], m_units), tr("How much later it could have started without a longer step, all else equal. Ops on the critical path have none."));
+        m_selection->addRow(tr("Slack"), durationText((*m_slack)[id], m_units),
+                            tr("How much later it could have started without a longer step, all else equal. Ops on the "
+                               "critical path have none."));
     const auto& path = m_figures->criticalPath;
     if (std::any_of(path.begin(), path.end(), [&](const CriticalLink& link) { return link.span == id; }))
         m_selection->addRow(tr("Critical path"), tr("yes"), tr("The step would end earlier if this op were shorter."));
-    for (const QString& reason : reasons)
-        m_selection->addText(reason);
+    for (const QString& reason : reasons) m_selection->addText(reason);
 }
 
 } // namespace stagewright

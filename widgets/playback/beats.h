@@ -1,5 +1,5 @@
-// Beats: the moments at which playback stops, with their captions (traces/lessons/narrate.h), and the messages in flight between them.
-// Pure functions over panels, for any thread and any timeline, whatever its source.
+// Beats: the moments at which playback stops, with their captions (traces/lessons/narrate.h), and the messages in
+// flight between them. Pure functions over panels, for any thread and any timeline, whatever its source.
 #pragma once
 
 #include <memory>
@@ -33,14 +33,16 @@ struct Parcel {
 struct Beats {
     std::vector<Beat> beats;     // by time
     std::vector<Parcel> parcels; // by time sent
-    Nanos unit = 1;              // time played in half a second: a rank share, or the median forward of a measured timeline
-    Nanos end = 0;               // of the longest panel
+    // time played in half a second: a rank share, or the median forward of a measured timeline
+    Nanos unit = 1;
+    Nanos end = 0; // of the longest panel
 
     int at(Nanos time) const; // the last beat at or before it; −1: before the first
 };
 
 // For several panels, the beats of all, each with its letter. Panels without ops have none. cap: activations per rank.
 // O(n log n) over the ops shown.
-std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, std::optional<Bytes> cap = {});
+std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const TimelinePanel>>& panels,
+                                       std::optional<Bytes> cap = {});
 
 } // namespace stagewright

@@ -31,7 +31,9 @@ QIcon signOf(Sign sign, const QColor& colour)
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
     painter.setBrush(colour);
-    auto triangle = [&](double x, double width) { painter.drawPolygon(QPolygonF{QPointF(x, 3), QPointF(x + width, 8), QPointF(x, 13)}); };
+    auto triangle = [&](double x, double width) {
+        painter.drawPolygon(QPolygonF{QPointF(x, 3), QPointF(x + width, 8), QPointF(x, 13)});
+    };
     switch (sign) {
     case Sign::Previous:
         painter.drawRect(QRectF(3, 3, 2, 10));
@@ -79,13 +81,17 @@ PlaybackBar::PlaybackBar(Player* player, QWidget* parent) : QFrame(parent), m_pl
         layout->addWidget(made);
         return made;
     };
-    m_previous = button({}, tr("Previous beat"), tr("Previous beat: ops that start together are one beat  (Shift+Space)"));
+    m_previous =
+        button({}, tr("Previous beat"), tr("Previous beat: ops that start together are one beat  (Shift+Space)"));
     connect(m_previous, &QPushButton::clicked, player, &Player::previousBeat);
-    m_play = button({}, tr("Play or stop"), tr("Plays at half a second per unit; slower when something happens for the first time, faster where a pattern repeats  (P)"));
+    m_play = button({}, tr("Play or stop"),
+                    tr("Plays at half a second per unit; slower when something happens for the first time, faster "
+                       "where a pattern repeats  (P)"));
     connect(m_play, &QPushButton::clicked, player, [player] { player->play(!player->playing()); });
     m_next = button({}, tr("Next beat"), tr("Next beat: ops that start together are one beat  (Space)"));
     connect(m_next, &QPushButton::clicked, player, &Player::nextBeat);
-    m_moment = button({}, tr("Next interesting beat"), tr("The next first occurrence, gap of half an op, peak or change of pattern  (N)"));
+    m_moment = button({}, tr("Next interesting beat"),
+                      tr("The next first occurrence, gap of half an op, peak or change of pattern  (N)"));
     connect(m_moment, &QPushButton::clicked, player, &Player::nextInteresting);
     layout->addSpacing(8);
     m_words = makeLabel({}, "value", this);
@@ -143,7 +149,10 @@ void PlaybackBar::setWords(const QString& words)
 QString PlaybackBar::words() const { return m_text; }
 
 // A sentence that does not fit is in the tooltip in full.
-void PlaybackBar::elide() { m_words->setText(m_words->fontMetrics().elidedText(m_text, Qt::ElideRight, m_words->width())); }
+void PlaybackBar::elide()
+{
+    m_words->setText(m_words->fontMetrics().elidedText(m_text, Qt::ElideRight, m_words->width()));
+}
 
 // The sentence gets the space left by the clock and the pace.
 bool PlaybackBar::eventFilter(QObject* watched, QEvent* event)
@@ -158,7 +167,10 @@ void PlaybackBar::refresh()
     m_play->setIcon(signOf(m_player->playing() ? Sign::Stop : Sign::Play, m_theme->accent));
     m_speed->setText(tr("%1×").arg(1 << (m_player->speed() - 1)));
     if (!m_player->active() || !m_player->beats()) return;
-    m_clock->setText(tr("%1   ·   beat %2 of %3").arg(durationText(m_player->cursor(), m_units)).arg(m_player->beat() + 1).arg(m_player->beats()->beats.size()));
+    m_clock->setText(tr("%1   ·   beat %2 of %3")
+                         .arg(durationText(m_player->cursor(), m_units))
+                         .arg(m_player->beat() + 1)
+                         .arg(m_player->beats()->beats.size()));
     elide();
 }
 

@@ -1,5 +1,5 @@
-// PlaybackBar: the line under the canvas during playback: buttons, caption, clock. It shows what it is given and sends requests to the
-// player. GUI thread only.
+// PlaybackBar: the line under the canvas during playback: buttons, caption, clock. It shows what it is given and sends
+// requests to the player. GUI thread only.
 #pragma once
 
 #include <QFrame>

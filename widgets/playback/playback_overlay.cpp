@@ -39,7 +39,8 @@ void paintCursor(QPainter& painter, double x, double top, double bottom, const T
 
 } // namespace
 
-PlaybackOverlay::PlaybackOverlay(TimelineView* view, ViewState* state, Player* player) : ThemedWidget(view), m_view(view), m_player(player)
+PlaybackOverlay::PlaybackOverlay(TimelineView* view, ViewState* state, Player* player)
+    : ThemedWidget(view), m_view(view), m_player(player)
 {
     overWhole(this, view);
     setObjectName(QStringLiteral("playbackOverlay"));
@@ -99,7 +100,8 @@ void PlaybackOverlay::moveStrip(Nanos from, Nanos to)
             const auto row = m_view->rowRect(static_cast<int>(p), static_cast<int>(rank));
             if (!row || row->bottom() < 0 || row->top() > height() || row->height() < 14) continue;
             for (const Nanos time : {from, to})
-                if (const auto idle = idleAt(*panels[p], static_cast<int>(rank), time)) left = std::min(left, axis.toX(idle->begin));
+                if (const auto idle = idleAt(*panels[p], static_cast<int>(rank), time))
+                    left = std::min(left, axis.toX(idle->begin));
         }
     left = std::max(left - 4, gutterFor(width()) - 4);
     right += reach;
@@ -118,7 +120,9 @@ void PlaybackOverlay::paintRow(QPainter& painter, int p, int rank, const QRectF&
     // An open gap: hatched up to the cursor, with its length so far.
     if (const auto idle = idleAt(panel, rank, now); idle && row.height() >= 14) {
         const double begin = axis.toX(idle->begin), visible = std::max(begin, axis.left);
-        if (x > visible) paintHatch(painter, QRectF(visible, row.top(), x - visible, row.height()), QPointF(axis.toX(0), row.top()), *m_theme);
+        if (x > visible)
+            paintHatch(painter, QRectF(visible, row.top(), x - visible, row.height()), QPointF(axis.toX(0), row.top()),
+                       *m_theme);
         const QString text = durationText(now - idle->begin, panel.units);
         painter.setFont(fontOf(FontRole::Small));
         const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 14;
@@ -136,7 +140,8 @@ void PlaybackOverlay::paintRow(QPainter& painter, int p, int rank, const QRectF&
     const QRectF ahead(x, row.top() - 4, std::max(0.0, width() - x), row.height() + 8 + m_view->trackHeight());
     painter.fillRect(ahead, m_theme->canvas);
     for (const RulerTick& tick : rulerTicks(axis, 32, panel.units.time))
-        if (tick.major && tick.time > now) painter.fillRect(QRectF(std::round(axis.toX(tick.time)), ahead.top(), 1, ahead.height()), m_theme->grid);
+        if (tick.major && tick.time > now)
+            painter.fillRect(QRectF(std::round(axis.toX(tick.time)), ahead.top(), 1, ahead.height()), m_theme->grid);
     const std::size_t from = lane.firstEndingAfter(now), to = lane.firstBeginningAt(axis.range.end);
     if (to <= from || to - from > mostOutlines || row.height() < 8) return;
     QColor line = m_theme->text;
@@ -147,7 +152,8 @@ void PlaybackOverlay::paintRow(QPainter& painter, int p, int rank, const QRectF&
         const Slice& slice = lane.slices()[i];
         const double x0 = axis.toX(slice.begin()), x1 = axis.toX(slice.end());
         if (x1 - x0 < 2) continue;
-        const double top = row.top() + (slice.lower != 0 ? row.height() / 2 : 0), height = row.height() / (slice.upper != 0 || slice.lower != 0 ? 2 : 1);
+        const double top = row.top() + (slice.lower != 0 ? row.height() / 2 : 0),
+                     height = row.height() / (slice.upper != 0 || slice.lower != 0 ? 2 : 1);
         painter.drawRoundedRect(QRectF(x0 + 0.5, top + 0.5, x1 - x0 - 1.5, height - 1), 2.5, 2.5);
     }
 }
@@ -168,7 +174,8 @@ void PlaybackOverlay::paintParcels(QPainter& painter)
         QPointF centre;
         bool more = false;
         if (now < parcel.arrival && !m_player->reducedMotion()) {
-            const double share = static_cast<double>(now - parcel.sent) / static_cast<double>(std::max<Nanos>(1, parcel.arrival - parcel.sent));
+            const double share = static_cast<double>(now - parcel.sent) /
+                                 static_cast<double>(std::max<Nanos>(1, parcel.arrival - parcel.sent));
             // Downward and upward parcels pass each other side by side.
             centre = {x + 3 + parcelSize * (down ? 0.5 : 1.5), leave + (reached - leave) * share};
         } else if (now < parcel.arrival) {
@@ -188,9 +195,11 @@ void PlaybackOverlay::paintParcels(QPainter& painter)
         painter.drawRect(box);
         painter.setFont(fontOf(FontRole::Small));
         painter.setPen(fill.label);
-        const QString digits = more ? QStringLiteral("…") : parcel.microbatch < 0 ? QString()
-                                                                                  : QString::number(parcel.microbatch);
-        if (QFontMetricsF(painter.font()).horizontalAdvance(digits) <= parcelSize) painter.drawText(box, Qt::AlignCenter, digits);
+        const QString digits = more                    ? QStringLiteral("…")
+                               : parcel.microbatch < 0 ? QString()
+                                                       : QString::number(parcel.microbatch);
+        if (QFontMetricsF(painter.font()).horizontalAdvance(digits) <= parcelSize)
+            painter.drawText(box, Qt::AlignCenter, digits);
     }
 }
 
@@ -199,12 +208,15 @@ void PlaybackOverlay::paintEvent(QPaintEvent* event)
     if (!m_player->active() || m_view->axis().degenerate()) return;
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.setClipRect(QRectF(gutterFor(width()) - 4, rulerHeight, width() - gutterFor(width()) + 4, height() - rulerHeight).intersected(QRectF(event->rect())));
+    painter.setClipRect(
+        QRectF(gutterFor(width()) - 4, rulerHeight, width() - gutterFor(width()) + 4, height() - rulerHeight)
+            .intersected(QRectF(event->rect())));
     const auto& panels = m_view->panels();
     for (std::size_t p = 0; p < panels.size(); ++p)
         for (std::size_t rank = 0; rank < panels[p]->ranks.size(); ++rank) {
             const auto row = m_view->rowRect(static_cast<int>(p), static_cast<int>(rank));
-            if (row && row->bottom() + 12 > rulerHeight && row->top() < height()) paintRow(painter, static_cast<int>(p), static_cast<int>(rank), *row);
+            if (row && row->bottom() + 12 > rulerHeight && row->top() < height())
+                paintRow(painter, static_cast<int>(p), static_cast<int>(rank), *row);
         }
     const double x = m_view->axis().toX(m_player->cursor());
     if (x >= gutterFor(width()) - 1) paintCursor(painter, x, rulerHeight, height(), *m_theme);
@@ -222,7 +234,8 @@ MemoryPlayback::MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewSta
     connect(player, &Player::beatChanged, this, &MemoryPlayback::restack);
     connect(player, &Player::cursorMoved, this, [this](Nanos from, Nanos to) {
         const Axis axis = m_view->axis();
-        const double left = std::min(axis.toX(from), axis.toX(to)) - 3, right = std::max(axis.toX(from), axis.toX(to)) + stackReach;
+        const double left = std::min(axis.toX(from), axis.toX(to)) - 3,
+                     right = std::max(axis.toX(from), axis.toX(to)) + stackReach;
         update(QRectF(left, 0, right - left, height()).toAlignedRect());
     });
 }
@@ -274,7 +287,10 @@ void MemoryPlayback::paintEvent(QPaintEvent* event)
     for (int i = 0; i < static_cast<int>(m_stacks.size()); ++i) {
         const QRectF plot = m_view->plotRect(i);
         if (plot.isEmpty() || plot.bottom() < 28 || plot.top() > height()) continue;
-        if (x < plot.right() + 8) painter.fillRect(QRectF(std::max(x, plot.left()), plot.top() - 6, width() - std::max(x, plot.left()), plot.height() + 8), veil);
+        if (x < plot.right() + 8)
+            painter.fillRect(
+                QRectF(std::max(x, plot.left()), plot.top() - 6, width() - std::max(x, plot.left()), plot.height() + 8),
+                veil);
         // The stack is at the bottom of the chart right of the cursor, oldest at the bottom.
         constexpr double box = 13, step = 15;
         const int perColumn = std::max(1, static_cast<int>(plot.height() / step));
@@ -289,7 +305,8 @@ void MemoryPlayback::paintEvent(QPaintEvent* event)
             painter.setBrush(fill.fill);
             painter.drawRoundedRect(square, 2, 2);
             painter.setPen(fill.label);
-            painter.drawText(square, Qt::AlignCenter, more ? QStringLiteral("…") : QString::number(held[static_cast<std::size_t>(k)]));
+            painter.drawText(square, Qt::AlignCenter,
+                             more ? QStringLiteral("…") : QString::number(held[static_cast<std::size_t>(k)]));
         }
     }
     if (x >= gutterFor(width()) - 1) paintCursor(painter, x, 28, height(), *m_theme);

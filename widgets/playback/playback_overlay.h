@@ -1,6 +1,7 @@
-// What playback draws over the views: what has not happened yet becomes outlines, idle time grows with a running length, messages
-// travel as parcels on the cursor and wait at their receiver, and a stack at the side shows the microbatches each rank holds. The views
-// below are untouched; a tick repaints only the strip that the cursor passed. GUI thread only.
+// What playback draws over the views: what has not happened yet becomes outlines, idle time grows with a running
+// length, messages travel as parcels on the cursor and wait at their receiver, and a stack at the side shows the
+// microbatches each rank holds. The views below are untouched; a tick repaints only the strip that the cursor passed.
+// GUI thread only.
 #pragma once
 
 #include <vector>
@@ -44,8 +45,10 @@ private:
 class MemoryPlayback : public ThemedWidget {
     Q_OBJECT
 public:
-    MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewState* state, Player* player); // timeline: provides the panels
-    const std::vector<std::vector<int>>& stacks() const { return m_stacks; }                    // microbatches held, by rank's index
+    // timeline: provides the panels
+    MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewState* state, Player* player);
+    // microbatches held, by rank's index
+    const std::vector<std::vector<int>>& stacks() const { return m_stacks; }
 
 protected:
     void paintEvent(QPaintEvent* event) override;

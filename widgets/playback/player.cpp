@@ -80,7 +80,8 @@ void Player::nextBeat()
         return;
     }
     const int next = m_beat + 1;
-    moveTo(next < static_cast<int>(m_beats->beats.size()) ? m_beats->beats[static_cast<std::size_t>(next)].time : m_beats->end);
+    moveTo(next < static_cast<int>(m_beats->beats.size()) ? m_beats->beats[static_cast<std::size_t>(next)].time
+                                                          : m_beats->end);
 }
 
 void Player::previousBeat()
@@ -142,7 +143,8 @@ void Player::advance(double milliseconds)
     while (milliseconds > 0 && m_exact < static_cast<double>(m_beats->end)) {
         const double rate = pace();
         const auto next = static_cast<std::size_t>(m_beat + 1);
-        const double until = next < m_beats->beats.size() ? static_cast<double>(m_beats->beats[next].time) : static_cast<double>(m_beats->end);
+        const double until = next < m_beats->beats.size() ? static_cast<double>(m_beats->beats[next].time)
+                                                          : static_cast<double>(m_beats->end);
         const double need = std::max(0.0, until - m_exact) / rate;
         if (need > milliseconds) {
             m_exact += milliseconds * rate;

@@ -1,7 +1,9 @@
-// Player: a cursor that moves over a timeline, beat by beat or at a pace. It knows beats and time, no view. GUI thread only.
+// Player: a cursor that moves over a timeline, beat by beat or at a pace. It knows beats and time, no view. GUI thread
+// only.
 //
-// Pace: half a second per unit (Beats::unit) at speed 1; a third of that while something happens for the first time; eight times that
-// while a pattern that was seen twice continues. With reduced motion the cursor jumps from beat to beat in the same time.
+// Pace: half a second per unit (Beats::unit) at speed 1; a third of that while something happens for the first time;
+// eight times that while a pattern that was seen twice continues. With reduced motion the cursor jumps from beat to
+// beat in the same time.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,8 @@ int scaleInForce = 100;
 
 const QStringList& themeNames()
 {
-    static const QStringList names{QStringLiteral("system"), QStringLiteral("light"), QStringLiteral("dark"), QStringLiteral("high-contrast")};
+    static const QStringList names{QStringLiteral("system"), QStringLiteral("light"), QStringLiteral("dark"),
+                                   QStringLiteral("high-contrast")};
     return names;
 }
 
@@ -26,11 +27,15 @@ const QStringList& hatchNames()
 
 const QStringList& unitNames()
 {
-    static const QStringList names{QStringLiteral("automatic"), QStringLiteral("s"), QStringLiteral("ms"), QStringLiteral("us"), QStringLiteral("ns")};
+    static const QStringList names{QStringLiteral("automatic"), QStringLiteral("s"), QStringLiteral("ms"),
+                                   QStringLiteral("us"), QStringLiteral("ns")};
     return names;
 }
 
-int placeOf(const QStringList& names, const QString& name) { return std::max(0, static_cast<int>(names.indexOf(name))); }
+int placeOf(const QStringList& names, const QString& name)
+{
+    return std::max(0, static_cast<int>(names.indexOf(name)));
+}
 
 } // namespace
 
@@ -42,13 +47,16 @@ Preferences readPreferences()
     p.theme = static_cast<ThemeChoice>(placeOf(themeNames(), s.value(QStringLiteral("window/theme")).toString()));
     p.hatch = static_cast<HatchChoice>(placeOf(hatchNames(), s.value(QStringLiteral("preferences/hatch")).toString()));
     p.keys = static_cast<KeyMapName>(std::clamp(s.value(QStringLiteral("window/keys"), 0).toInt(), 0, 2));
-    p.textScale = std::clamp(s.value(QStringLiteral("preferences/textScale"), standard.textScale).toInt(), smallestTextScale, largestTextScale);
+    p.textScale = std::clamp(s.value(QStringLiteral("preferences/textScale"), standard.textScale).toInt(),
+                             smallestTextScale, largestTextScale);
     p.reducedMotion = s.value(QStringLiteral("preferences/reducedMotion"), standard.reducedMotion).toBool();
-    p.timeUnit = static_cast<TimeUnit>(placeOf(unitNames(), s.value(QStringLiteral("preferences/timeUnit")).toString()));
+    p.timeUnit =
+        static_cast<TimeUnit>(placeOf(unitNames(), s.value(QStringLiteral("preferences/timeUnit")).toString()));
     p.folder = s.value(QStringLiteral("preferences/folder")).toString();
     p.recentFiles = std::clamp(s.value(QStringLiteral("preferences/recentFiles"), standard.recentFiles).toInt(), 0, 50);
     p.autosave = s.value(QStringLiteral("preferences/autosave"), standard.autosave).toBool();
-    p.autosaveSeconds = std::clamp(s.value(QStringLiteral("preferences/autosaveSeconds"), standard.autosaveSeconds).toInt(), 1, 600);
+    p.autosaveSeconds =
+        std::clamp(s.value(QStringLiteral("preferences/autosaveSeconds"), standard.autosaveSeconds).toInt(), 1, 600);
     p.restoreSession = s.value(QStringLiteral("preferences/restoreSession"), standard.restoreSession).toBool();
     return p;
 }

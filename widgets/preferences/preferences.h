@@ -1,5 +1,5 @@
-// Preferences: the user's settings for all windows. Kept in QSettings; one store per process, which notifies every window of a change,
-// so that the settings of two windows can't differ. GUI thread only.
+// Preferences: the user's settings for all windows. Kept in QSettings; one store per process, which notifies every
+// window of a change, so that the settings of two windows can't differ. GUI thread only.
 #pragma once
 
 #include <QObject>
@@ -18,7 +18,8 @@ enum class ThemeChoice {
     HighContrast,
 };
 
-// Kinds differ by hatch on screen as in pictures for print. Automatic: where colours are hard to distinguish, with high contrast.
+// Kinds differ by hatch on screen as in pictures for print. Automatic: where colours are hard to distinguish, with high
+// contrast.
 enum class HatchChoice {
     Automatic,
     Always,
@@ -28,7 +29,10 @@ enum class HatchChoice {
 struct Preferences {
     ThemeChoice theme = ThemeChoice::System;
     HatchChoice hatch = HatchChoice::Automatic;
-    bool hatches() const { return hatch == HatchChoice::Always || (hatch == HatchChoice::Automatic && theme == ThemeChoice::HighContrast); }
+    bool hatches() const
+    {
+        return hatch == HatchChoice::Always || (hatch == HatchChoice::Automatic && theme == ThemeChoice::HighContrast);
+    }
     int textScale = 100;        // percent, 80 … 200; scales everything from the next start
     bool reducedMotion = false; // no animations: no moving bars, no fading
     KeyMapName keys = KeyMapName::Perfetto;
@@ -62,8 +66,8 @@ private:
     Preferences m_value;
 };
 
-// Before the application object exists: applies the scale of texts and sizes, unless QT_SCALE_FACTOR is set. Returns the
-// effective percentage.
+// Before the application object exists: applies the scale of texts and sizes, unless QT_SCALE_FACTOR is set. Returns
+// the effective percentage.
 int applyTextScale();
 int textScaleInForce(); // as applied; 100 if none was
 

@@ -34,7 +34,8 @@ QGridLayout* section(QVBoxLayout* into, const QString& title, QWidget* parent)
     return grid;
 }
 
-void addField(QGridLayout* grid, const QString& title, QWidget* field, const QString& tooltip, QWidget* beside = nullptr)
+void addField(QGridLayout* grid, const QString& title, QWidget* field, const QString& tooltip,
+              QWidget* beside = nullptr)
 {
     const int row = grid->rowCount();
     grid->addWidget(makeFieldLabel(title, field, tooltip, grid->parentWidget()), row, 0);
@@ -74,14 +75,18 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     QGridLayout* looks = section(layout, tr("Appearance"), general);
     m_theme = new QComboBox(this);
     m_theme->addItems({tr("Follow system"), tr("Light"), tr("Dark"), tr("High contrast")});
-    addField(looks, tr("Theme"), m_theme, tr("Colours of the window. High contrast: text at 7:1 or more, fills and lines at 3:1 or more, on black."));
+    addField(
+        looks, tr("Theme"), m_theme,
+        tr("Colours of the window. High contrast: text at 7:1 or more, fills and lines at 3:1 or more, on black."));
     m_hatch = new QComboBox(this);
     m_hatch->addItems({tr("With high contrast"), tr("Always"), tr("Never")});
-    addField(looks, tr("Hatched kinds"), m_hatch, tr("Backward, weight gradient and communication differ by hatch as well as colour, as in pictures for grey print."));
+    addField(looks, tr("Hatched kinds"), m_hatch,
+             tr("Backward, weight gradient and communication differ by hatch as well as colour, as in pictures for "
+                "grey print."));
     m_scale = new QComboBox(this);
-    for (const int scale : scales)
-        m_scale->addItem(tr("%1 %").arg(scale), scale);
-    addField(looks, tr("Text and sizes"), m_scale, tr("Scales everything in the window, rows and pictures included; 100 % is 12 px text."));
+    for (const int scale : scales) m_scale->addItem(tr("%1 %").arg(scale), scale);
+    addField(looks, tr("Text and sizes"), m_scale,
+             tr("Scales everything in the window, rows and pictures included; 100 % is 12 px text."));
     auto* later = new QHBoxLayout;
     m_later = makeLabel(tr("Takes effect at the next start."), "secondary", this);
     m_later->setWordWrap(true);
@@ -94,7 +99,9 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     looks->addLayout(later, looks->rowCount(), 1, 1, 2);
     m_unit = new QComboBox(this);
     m_unit->addItems({tr("Automatic"), tr("Seconds"), tr("Milliseconds"), tr("Microseconds"), tr("Nanoseconds")});
-    addField(looks, tr("Time unit"), m_unit, tr("Unit of durations and the ruler. Automatic: one to three digits before the decimal point. Simulated unit costs stay in units: 1 is the forward of one microbatch over a rank's share of the model."));
+    addField(looks, tr("Time unit"), m_unit,
+             tr("Unit of durations and the ruler. Automatic: one to three digits before the decimal point. Simulated "
+                "unit costs stay in units: 1 is the forward of one microbatch over a rank's share of the model."));
     m_motion = new QCheckBox(tr("Reduced motion"), this);
     addCheck(looks, m_motion, tr("No animations: no moving bars, no fading menus; playback goes in steps"));
 
@@ -118,7 +125,9 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     addField(work, tr("Autosave after"), m_seconds, tr("Time after an edit until it is saved for recovery"));
     addCheck(work, m_autosave, tr("After a crash, offers to recover edited schedules that were not saved"));
     m_session = new QCheckBox(tr("Reopen last session"), this);
-    addCheck(work, m_session, tr("Files, the run shown, its view, selection and mode; also after a crash. Files named on the command line open instead."));
+    addCheck(work, m_session,
+             tr("Files, the run shown, its view, selection and mode; also after a crash. Files named on the command "
+                "line open instead."));
 
     layout->addStretch(1);
     auto* rule = new QFrame(this);
@@ -134,18 +143,19 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     buttons->addStretch(1);
     buttons->addWidget(close);
     outer->addLayout(buttons);
-    connect(m_pages, &QTabWidget::currentChanged, this, [this, reset] { reset->setVisible(m_pages->currentWidget() != m_hosts); });
+    connect(m_pages, &QTabWidget::currentChanged, this,
+            [this, reset] { reset->setVisible(m_pages->currentWidget() != m_hosts); });
 
     fill();
     for (QComboBox* box : {m_theme, m_hatch, m_scale, m_unit, m_keys})
         connect(box, &QComboBox::currentIndexChanged, this, &PreferencesDialog::apply);
     for (QCheckBox* box : {m_motion, m_autosave, m_session})
         connect(box, &QCheckBox::toggled, this, &PreferencesDialog::apply);
-    for (QSpinBox* box : {m_recent, m_seconds})
-        connect(box, &QSpinBox::valueChanged, this, &PreferencesDialog::apply);
+    for (QSpinBox* box : {m_recent, m_seconds}) connect(box, &QSpinBox::valueChanged, this, &PreferencesDialog::apply);
     connect(m_folder, &QLineEdit::editingFinished, this, &PreferencesDialog::apply);
     connect(browse, &QPushButton::clicked, this, [this] {
-        const QString folder = QFileDialog::getExistingDirectory(this, tr("Folder in which file dialogs start"), m_folder->text());
+        const QString folder =
+            QFileDialog::getExistingDirectory(this, tr("Folder in which file dialogs start"), m_folder->text());
         if (folder.isEmpty()) return;
         m_folder->setText(folder);
         apply();

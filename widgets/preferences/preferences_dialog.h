@@ -1,5 +1,5 @@
-// PreferencesDialog: every preference with its meaning, and a page of hosts. Changes apply at once in every window; the text scale applies at the next start,
-// which the dialog offers. Not modal.
+// PreferencesDialog: every preference with its meaning, and a page of hosts. Changes apply at once in every window; the
+// text scale applies at the next start, which the dialog offers. Not modal.
 #pragma once
 
 #include <QDialog>

@@ -111,7 +111,10 @@ private:
 
 constexpr int fewestRows = 4; // of the schedules, always seen
 
-QString tooltipOf(const ScheduleInfo& info) { return words(info.title) + QLatin1Char('\n') + words(info.summary) + QLatin1Char('\n') + words(info.constraints); }
+QString tooltipOf(const ScheduleInfo& info)
+{
+    return words(info.title) + QLatin1Char('\n') + words(info.summary) + QLatin1Char('\n') + words(info.constraints);
+}
 
 } // namespace
 
@@ -130,7 +133,8 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     columns->addLayout(left, 4);
     left->addWidget(makeLabel(tr("Schedules"), "title", this));
     m_schedules = new QListWidget(this);
-    m_schedules->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff); // a long title ends in dots; its tooltip has it all
+    // a long title ends in dots; its tooltip has it all
+    m_schedules->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_schedules->setObjectName(QStringLiteral("boxed"));
     m_schedules->setAccessibleName(tr("Schedules"));
     m_schedules->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes what the fields leave
@@ -147,12 +151,14 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     left->addWidget(m_parameters);
     left->addWidget(makeLabel(tr("Or your own schedule"), "secondary", this));
     auto* fileRow = new QHBoxLayout;
-    m_scheduleFile = line("scheduleFile", tr("schedule.csv"), tr("A schedule CSV: one line per rank, one cell per op. Empty: the schedules ticked above."));
+    m_scheduleFile = line("scheduleFile", tr("schedule.csv"),
+                          tr("A schedule CSV: one line per rank, one cell per op. Empty: the schedules ticked above."));
     m_scheduleFile->setAccessibleName(tr("Schedule file"));
     auto* browse = new QPushButton(tr("Choose…"), this);
     browse->setAutoDefault(false);
     connect(browse, &QPushButton::clicked, this, [this] {
-        const QString path = QFileDialog::getOpenFileName(this, tr("Choose a schedule"), {}, tr("Schedule CSV (*.csv);;All files (*)"));
+        const QString path =
+            QFileDialog::getOpenFileName(this, tr("Choose a schedule"), {}, tr("Schedule CSV (*.csv);;All files (*)"));
         if (!path.isEmpty()) m_scheduleFile->setText(path);
     });
     fileRow->addWidget(m_scheduleFile, 1);
@@ -163,13 +169,35 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     left->addWidget(fields);
     addPlace(fields->column());
     FieldGrid replicas(this, fields->column(), tr("Replicas"));
-    m_replicas = number("replicas", 1, 64, tr("Pipelines side by side that train one model, each on its share of the batch."));
-    m_shard = choice("shard", {{tr("nothing"), ""}, {tr("optimizer state (ZeRO 1)"), "optimizer"}, {tr("and gradients (ZeRO 2)"), "gradients"}, {tr("and weights (ZeRO 3)"), "weights"}}, tr("What replicas share instead of each having all of it."));
-    m_owners = line("owners", tr("even"), tr("Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. Empty: equal pieces."));
-    m_gather = choice("gather", {{tr("once a batch"), ""}, {tr("the next one ahead"), "batch:prefetch=1"}, {tr("for each microbatch"), "microbatch"}}, tr("When sharded weights are gathered for an op."));
-    m_reduce = choice("reduce", {{tr("at the end"), ""}, {tr("stage by stage"), "overlapped"}, {tr("each microbatch"), "microbatch"}, {tr("stage by stage, then update"), "stepped"}}, tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."));
+    m_replicas =
+        number("replicas", 1, 64, tr("Pipelines side by side that train one model, each on its share of the batch."));
+    m_shard = choice("shard",
+                     {{tr("nothing"), ""},
+                      {tr("optimizer state (ZeRO 1)"), "optimizer"},
+                      {tr("and gradients (ZeRO 2)"), "gradients"},
+                      {tr("and weights (ZeRO 3)"), "weights"}},
+                     tr("What replicas share instead of each having all of it."));
+    m_owners = line("owners", tr("even"),
+                    tr("Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. "
+                       "Empty: equal pieces."));
+    m_gather = choice("gather",
+                      {{tr("once a batch"), ""},
+                       {tr("the next one ahead"), "batch:prefetch=1"},
+                       {tr("for each microbatch"), "microbatch"}},
+                      tr("When sharded weights are gathered for an op."));
+    m_reduce = choice(
+        "reduce",
+        {{tr("at the end"), ""},
+         {tr("stage by stage"), "overlapped"},
+         {tr("each microbatch"), "microbatch"},
+         {tr("stage by stage, then update"), "stepped"}},
+        tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, "
+           "or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."));
     m_replicaBatch = line("replicaBatch", tr("alike"), tr("Microbatches of each replica, such as 3,5."));
-    m_cut = line("cut", tr("all layers"), tr("Partial backward: the layer that each replica goes back to, one of them 0, such as 0,4. A layer's gradient is then the mean over the replicas that reach it, and the distance from synchronous training is measured beside the run."));
+    m_cut = line("cut", tr("all layers"),
+                 tr("Partial backward: the layer that each replica goes back to, one of them 0, such as 0,4. A layer's "
+                    "gradient is then the mean over the replicas that reach it, and the distance from synchronous "
+                    "training is measured beside the run."));
     replicas.add(tr("Replicas"), m_replicas);
     replicas.add(tr("Their batches"), m_replicaBatch);
     replicas.add(tr("Shard"), m_shard, true);
@@ -183,7 +211,8 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     columns->addLayout(right, 5);
     FieldGrid shape(this, right, tr("Shape"));
     m_ranks = number("ranks", 1, 64, tr("Each rank trains a part of the model, as a device of the pipeline would."));
-    m_microbatches = number("microbatches", 1, 4096, tr("Parts of a batch that pass through the pipeline one after another."));
+    m_microbatches =
+        number("microbatches", 1, 4096, tr("Parts of a batch that pass through the pipeline one after another."));
     m_chunks = number("chunks", 0, 16, tr("Stages per rank. Schedules with a fixed number ignore it."));
     m_chunks->setSpecialValueText(tr("schedule default"));
     shape.add(tr("Ranks"), m_ranks);
@@ -204,11 +233,20 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
 
     FieldGrid device(this, right, tr("Device"));
     m_backend = choice("backend", {{tr("processor"), ""}}, tr("Device that the ranks compute on."));
-    m_devices = line("devices", tr("all"), tr("GPUs by number, as listed by stagewright devices; ranks use them in turn."));
-    m_precision = choice("precision", {{tr("automatic"), ""}, {tr("bf16"), "bf16"}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}},
-                         tr("For activations and products. Automatic: bf16 on GPUs, fp32 on the processor, where bf16 needs oneDNN and tf32 is not available. Master weights, gradients and sums are always fp32."));
-    m_sharing = choice("sharing", {{tr("automatic"), ""}, {tr("queues"), "queues"}, {tr("partitions"), "partitions"}, {tr("serialised"), "serialised"}}, tr("How ranks share a GPU."));
-    m_transport = choice("transport", {{tr("copies"), ""}, {tr("NCCL"), "nccl"}}, tr("How GPUs exchange messages: driver copies, or NCCL where each rank has its own GPU."));
+    m_devices =
+        line("devices", tr("all"), tr("GPUs by number, as listed by stagewright devices; ranks use them in turn."));
+    m_precision =
+        choice("precision", {{tr("automatic"), ""}, {tr("bf16"), "bf16"}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}},
+               tr("For activations and products. Automatic: bf16 on GPUs, fp32 on the processor, where bf16 needs "
+                  "oneDNN and tf32 is not available. Master weights, gradients and sums are always fp32."));
+    m_sharing = choice("sharing",
+                       {{tr("automatic"), ""},
+                        {tr("queues"), "queues"},
+                        {tr("partitions"), "partitions"},
+                        {tr("serialised"), "serialised"}},
+                       tr("How ranks share a GPU."));
+    m_transport = choice("transport", {{tr("copies"), ""}, {tr("NCCL"), "nccl"}},
+                         tr("How GPUs exchange messages: driver copies, or NCCL where each rank has its own GPU."));
     device.add(tr("Train on"), m_backend);
     device.add(tr("GPUs"), m_devices);
     device.add(tr("Precision"), m_precision);
@@ -222,12 +260,18 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     FieldGrid run(this, right, tr("Run"));
     m_steps = number("steps", 1, 100000, tr("Measured steps of each schedule."));
     m_warmup = number("warmup", 0, 1000, tr("Steps before them that figures exclude."));
-    m_clock = choice("clock", {{tr("automatic"), ""}, {tr("wall: real threads, real waits"), "wall"}, {tr("virtual: projected for as many devices"), "virtual"}},
-                     tr("Wall is valid while there are no more ranks than idle cores. Virtual really runs every op, then places it by its dependencies and processor time. On GPUs the sharing mode decides."));
-    m_link = line("link", tr("none"), tr("Emulated links: latency between ranks and, after a comma, bandwidth, such as 50us,10GB/s."));
+    m_clock = choice("clock",
+                     {{tr("automatic"), ""},
+                      {tr("wall: real threads, real waits"), "wall"},
+                      {tr("virtual: projected for as many devices"), "virtual"}},
+                     tr("Wall is valid while there are no more ranks than idle cores. Virtual really runs every op, "
+                        "then places it by its dependencies and processor time. On GPUs the sharing mode decides."));
+    m_link = line("link", tr("none"),
+                  tr("Emulated links: latency between ranks and, after a comma, bandwidth, such as 50us,10GB/s."));
     m_seed = line("seed", QStringLiteral("1"), tr("Same seed: same weights, same data, same losses."));
     m_seed->setValidator(new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,18}")), m_seed));
-    m_dataFile = line("dataFile", tr("built-in text"), tr("Any text file of at least 1,024 bytes. Empty: the built-in text."));
+    m_dataFile =
+        line("dataFile", tr("built-in text"), tr("Any text file of at least 1,024 bytes. Empty: the built-in text."));
     run.add(tr("Steps"), m_steps);
     run.add(tr("Warm-up"), m_warmup);
     run.add(tr("Clock"), m_clock, true);
@@ -276,13 +320,26 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
 void RecordDialog::addPlace(QVBoxLayout* into)
 {
     FieldGrid place(this, into, tr("Where"));
-    m_host = choice("host", {{tr("this computer"), ""}}, tr("This computer, or a host from Preferences ▸ Hosts. A recording elsewhere goes on when this window or the connection ends; its steps arrive here while it runs."));
-    m_engine = choice("engine", {{tr("Stagewright"), ""}, {tr("PyTorch"), "torch"}}, tr("What trains: Stagewright's own engine, or PyTorch's pipelining (2.6 or newer), whose traces become the run."));
-    m_ranksAs = choice("ranksAs", {{tr("threads"), ""}, {tr("processes (MPI)"), "processes"}}, tr("Threads of one process, or processes that Open MPI starts: the same losses, with the messages of a real job."));
-    m_queue = choice("queue", {{tr("at once"), ""}, {tr("in Slurm's queue"), "slurm"}}, tr("At once, or as a batch job that Slurm starts when it has room."));
-    m_slurm = line("slurm", QStringLiteral("nodes=1"), tr("Long options of sbatch, separated by spaces: nodes=2 gpus-per-node=8 partition=NAME time=1:00:00"));
-    m_python = line("python", tr("the one found there"), tr("A Python interpreter with PyTorch, where it runs. Empty: that of the active environment, otherwise python3 on PATH; stagewright devices lists them."));
-    m_modelFile = line("modelFile", tr("the model beside"), tr("Your own PyTorch model, FILE:FUNCTION: a Python file and its function that gives modules, example and loss, as docs/examples/pytorch/decoder.py does."));
+    m_host = choice("host", {{tr("this computer"), ""}},
+                    tr("This computer, or a host from Preferences ▸ Hosts. A recording elsewhere goes on when this "
+                       "window or the connection ends; its steps arrive here while it runs."));
+    m_engine = choice("engine", {{tr("Stagewright"), ""}, {tr("PyTorch"), "torch"}},
+                      tr("What trains: Stagewright's own engine, or PyTorch's pipelining (2.6 or newer), whose traces "
+                         "become the run."));
+    m_ranksAs = choice("ranksAs", {{tr("threads"), ""}, {tr("processes (MPI)"), "processes"}},
+                       tr("Threads of one process, or processes that Open MPI starts: the same losses, with the "
+                          "messages of a real job."));
+    m_queue = choice("queue", {{tr("at once"), ""}, {tr("in Slurm's queue"), "slurm"}},
+                     tr("At once, or as a batch job that Slurm starts when it has room."));
+    m_slurm =
+        line("slurm", QStringLiteral("nodes=1"),
+             tr("Long options of sbatch, separated by spaces: nodes=2 gpus-per-node=8 partition=NAME time=1:00:00"));
+    m_python = line("python", tr("the one found there"),
+                    tr("A Python interpreter with PyTorch, where it runs. Empty: that of the active environment, "
+                       "otherwise python3 on PATH; stagewright devices lists them."));
+    m_modelFile = line("modelFile", tr("the model beside"),
+                       tr("Your own PyTorch model, FILE:FUNCTION: a Python file and its function that gives modules, "
+                          "example and loss, as docs/examples/pytorch/decoder.py does."));
     place.add(tr("Run on"), m_host, true);
     place.add(tr("Engine"), m_engine, true);
     place.add(tr("Python"), m_python, true);
@@ -307,7 +364,8 @@ void RecordDialog::fillSchedules()
 void RecordDialog::showParameters()
 {
     const QListWidgetItem* item = m_schedules->currentItem();
-    const auto info = item != nullptr ? findSchedule(item->data(Qt::UserRole).toString().toStdString()) : Result<const ScheduleInfo*>(nullptr);
+    const auto info = item != nullptr ? findSchedule(item->data(Qt::UserRole).toString().toStdString())
+                                      : Result<const ScheduleInfo*>(nullptr);
     const bool any = item != nullptr && info && !(*info)->parameters.empty();
     m_parameters->setEnabled(any);
     m_parameters->setText(any ? item->data(parametersRole).toString() : QString());
@@ -318,9 +376,12 @@ void RecordDialog::showParameters()
             meanings << tr("%1 (%2): %3").arg(words(parameter.name), words(parameter.values), words(parameter.meaning));
         }
     }
-    m_parameters->setPlaceholderText(item == nullptr ? tr("its parameters") : any ? defaults.join(QLatin1Char(':'))
-                                                                                  : tr("it has no parameters"));
-    m_parameters->setToolTip(any ? tr("Parameters of %1, separated by colons; empty: the defaults.\n%2").arg(item->data(titleRole).toString(), meanings.join(QLatin1Char('\n'))) : QString());
+    m_parameters->setPlaceholderText(item == nullptr ? tr("its parameters")
+                                     : any           ? defaults.join(QLatin1Char(':'))
+                                                     : tr("it has no parameters"));
+    m_parameters->setToolTip(any ? tr("Parameters of %1, separated by colons; empty: the defaults.\n%2")
+                                       .arg(item->data(titleRole).toString(), meanings.join(QLatin1Char('\n')))
+                                 : QString());
 }
 
 // Computed off the GUI thread: searched schedules are slow. A late answer is dropped.
@@ -335,7 +396,10 @@ void RecordDialog::markPossible()
             QStringList faults;
             for (const ScheduleInfo& info : allSchedules()) {
                 const auto made = makeSchedule(info.name, shape);
-                faults << (made ? QString() : QString::fromStdString(made.error().message + (made.error().remedy.empty() ? "" : "; " + made.error().remedy)));
+                faults << (made ? QString()
+                                : QString::fromStdString(made.error().message + (made.error().remedy.empty()
+                                                                                     ? ""
+                                                                                     : "; " + made.error().remedy)));
             }
             return faults;
         },
@@ -347,7 +411,8 @@ void RecordDialog::markPossible()
                 item->setData(whyNotRole, faults[i]);
                 // A ticked schedule stays enabled, so that it can be unticked.
                 const bool usable = possible || item->checkState() == Qt::Checked;
-                item->setFlags(usable ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable : Qt::ItemIsSelectable);
+                item->setFlags(usable ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable
+                                      : Qt::ItemIsSelectable);
                 const auto info = findSchedule(item->data(Qt::UserRole).toString().toStdString());
                 if (info) item->setToolTip(possible ? tooltipOf(**info) : tr("Not for this shape: %1").arg(faults[i]));
             }
@@ -364,7 +429,8 @@ QSpinBox* RecordDialog::number(const char* name, int low, int high, const QStrin
     return box;
 }
 
-QComboBox* RecordDialog::choice(const char* name, std::initializer_list<std::pair<QString, const char*>> items, const QString& tooltip)
+QComboBox* RecordDialog::choice(const char* name, std::initializer_list<std::pair<QString, const char*>> items,
+                                const QString& tooltip)
 {
     auto* box = new QComboBox(this);
     box->setObjectName(QString::fromLatin1(name));
@@ -389,7 +455,9 @@ void RecordDialog::setSettings(const RecordSettings& s)
     for (int i = 0; i < m_schedules->count(); ++i) {
         QListWidgetItem* item = m_schedules->item(i);
         const QString name = item->data(Qt::UserRole).toString();
-        const auto given = std::find_if(s.schedules.begin(), s.schedules.end(), [&](const QString& one) { return one.section(QLatin1Char(':'), 0, 0) == name; });
+        const auto given = std::find_if(s.schedules.begin(), s.schedules.end(), [&](const QString& one) {
+            return one.section(QLatin1Char(':'), 0, 0) == name;
+        });
         item->setCheckState(given != s.schedules.end() ? Qt::Checked : Qt::Unchecked);
         item->setData(parametersRole, given != s.schedules.end() ? given->section(QLatin1Char(':'), 1) : QString());
         if (given == s.schedules.begin() && given != s.schedules.end()) {
@@ -397,7 +465,8 @@ void RecordDialog::setSettings(const RecordSettings& s)
         }
     }
     m_schedules->scrollToTop(); // the first row is seen; if the chosen one is below, it is too
-    if (m_schedules->currentItem() != nullptr && m_schedules->currentRow() >= 8) m_schedules->scrollToItem(m_schedules->currentItem());
+    if (m_schedules->currentItem() != nullptr && m_schedules->currentRow() >= 8)
+        m_schedules->scrollToItem(m_schedules->currentItem());
     showParameters();
     m_scheduleFile->setText(s.scheduleFile);
     m_ranks->setValue(s.ranks);
@@ -414,7 +483,14 @@ void RecordDialog::setSettings(const RecordSettings& s)
     m_owners->setText(s.owners);
     m_replicaBatch->setText(s.replicaBatch);
     m_cut->setText(s.cut);
-    for (const auto& [box, value] : {std::pair(m_clock, s.clock), {m_shard, s.shard}, {m_gather, s.gather}, {m_reduce, s.reduce}, {m_backend, s.backend}, {m_precision, s.precision}, {m_sharing, s.sharing}, {m_transport, s.transport}})
+    for (const auto& [box, value] : {std::pair(m_clock, s.clock),
+                                     {m_shard, s.shard},
+                                     {m_gather, s.gather},
+                                     {m_reduce, s.reduce},
+                                     {m_backend, s.backend},
+                                     {m_precision, s.precision},
+                                     {m_sharing, s.sharing},
+                                     {m_transport, s.transport}})
         box->setCurrentIndex(std::max(0, box->findData(value)));
     m_devices->setText(s.devices);
     m_link->setText(s.link);
@@ -450,7 +526,8 @@ RecordSettings RecordDialog::settings() const
         const QListWidgetItem* item = m_schedules->item(i);
         if (item->checkState() != Qt::Checked) continue;
         const QString parameters = item->data(parametersRole).toString();
-        s.schedules << item->data(Qt::UserRole).toString() + (parameters.isEmpty() ? QString() : QLatin1Char(':') + parameters);
+        s.schedules << item->data(Qt::UserRole).toString() +
+                           (parameters.isEmpty() ? QString() : QLatin1Char(':') + parameters);
     }
     s.scheduleFile = m_scheduleFile->text().trimmed();
     s.ranks = m_ranks->value();
@@ -494,11 +571,9 @@ void RecordDialog::setTargets(const QStringList& files, const QString& newFile)
 {
     m_newFile = newFile;
     m_target->clear();
-    for (const QString& file : files)
-        m_target->addItem(QFileInfo(file).fileName(), file);
+    for (const QString& file : files) m_target->addItem(QFileInfo(file).fileName(), file);
     m_target->addItem(tr("a new file: %1").arg(QFileInfo(newFile).fileName()), newFile);
-    for (int i = 0; i < m_target->count(); ++i)
-        m_target->setItemData(i, m_target->itemData(i), Qt::ToolTipRole);
+    for (int i = 0; i < m_target->count(); ++i) m_target->setItemData(i, m_target->itemData(i), Qt::ToolTipRole);
     check();
 }
 
@@ -524,7 +599,8 @@ void RecordDialog::setDevices(const QVector<TrainingDevice>& devices)
         }
         if (names.isEmpty() && reasons.isEmpty()) reasons << tr("stagewright was built without them");
         m_whyUnusable[backend] = names.isEmpty() ? reasons.join(QStringLiteral("; ")) : QString();
-        const QString tip = names.isEmpty() ? tr("No usable GPU: %1").arg(m_whyUnusable[backend]) : names.join(QLatin1Char('\n'));
+        const QString tip =
+            names.isEmpty() ? tr("No usable GPU: %1").arg(m_whyUnusable[backend]) : names.join(QLatin1Char('\n'));
         m_backend->setItemData(i, tip, Qt::ToolTipRole);
         tips += QLatin1Char('\n') + tip;
     }
@@ -548,11 +624,13 @@ void RecordDialog::showPlace(const RecordSettings& s)
     setMeant(m_ranksAs, !s.torch());
     setMeant(m_slurm, s.queue);
     const bool several = s.replicas > 1;
-    for (QWidget* field : std::initializer_list<QWidget*>{m_shard, m_reduce, m_replicaBatch, m_cut}) setMeant(field, several);
+    for (QWidget* field : std::initializer_list<QWidget*>{m_shard, m_reduce, m_replicaBatch, m_cut})
+        setMeant(field, several);
     setMeant(m_owners, s.sharded());
     setMeant(m_gather, s.sharded() && s.shard == QLatin1String("weights"));
     setMeant(m_link, !s.torch());
-    for (QWidget* field : std::initializer_list<QWidget*>{m_layers, m_hidden, m_heads, m_sequence, m_dataFile}) field->setEnabled(ownModel);
+    for (QWidget* field : std::initializer_list<QWidget*>{m_layers, m_hidden, m_heads, m_sequence, m_dataFile})
+        field->setEnabled(ownModel);
 }
 
 // GPU settings are hidden for the processor and vice versa; the sharing mode states what it can and can't show.
@@ -561,11 +639,18 @@ void RecordDialog::showDevice(const RecordSettings& s)
     const bool gpu = !s.backend.isEmpty();
     for (QWidget* field : std::initializer_list<QWidget*>{m_devices, m_precision, m_sharing, m_transport, m_clock})
         setMeant(field, !s.torch() && (field == m_precision || gpu == (field != m_clock)));
-    if (auto* precisions = qobject_cast<QStandardItemModel*>(m_precision->model())) precisions->item(m_precision->findData(QStringLiteral("tf32")))->setEnabled(gpu);
+    if (auto* precisions = qobject_cast<QStandardItemModel*>(m_precision->model()))
+        precisions->item(m_precision->findData(QStringLiteral("tf32")))->setEnabled(gpu);
     QString meaning = tr("Queues where each rank has its own GPU, otherwise serialised.");
-    if (s.sharing == QLatin1String("queues")) meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow each other down: ops take longer than on a GPU each.");
-    if (s.sharing == QLatin1String("partitions")) meaning = tr("An equal part of the multiprocessors for each rank: real waits, no interference between ranks. Ops are slower than on a whole GPU; memory bandwidth is still shared.");
-    if (s.sharing == QLatin1String("serialised")) meaning = tr("One op at a time: exact op times on a whole GPU, placed as if each rank had its own. Contention and real overlap don't show.");
+    if (s.sharing == QLatin1String("queues"))
+        meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow each other down: ops take longer "
+                     "than on a GPU each.");
+    if (s.sharing == QLatin1String("partitions"))
+        meaning = tr("An equal part of the multiprocessors for each rank: real waits, no interference between ranks. "
+                     "Ops are slower than on a whole GPU; memory bandwidth is still shared.");
+    if (s.sharing == QLatin1String("serialised"))
+        meaning = tr("One op at a time: exact op times on a whole GPU, placed as if each rank had its own. Contention "
+                     "and real overlap don't show.");
     m_sharingMeaning->setText(meaning);
     m_sharingMeaning->setVisible(gpu && !s.torch());
     int needed = layout()->totalHeightForWidth(width()); // texts are of several lines
@@ -599,17 +684,20 @@ void RecordDialog::check()
     for (int i = 0; i < m_schedules->count(); ++i) {
         QListWidgetItem* item = m_schedules->item(i);
         const QString parameters = item->data(parametersRole).toString();
-        item->setText(item->data(titleRole).toString() + (parameters.isEmpty() ? QString() : QStringLiteral("  ") + parameters));
+        item->setText(item->data(titleRole).toString() +
+                      (parameters.isEmpty() ? QString() : QStringLiteral("  ") + parameters));
     }
     const bool own = !s.scheduleFile.isEmpty();
     m_schedules->setEnabled(!own);
-    for (QWidget* field : {static_cast<QWidget*>(m_ranks), static_cast<QWidget*>(m_microbatches), static_cast<QWidget*>(m_chunks)})
+    for (QWidget* field :
+         {static_cast<QWidget*>(m_ranks), static_cast<QWidget*>(m_microbatches), static_cast<QWidget*>(m_chunks)})
         field->setEnabled(!own);
     showPlace(s);
     showDevice(s);
     auto fault = firstFault(s);
     const QString unusable = s.torch() || s.elsewhere() ? QString() : m_whyUnusable.value(s.backend);
-    if (!fault && !unusable.isEmpty()) fault = SettingsFault{QStringLiteral("backend"), tr("no usable GPU: %1; train on the processor").arg(unusable)};
+    if (!fault && !unusable.isEmpty())
+        fault = SettingsFault{QStringLiteral("backend"), tr("no usable GPU: %1; train on the processor").arg(unusable)};
     QWidget* at = fault ? fieldNamed(fault->field) : nullptr;
     for (QWidget* field : findChildren<QWidget*>()) {
         const bool marked = field == at;
@@ -620,12 +708,14 @@ void RecordDialog::check()
     }
     QString text = fault ? fault->message : QString();
     if (!fault && m_program.isEmpty())
-        text = tr("the program stagewright was not found beside this one or on PATH; build it, or set STAGEWRIGHT_PROGRAM");
+        text = tr(
+            "the program stagewright was not found beside this one or on PATH; build it, or set STAGEWRIGHT_PROGRAM");
     if (!text.isEmpty()) text[0] = text[0].toUpper();
     m_fault->setText(text);
     m_start->setEnabled(text.isEmpty());
     m_words->setText(fault ? QString() : inWords(s));
-    const QString output = targetFile().isEmpty() ? QStringLiteral("run.stagewright") : QFileInfo(targetFile()).fileName();
+    const QString output =
+        targetFile().isEmpty() ? QStringLiteral("run.stagewright") : QFileInfo(targetFile()).fileName();
     m_command->setText(commandLine(s, output));
 }
 

@@ -1,5 +1,5 @@
-// RecordDialog: the form for RecordSettings. It shows in words and as a command what it will run, and points to the first invalid field.
-// It restores the last settings (QSettings belongs to the caller). GUI thread only.
+// RecordDialog: the form for RecordSettings. It shows in words and as a command what it will run, and points to the
+// first invalid field. It restores the last settings (QSettings belongs to the caller). GUI thread only.
 #pragma once
 
 #include <QDialog>
@@ -33,8 +33,10 @@ public:
     bool targetIsNew() const;
     void setProgram(const QString& program);                    // empty: recording is disabled, with the reason
     void setBackends(const QVector<TrainingBackend>& backends); // besides the processor; before the settings
-    void setDevices(const QVector<TrainingDevice>& devices);    // a backend without a usable one is refused, with the reason
-    void setHosts(const QStringList& names);                    // of `stagewright hosts`; they are offered beside this computer
+    // a backend without a usable one is refused, with the reason
+    void setDevices(const QVector<TrainingDevice>& devices);
+    // of `stagewright hosts`; they are offered beside this computer
+    void setHosts(const QStringList& names);
     QString faultText() const;
     QWidget* fieldNamed(const QString& name) const; // by RecordSettings' member; nullptr if there is none
 
@@ -47,7 +49,8 @@ private:
     void showPlace(const RecordSettings& settings);
     void setMeant(QWidget* field, bool meant); // with its label
     void addPlace(QVBoxLayout* into);
-    QComboBox* choice(const char* name, std::initializer_list<std::pair<QString, const char*>> items, const QString& tooltip);
+    QComboBox* choice(const char* name, std::initializer_list<std::pair<QString, const char*>> items,
+                      const QString& tooltip);
     QSpinBox* number(const char* name, int low, int high, const QString& tooltip);
     QLineEdit* line(const char* name, const QString& placeholder, const QString& tooltip);
 
@@ -64,7 +67,8 @@ private:
     QComboBox *m_host = nullptr, *m_engine = nullptr, *m_ranksAs = nullptr, *m_queue = nullptr;
     QLineEdit *m_slurm = nullptr, *m_python = nullptr, *m_modelFile = nullptr;
     QString m_wantedHost; // of the settings; the hosts may come later
-    QComboBox *m_backend = nullptr, *m_precision = nullptr, *m_sharing = nullptr, *m_transport = nullptr, *m_clock = nullptr, *m_target = nullptr;
+    QComboBox *m_backend = nullptr, *m_precision = nullptr, *m_sharing = nullptr, *m_transport = nullptr,
+              *m_clock = nullptr, *m_target = nullptr;
     QLineEdit* m_devices = nullptr;
     QLabel* m_sharingMeaning = nullptr;
     QHash<QString, QString> m_whyUnusable; // by backend; empty: usable, or unknown

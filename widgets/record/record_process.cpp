@@ -82,7 +82,10 @@ void RecordProcess::follow(const QString& program, const QString& job, const QSt
     m_settings = {};
     m_elsewhere = true;
     m_job = job;
-    begin(program, {QStringLiteral("hosts"), QStringLiteral("attach"), QStringLiteral("--progress"), QStringLiteral("jsonl"), QStringLiteral("--stdin-control"), QStringLiteral("--json"), QStringLiteral("--"), job}, output);
+    begin(program,
+          {QStringLiteral("hosts"), QStringLiteral("attach"), QStringLiteral("--progress"), QStringLiteral("jsonl"),
+           QStringLiteral("--stdin-control"), QStringLiteral("--json"), QStringLiteral("--"), job},
+          output);
 }
 
 void RecordProcess::begin(const QString& program, const QStringList& arguments, const QString& output)
@@ -162,9 +165,12 @@ void RecordProcess::readLine(const QByteArray& line)
         run.clock = event.value(QLatin1String("clock")).toString();
         m_runs.append(run);
     } else if (kind == QLatin1String("job")) {
-        if (const QString job = event.value(QLatin1String("job")).toString(); m_elsewhere && !job.isEmpty()) m_job = job;
+        if (const QString job = event.value(QLatin1String("job")).toString(); m_elsewhere && !job.isEmpty())
+            m_job = job;
         const QString detail = event.value(QLatin1String("detail")).toString();
-        m_waitsFor = event.value(QLatin1String("state")).toString() == QLatin1String("queued") ? (detail.isEmpty() ? tr("queued") : detail) : QString();
+        m_waitsFor = event.value(QLatin1String("state")).toString() == QLatin1String("queued")
+                         ? (detail.isEmpty() ? tr("queued") : detail)
+                         : QString();
     } else if (kind == QLatin1String("connection")) {
         m_disconnected = event.value(QLatin1String("lost")).toString();
     } else if (kind == QLatin1String("progress")) {
@@ -175,8 +181,10 @@ void RecordProcess::readLine(const QByteArray& line)
             m_devices.clear();
             for (const auto& value : devices) {
                 const QJsonObject device = value.toObject();
-                m_devices.append({device.value(QLatin1String("name")).toString(), device.value(QLatin1String("used_bytes")).toInteger(),
-                                  device.value(QLatin1String("total_bytes")).toInteger(), device.value(QLatin1String("busy")).toDouble(-1)});
+                m_devices.append({device.value(QLatin1String("name")).toString(),
+                                  device.value(QLatin1String("used_bytes")).toInteger(),
+                                  device.value(QLatin1String("total_bytes")).toInteger(),
+                                  device.value(QLatin1String("busy")).toDouble(-1)});
             }
         }
         const QString schedule = event.value(QLatin1String("schedule")).toString();
@@ -188,8 +196,7 @@ void RecordProcess::readLine(const QByteArray& line)
             found->times.append(event.value(QLatin1String("step_time_ns")).toInteger());
         }
     } else if (kind == QLatin1String("done")) {
-        for (const auto& id : event.value(QLatin1String("runs")).toArray())
-            m_finishedRuns.append(id.toInteger());
+        for (const auto& id : event.value(QLatin1String("runs")).toArray()) m_finishedRuns.append(id.toInteger());
         const QString file = event.value(QLatin1String("file")).toString();
         if (!file.isEmpty()) m_output = file;
     } else if (kind == QLatin1String("error")) {

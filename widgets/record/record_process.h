@@ -54,11 +54,15 @@ public:
     void start(const QString& program, const RecordSettings& settings, const QString& output);
     // Follows a job that runs elsewhere (`stagewright hosts attach`), whose runs come to `output`.
     void follow(const QString& program, const QString& job, const QString& output);
-    void cancel(); // closes its standard input; terminates it after 5 s, kills it after 10; of one elsewhere after a minute
-    void leave();  // of one elsewhere: it goes on there; this end is killed
+    // closes its standard input; terminates it after 5 s, kills it after 10; of one elsewhere after a minute
+    void cancel();
+    void leave(); // of one elsewhere: it goes on there; this end is killed
 
     State state() const { return m_state; }
-    bool running() const { return m_state == State::Starting || m_state == State::Running || m_state == State::Cancelling; }
+    bool running() const
+    {
+        return m_state == State::Starting || m_state == State::Running || m_state == State::Cancelling;
+    }
     const QString& outputFile() const { return m_output; }
     const RecordSettings& settings() const { return m_settings; }
     int done() const { return m_done; }

@@ -12,7 +12,8 @@ namespace stagewright {
 struct RecordSettings {
     QStringList schedules{QStringLiteral("1f1b"), QStringLiteral("zb-h1")}; // library names, or one CSV file
     QString scheduleFile;                                                   // not empty: record this CSV instead
-    QString baselineFile;                                                   // not empty: record this one too, first and alternating with it
+    // not empty: record this one too, first and alternating with it
+    QString baselineFile;
     int ranks = 4;
     int microbatches = 8;
     int chunks = 0;       // 0: schedule default
@@ -30,10 +31,11 @@ struct RecordSettings {
     int microbatchSize = 4;
     int steps = 8;
     int warmup = 1;
-    QString backend;      // TrainingBackend::name; empty: the processor
-    QString devices;      // of cuda: "0,1"; empty: all
-    QString precision;    // "", "fp32", "tf32" (GPUs only), "bf16"; empty: the device's default
-    QString sharing;      // of cuda: "", "queues", "partitions", "serialised", which also sets the clock; empty: automatic
+    QString backend;   // TrainingBackend::name; empty: the processor
+    QString devices;   // of cuda: "0,1"; empty: all
+    QString precision; // "", "fp32", "tf32" (GPUs only), "bf16"; empty: the device's default
+    // of cuda: "", "queues", "partitions", "serialised", which also sets the clock; empty: automatic
+    QString sharing;
     QString transport;    // of cuda: "", "copies", "nccl"; empty: copies
     QString clock;        // of the processor: "", "wall", "virtual"; empty: automatic
     QString link;         // "LATENCY[,BANDWIDTH]" as in --link; empty: none
@@ -41,8 +43,9 @@ struct RecordSettings {
     QString learningRate; // empty: the default
     QString stageLayers;  // "3,2,2,1"; empty: balanced by cost
     quint64 seed = 1;
-    QString dataFile;       // empty: the built-in text
-    QString engine;         // "", "torch"; empty: the own engine. Under PyTorch clock, link, precision and how GPUs are shared don't apply
+    QString dataFile; // empty: the built-in text
+    // "", "torch"; empty: the own engine. Under PyTorch clock, link, precision and how GPUs are shared don't apply
+    QString engine;
     QString python;         // of PyTorch: an interpreter, where it runs; empty: the one found there
     QString modelFile;      // of PyTorch: "FILE:FUNCTION" instead of the model; empty: the own engine's
     bool processes = false; // of the own engine: each rank is a process

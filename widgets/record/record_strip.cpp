@@ -56,7 +56,9 @@ void RecordStrip::refresh()
     else if (m_process->total() <= 0)
         m_what->setText(tr("Starting stagewright record…"));
     else if (m_process->what().endsWith(QLatin1String(" the run")))
-        m_what->setText(tr("Closing the run: %1").arg(percentText(static_cast<double>(m_process->done()) / m_process->total(), 0))); // closing, summarising and reading it
+        // closing, summarising and reading it
+        m_what->setText(
+            tr("Closing the run: %1").arg(percentText(static_cast<double>(m_process->done()) / m_process->total(), 0)));
     else
         m_what->setText(tr("Recording: step %1 of %2").arg(m_process->done()).arg(m_process->total()));
     m_bar->setRange(0, std::max(0, m_process->total()));
@@ -67,16 +69,23 @@ void RecordStrip::refresh()
     double busy = 0, fullest = 0;
     for (const auto& one : devices) {
         const QString memory = tr("%1 of %2").arg(bytesText(one.usedBytes), bytesText(one.totalBytes));
-        all << (one.busy < 0 ? tr("%1: %2").arg(one.name, memory) : tr("%1: %2, %3 busy").arg(one.name, memory, percentText(one.busy, 0)));
+        all << (one.busy < 0 ? tr("%1: %2").arg(one.name, memory)
+                             : tr("%1: %2, %3 busy").arg(one.name, memory, percentText(one.busy, 0)));
         busy += std::max(0.0, one.busy) / static_cast<double>(devices.size());
-        if (one.totalBytes > 0) fullest = std::max(fullest, static_cast<double>(one.usedBytes) / static_cast<double>(one.totalBytes));
+        if (one.totalBytes > 0)
+            fullest = std::max(fullest, static_cast<double>(one.usedBytes) / static_cast<double>(one.totalBytes));
     }
     if (devices.size() <= 2)
         loads = all;
     else
-        loads << tr("%1 devices: at most %2 full, %3 busy").arg(devices.size()).arg(percentText(fullest, 0), percentText(busy, 0));
+        loads << tr("%1 devices: at most %2 full, %3 busy")
+                     .arg(devices.size())
+                     .arg(percentText(fullest, 0), percentText(busy, 0));
     m_devices->setText(loads.join(QStringLiteral("   ")));
-    m_devices->setToolTip(devices.isEmpty() ? QString() : tr("Memory in use and share of time spent computing, after the last reported step.\n%1").arg(all.join(QLatin1Char('\n'))));
+    m_devices->setToolTip(devices.isEmpty()
+                              ? QString()
+                              : tr("Memory in use and share of time spent computing, after the last reported step.\n%1")
+                                    .arg(all.join(QLatin1Char('\n'))));
     QStringList losses;
     for (const auto& one : m_process->schedules())
         if (!one.losses.isEmpty())

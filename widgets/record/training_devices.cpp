@@ -22,7 +22,8 @@ QVector<TrainingDevice> trainingDevicesIn(const QByteArray& json)
         const bool usable = device.value(QLatin1String("usable")).toBool();
         QString reason = usable ? QString() : device.value(QLatin1String("reason")).toString();
         if (!usable && reason.isEmpty()) reason = QStringLiteral("?");
-        out.append({device.value(QLatin1String("backend")).toString(), device.value(QLatin1String("name")).toString(), reason});
+        out.append({device.value(QLatin1String("backend")).toString(), device.value(QLatin1String("name")).toString(),
+                    reason});
     }
     return out;
 }
@@ -32,7 +33,9 @@ void askDevices(const QString& program, QObject* context, const std::function<vo
     if (program.isEmpty()) return;
     auto* process = new QProcess(QCoreApplication::instance()); // outlives `context` until it has ended
     QObject::connect(context, &QObject::destroyed, process, [process] { process->kill(); });
-    QObject::connect(process, &QProcess::finished, context, [process, answer](int code) { answer(code == 0 ? trainingDevicesIn(process->readAllStandardOutput()) : QVector<TrainingDevice>()); });
+    QObject::connect(process, &QProcess::finished, context, [process, answer](int code) {
+        answer(code == 0 ? trainingDevicesIn(process->readAllStandardOutput()) : QVector<TrainingDevice>());
+    });
     QObject::connect(process, &QProcess::finished, process, &QObject::deleteLater);
     QObject::connect(process, &QProcess::errorOccurred, process, [process](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart) process->deleteLater();

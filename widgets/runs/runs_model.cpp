@@ -22,8 +22,12 @@ QString clockText(const std::string& clock)
 
 QString provenanceText(const RunInfo& info)
 {
-    if (info.clock == "virtual") return countText(info.ranks, RunsModel::tr("virtual clock: projected for 1 device"), RunsModel::tr("virtual clock: projected for %L1 devices"));
-    if (info.clock == "wall") return countText(info.ranks, RunsModel::tr("wall clock: measured on 1 rank"), RunsModel::tr("wall clock: measured on %L1 ranks"));
+    if (info.clock == "virtual")
+        return countText(info.ranks, RunsModel::tr("virtual clock: projected for 1 device"),
+                         RunsModel::tr("virtual clock: projected for %L1 devices"));
+    if (info.clock == "wall")
+        return countText(info.ranks, RunsModel::tr("wall clock: measured on 1 rank"),
+                         RunsModel::tr("wall clock: measured on %L1 ranks"));
     if (info.provenance == Provenance::Simulated) return RunsModel::tr("simulated with a cost model");
     const auto origin = toText(info.provenance);
     const QString words = QString::fromUtf8(origin.data(), static_cast<qsizetype>(origin.size()));
@@ -44,9 +48,12 @@ QString clockProvenance(const Run& run)
     const DeviceShare share = deviceShareOf(run);
     const int ranks = run.info.ranks;
     if (share.how == DeviceShare::How::Interleaved)
-        return RunsModel::tr("wall clock: %1 interleaved on %2, ops slow each other down").arg(countText(ranks, RunsModel::tr("1 rank"), RunsModel::tr("%L1 ranks")), countText(share.devices, RunsModel::tr("1 GPU"), RunsModel::tr("%L1 GPUs")));
+        return RunsModel::tr("wall clock: %1 interleaved on %2, ops slow each other down")
+            .arg(countText(ranks, RunsModel::tr("1 rank"), RunsModel::tr("%L1 ranks")),
+                 countText(share.devices, RunsModel::tr("1 GPU"), RunsModel::tr("%L1 GPUs")));
     if (share.how == DeviceShare::How::Partitions)
-        return RunsModel::tr("wall clock: each rank on a part of a GPU, slower than a whole one, memory bandwidth shared");
+        return RunsModel::tr(
+            "wall clock: each rank on a part of a GPU, slower than a whole one, memory bandwidth shared");
     return provenanceText(run.info);
 }
 
@@ -61,7 +68,8 @@ QString placeText(const Run& run)
     for (const QString& host : factOf(run.environment, "hosts").split(QLatin1Char(','), Qt::SkipEmptyParts))
         if (!hosts.contains(host)) hosts << host;
     if (const int processes = factOf(run.environment, "processes").toInt(); processes > 0) {
-        const QString count = countText(processes, RunsModel::tr("ranks in 1 process"), RunsModel::tr("ranks in %L1 processes"));
+        const QString count =
+            countText(processes, RunsModel::tr("ranks in 1 process"), RunsModel::tr("ranks in %L1 processes"));
         parts << (hosts.size() > 1 ? RunsModel::tr("%1 on %2").arg(count, hosts.join(QLatin1String(", "))) : count);
         const Metric* bands = run.metric("clock_band_ns");
         double band = factOf(run.environment, "clock_band_ns").toDouble();
@@ -69,7 +77,8 @@ QString placeText(const Run& run)
             for (const double value : bands->values) band = std::max(band, value);
         if (band > 0) parts << RunsModel::tr("clocks agree within %1").arg(durationText(static_cast<Nanos>(band)));
     }
-    if (const QString host = factOf(run.environment, "host"); !host.isEmpty()) parts << RunsModel::tr("on %1").arg(host);
+    if (const QString host = factOf(run.environment, "host"); !host.isEmpty())
+        parts << RunsModel::tr("on %1").arg(host);
     return parts.join(QStringLiteral("; "));
 }
 
@@ -187,8 +196,14 @@ QVariant RunsModel::fileData(const File& file, int column, int role) const
 }
 
 // A run whose ops are not known has neither a step time nor a bubble ratio.
-static QString timeText(const RunInfo& info, const RunSummary& summary) { return info.stages == 0 ? QStringLiteral("–") : durationText(summary.makespan, summary.units); }
-static QString bubbleText(const RunInfo& info, const RunSummary& summary) { return info.stages == 0 ? QStringLiteral("–") : percentText(summary.bubbleFraction); }
+static QString timeText(const RunInfo& info, const RunSummary& summary)
+{
+    return info.stages == 0 ? QStringLiteral("–") : durationText(summary.makespan, summary.units);
+}
+static QString bubbleText(const RunInfo& info, const RunSummary& summary)
+{
+    return info.stages == 0 ? QStringLiteral("–") : percentText(summary.bubbleFraction);
+}
 
 QVariant RunsModel::runData(const File& file, const Item& item, int column, int role) const
 {
@@ -211,21 +226,26 @@ QVariant RunsModel::runData(const File& file, const Item& item, int column, int 
         QString text = tr("%1, run %2: %3, %4, %5\n%6, %7 of them warm-up, %8\n%9")
                            .arg(runTitle(info))
                            .arg(info.id)
-                           .arg(countText(info.ranks, tr("1 rank"), tr("%L1 ranks")), countText(info.stages, tr("1 stage"), tr("%L1 stages")), countText(info.microbatches, tr("1 microbatch"), tr("%L1 microbatches")),
+                           .arg(countText(info.ranks, tr("1 rank"), tr("%L1 ranks")),
+                                countText(info.stages, tr("1 stage"), tr("%L1 stages")),
+                                countText(info.microbatches, tr("1 microbatch"), tr("%L1 microbatches")),
                                 countText(info.steps, tr("1 step"), tr("%L1 steps")))
                            .arg(info.warmupSteps)
-                           .arg(countText(static_cast<qint64>(info.spanCount), tr("1 span"), tr("%L1 spans")), provenanceText(info));
+                           .arg(countText(static_cast<qint64>(info.spanCount), tr("1 span"), tr("%L1 spans")),
+                                provenanceText(info));
         if (!info.note.empty()) text += QLatin1Char('\n') + QString::fromStdString(info.note);
         return shownTip(text);
     }
     case DetailRole: {
-        const QString shape = info.stages == 0 ? countText(info.ranks, tr("1 rank"), tr("%L1 ranks")) : tr("%1 × %2").arg(info.ranks).arg(info.microbatches);
+        const QString shape = info.stages == 0 ? countText(info.ranks, tr("1 rank"), tr("%L1 ranks"))
+                                               : tr("%1 × %2").arg(info.ranks).arg(info.microbatches);
         QString text = tr("%1 · %2").arg(shape, clockText(info.clock));
         if (info.state != RunState::Complete) text += QStringLiteral(" · ") + stateText(info.state);
         return text;
     }
     case FigureRole:
-        return item.summary ? timeText(info, *item.summary) + QLatin1Char('\n') + bubbleText(info, *item.summary) : QString();
+        return item.summary ? timeText(info, *item.summary) + QLatin1Char('\n') + bubbleText(info, *item.summary)
+                            : QString();
     case MarkRole:
         for (std::size_t i = 0; i < m_marks.size(); ++i)
             if (ref == m_marks[i]) return QString(QChar(static_cast<char16_t>(u'A' + i)));
@@ -267,8 +287,8 @@ void RunsModel::setRuns(const QString& path, std::vector<RunInfo> runs)
     File& file = *m_files[static_cast<std::size_t>(row)];
     const QModelIndex parent = index(row, 0);
     file.error.clear();
-    // Removes runs that are gone, updates the others in place, appends new ones: a view keeps its selection. Rows side by side go and come together: a view
-    // looks at all of its rows each time.
+    // Removes runs that are gone, updates the others in place, appends new ones: a view keeps its selection. Rows side
+    // by side go and come together: a view looks at all of its rows each time.
     QHash<qint64, std::size_t> wanted;
     for (std::size_t i = 0; i < runs.size(); ++i) wanted.insert(runs[i].id, i);
     for (std::size_t end = file.runs.size(); end > 0;) {
@@ -279,7 +299,8 @@ void RunsModel::setRuns(const QString& path, std::vector<RunInfo> runs)
         std::size_t begin = end - 1;
         while (begin > 0 && !wanted.contains(file.runs[begin - 1].info.id)) --begin;
         beginRemoveRows(parent, static_cast<int>(begin), static_cast<int>(end) - 1);
-        file.runs.erase(file.runs.begin() + static_cast<std::ptrdiff_t>(begin), file.runs.begin() + static_cast<std::ptrdiff_t>(end));
+        file.runs.erase(file.runs.begin() + static_cast<std::ptrdiff_t>(begin),
+                        file.runs.begin() + static_cast<std::ptrdiff_t>(end));
         numberRows(file);
         endRemoveRows();
         end = begin;
@@ -293,7 +314,8 @@ void RunsModel::setRuns(const QString& path, std::vector<RunInfo> runs)
             continue;
         }
         Item& item = file.runs[static_cast<std::size_t>(*found)];
-        if (item.info.steps != info.steps || item.info.spanCount != info.spanCount || item.info.state != info.state) item.summary.reset();
+        if (item.info.steps != info.steps || item.info.spanCount != info.spanCount || item.info.state != info.state)
+            item.summary.reset();
         item.info = std::move(info);
     }
     if (before > 0) emit dataChanged(index(0, 0, parent), index(before - 1, ColumnCount - 1, parent));
@@ -310,7 +332,8 @@ void RunsModel::numberRows(File& file)
 {
     file.rowOf.clear();
     file.rowOf.reserve(static_cast<qsizetype>(file.runs.size()));
-    for (std::size_t i = file.runs.size(); i-- > 0;) file.rowOf.insert(file.runs[i].info.id, static_cast<int>(i)); // the first of equal ones
+    // the first of equal ones
+    for (std::size_t i = file.runs.size(); i-- > 0;) file.rowOf.insert(file.runs[i].info.id, static_cast<int>(i));
 }
 
 RunsModel::Item* RunsModel::itemOf(const RunRef& ref) const
@@ -374,8 +397,7 @@ void RunsModel::setMarks(std::vector<RunRef> refs)
 QStringList RunsModel::files() const
 {
     QStringList paths;
-    for (const auto& file : m_files)
-        paths << file->path;
+    for (const auto& file : m_files) paths << file->path;
     return paths;
 }
 
@@ -389,8 +411,7 @@ std::vector<RunRef> RunsModel::refs() const
 {
     std::vector<RunRef> refs;
     for (const auto& file : m_files)
-        for (const Item& item : file->runs)
-            refs.push_back({file->path, item.info.id});
+        for (const Item& item : file->runs) refs.push_back({file->path, item.info.id});
     return refs;
 }
 

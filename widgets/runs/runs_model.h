@@ -111,8 +111,9 @@ private:
 
 // "virtual clock", "wall clock", "model"; and the sentence behind it.
 QString clockText(const std::string& clock);
-QString provenanceText(const Run& run);      // also how its ranks shared GPUs, and placeText()
-QString placeText(const Run& run);           // "PyTorch 2.6.0", "ranks in 4 processes on a, b; clocks agree within 3 µs"; empty: threads of this program
+QString provenanceText(const Run& run); // also how its ranks shared GPUs, and placeText()
+// "PyTorch 2.6.0", "ranks in 4 processes on a, b; clocks agree within 3 µs"; empty: threads of this program
+QString placeText(const Run& run);
 QString provenanceText(const RunInfo& info); // "virtual clock: projected for 4 devices"
 QString stateText(RunState state);
 // "ZB-H1" for a library name, with parameters ("Interleaved 1F1B v=2"), else the name itself.

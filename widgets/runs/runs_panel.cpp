@@ -28,7 +28,8 @@ void RunDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, c
         const QString detail = index.data(RunsModel::DetailRole).toString();
         const double detailWidth = QFontMetricsF(fontOf(FontRole::Small)).horizontalAdvance(detail);
         const QRectF text = box.adjusted(0, 0, -detailWidth - 14, 0);
-        painter->drawText(text, Qt::AlignVCenter | Qt::AlignLeft, QFontMetricsF(font).elidedText(index.data().toString(), Qt::ElideMiddle, text.width()));
+        painter->drawText(text, Qt::AlignVCenter | Qt::AlignLeft,
+                          QFontMetricsF(font).elidedText(index.data().toString(), Qt::ElideMiddle, text.width()));
         painter->setFont(fontOf(FontRole::Small));
         painter->setPen(index.data(RunsModel::ErrorRole).toString().isEmpty() ? t.faint : t.critical);
         painter->drawText(box.adjusted(0, 0, -8, 0), Qt::AlignVCenter | Qt::AlignRight, detail);
@@ -37,7 +38,8 @@ void RunDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, c
     }
     const bool selected = option.state.testFlag(QStyle::State_Selected);
     const bool hovered = option.state.testFlag(QStyle::State_MouseOver);
-    const QRectF row = QRectF(6, box.top(), option.widget != nullptr ? option.widget->width() - 12 : box.width(), box.height());
+    const QRectF row =
+        QRectF(6, box.top(), option.widget != nullptr ? option.widget->width() - 12 : box.width(), box.height());
     if (selected || hovered) {
         QColor fill = selected ? t.accent : t.text;
         fill.setAlphaF(selected ? (t.dark ? 0.26F : 0.12F) : 0.05F);
@@ -73,15 +75,21 @@ void RunDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, c
     for (const QString& figure : figures)
         figureWidth = std::max(figureWidth, QFontMetricsF(strong).horizontalAdvance(figure));
     if (!figures.isEmpty())
-        painter->drawText(QRectF(inner.left(), inner.top(), inner.width(), 16), Qt::AlignRight | Qt::AlignVCenter, figures.value(0));
+        painter->drawText(QRectF(inner.left(), inner.top(), inner.width(), 16), Qt::AlignRight | Qt::AlignVCenter,
+                          figures.value(0));
     const QRectF nameRect(left, inner.top(), inner.right() - left - figureWidth - 8, 16);
     painter->setFont(selected ? fontOf(FontRole::Strong) : strong);
-    painter->drawText(nameRect, Qt::AlignLeft | Qt::AlignVCenter, QFontMetricsF(painter->font()).elidedText(index.data().toString(), Qt::ElideRight, nameRect.width()));
+    painter->drawText(
+        nameRect, Qt::AlignLeft | Qt::AlignVCenter,
+        QFontMetricsF(painter->font()).elidedText(index.data().toString(), Qt::ElideRight, nameRect.width()));
     painter->setFont(small);
     painter->setPen(t.secondary);
-    painter->drawText(QRectF(inner.left(), inner.bottom() - 15, inner.width(), 15), Qt::AlignRight | Qt::AlignVCenter, figures.value(1));
+    painter->drawText(QRectF(inner.left(), inner.bottom() - 15, inner.width(), 15), Qt::AlignRight | Qt::AlignVCenter,
+                      figures.value(1));
     const QRectF detailRect(inner.left(), inner.bottom() - 15, inner.width() - figureWidth - 8, 15);
-    painter->drawText(detailRect, Qt::AlignLeft | Qt::AlignVCenter, QFontMetricsF(small).elidedText(index.data(RunsModel::DetailRole).toString(), Qt::ElideRight, detailRect.width()));
+    painter->drawText(detailRect, Qt::AlignLeft | Qt::AlignVCenter,
+                      QFontMetricsF(small).elidedText(index.data(RunsModel::DetailRole).toString(), Qt::ElideRight,
+                                                      detailRect.width()));
     painter->restore();
 }
 
@@ -110,7 +118,8 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     m_find->setObjectName(QStringLiteral("findRun"));
     m_find->setPlaceholderText(tr("Find a run"));
     m_find->setAccessibleName(tr("Find a run"));
-    m_find->setToolTip(tr("Words from a run's name, schedule or clock. Down: go to the list. Return: open the first match. Esc: back to the timeline."));
+    m_find->setToolTip(tr("Words from a run's name, schedule or clock. Down: go to the list. Return: open the first "
+                          "match. Esc: back to the timeline."));
     m_find->setClearButtonEnabled(true);
     m_find->setAcceptDrops(false); // the window handles file drops
     m_find->installEventFilter(this);
@@ -122,8 +131,7 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     m_delegate = new RunDelegate(this);
     m_tree->setItemDelegate(m_delegate);
     m_tree->setHeaderHidden(true);
-    for (int column = 1; column < RunsModel::ColumnCount; ++column)
-        m_tree->hideColumn(column);
+    for (int column = 1; column < RunsModel::ColumnCount; ++column) m_tree->hideColumn(column);
     m_tree->setRootIsDecorated(false);
     m_tree->setIndentation(14);
     m_tree->setItemsExpandable(true);
@@ -131,8 +139,9 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     m_tree->setUniformRowHeights(false);
     m_tree->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_tree->setContextMenuPolicy(Qt::CustomContextMenu);
-    m_tree->setStyleSheet(QStringLiteral("QTreeView::branch{background:transparent;border-image:none;image:none;}"
-                                         "QTreeView::item:selected,QTreeView::branch:selected{background:transparent;}"));
+    m_tree->setStyleSheet(
+        QStringLiteral("QTreeView::branch{background:transparent;border-image:none;image:none;}"
+                       "QTreeView::item:selected,QTreeView::branch:selected{background:transparent;}"));
     layout->addWidget(m_tree, 1);
     makeCopyable(m_tree, [this] { return table(); });
 
@@ -147,7 +156,8 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     m_tree->viewport()->installEventFilter(this);
     connect(m_tree, &QTreeView::clicked, this, [this](const QModelIndex& index) {
         const RunRef ref = m_model->refAt(index);
-        if (ref.valid() && m_pressedAt == index && QApplication::keyboardModifiers() == Qt::NoModifier) emit runChosenAgain(ref);
+        if (ref.valid() && m_pressedAt == index && QApplication::keyboardModifiers() == Qt::NoModifier)
+            emit runChosenAgain(ref);
     });
     connect(m_tree, &QTreeView::activated, this, [this](const QModelIndex& index) {
         const RunRef ref = m_model->refAt(index);
@@ -155,7 +165,8 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     });
     connect(m_tree, &QTreeView::customContextMenuRequested, this, [this](const QPoint& at) {
         const QModelIndex index = m_tree->indexAt(at);
-        emit menuAsked(m_tree->viewport()->mapToGlobal(at), m_model->refAt(index), index.data(RunsModel::RefFileRole).toString());
+        emit menuAsked(m_tree->viewport()->mapToGlobal(at), m_model->refAt(index),
+                       index.data(RunsModel::RefFileRole).toString());
     });
     auto changed = [this] {
         m_empty->setVisible(m_model->rowCount() == 0);
@@ -163,10 +174,11 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
         m_find->setVisible(m_model->runCount() > 1);
         return m_find->isHidden() != wasHidden && !m_find->text().isEmpty(); // the words count now, or no longer
     };
-    connect(m_model, &QAbstractItemModel::rowsInserted, this, [this, changed](const QModelIndex& parent, int first, int last) {
-        if (changed()) return sift();
-        siftRows(parent, first, last);
-    });
+    connect(m_model, &QAbstractItemModel::rowsInserted, this,
+            [this, changed](const QModelIndex& parent, int first, int last) {
+                if (changed()) return sift();
+                siftRows(parent, first, last);
+            });
     connect(m_model, &QAbstractItemModel::rowsRemoved, this, [this, changed] {
         if (changed()) sift();
     });
@@ -182,7 +194,8 @@ void RunsPanel::sift()
 // Those rows, and those in them: shows them open, and hides what isn't looked for.
 void RunsPanel::siftRows(const QModelIndex& parent, int first, int last)
 {
-    const QStringList words = m_find->isHidden() ? QStringList() : m_find->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+    const QStringList words =
+        m_find->isHidden() ? QStringList() : m_find->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
     for (int row = first; row <= last; ++row) {
         const QModelIndex index = m_model->index(row, 0, parent);
         if (!parent.isValid()) {
@@ -192,7 +205,10 @@ void RunsPanel::siftRows(const QModelIndex& parent, int first, int last)
             continue;
         }
         const auto isIn = [&, text = QString()](const QString& word) mutable {
-            if (text.isEmpty()) text = index.data().toString() + QLatin1Char(' ') + index.siblingAtColumn(RunsModel::Schedule).data().toString() + QLatin1Char(' ') + index.data(RunsModel::DetailRole).toString();
+            if (text.isEmpty())
+                text = index.data().toString() + QLatin1Char(' ') +
+                       index.siblingAtColumn(RunsModel::Schedule).data().toString() + QLatin1Char(' ') +
+                       index.data(RunsModel::DetailRole).toString();
             return text.contains(word, Qt::CaseInsensitive);
         };
         m_tree->setRowHidden(row, parent, !std::all_of(words.begin(), words.end(), isIn));
@@ -202,7 +218,8 @@ void RunsPanel::siftRows(const QModelIndex& parent, int first, int last)
 
 bool RunsPanel::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_tree->viewport() && event->type() == QEvent::MouseButtonPress) m_pressedAt = m_tree->currentIndex();
+    if (watched == m_tree->viewport() && event->type() == QEvent::MouseButtonPress)
+        m_pressedAt = m_tree->currentIndex();
     if (watched != m_find || event->type() != QEvent::KeyPress) return QWidget::eventFilter(watched, event);
     const int key = static_cast<QKeyEvent*>(event)->key();
     const bool enters = key == Qt::Key_Return || key == Qt::Key_Enter;

@@ -13,7 +13,8 @@ constexpr int clearButton = 30; // the room that Qt gives it
 
 } // namespace
 
-FindField::FindField(QWidget* parent) : QLineEdit(parent), m_answer(makeLabel({}, "secondary", this)), m_fault(new QLabel(window()))
+FindField::FindField(QWidget* parent)
+    : QLineEdit(parent), m_answer(makeLabel({}, "secondary", this)), m_fault(new QLabel(window()))
 {
     m_answer->setObjectName(QStringLiteral("findAnswer"));
     m_answer->setAttribute(Qt::WA_TransparentForMouseEvents);

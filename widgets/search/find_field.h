@@ -1,5 +1,5 @@
-// FindField: the search field of a window, with the answer inside it at the right ("3 of 32") and errors just below it. Typing clears
-// both.
+// FindField: the search field of a window, with the answer inside it at the right ("3 of 32") and errors just below it.
+// Typing clears both.
 #pragma once
 
 #include <QLineEdit>

@@ -5,7 +5,8 @@
 
 namespace stagewright {
 
-void SearchModel::setHits(std::shared_ptr<const TimelinePanel> panel, std::shared_ptr<const std::vector<SearchHit>> hits, std::vector<Note> notes)
+void SearchModel::setHits(std::shared_ptr<const TimelinePanel> panel,
+                          std::shared_ptr<const std::vector<SearchHit>> hits, std::vector<Note> notes)
 {
     beginResetModel();
     m_panel = std::move(panel);
@@ -19,7 +20,10 @@ const SearchHit* SearchModel::hit(int row) const
     return row >= 0 && row < rowCount() ? &(*m_hits)[static_cast<std::size_t>(row)] : nullptr;
 }
 
-int SearchModel::rowCount(const QModelIndex& parent) const { return parent.isValid() || !m_hits ? 0 : static_cast<int>(m_hits->size()); }
+int SearchModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() || !m_hits ? 0 : static_cast<int>(m_hits->size());
+}
 int SearchModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : ColumnCount; }
 
 QVariant SearchModel::data(const QModelIndex& index, int role) const
@@ -31,8 +35,11 @@ QVariant SearchModel::data(const QModelIndex& index, int role) const
         return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (figure ? Qt::AlignRight : Qt::AlignLeft)));
     }
     if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
-    const Note* note = found->note >= 0 && found->note < static_cast<int>(m_notes.size()) ? &m_notes[static_cast<std::size_t>(found->note)] : nullptr;
-    if (index.column() == NoteText && note != nullptr) return role == Qt::ToolTipRole ? shownTip(QString::fromStdString(note->text)) : shownName(note->text);
+    const Note* note = found->note >= 0 && found->note < static_cast<int>(m_notes.size())
+                           ? &m_notes[static_cast<std::size_t>(found->note)]
+                           : nullptr;
+    if (index.column() == NoteText && note != nullptr)
+        return role == Qt::ToolTipRole ? shownTip(QString::fromStdString(note->text)) : shownName(note->text);
     if (index.column() == NoteText) return {};
     if (found->span == noSpan) { // a note on a range
         if (note == nullptr) return {};
@@ -58,10 +65,12 @@ QVariant SearchModel::data(const QModelIndex& index, int role) const
 QVariant SearchModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
     if (orientation != Qt::Horizontal || section < 0 || section >= ColumnCount) return {};
-    const QString titles[] = {tr("Op"), tr("Rank"), tr("Stage"), tr("Microbatch"), tr("Start"), tr("Duration"), tr("Note")};
+    const QString titles[] = {tr("Op"),    tr("Rank"),     tr("Stage"), tr("Microbatch"),
+                              tr("Start"), tr("Duration"), tr("Note")};
     if (role == Qt::DisplayRole) return titles[section];
     if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (section >= Rank && section <= Duration ? Qt::AlignRight : Qt::AlignLeft)));
+        return QVariant::fromValue(Qt::Alignment(
+            Qt::AlignVCenter | (section >= Rank && section <= Duration ? Qt::AlignRight : Qt::AlignLeft)));
     if (role == Qt::ToolTipRole && section == Start) return tr("From the start of what is shown");
     return {};
 }

@@ -32,7 +32,8 @@ public:
     };
 
     explicit SearchModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
-    void setHits(std::shared_ptr<const TimelinePanel> panel, std::shared_ptr<const std::vector<SearchHit>> hits, std::vector<Note> notes);
+    void setHits(std::shared_ptr<const TimelinePanel> panel, std::shared_ptr<const std::vector<SearchHit>> hits,
+                 std::vector<Note> notes);
     void clear() { setHits(nullptr, nullptr, {}); }
     const SearchHit* hit(int row) const;
 

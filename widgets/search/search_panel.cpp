@@ -13,7 +13,9 @@
 
 namespace stagewright {
 
-SearchPanel::SearchPanel(QWidget* parent) : QWidget(parent), m_count(makeLabel({}, "secondary", this)), m_busy(new QProgressBar(this)), m_table(new QTableView(this))
+SearchPanel::SearchPanel(QWidget* parent)
+    : QWidget(parent), m_count(makeLabel({}, "secondary", this)), m_busy(new QProgressBar(this)),
+      m_table(new QTableView(this))
 {
     setObjectName(QStringLiteral("panel"));
     setAttribute(Qt::WA_StyledBackground);
@@ -54,7 +56,9 @@ SearchPanel::SearchPanel(QWidget* parent) : QWidget(parent), m_count(makeLabel({
     m_count->setText(tr("Type into the search field: rank:2 mb:5 B, or >2ms"));
 }
 
-void SearchPanel::setHits(std::shared_ptr<const TimelinePanel> panel, std::shared_ptr<const std::vector<SearchHit>> hits, std::vector<Note> notes, const QString& query)
+void SearchPanel::setHits(std::shared_ptr<const TimelinePanel> panel,
+                          std::shared_ptr<const std::vector<SearchHit>> hits, std::vector<Note> notes,
+                          const QString& query)
 {
     const int count = hits ? static_cast<int>(hits->size()) : 0;
     bool noted = false;
@@ -78,7 +82,9 @@ void SearchPanel::setCurrentRow(int row)
 // The view makes its first row current when it gets the focus, although nobody chose it.
 bool SearchPanel::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_table && event->type() == QEvent::FocusIn && !m_table->currentIndex().isValid() && m_model.rowCount() > 0) setCurrentRow(0);
+    if (watched == m_table && event->type() == QEvent::FocusIn && !m_table->currentIndex().isValid() &&
+        m_model.rowCount() > 0)
+        setCurrentRow(0);
     return QWidget::eventFilter(watched, event);
 }
 

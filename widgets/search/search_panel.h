@@ -17,7 +17,8 @@ public:
     explicit SearchPanel(QWidget* parent = nullptr);
     SearchModel* model() { return &m_model; }
     QTableView* table() { return m_table; }
-    void setHits(std::shared_ptr<const TimelinePanel> panel, std::shared_ptr<const std::vector<SearchHit>> hits, std::vector<Note> notes, const QString& query);
+    void setHits(std::shared_ptr<const TimelinePanel> panel, std::shared_ptr<const std::vector<SearchHit>> hits,
+                 std::vector<Note> notes, const QString& query);
     void setSearching(bool searching);
     void setCurrentRow(int row); // without a signal
     QString countText() const;

@@ -10,7 +10,8 @@
 
 namespace stagewright {
 
-CurvePlot::CurvePlot(TableCurves curves, const QString& title, QWidget* parent) : CursorPicture(parent), m_curves(std::move(curves)), m_title(title)
+CurvePlot::CurvePlot(TableCurves curves, const QString& title, QWidget* parent)
+    : CursorPicture(parent), m_curves(std::move(curves)), m_title(title)
 {
     setObjectName(QStringLiteral("curvePlot"));
     setAccessibleName(title);
@@ -23,7 +24,8 @@ CurvePlot::CurvePlot(TableCurves curves, const QString& title, QWidget* parent) 
 
 QString CurvePlot::valueText(const TableCurve& curve, double x) const
 {
-    const auto at = std::lower_bound(curve.points.begin(), curve.points.end(), x, [](const CurvePoint& point, double value) { return point.x < value; });
+    const auto at = std::lower_bound(curve.points.begin(), curve.points.end(), x,
+                                     [](const CurvePoint& point, double value) { return point.x < value; });
     return at == curve.points.end() || at->x != x ? tr("unknown") : fixed(at->y, 3);
 }
 
@@ -32,7 +34,8 @@ QString CurvePlot::textOf(int mark) const
     if (mark < 0 || mark >= marks()) return {};
     const double x = m_across[static_cast<std::size_t>(mark)];
     QStringList parts;
-    for (const TableCurve& curve : m_curves.curves) parts << QString::fromStdString(curve.title).toLower() + QLatin1Char(' ') + valueText(curve, x);
+    for (const TableCurve& curve : m_curves.curves)
+        parts << QString::fromStdString(curve.title).toLower() + QLatin1Char(' ') + valueText(curve, x);
     return tr("%1 %2: %3").arg(QString::fromStdString(m_curves.across)).arg(x).arg(parts.join(QStringLiteral(", ")));
 }
 
@@ -65,8 +68,11 @@ QRectF CurvePlot::markIn(const QRectF& rect, int mark) const
 {
     if (mark < 0 || mark >= marks()) return {};
     const PlotFrame frame = frameIn(rect);
-    const auto x = [&](int of) { return frame.place(m_across[static_cast<std::size_t>(std::clamp(of, 0, marks() - 1))], frame.y.least).x(); };
-    const double left = mark > 0 ? (x(mark - 1) + x(mark)) / 2 : x(mark) - 6, right = mark + 1 < marks() ? (x(mark) + x(mark + 1)) / 2 : x(mark) + 6;
+    const auto x = [&](int of) {
+        return frame.place(m_across[static_cast<std::size_t>(std::clamp(of, 0, marks() - 1))], frame.y.least).x();
+    };
+    const double left = mark > 0 ? (x(mark - 1) + x(mark)) / 2 : x(mark) - 6,
+                 right = mark + 1 < marks() ? (x(mark) + x(mark + 1)) / 2 : x(mark) + 6;
     return {left, frame.area.top(), right - left, frame.area.height()};
 }
 
@@ -109,7 +115,9 @@ void CurvePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) con
     p.setPen(QPen(theme.accent, 1));
     p.drawLine(QPointF(x, frame.area.top()), QPointF(x, frame.area.bottom()));
     p.setPen(theme.secondary);
-    p.drawText(QRectF(frame.area.left(), rect.bottom() - 20, frame.area.width() - metrics.horizontalAdvance(frame.x.title) - 12, 16), Qt::AlignLeft | Qt::AlignVCenter, textOf(cursor()));
+    p.drawText(QRectF(frame.area.left(), rect.bottom() - 20,
+                      frame.area.width() - metrics.horizontalAdvance(frame.x.title) - 12, 16),
+               Qt::AlignLeft | Qt::AlignVCenter, textOf(cursor()));
 }
 
 } // namespace stagewright

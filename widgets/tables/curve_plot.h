@@ -1,5 +1,5 @@
-// CurvePlot: what of a table is a course (traces/report/table_curves.h) as lines over its first column, with a cursor over the rows. Paints
-// with any painter. GUI thread only.
+// CurvePlot: what of a table is a course (traces/report/table_curves.h) as lines over its first column, with a cursor
+// over the rows. Paints with any painter. GUI thread only.
 #pragma once
 
 #include "traces/report/table_curves.h"

@@ -19,8 +19,13 @@ namespace {
 FigureCell cellOf(const AnalysisColumn& column, const AnalysisCell& cell, const Units& units)
 {
     if (const auto* text = std::get_if<std::string>(&cell))
-        return {column.words != nullptr ? qtText(column.words(*text)) : QString::fromStdString(*text), 0, QString::fromStdString(*text)};
-    if (const auto* real = std::get_if<double>(&cell)) return {column.kind == ColumnKind::Share ? percentText(*real) : QString::fromStdString(cellText(column, cell, units)), *real, {}};
+        return {column.words != nullptr ? qtText(column.words(*text)) : QString::fromStdString(*text), 0,
+                QString::fromStdString(*text)};
+    if (const auto* real = std::get_if<double>(&cell))
+        return {column.kind == ColumnKind::Share ? percentText(*real)
+                                                 : QString::fromStdString(cellText(column, cell, units)),
+                *real,
+                {}};
     const auto* whole = std::get_if<std::int64_t>(&cell);
     if (whole == nullptr) return {QString::fromStdString(cellText(column, cell, units)), 0, {}};
     const auto value = static_cast<double>(*whole);
@@ -34,7 +39,8 @@ FigureCell cellOf(const AnalysisColumn& column, const AnalysisCell& cell, const 
 
 } // namespace
 
-TablesPanel::TablesPanel(QWidget* parent) : QWidget(parent), m_parts(new QSplitter(this)), m_names(new QListWidget(this)), m_page(new QWidget(this))
+TablesPanel::TablesPanel(QWidget* parent)
+    : QWidget(parent), m_parts(new QSplitter(this)), m_names(new QListWidget(this)), m_page(new QWidget(this))
 {
     setObjectName(QStringLiteral("panel"));
     setAttribute(Qt::WA_StyledBackground);
@@ -85,7 +91,8 @@ void TablesPanel::setTables(std::shared_ptr<const std::vector<ReportTable>> tabl
     m_units = units;
     for (int row = 0; row < m_names->count(); ++row) {
         const std::string& unknown = m_tables ? (*m_tables)[static_cast<std::size_t>(row)].unknown : std::string();
-        m_names->item(row)->setForeground(unknown.empty() ? QBrush() : palette().brush(QPalette::Disabled, QPalette::Text));
+        m_names->item(row)->setForeground(unknown.empty() ? QBrush()
+                                                          : palette().brush(QPalette::Disabled, QPalette::Text));
         m_names->item(row)->setToolTip(sentence(QString::fromStdString(unknown)));
     }
     if (!m_chosen && m_tables) {
@@ -98,7 +105,9 @@ void TablesPanel::setTables(std::shared_ptr<const std::vector<ReportTable>> tabl
 int TablesPanel::firstWithRows() const
 {
     for (int row = 0; m_tables && row < m_names->count(); ++row)
-        if (const ReportTable& table = (*m_tables)[static_cast<std::size_t>(row)]; table.unknown.empty() && !table.rows.empty()) return row;
+        if (const ReportTable& table = (*m_tables)[static_cast<std::size_t>(row)];
+            table.unknown.empty() && !table.rows.empty())
+            return row;
     return 0;
 }
 
@@ -119,8 +128,9 @@ void TablesPanel::showTable(int row)
         return;
     }
     const ReportTable& table = (*m_tables)[static_cast<std::size_t>(row)];
-    m_line->setText(sentence(QString::fromStdString(!table.unknown.empty() ? table.unknown : !table.sentence.empty() ? table.sentence
-                                                                                                                     : std::string(table.analysis->title))));
+    m_line->setText(sentence(QString::fromStdString(!table.unknown.empty()    ? table.unknown
+                                                    : !table.sentence.empty() ? table.sentence
+                                                                              : std::string(table.analysis->title))));
     if (!table.unknown.empty()) return;
     std::vector<FigureColumn> columns;
     const std::vector<std::size_t> shown = shownColumns(table);
@@ -136,7 +146,10 @@ void TablesPanel::showTable(int row)
     }
     m_table = new FigureTable(qtText(table.analysis->title), std::move(columns), -1, m_page);
     m_table->setObjectName(QStringLiteral("reportTable"));
-    m_table->setToolTip(table.ops.empty() ? tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown") : tr("Choosing a row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+    m_table->setToolTip(
+        table.ops.empty()
+            ? tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown")
+            : tr("Choosing a row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
     m_table->setRows(std::move(rows));
     m_table->resizeColumnsToContents();
     connect(m_table, &FigureTable::chosen, this, [this, &ops = table.ops, keep = m_tables](int at) {

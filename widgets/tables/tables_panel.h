@@ -1,5 +1,5 @@
-// TablesPanel: the tables of a run's report (traces/report/tables.h), their names at the left, the one chosen at the right. It knows no
-// table by name. GUI thread only.
+// TablesPanel: the tables of a run's report (traces/report/tables.h), their names at the left, the one chosen at the
+// right. It knows no table by name. GUI thread only.
 #pragma once
 
 #include <memory>

@@ -32,14 +32,17 @@ public:
         if (panel.noOps) return addDevices(panel, panelIndex, rank, range);
         Nanos at = range.begin;
         const auto& slices = rank.compute.slices();
-        for (std::size_t i = rank.compute.firstEndingAfter(range.begin); i < slices.size() && slices[i].begin() < range.end; ++i) {
+        for (std::size_t i = rank.compute.firstEndingAfter(range.begin);
+             i < slices.size() && slices[i].begin() < range.end; ++i) {
             const Slice& slice = slices[i];
             const Nanos begin = std::max(slice.begin(), range.begin), end = std::min(slice.end(), range.end);
             if (begin > at) add(AggregateLine::What::Idle, panelIndex, 0, 0, begin - at);
             at = std::max(at, end);
             ++m_table.ops;
             const int kind = static_cast<int>(slice.kind);
-            const int stage = m_by == AggregateBy::Stage || m_by == AggregateBy::StageAndKind ? panel.timeline->spans()[rank.compute.spanOf(i)].op.stage : 0;
+            const int stage = m_by == AggregateBy::Stage || m_by == AggregateBy::StageAndKind
+                                  ? panel.timeline->spans()[rank.compute.spanOf(i)].op.stage
+                                  : 0;
             int first = kind, second = 0;
             switch (m_by) {
             case AggregateBy::Kind:
@@ -66,8 +69,10 @@ public:
             if (isCollectiveLane(lane.lane)) lanes.push_back(&lane.data);
         for (const LaneData* lane : lanes) {
             const auto& transfers = lane->slices();
-            for (std::size_t i = lane->firstEndingAfter(range.begin); i < transfers.size() && transfers[i].begin() < range.end; ++i) {
-                const Nanos part = std::min(transfers[i].end(), range.end) - std::max(transfers[i].begin(), range.begin);
+            for (std::size_t i = lane->firstEndingAfter(range.begin);
+                 i < transfers.size() && transfers[i].begin() < range.end; ++i) {
+                const Nanos part =
+                    std::min(transfers[i].end(), range.end) - std::max(transfers[i].begin(), range.begin);
                 add(AggregateLine::What::Transfers, panelIndex, static_cast<int>(transfers[i].kind), 0, part);
             }
         }
@@ -79,8 +84,10 @@ public:
         for (const PanelLane& lane : rank.lanes) {
             if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
             const auto& slices = lane.data.slices();
-            for (std::size_t i = lane.data.firstEndingAfter(range.begin); i < slices.size() && slices[i].begin() < range.end; ++i)
-                add(AggregateLine::What::Work, panelIndex, nameOf(panel, lane.data, i), 0, std::min(slices[i].end(), range.end) - std::max(slices[i].begin(), range.begin));
+            for (std::size_t i = lane.data.firstEndingAfter(range.begin);
+                 i < slices.size() && slices[i].begin() < range.end; ++i)
+                add(AggregateLine::What::Work, panelIndex, nameOf(panel, lane.data, i), 0,
+                    std::min(slices[i].end(), range.end) - std::max(slices[i].begin(), range.begin));
         }
     }
 
@@ -91,7 +98,8 @@ public:
         for (const PanelLane& lane : rank.lanes) {
             if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
             const auto& slices = lane.data.slices();
-            for (std::size_t i = lane.data.firstEndingAfter(range.begin); i < slices.size() && slices[i].begin() < range.end; ++i) {
+            for (std::size_t i = lane.data.firstEndingAfter(range.begin);
+                 i < slices.size() && slices[i].begin() < range.end; ++i) {
                 ++m_table.kernels;
                 const int of = static_cast<int>(slices[i].kind);
                 int first = of, second = 0;
@@ -102,7 +110,8 @@ public:
                     first = nameOf(panel, lane.data, i);
                     second = of;
                 }
-                add(AggregateLine::What::Ops, panelIndex, first, second, std::min(slices[i].end(), range.end) - std::max(slices[i].begin(), range.begin));
+                add(AggregateLine::What::Ops, panelIndex, first, second,
+                    std::min(slices[i].end(), range.end) - std::max(slices[i].begin(), range.begin));
                 m_devices.insert(panelIndex);
             }
         }
@@ -127,7 +136,8 @@ public:
     void finish()
     {
         for (auto& [key, line] : m_lines) {
-            line.share = m_table.rankTime > 0 ? static_cast<double>(line.total) / static_cast<double>(m_table.rankTime) : 0;
+            line.share =
+                m_table.rankTime > 0 ? static_cast<double>(line.total) / static_cast<double>(m_table.rankTime) : 0;
             name(key, line);
             m_table.lines.push_back(std::move(line));
         }
@@ -137,7 +147,8 @@ private:
     int nameOf(const TimelinePanel& panel, const LaneData& lane, std::size_t slice)
     {
         const SpanId id = lane.spanOf(slice);
-        const QString name = id == noSpan ? AggregateText::tr("in steps that are not loaded") : nameOfWork(*panel.timeline, id);
+        const QString name =
+            id == noSpan ? AggregateText::tr("in steps that are not loaded") : nameOfWork(*panel.timeline, id);
         return static_cast<int>(m_names.try_emplace(name, m_names.size()).first->second);
     }
 
@@ -163,11 +174,15 @@ private:
             line.name = nameAt(first);
         } else if (line.what == AggregateLine::What::Ops && m_devices.contains(panel)) {
             const bool byRank = m_by == AggregateBy::Rank || m_by == AggregateBy::RankAndKind;
-            if (m_by != AggregateBy::Rank) line.of = static_cast<KernelClass>(byRank || m_by == AggregateBy::Name ? second : first);
+            if (m_by != AggregateBy::Rank)
+                line.of = static_cast<KernelClass>(byRank || m_by == AggregateBy::Name ? second : first);
             const QString title = line.of ? QString::fromStdString(std::string(titleOf(*line.of))) : QString();
-            line.name = byRank ? AggregateText::tr("Rank %1").arg(first) + (line.of ? QStringLiteral(" · ") + title : QString()) : title;
+            line.name =
+                byRank ? AggregateText::tr("Rank %1").arg(first) + (line.of ? QStringLiteral(" · ") + title : QString())
+                       : title;
             if (m_by == AggregateBy::Name) line.name = nameAt(first);
-        } else if (line.what == AggregateLine::What::Transfers || m_by == AggregateBy::Kind || m_by == AggregateBy::Name) {
+        } else if (line.what == AggregateLine::What::Transfers || m_by == AggregateBy::Kind ||
+                   m_by == AggregateBy::Name) {
             line.kind = static_cast<OpKind>(first);
             line.name = sentence(ruleOf(*line.kind).title);
         } else if (m_by == AggregateBy::Microbatch) {
@@ -180,7 +195,8 @@ private:
                 line.name += QStringLiteral(" · ") + sentence(ruleOf(*line.kind).title);
             }
         }
-        if (m_badges) line.name = QString(QChar(static_cast<char16_t>(u'A' + panel))) + QStringLiteral(" · ") + line.name;
+        if (m_badges)
+            line.name = QString(QChar(static_cast<char16_t>(u'A' + panel))) + QStringLiteral(" · ") + line.name;
     }
 
     QString nameAt(int number) const
@@ -208,14 +224,12 @@ void DurationHistogram::add(Nanos duration)
     if (counts.empty()) first = bar;
     if (bar < first) counts.insert(counts.begin(), static_cast<std::size_t>(first - bar), 0);
     first = std::min(first, bar);
-    if (counts.size() <= static_cast<std::size_t>(bar - first)) counts.resize(static_cast<std::size_t>(bar - first) + 1, 0);
+    if (counts.size() <= static_cast<std::size_t>(bar - first))
+        counts.resize(static_cast<std::size_t>(bar - first) + 1, 0);
     ++counts[static_cast<std::size_t>(bar - first)];
 }
 
-Nanos DurationHistogram::begin(int bar)
-{
-    return static_cast<Nanos>(std::ceil(std::exp2(bar / 4.0)));
-}
+Nanos DurationHistogram::begin(int bar) { return static_cast<Nanos>(std::ceil(std::exp2(bar / 4.0))); }
 
 Nanos DurationHistogram::quantile(double share) const
 {
@@ -223,7 +237,8 @@ Nanos DurationHistogram::quantile(double share) const
     for (const std::int64_t count : counts) all += count;
     for (std::size_t i = 0; i < counts.size(); ++i) {
         below += counts[i];
-        if (static_cast<double>(below) >= share * static_cast<double>(all)) return begin(first + static_cast<int>(i) + 1);
+        if (static_cast<double>(below) >= share * static_cast<double>(all))
+            return begin(first + static_cast<int>(i) + 1);
     }
     return 0;
 }
@@ -232,11 +247,12 @@ Nanos AggregateLine::spread() const
 {
     if (count < 2) return 0;
     const double middle = static_cast<double>(total) / static_cast<double>(count);
-    return static_cast<Nanos>(std::lround(std::sqrt(std::max(0.0, squares / static_cast<double>(count) - middle * middle))));
+    return static_cast<Nanos>(
+        std::lround(std::sqrt(std::max(0.0, squares / static_cast<double>(count) - middle * middle))));
 }
 
-AggregateTable aggregateTable(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas,
-                              const RowPlan* plan, AggregateBy by)
+AggregateTable aggregateTable(const std::vector<std::shared_ptr<const TimelinePanel>>& panels,
+                              const std::vector<AreaSelection>& areas, const RowPlan* plan, AggregateBy by)
 {
     AggregateTable table;
     if (areas.empty()) return table;
@@ -258,14 +274,16 @@ AggregateTable aggregateTable(const std::vector<std::shared_ptr<const TimelinePa
     return table;
 }
 
-std::int64_t slicesIn(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas)
+std::int64_t slicesIn(const std::vector<std::shared_ptr<const TimelinePanel>>& panels,
+                      const std::vector<AreaSelection>& areas)
 {
     std::int64_t count = 0;
     for (const AreaSelection& area : areas) {
         for (const auto& panel : panels) {
             for (const PanelRank& rank : panel->ranks) {
                 const auto add = [&](const LaneData& lane) {
-                    const std::size_t from = lane.firstEndingAfter(area.range.begin), to = lane.firstBeginningAt(area.range.end);
+                    const std::size_t from = lane.firstEndingAfter(area.range.begin),
+                                      to = lane.firstBeginningAt(area.range.end);
                     count += to > from ? static_cast<std::int64_t>(to - from) : 0;
                 };
                 add(rank.compute);

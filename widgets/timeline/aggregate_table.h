@@ -1,5 +1,6 @@
 // What happened in the selected areas, one row per kind of op, stage, microbatch or rank: count, total, mean, shortest,
-// longest and share, every op trimmed to the range. Of runs without ops their kernels and copies, by class, name or rank.
+// longest and share, every op trimmed to the range. Of runs without ops their kernels and copies, by class, name or
+// rank.
 #pragma once
 
 #include <memory>
@@ -29,8 +30,9 @@ struct DurationHistogram {
     std::vector<std::int64_t> counts; // without empty bars at either end
 
     void add(Nanos duration);
-    static Nanos begin(int bar);        // the shortest duration of a bar; the next bar's begin is beyond its longest
-    Nanos quantile(double share) const; // the upper end of the bar in which it lies, at most 19 % too long; 0: there are none
+    static Nanos begin(int bar); // the shortest duration of a bar; the next bar's begin is beyond its longest
+    // the upper end of the bar in which it lies, at most 19 % too long; 0: there are none
+    Nanos quantile(double share) const;
 };
 
 struct AggregateLine {
@@ -66,10 +68,12 @@ struct AggregateTable {
     std::int64_t kernels = 0; // and copies, of runs without ops
 };
 
-// plan: the places of ranks; null: in numerical order. A rank in two areas counts in both. O(slices in the range × log lines).
-AggregateTable aggregateTable(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas,
-                              const RowPlan* plan, AggregateBy by);
+// plan: the places of ranks; null: in numerical order. A rank in two areas counts in both. O(slices in the range × log
+// lines).
+AggregateTable aggregateTable(const std::vector<std::shared_ptr<const TimelinePanel>>& panels,
+                              const std::vector<AreaSelection>& areas, const RowPlan* plan, AggregateBy by);
 // The number of slices it would read. O(ranks × log slices).
-std::int64_t slicesIn(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas);
+std::int64_t slicesIn(const std::vector<std::shared_ptr<const TimelinePanel>>& panels,
+                      const std::vector<AreaSelection>& areas);
 
 } // namespace stagewright

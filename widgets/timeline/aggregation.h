@@ -23,7 +23,8 @@ struct Aggregation {
 };
 
 // O(slices in the range). Overlapping areas are each counted once.
-Aggregation aggregate(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas,
+Aggregation aggregate(const std::vector<std::shared_ptr<const TimelinePanel>>& panels,
+                      const std::vector<AreaSelection>& areas,
                       const RowPlan* plan = nullptr); // null: ranks in numerical order
 
 } // namespace stagewright

@@ -52,24 +52,32 @@ public:
         m_theme = &theme;
         if (!m_lines.empty()) emit dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
     }
-    int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : static_cast<int>(m_lines.size()); }
-    int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : static_cast<int>(columns); }
+    int rowCount(const QModelIndex& parent = {}) const override
+    {
+        return parent.isValid() ? 0 : static_cast<int>(m_lines.size());
+    }
+    int columnCount(const QModelIndex& parent = {}) const override
+    {
+        return parent.isValid() ? 0 : static_cast<int>(columns);
+    }
 
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override
     {
         if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
         const char* const titles[] = {"What", "Count", "Total", "Mean", "Spread", "Shortest", "Longest", "Share"};
-        const char* const tips[] = {"What ran in the selected area",
-                                    "Ops that overlap the range; for idle time, the number of gaps",
-                                    "Their time, each trimmed to the range and summed over the selected ranks",
-                                    "Total ÷ count",
-                                    "Standard deviation of their times",
-                                    "The shortest of them, trimmed to the range",
-                                    "The longest of them, trimmed to the range",
-                                    "Total ÷ (ranks × range). Ops and idle time add up to 100 %; transfers, and kernels under ops, are extra"};
+        const char* const tips[] = {
+            "What ran in the selected area",
+            "Ops that overlap the range; for idle time, the number of gaps",
+            "Their time, each trimmed to the range and summed over the selected ranks",
+            "Total ÷ count",
+            "Standard deviation of their times",
+            "The shortest of them, trimmed to the range",
+            "The longest of them, trimmed to the range",
+            "Total ÷ (ranks × range). Ops and idle time add up to 100 %; transfers, and kernels under ops, are extra"};
         if (role == Qt::DisplayRole) return AggregationPanel::tr(titles[section]);
         if (role == Qt::ToolTipRole) return AggregationPanel::tr(tips[section]);
-        if (role == Qt::TextAlignmentRole) return static_cast<int>((section == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+        if (role == Qt::TextAlignmentRole)
+            return static_cast<int>((section == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
         return {};
     }
 
@@ -79,7 +87,8 @@ public:
         const AggregateLine& line = m_lines[static_cast<std::size_t>(at.row())];
         if (role == Qt::UserRole) return value(line, at);
         if (role == Qt::DisplayRole) return text(line, at.column());
-        if (role == Qt::TextAlignmentRole) return static_cast<int>((at.column() == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+        if (role == Qt::TextAlignmentRole)
+            return static_cast<int>((at.column() == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
         if (role == Qt::DecorationRole && at.column() == Name) {
             if (line.what == AggregateLine::What::Idle) return m_theme->bubbleHatch;
             if (line.of) return m_theme->of(*line.of).fill;
@@ -139,7 +148,9 @@ AggregationPanel::AggregationPanel(QWidget* parent) : QWidget(parent)
     m_choice = new QComboBox(this);
     m_choice->setAccessibleName(tr("Rows of the table"));
     m_choice->setToolTip(tr("What each row of the table is"));
-    for (const char* text : {"by kind", "by stage", "by microbatch", "by rank", "by stage and kind", "by rank and kind", "by name"}) m_choice->addItem(tr(text));
+    for (const char* text :
+         {"by kind", "by stage", "by microbatch", "by rank", "by stage and kind", "by rank and kind", "by name"})
+        m_choice->addItem(tr(text));
     head->addWidget(m_choice);
     auto* clear = new QPushButton(tr("Clear"), this);
     clear->setToolTip(tr("Clears the selected area (Esc in the timeline): every view shows everything again"));
@@ -183,9 +194,11 @@ void AggregationPanel::showDurations()
     const auto* sorted = static_cast<const QSortFilterProxyModel*>(m_view->model());
     const QModelIndex current = sorted->mapToSource(m_view->currentIndex());
     const AggregateLine* line = nullptr;
-    if (current.isValid() && current.row() < static_cast<int>(m_table.lines.size())) line = &m_table.lines[static_cast<std::size_t>(current.row())];
+    if (current.isValid() && current.row() < static_cast<int>(m_table.lines.size()))
+        line = &m_table.lines[static_cast<std::size_t>(current.row())];
     for (const AggregateLine& one : m_table.lines)
-        if (!current.isValid() && one.what == AggregateLine::What::Ops && (line == nullptr || one.total > line->total)) line = &one;
+        if (!current.isValid() && one.what == AggregateLine::What::Ops && (line == nullptr || one.total > line->total))
+            line = &one;
     m_bars->setLine(line, m_panels.empty() ? Units{} : m_panels.front()->units);
     placeBars();
 }
@@ -227,7 +240,8 @@ void AggregationPanel::paintEvent(QPaintEvent* event)
     painter.fillRect(0, 0, width(), 1, m_theme->separator);
 }
 
-void AggregationPanel::setAreas(std::vector<std::shared_ptr<const TimelinePanel>> panels, std::vector<AreaSelection> areas, std::shared_ptr<const RowPlan> plan)
+void AggregationPanel::setAreas(std::vector<std::shared_ptr<const TimelinePanel>> panels,
+                                std::vector<AreaSelection> areas, std::shared_ptr<const RowPlan> plan)
 {
     m_panels = std::move(panels);
     m_areas = std::move(areas);
@@ -241,9 +255,9 @@ void AggregationPanel::ask()
     if (m_areas.empty() || m_panels.empty()) return fill({});
     if (slicesIn(m_panels, m_areas) <= inPlace) return fill(aggregateTable(m_panels, m_areas, m_plan.get(), m_by));
     if (m_summing.waits([this] { ask(); })) return;
-    m_summing.start(
-        [panels = m_panels, areas = m_areas, plan = m_plan, by = m_by] { return aggregateTable(panels, areas, plan.get(), by); },
-        [this](AggregateTable table) { fill(std::move(table)); });
+    m_summing.start([panels = m_panels, areas = m_areas, plan = m_plan,
+                     by = m_by] { return aggregateTable(panels, areas, plan.get(), by); },
+                    [this](AggregateTable table) { fill(std::move(table)); });
 }
 
 void AggregationPanel::fill(AggregateTable table)
@@ -254,9 +268,16 @@ void AggregationPanel::fill(AggregateTable table)
     setVisible(m_table.ranks > 0);
     showDurations();
     const QString time = durationText(m_table.range.duration(), units);
-    m_title->setText(tr("Selected area: %1 of %2, %3").arg(time, countText(m_table.ranks, tr("one rank"), tr("%L1 ranks")), m_table.kernels > 0 && m_table.ops == 0 ? countText(static_cast<qint64>(m_table.kernels), tr("1 kernel or copy"), tr("%L1 kernels and copies")) : countText(static_cast<qint64>(m_table.ops), tr("1 op"), tr("%L1 ops"))));
-    if (m_panels.size() > 1 && m_table.ranks > 0) m_title->setText(m_title->text() + tr(". The panel at the right compares the whole steps."));
-    m_title->setToolTip(tr("Every view shows only this range: the figures of the side panel, the peaks of the charts, this table."));
+    m_title->setText(tr("Selected area: %1 of %2, %3")
+                         .arg(time, countText(m_table.ranks, tr("one rank"), tr("%L1 ranks")),
+                              m_table.kernels > 0 && m_table.ops == 0
+                                  ? countText(static_cast<qint64>(m_table.kernels), tr("1 kernel or copy"),
+                                              tr("%L1 kernels and copies"))
+                                  : countText(static_cast<qint64>(m_table.ops), tr("1 op"), tr("%L1 ops"))));
+    if (m_panels.size() > 1 && m_table.ranks > 0)
+        m_title->setText(m_title->text() + tr(". The panel at the right compares the whole steps."));
+    m_title->setToolTip(
+        tr("Every view shows only this range: the figures of the side panel, the peaks of the charts, this table."));
 }
 
 } // namespace stagewright

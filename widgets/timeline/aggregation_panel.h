@@ -1,6 +1,6 @@
-// AggregationPanel: the table of the selected area under the charts: what ran there, by kind, stage, microbatch, rank or name, every
-// op trimmed to the range, and how long the ops of the current row took. Sorted by any column, copied with Ctrl+C. Hidden while nothing is selected. GUI thread only; large
-// areas are summed on a worker.
+// AggregationPanel: the table of the selected area under the charts: what ran there, by kind, stage, microbatch, rank
+// or name, every op trimmed to the range, and how long the ops of the current row took. Sorted by any column, copied
+// with Ctrl+C. Hidden while nothing is selected. GUI thread only; large areas are summed on a worker.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,8 @@ class AggregationPanel : public QWidget {
 public:
     explicit AggregationPanel(QWidget* parent = nullptr);
 
-    void setAreas(std::vector<std::shared_ptr<const TimelinePanel>> panels, std::vector<AreaSelection> areas, std::shared_ptr<const RowPlan> plan);
+    void setAreas(std::vector<std::shared_ptr<const TimelinePanel>> panels, std::vector<AreaSelection> areas,
+                  std::shared_ptr<const RowPlan> plan);
     void setBy(AggregateBy by);
     AggregateBy by() const { return m_by; }
     void setTheme(const Theme& theme);

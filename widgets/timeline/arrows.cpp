@@ -5,7 +5,8 @@
 
 namespace stagewright {
 
-void paintArrow(QPainter& p, const QPainterPath& path, QPointF tip, QPointF direction, const QColor& colour, const QColor& halo)
+void paintArrow(QPainter& p, const QPainterPath& path, QPointF tip, QPointF direction, const QColor& colour,
+                const QColor& halo)
 {
     constexpr double length = 8, half = 4.5;
     const QPointF side(-direction.y() * half, direction.x() * half);

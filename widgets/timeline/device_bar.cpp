@@ -53,8 +53,9 @@ Nanos fillBar(LaneData& bar, const std::vector<const PanelLane*>& lanes)
     for (const PanelLane* one : lanes) {
         const PanelLane& lane = *one;
         for (const Slice& slice : lane.data.slices()) {
-            const std::size_t part = lane.lane == Lane::Copy ? 2 : isCommunication(static_cast<KernelClass>(slice.kind)) ? 1
-                                                                                                                         : 0;
+            const std::size_t part = lane.lane == Lane::Copy                                 ? 2
+                                     : isCommunication(static_cast<KernelClass>(slice.kind)) ? 1
+                                                                                             : 0;
             parts[part].push_back({slice.begin(), slice.end(), static_cast<std::uint8_t>(slice.kind)});
         }
     }

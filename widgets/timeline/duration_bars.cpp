@@ -23,7 +23,9 @@ void DurationBars::setLine(const AggregateLine* line, const Units& units)
     m_line = line != nullptr ? *line : AggregateLine{};
     m_units = units;
     setAccessibleName(tr("Durations of %1").arg(m_line.name));
-    setAccessibleDescription(tr("median %1, 95 %: at most %2").arg(durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units), durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
+    setAccessibleDescription(tr("median %1, 95 %: at most %2")
+                                 .arg(durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units),
+                                      durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
     update();
 }
 
@@ -34,10 +36,7 @@ QColor DurationBars::colour() const
     return m_line.what == AggregateLine::What::Idle ? m_theme->bubbleHatch : m_theme->accent;
 }
 
-QRectF DurationBars::bars() const
-{
-    return QRectF(rect()).adjusted(8, 40, -8, -20);
-}
+QRectF DurationBars::bars() const { return QRectF(rect()).adjusted(8, 40, -8, -20); }
 
 void DurationBars::paintEvent(QPaintEvent*)
 {
@@ -48,11 +47,15 @@ void DurationBars::paintEvent(QPaintEvent*)
     painter.setFont(fontOf(FontRole::Small));
     painter.setPen(m_theme->text);
     const QFontMetrics metrics(painter.font());
-    painter.drawText(QRectF(8, 2, width() - 16, 16), Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(tr("Durations: %1").arg(m_line.name), Qt::ElideMiddle, width() - 16));
+    painter.drawText(QRectF(8, 2, width() - 16, 16), Qt::AlignLeft | Qt::AlignVCenter,
+                     metrics.elidedText(tr("Durations: %1").arg(m_line.name), Qt::ElideMiddle, width() - 16));
     painter.setPen(m_theme->secondary);
     painter.drawText(QRectF(8, 18, width() - 16, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                     m_line.count == 1 ? durationText(m_line.total, m_units)
-                                       : tr("median %1, 95 %: at most %2").arg(durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units), durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
+                     m_line.count == 1
+                         ? durationText(m_line.total, m_units)
+                         : tr("median %1, 95 %: at most %2")
+                               .arg(durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units),
+                                    durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
     const double each = area.width() / static_cast<double>(counts.size());
     const double bar = std::min(each, 24.0);
     const double left = area.left();
@@ -60,11 +63,16 @@ void DurationBars::paintEvent(QPaintEvent*)
     for (std::size_t i = 0; i < counts.size(); ++i) {
         if (counts[i] == 0) continue;
         const double height = std::max(2.0, area.height() * static_cast<double>(counts[i]) / most);
-        painter.fillRect(QRectF(left + static_cast<double>(i) * bar, area.bottom() - height, std::max(1.0, bar - 1), height), colour());
+        painter.fillRect(
+            QRectF(left + static_cast<double>(i) * bar, area.bottom() - height, std::max(1.0, bar - 1), height),
+            colour());
     }
     painter.fillRect(QRectF(area.left(), area.bottom(), area.width(), 1), m_theme->separator);
-    painter.drawText(QRectF(area.left(), area.bottom() + 2, area.width() / 2, 16), Qt::AlignLeft | Qt::AlignVCenter, durationText(m_line.least, m_units));
-    if (m_line.most > m_line.least) painter.drawText(QRectF(area.center().x(), area.bottom() + 2, area.width() / 2, 16), Qt::AlignRight | Qt::AlignVCenter, durationText(m_line.most, m_units));
+    painter.drawText(QRectF(area.left(), area.bottom() + 2, area.width() / 2, 16), Qt::AlignLeft | Qt::AlignVCenter,
+                     durationText(m_line.least, m_units));
+    if (m_line.most > m_line.least)
+        painter.drawText(QRectF(area.center().x(), area.bottom() + 2, area.width() / 2, 16),
+                         Qt::AlignRight | Qt::AlignVCenter, durationText(m_line.most, m_units));
 }
 
 bool DurationBars::event(QEvent* event)
@@ -83,7 +91,8 @@ bool DurationBars::event(QEvent* event)
     QToolTip::showText(help->globalPos(),
                        tr("%L1 took %2 to %3")
                            .arg(counts[static_cast<std::size_t>(at)])
-                           .arg(durationText(DurationHistogram::begin(number), m_units), durationText(DurationHistogram::begin(number + 1), m_units)),
+                           .arg(durationText(DurationHistogram::begin(number), m_units),
+                                durationText(DurationHistogram::begin(number + 1), m_units)),
                        this);
     return true;
 }

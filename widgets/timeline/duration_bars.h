@@ -1,4 +1,5 @@
-// DurationBars: how long the ops of one row of a table took, as bars over a logarithmic axis, with median and 95th percentile. GUI thread only.
+// DurationBars: how long the ops of one row of a table took, as bars over a logarithmic axis, with median and 95th
+// percentile. GUI thread only.
 #pragma once
 
 #include <QWidget>

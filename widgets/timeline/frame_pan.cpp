@@ -11,8 +11,8 @@ namespace stagewright {
 
 namespace {
 
-// How far content that crosses a moment reaches in a scene, in device columns: a slice's label and a gap's duration are in the
-// middle of their visible part, so they change with the edge that cuts them.
+// How far content that crosses a moment reaches in a scene, in device columns: a slice's label and a gap's duration are
+// in the middle of their visible part, so they change with the edge that cuts them.
 class Reach {
 public:
     Reach(const TimelineScene& scene, double perColumn) : m_scene(scene), m_perColumn(perColumn) {}
@@ -30,7 +30,8 @@ public:
             if (place.height >= 8) add(rank.compute, time, place.height >= 18 ? panel.duration : -1);
             if (place.track > 0)
                 for (const LaneData& lane : rank.communication) add(lane, time, -1);
-            for (int i = 0; i < place.lanes; ++i) add(rank.lanes[static_cast<std::size_t>(place.firstLane + i)].data, time, -1);
+            for (int i = 0; i < place.lanes; ++i)
+                add(rank.lanes[static_cast<std::size_t>(place.firstLane + i)].data, time, -1);
         }
         return {m_low, m_high};
     }
@@ -82,8 +83,11 @@ bool panFrame(TimelineCanvas& canvas, const TimelineScene& scene, const Theme& t
 {
     const Axis& before = canvas.axis;
     const Axis& after = scene.axis;
-    if (canvas.image.isNull() || scene.panels.size() != 1 || before.degenerate() || after.degenerate() || ratio != std::floor(ratio)) return false;
-    if (before.left != after.left || before.width != after.width || before.range.duration() != after.range.duration()) return false;
+    if (canvas.image.isNull() || scene.panels.size() != 1 || before.degenerate() || after.degenerate() ||
+        ratio != std::floor(ratio))
+        return false;
+    if (before.left != after.left || before.width != after.width || before.range.duration() != after.range.duration())
+        return false;
     const auto columns = static_cast<std::int64_t>(std::llround(after.width * ratio));
     if (columns < 1 || std::abs(after.width * ratio - static_cast<double>(columns)) > 1e-9) return false;
     if (after.range.duration() % columns != 0) return false;
@@ -118,7 +122,8 @@ bool panFrame(TimelineCanvas& canvas, const TimelineScene& scene, const Theme& t
 
     for (int y = top; y < image.height(); ++y) {
         auto* line = reinterpret_cast<QRgb*>(image.scanLine(y)) + left;
-        std::memmove(line + std::max(0, shift), line + std::max(0, -shift), static_cast<std::size_t>(width - std::abs(shift)) * sizeof(QRgb));
+        std::memmove(line + std::max(0, shift), line + std::max(0, -shift),
+                     static_cast<std::size_t>(width - std::abs(shift)) * sizeof(QRgb));
     }
     canvas.axis = after;
     paintStrip(canvas, scene, theme, left, 0, first);

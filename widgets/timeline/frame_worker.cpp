@@ -15,7 +15,10 @@ QImage frameImage(const TimelineScene& scene, const Theme& theme, double ratio, 
     return image;
 }
 
-FrameWorker::FrameWorker(std::function<void(QImage, std::uint64_t)> done) : m_done(std::move(done)), m_thread([this] { run(); }) {}
+FrameWorker::FrameWorker(std::function<void(QImage, std::uint64_t)> done)
+    : m_done(std::move(done)), m_thread([this] { run(); })
+{
+}
 
 FrameWorker::~FrameWorker()
 {

@@ -29,7 +29,8 @@ Axis axisIn(const QRectF& view, const TimeRange& range)
 TimeRange zoomed(const TimeRange& range, double factor, Nanos anchor)
 {
     const double duration = std::max(10.0, static_cast<double>(range.duration()) * factor);
-    const double share = range.empty() ? 0.5 : static_cast<double>(anchor - range.begin) / static_cast<double>(range.duration());
+    const double share =
+        range.empty() ? 0.5 : static_cast<double>(anchor - range.begin) / static_cast<double>(range.duration());
     const Nanos begin = anchor - static_cast<Nanos>(std::llround(share * duration));
     return {begin, begin + static_cast<Nanos>(std::llround(duration))};
 }
@@ -112,7 +113,8 @@ constexpr double collapsedHeight = 7;
 constexpr double laneHeight = 14;     // with the gap over the next one; names fit
 constexpr double lanesRoom = 112;     // more than this and they become thinner …
 constexpr double leastLaneHeight = 4; // … down to this
-// Rows whose lanes are all that is known: the lanes of a rank take about this room, each at least so much that names fit.
+// Rows whose lanes are all that is known: the lanes of a rank take about this room, each at least so much that names
+// fit.
 constexpr double deviceBar = 30, deviceRoom = 280, leastDeviceLane = 14, mostDeviceLane = 20;
 
 RowPlace placeOf(const RowItem& item, const RowMetrics& metrics, double y)
@@ -127,7 +129,8 @@ RowPlace placeOf(const RowItem& item, const RowMetrics& metrics, double y)
     place.top = y;
     place.height = metrics.height;
     if (item.kind == RowKind::Collapsed) place.height = std::min(metrics.height, collapsedHeight);
-    if (item.kind == RowKind::Group) place.height = metrics.height < 16 ? metrics.height : std::clamp(std::round(metrics.height * 0.46), 14.0, 24.0);
+    if (item.kind == RowKind::Group)
+        place.height = metrics.height < 16 ? metrics.height : std::clamp(std::round(metrics.height * 0.46), 14.0, 24.0);
     if (item.track && item.kind == RowKind::Rank) {
         place.track = metrics.track;
         place.trackGap = metrics.trackGap;
@@ -136,7 +139,9 @@ RowPlace placeOf(const RowItem& item, const RowMetrics& metrics, double y)
         place.firstLane = item.firstLane;
         place.lanes = item.lanes;
         place.lanePitch = std::clamp(lanesRoom / item.lanes, leastLaneHeight, laneHeight);
-        if (item.device) place.lanePitch = std::round(std::clamp(deviceRoom / item.lanes, leastDeviceLane, mostDeviceLane) * std::clamp(metrics.height / 48, 0.5, 1.5));
+        if (item.device)
+            place.lanePitch = std::round(std::clamp(deviceRoom / item.lanes, leastDeviceLane, mostDeviceLane) *
+                                         std::clamp(metrics.height / 48, 0.5, 1.5));
     }
     place.device = item.device;
     if (item.device && item.kind == RowKind::Rank) place.height = std::min(place.height, deviceBar);
@@ -192,7 +197,8 @@ RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& met
 int RowLayout::nearestRow(double y) const
 {
     if (rows.empty()) return -1;
-    const auto after = std::upper_bound(rows.begin(), rows.end(), y, [](double v, const RowPlace& r) { return v < r.top; });
+    const auto after =
+        std::upper_bound(rows.begin(), rows.end(), y, [](double v, const RowPlace& r) { return v < r.top; });
     if (after == rows.begin()) return 0;
     const int before = static_cast<int>(after - rows.begin()) - 1;
     if (after == rows.end()) return before;
@@ -202,7 +208,8 @@ int RowLayout::nearestRow(double y) const
 
 int RowLayout::rowAt(double y) const
 {
-    const auto after = std::upper_bound(rows.begin(), rows.end(), y, [](double v, const RowPlace& r) { return v < r.top; });
+    const auto after =
+        std::upper_bound(rows.begin(), rows.end(), y, [](double v, const RowPlace& r) { return v < r.top; });
     if (after == rows.begin()) return -1;
     const auto row = after - 1;
     return y < row->bottom() ? static_cast<int>(row - rows.begin()) : -1;
@@ -212,7 +219,8 @@ int RowLayout::rowOf(int panel, int rankIndex) const
 {
     if (!plan || panel < 0 || panel >= static_cast<int>(plan->itemOf.size())) return -1;
     const auto& items = plan->itemOf[static_cast<std::size_t>(panel)];
-    return rankIndex >= 0 && rankIndex < static_cast<int>(items.size()) ? items[static_cast<std::size_t>(rankIndex)] : -1;
+    return rankIndex >= 0 && rankIndex < static_cast<int>(items.size()) ? items[static_cast<std::size_t>(rankIndex)]
+                                                                        : -1;
 }
 
 std::vector<QLineF> hatchLines(const QRectF& rect, QPointF anchor, double pitch)

@@ -17,7 +17,8 @@ class QPainter;
 namespace stagewright {
 
 inline constexpr double gutterWidth = 152;
-inline constexpr double narrowView = 560, narrowGutter = 104; // for narrower views: a small window, a one-column picture
+// for narrower views: a small window, a one-column picture
+inline constexpr double narrowView = 560, narrowGutter = 104;
 constexpr double gutterFor(double viewWidth) { return viewWidth < narrowView ? narrowGutter : gutterWidth; }
 inline constexpr double rulerHeight = 28;
 inline constexpr double rightMargin = 16;
@@ -54,8 +55,8 @@ struct RulerTick {
     Nanos time = 0;
     bool major = false; // labelled
 };
-// Major step: the smallest of 1, 2, 5 × 10^k units with at least minSpacing px; five (or four, for 2) minor steps within it.
-// Empty for a degenerate axis.
+// Major step: the smallest of 1, 2, 5 × 10^k units with at least minSpacing px; five (or four, for 2) minor steps
+// within it. Empty for a degenerate axis.
 Nanos rulerStep(const Axis& axis, double minSpacing, Nanos unit = 1);
 std::vector<RulerTick> rulerTicks(const Axis& axis, double minSpacing, Nanos unit = 1);
 
@@ -110,8 +111,9 @@ struct RowLayout {
 RowLayout layoutRows(std::shared_ptr<const RowPlan> plan, const RowMetrics& metrics, bool headers);
 RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& metrics, bool headers); // one row per rank
 
-// A hatch of 45° lines, pitch px apart along x, clipped arithmetically to the rectangle (no painter clip: vector export ignores it).
-// The lines are on a grid anchored at `anchor`, so that neighbouring rectangles join. Empty for an empty rectangle.
+// A hatch of 45° lines, pitch px apart along x, clipped arithmetically to the rectangle (no painter clip: vector export
+// ignores it). The lines are on a grid anchored at `anchor`, so that neighbouring rectangles join. Empty for an empty
+// rectangle.
 std::vector<QLineF> hatchLines(const QRectF& rect, QPointF anchor, double pitch = 6);
 void drawHatch(QPainter& painter, const QRectF& rect, const QColor& line); // those from its top left
 

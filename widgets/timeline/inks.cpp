@@ -57,10 +57,13 @@ Inks inksOf(const Theme& theme, LaneLook look)
     inks.count = inkCount;
     inks.rareTicks = false;
     for (std::size_t i = 0; i < inkCount; ++i) inks.exact[i] = fillOf(theme, look, static_cast<unsigned>(i)).fill.rgb();
-    constexpr std::array<KernelClass, paintCount> first{KernelClass::MatrixProduct, KernelClass::Attention, KernelClass::Elementwise,
-                                                        KernelClass::Collective, KernelClass::Optimizer, KernelClass::Copy}; // of each family
+    constexpr std::array<KernelClass, paintCount> first{
+        KernelClass::MatrixProduct, KernelClass::Attention, KernelClass::Elementwise,
+        // of each family
+        KernelClass::Collective, KernelClass::Optimizer, KernelClass::Copy};
     for (std::size_t p = 0; p < paintCount; ++p)
-        inks.families[p] = look == LaneLook::Classes ? theme.classes[static_cast<std::size_t>(first[p])].fill.rgb() : theme.ranges[p % rangeFillCount].fill.rgb();
+        inks.families[p] = look == LaneLook::Classes ? theme.classes[static_cast<std::size_t>(first[p])].fill.rgb()
+                                                     : theme.ranges[p % rangeFillCount].fill.rgb();
     return inks;
 }
 

@@ -1,5 +1,5 @@
-// Inks: what colour a slice is drawn in, by what its lane shows. Columns of crowded slices are summed ink by ink; a pyramid keeps sums by
-// families of inks only, so a draft of a lane of kernels is coloured by family.
+// Inks: what colour a slice is drawn in, by what its lane shows. Columns of crowded slices are summed ink by ink; a
+// pyramid keeps sums by families of inks only, so a draft of a lane of kernels is coloured by family.
 #pragma once
 
 #include <array>
@@ -21,8 +21,12 @@ enum class LaneLook : std::uint8_t {
 inline constexpr std::size_t inkCount = kernelClassCount;
 static_assert(inkCount >= paintCount && inkCount >= rangeFillCount && inkCount <= 32);
 
-inline std::size_t inkOf(LaneLook look, unsigned kind) { return look == LaneLook::Ops ? static_cast<std::size_t>(paintOf(static_cast<OpKind>(kind))) : kind; }
-// Matrix products, attention and everything else that computes are the first three, communication, optimizer and copies the others.
+inline std::size_t inkOf(LaneLook look, unsigned kind)
+{
+    return look == LaneLook::Ops ? static_cast<std::size_t>(paintOf(static_cast<OpKind>(kind))) : kind;
+}
+// Matrix products, attention and everything else that computes are the first three, communication, optimizer and copies
+// the others.
 Paint familyOf(LaneLook look, unsigned kind);
 const Fill& fillOf(const Theme& theme, LaneLook look, unsigned kind, int tint = 0);
 unsigned rangeInkOf(std::string_view name); // the same for ranges whose names differ only in digits

@@ -47,10 +47,7 @@ void replace(std::vector<KeyBinding>& map, ViewAction action, const std::vector<
         if (binding.action == action) binding.keys = keys;
 }
 
-QKeySequence sequence(const char* text)
-{
-    return QKeySequence(QString::fromLatin1(text));
-}
+QKeySequence sequence(const char* text) { return QKeySequence(QString::fromLatin1(text)); }
 
 std::vector<KeyBinding> nsight()
 {

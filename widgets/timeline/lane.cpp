@@ -23,10 +23,7 @@ LaneData::Body& LaneData::own()
     return *m_body;
 }
 
-void LaneData::reserve(std::size_t slices)
-{
-    own().slices.reserve(slices);
-}
+void LaneData::reserve(std::size_t slices) { own().slices.reserve(slices); }
 
 void LaneData::push(const Span& span, Nanos begin, Nanos end, bool lower, int tint, int ink)
 {
@@ -113,7 +110,8 @@ void LaneData::arrange()
             half->upper = half->lower = 0;
         }
     }
-    std::stable_sort(body.slices.begin(), body.slices.end(), [](const Slice& a, const Slice& b) { return a.begin() < b.begin(); });
+    std::stable_sort(body.slices.begin(), body.slices.end(),
+                     [](const Slice& a, const Slice& b) { return a.begin() < b.begin(); });
     for (std::size_t i = 1; i < body.slices.size(); ++i) {
         Slice& before = body.slices[i - 1];
         Slice& slice = body.slices[i];
@@ -173,7 +171,8 @@ std::size_t LaneData::sliceOf(SpanId span) const
     if (size() == 0 || span == noSpan) return size();
     if (m_ids.empty()) return span >= m_firstSpan && span - m_firstSpan < m_idCount ? span - m_firstSpan : size();
     // ids ascend with the spans of a track
-    const auto at = m_holes ? std::find(m_ids.begin(), m_ids.end(), span) : std::lower_bound(m_ids.begin(), m_ids.end(), span);
+    const auto at =
+        m_holes ? std::find(m_ids.begin(), m_ids.end(), span) : std::lower_bound(m_ids.begin(), m_ids.end(), span);
     return at != m_ids.end() && *at == span ? m_idsBegin + static_cast<std::size_t>(at - m_ids.begin()) : size();
 }
 

@@ -46,7 +46,10 @@ public:
     LaneData();
     void setLook(LaneLook look) { own().look = look; } // of an empty lane
     LaneLook look() const { return m_body->look; }
-    std::size_t inkOf(const Slice& slice) const { return stagewright::inkOf(look(), static_cast<unsigned>(slice.kind)); }
+    std::size_t inkOf(const Slice& slice) const
+    {
+        return stagewright::inkOf(look(), static_cast<unsigned>(slice.kind));
+    }
 
     // Slices must come in order of start; one that starts before its predecessor's end is cut there. O(1) amortised.
     // ink: instead of the op's kind, in lanes of another look.

@@ -25,7 +25,8 @@ constexpr float half = 0.5F; // rounds what is not negative
 class Sums {
 public:
     Sums(const Axis& device, std::vector<InkSums>& columns)
-        : m_begin(device.range.begin), m_end(device.range.end), m_scale(device.width / static_cast<double>(device.range.duration())),
+        : m_begin(device.range.begin), m_end(device.range.end),
+          m_scale(device.width / static_cast<double>(device.range.duration())),
           m_perColumn(static_cast<double>(device.range.duration()) / device.width), m_columns(columns)
     {
     }
@@ -34,7 +35,10 @@ public:
     {
         if (m_columns.empty()) m_columns.assign(count(), InkSums{});
     }
-    std::size_t count() const { return static_cast<std::size_t>(std::ceil(static_cast<double>(m_end - m_begin) * m_scale - 1e-6)); }
+    std::size_t count() const
+    {
+        return static_cast<std::size_t>(std::ceil(static_cast<double>(m_end - m_begin) * m_scale - 1e-6));
+    }
     // Start of a column in ns: the one boundary that both neighbours share.
     Nanos edge(std::size_t column) const
     {
@@ -154,7 +158,9 @@ void addBuckets(const Pyramid::Level& level, const Axis& device, std::size_t cou
     const ColumnMap& map = columnMap(device, level.shift, count);
     const auto begin = level.first, end = level.first + static_cast<std::int64_t>(level.buckets.size());
     const float scale = static_cast<float>(static_cast<double>(level.width()) / (255 * out.nanosPerColumn));
-    const auto at = [&](std::int64_t index) -> const PaintBucket& { return level.buckets[static_cast<std::size_t>(index - begin)]; };
+    const auto at = [&](std::int64_t index) -> const PaintBucket& {
+        return level.buckets[static_cast<std::size_t>(index - begin)];
+    };
     for (std::size_t c = 0; c < count; ++c) {
         const ColumnMap::Part& part = map.parts[c];
         if (part.first >= end || part.last < begin) {
@@ -192,7 +198,8 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
     const int columns = static_cast<int>(std::ceil(device.width - 1e-6));
     if (lane.isOverview()) {
         const Pyramid::Level* level = lane.pyramid().levelFor(out.nanosPerColumn);
-        addBuckets(level != nullptr ? *level : lane.pyramid().levels().front(), device, static_cast<std::size_t>(columns), out);
+        addBuckets(level != nullptr ? *level : lane.pyramid().levels().front(), device,
+                   static_cast<std::size_t>(columns), out);
         out.aggregated = true;
         return;
     }
@@ -202,9 +209,12 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
     const auto visible = static_cast<double>(last - first);
     Sums sums(device, out.sums);
 
-    // A lane's mean density decides whether it is crowded, so that this does not change while the view moves; where the view holds
-    // far more than that, it is crowded anyway.
-    const double pitch = slices.empty() ? 0 : std::max(1.0, static_cast<double>(lane.end() - lane.begin()) / static_cast<double>(slices.size()));
+    // A lane's mean density decides whether it is crowded, so that this does not change while the view moves; where the
+    // view holds far more than that, it is crowded anyway.
+    const double pitch =
+        slices.empty()
+            ? 0
+            : std::max(1.0, static_cast<double>(lane.end() - lane.begin()) / static_cast<double>(slices.size()));
     if (options.detail == Detail::Draft && last > first && (perColumn > 4 * pitch || visible > 64 * device.width)) {
         const Pyramid::Level* level = lane.pyramid().levelFor(perColumn * (options.fine ? 0.25 : 1.0));
         if (level != nullptr && static_cast<double>(level->width()) > pitch) {
@@ -215,7 +225,8 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
     }
 
     const auto noteGap = [&](Nanos from, Nanos to) {
-        if (static_cast<double>(to - from) >= options.gapMin * perColumn) out.gaps.push_back({x(from), x(to), to - from});
+        if (static_cast<double>(to - from) >= options.gapMin * perColumn)
+            out.gaps.push_back({x(from), x(to), to - from});
     };
     out.read = last - first;
     const double narrow = 2; // device px: narrower slices are crowded unless isolated
@@ -233,14 +244,19 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
         } else {
             const std::size_t ink = lane.inkOf(slice);
             if (length >= narrow * perColumn) {
-                out.spans.push_back({static_cast<int>(std::lround(x(begin))), static_cast<int>(std::lround(x(end))), ink, false});
+                out.spans.push_back(
+                    {static_cast<int>(std::lround(x(begin))), static_cast<int>(std::lround(x(end))), ink, false});
             } else {
                 const double spaceBefore = i > 0 ? static_cast<double>(begin - slices[i - 1].end()) : 1e18;
-                const double spaceAfter = i + 1 < slices.size() ? static_cast<double>(slices[i + 1].begin() - end) : 1e18;
+                const double spaceAfter =
+                    i + 1 < slices.size() ? static_cast<double>(slices[i + 1].begin() - end) : 1e18;
                 if (spaceBefore >= perColumn && spaceAfter >= perColumn) {
                     const bool widened = length < perColumn;
-                    const double middle = static_cast<double>((begin - device.range.begin) + (end - device.range.begin)) / (2 * perColumn);
-                    const int a = static_cast<int>(widened ? std::floor(middle) : static_cast<double>(std::lround(x(begin))));
+                    const double middle =
+                        static_cast<double>((begin - device.range.begin) + (end - device.range.begin)) /
+                        (2 * perColumn);
+                    const int a =
+                        static_cast<int>(widened ? std::floor(middle) : static_cast<double>(std::lround(x(begin))));
                     const int b = widened ? a + 1 : std::max(static_cast<int>(std::lround(x(end))), a + 1);
                     out.spans.push_back({a, b, ink, widened});
                 } else {
@@ -269,10 +285,7 @@ QRgb mixed(QRgb a, QRgb b, int share)
     return qRgb(channel(qRed(a), qRed(b)), channel(qGreen(a), qGreen(b)), channel(qBlue(a), qBlue(b)));
 }
 
-bool isRare(std::size_t paint)
-{
-    return paint >= static_cast<std::size_t>(Paint::Communication);
-}
+bool isRare(std::size_t paint) { return paint >= static_cast<std::size_t>(Paint::Communication); }
 
 std::size_t otherPaint(std::uint8_t mask) // the paint of a draft's last share
 {
@@ -316,7 +329,8 @@ const std::array<std::array<QRgb, 257>, paintCount>& ramps(const std::array<QRgb
     thread_local bool made = false;
     if (!made || of != colours || from != idle) {
         for (std::size_t k = 0; k < paintCount; ++k)
-            for (int share = 0; share <= 256; ++share) table[k][static_cast<std::size_t>(share)] = mixed(idle, colours[k], share);
+            for (int share = 0; share <= 256; ++share)
+                table[k][static_cast<std::size_t>(share)] = mixed(idle, colours[k], share);
         of = colours;
         from = idle;
         made = true;
@@ -329,7 +343,8 @@ void paintRamp(const Target& target, std::size_t count, const LaneColumns& colum
     thread_local std::vector<QRgb> row;
     row.assign(count, 0);
     const auto& table = ramps(inks.families, idle);
-    const auto level = [](float total) { return std::clamp(static_cast<int>(total * 256 + half), 30, 256); }; // never as if idle
+    // never as if idle
+    const auto level = [](float total) { return std::clamp(static_cast<int>(total * 256 + half), 30, 256); };
     for (std::size_t c = 0; c < count; ++c) {
         std::size_t most = 0;
         if (!columns.shares.empty()) {
@@ -356,8 +371,10 @@ void paintRamp(const Target& target, std::size_t count, const LaneColumns& colum
     }
 }
 
-// Heights first (bottom up, in the order of the inks), then scanlines from the bottom: a column changes its colour where an ink ends.
-void paintStacks(const Target& target, std::size_t count, int y0, int height, const LaneColumns& columns, const Inks& inks)
+// Heights first (bottom up, in the order of the inks), then scanlines from the bottom: a column changes its colour
+// where an ink ends.
+void paintStacks(const Target& target, std::size_t count, int y0, int height, const LaneColumns& columns,
+                 const Inks& inks)
 {
     struct Stack {
         std::array<std::int16_t, inkCount> ends{};
@@ -376,7 +393,8 @@ void paintStacks(const Target& target, std::size_t count, int y0, int height, co
         for (std::size_t k = 0; k < kinds; ++k) {
             if (shares[k] > 0) {
                 below += shares[k];
-                const int end = std::clamp(std::max(1, static_cast<int>(below * height + half)), used, height); // never nothing
+                // never nothing
+                const int end = std::clamp(std::max(1, static_cast<int>(below * height + half)), used, height);
                 if (end == used && inks.rareTicks && isRare(k)) {
                     for (int y = std::max(target.area.top(), y0 - 3); y < y0 - 1 && y <= target.area.bottom(); ++y) {
                         target.line(y)[target.area.left() + static_cast<int>(c)] = colours[k];
@@ -410,8 +428,10 @@ void paintColumns(QImage& image, const QRect& area, int y0, int height, int stac
 {
     const QRect cut = area.intersected(image.rect());
     if (height <= 0 || cut.isEmpty()) return;
-    const Target target{image.bits(), image.bytesPerLine(), cut, std::max(cut.top(), y0), std::min(cut.bottom() + 1, y0 + height)};
-    const std::size_t count = std::min(std::max(columns.sums.size(), columns.shares.size()), static_cast<std::size_t>(cut.width()));
+    const Target target{image.bits(), image.bytesPerLine(), cut, std::max(cut.top(), y0),
+                        std::min(cut.bottom() + 1, y0 + height)};
+    const std::size_t count =
+        std::min(std::max(columns.sums.size(), columns.shares.size()), static_cast<std::size_t>(cut.width()));
     if (count > 0 && height < stackMin) {
         paintRamp(target, count, columns, inks, idle);
     } else if (count > 0) {

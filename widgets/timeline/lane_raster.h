@@ -1,7 +1,7 @@
-// LaneRaster: from a lane's slices to device pixels. Wide slices are left to the painter; narrow ones become whole-pixel
-// spans where they are sparse and exact column sums where they are dense. The rules of honesty are here:
-//   ink is proportional to time; a bubble of two pixels or more owns an idle column; an isolated op is never thinner than a
-//   pixel, and if widening it covers idle time it is drawn at two thirds of the height.
+// LaneRaster: from a lane's slices to device pixels. Wide slices are left to the painter; narrow ones become
+// whole-pixel spans where they are sparse and exact column sums where they are dense. The rules of honesty are here:
+//   ink is proportional to time; a bubble of two pixels or more owns an idle column; an isolated op is never thinner
+//   than a pixel, and if widening it covers idle time it is drawn at two thirds of the height.
 #pragma once
 
 #include <vector>
@@ -66,8 +66,9 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
 std::array<double, inkCount> columnShares(const LaneColumns& columns, std::size_t c);
 
 // Paints columns and spans into rows [y0, y0 + height) of an image, columns from area.left(), clipped to the area; idle
-// pixels are not painted. Rows of at least stackMin pixels stack kinds in fixed order, idle on top; thinner ones show a ramp of
-// utilisation from `idle` to the prevailing kind. Kinds too rare for a pixel get a tick over the row (y0 − 3, y0 − 2).
+// pixels are not painted. Rows of at least stackMin pixels stack kinds in fixed order, idle on top; thinner ones show a
+// ramp of utilisation from `idle` to the prevailing kind. Kinds too rare for a pixel get a tick over the row (y0 − 3,
+// y0 − 2).
 void paintColumns(QImage& image, const QRect& area, int y0, int height, int stackMin, const LaneColumns& columns,
                   const Inks& inks, QRgb idle);
 

@@ -26,10 +26,12 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     bool critical = false, transfers = false, collectives = false, chunks = false, copies = false, pairs = false;
     for (const auto& panel : panels) {
         critical = critical || !panel->critical.empty();
-        for (std::size_t kind = 0; kind < occurs.size(); ++kind) occurs[kind] = occurs[kind] || (panel->kinds >> kind & 1u) != 0;
+        for (std::size_t kind = 0; kind < occurs.size(); ++kind)
+            occurs[kind] = occurs[kind] || (panel->kinds >> kind & 1u) != 0;
         for (const PanelRank& rank : panel->ranks) {
             transfers = transfers || !rank.communication.empty();
-            collectives = collectives || std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) { return isCollectiveLane(lane.lane); });
+            collectives = collectives || std::any_of(rank.lanes.begin(), rank.lanes.end(),
+                                                     [](const PanelLane& lane) { return isCollectiveLane(lane.lane); });
         }
         const Schedule* schedule = panel->timeline->schedule().get();
         copies = copies || (schedule != nullptr && schedule->replicas == 1 && schedule->placement.hasCopies());
@@ -47,13 +49,17 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
         return out;
     };
     m_entries.clear();
-    const auto fill = [this](Paint paint, const QString& text) { m_entries.push_back({Entry::Look::Fill, paint, text, 0, {}}); };
+    const auto fill = [this](Paint paint, const QString& text) {
+        m_entries.push_back({Entry::Look::Fill, paint, text, 0, {}});
+    };
     const auto fillKinds = [&](Paint paint) {
         if (const QString text = kindsOf(paint); !text.isEmpty()) fill(paint, text);
     };
     for (const Paint paint : {Paint::Forward, Paint::Backward, Paint::Weight}) fillKinds(paint);
-    if (transfers || collectives) fill(Paint::Communication, transfers && collectives ? tr("Messages, gathers, reductions") : collectives ? tr("Gathers, reductions")
-                                                                                                                                          : tr("Communication"));
+    if (transfers || collectives)
+        fill(Paint::Communication, transfers && collectives ? tr("Messages, gathers, reductions")
+                                   : collectives            ? tr("Gathers, reductions")
+                                                            : tr("Communication"));
     if (collectives) m_entries.push_back({Entry::Look::Exposed, Paint::Communication, tr("Hatched: exposed"), 0, {}});
     for (const Paint paint : {Paint::Optimizer, Paint::Other}) fillKinds(paint);
     if (copies) {
@@ -67,7 +73,9 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     for (std::size_t of = 0; of < kernelClassCount; ++of)
         if ((classes >> of & 1u) != 0) {
             const std::string_view title = titleOf(static_cast<KernelClass>(of));
-            m_entries.push_back({Entry::Look::Kernels, Paint::Other, QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())), 0, static_cast<KernelClass>(of)});
+            m_entries.push_back({Entry::Look::Kernels, Paint::Other,
+                                 QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())), 0,
+                                 static_cast<KernelClass>(of)});
         }
     const bool any = std::any_of(occurs.begin(), occurs.end(), [](bool one) { return one; });
     const bool ops = std::any_of(panels.begin(), panels.end(), [](const auto& panel) { return !panel->noOps; });
@@ -91,7 +99,8 @@ void Legend::setSlack(bool shown)
 {
     if (shown == m_slack) return;
     m_slack = shown;
-    const auto at = std::find_if(m_entries.begin(), m_entries.end(), [](const Entry& entry) { return entry.look == Entry::Look::Faded; });
+    const auto at = std::find_if(m_entries.begin(), m_entries.end(),
+                                 [](const Entry& entry) { return entry.look == Entry::Look::Faded; });
     if (!shown && at != m_entries.end()) m_entries.erase(at);
     if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0, {}});
     keepWhole();
@@ -129,7 +138,10 @@ std::vector<std::size_t> Legend::lineStarts(double width) const
     return starts;
 }
 
-double Legend::heightFor(double width) const { return firstHeight + lineStep * static_cast<double>(lineStarts(width).size() - 1); }
+double Legend::heightFor(double width) const
+{
+    return firstHeight + lineStep * static_cast<double>(lineStarts(width).size() - 1);
+}
 
 void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
 {
@@ -141,11 +153,14 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     double whole = 0;
     for (const Entry& entry : m_entries) whole += widthOf(entry, metrics);
     // With room for one line only, what does not fit is omitted.
-    std::vector<std::size_t> starts = rect.height() >= heightFor(rect.width()) ? lineStarts(rect.width()) : std::vector<std::size_t>{0};
+    std::vector<std::size_t> starts =
+        rect.height() >= heightFor(rect.width()) ? lineStarts(rect.width()) : std::vector<std::size_t>{0};
     const bool single = starts.size() == 1;
     double x = rect.left() + (single ? gutterFor(rect.width()) : lineLeft);
     const double room = rect.right() - x - whole;
-    const double gap = !single || m_entries.size() < 2 ? 18 : std::clamp(room / static_cast<double>(m_entries.size() - 1), leastGap, 18.0);
+    const double gap = !single || m_entries.size() < 2
+                           ? 18
+                           : std::clamp(room / static_cast<double>(m_entries.size() - 1), leastGap, 18.0);
     double y = single ? rect.center().y() : rect.top() + firstHeight / 2;
     for (std::size_t i = 0; i < m_entries.size(); ++i) {
         const Entry& entry = m_entries[i];

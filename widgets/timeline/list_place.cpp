@@ -46,7 +46,8 @@ bool hasListPlaces(const TimelinePanel& panel, int rank)
 {
     const Schedule* schedule = panel.timeline->schedule().get();
     if (schedule == nullptr || rank < 0 || static_cast<std::size_t>(rank) >= schedule->order.size()) return false;
-    return panel.timeline->trackOf(rank, Lane::Gather) != nullptr || panel.timeline->trackOf(rank, Lane::Reduce) != nullptr;
+    return panel.timeline->trackOf(rank, Lane::Gather) != nullptr ||
+           panel.timeline->trackOf(rank, Lane::Reduce) != nullptr;
 }
 
 int listPlaceOf(const TimelinePanel& panel, SpanId span)
@@ -70,7 +71,8 @@ int listPlaceAt(const TimelinePanel& panel, int rank, Nanos axisTime, SpanId dra
             continue;
         }
         const Lane of = panel.timeline->trackOf(one.span).lane;
-        const bool candidate = of == Lane::Compute ? ruleOf(spans[one.span].op.kind).computeOnly : of == lane; // the optimizer ends the list
+        // the optimizer ends the list
+        const bool candidate = of == Lane::Compute ? ruleOf(spans[one.span].op.kind).computeOnly : of == lane;
         if (!candidate) continue;
         if (panel.toAxis((spans[one.span].start + spans[one.span].end) / 2) >= axisTime) return one.place - skipped;
         after = one.place + 1 - skipped;

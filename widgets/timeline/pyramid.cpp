@@ -13,10 +13,7 @@ namespace {
 constexpr int fanOutShift = 2;
 
 // The share each byte of a bucket keeps; the last holds communication, optimizer and others together.
-std::size_t shareOf(Paint paint)
-{
-    return std::min<std::size_t>(static_cast<std::size_t>(paint), 3);
-}
+std::size_t shareOf(Paint paint) { return std::min<std::size_t>(static_cast<std::size_t>(paint), 3); }
 
 std::uint8_t roundedShare(Nanos sum, int shift)
 {
@@ -27,10 +24,7 @@ std::uint8_t roundedShare(Nanos sum, int shift)
 
 } // namespace
 
-double PaintBucket::busy() const
-{
-    return std::min(1.0, (share[0] + share[1] + share[2] + share[3]) / 255.0);
-}
+double PaintBucket::busy() const { return std::min(1.0, (share[0] + share[1] + share[2] + share[3]) / 255.0); }
 
 void Pyramid::write(std::size_t level, const Open& open)
 {
@@ -52,7 +46,8 @@ void Pyramid::write(std::size_t level, const Open& open)
     for (std::size_t i = 0; i < 4; ++i) bucket.share[i] = roundedShare(sums[i], l.shift);
     const Nanos begin = open.index << l.shift, end = (open.index + 1) << l.shift;
     const Nanos gap = std::max({open.gap, open.firstBegin - begin, end - open.lastEnd});
-    bucket.longestGap = static_cast<std::uint8_t>(std::min(255.0, std::ldexp(static_cast<double>(gap), -l.shift) * 255));
+    bucket.longestGap =
+        static_cast<std::uint8_t>(std::min(255.0, std::ldexp(static_cast<double>(gap), -l.shift) * 255));
     bucket.count = static_cast<std::uint16_t>(std::min<std::uint32_t>(open.count, 65535));
 }
 
@@ -128,7 +123,8 @@ void Pyramid::extend(std::span<const Slice> slices, LaneLook look)
     const Nanos begin = slices.front().begin();
     const Nanos end = std::max<Nanos>(1, slices.back().end());
     const auto count = static_cast<Nanos>(slices.size());
-    // The lowest buckets hold about two slices at the lane's mean pitch, so that dense and sparse lanes cost the same per slice.
+    // The lowest buckets hold about two slices at the lane's mean pitch, so that dense and sparse lanes cost the same
+    // per slice.
     const Nanos pitch = std::max<Nanos>(1, (end - begin) / count);
     const int lowest = std::bit_width(static_cast<std::uint64_t>(2 * pitch)) - 1;
     if (m_levels.empty() || std::abs(m_levels.front().shift - lowest) > 1) {
@@ -143,7 +139,8 @@ void Pyramid::extend(std::span<const Slice> slices, LaneLook look)
         m_open.emplace_back();
     }
     if (m_slices == 0) {
-        for (Level& level : m_levels) level.buckets.reserve(static_cast<std::size_t>(((end - 1) >> level.shift) - level.first + 1));
+        for (Level& level : m_levels)
+            level.buckets.reserve(static_cast<std::size_t>(((end - 1) >> level.shift) - level.first + 1));
     }
     for (std::size_t i = m_slices; i < slices.size(); ++i) add(slices[i], look);
     m_slices = slices.size();
@@ -165,7 +162,8 @@ void Pyramid::assign(int shift, std::vector<PaintBucket> buckets)
                 for (std::size_t k = 0; k < 4; ++k) sums[k] += below[j].share[k];
                 bucket.mask = static_cast<std::uint8_t>(bucket.mask | below[j].mask);
             }
-            for (std::size_t k = 0; k < 4; ++k) bucket.share[k] = static_cast<std::uint8_t>(sums[k] == 0 ? 0 : std::max(1, sums[k] / 4));
+            for (std::size_t k = 0; k < 4; ++k)
+                bucket.share[k] = static_cast<std::uint8_t>(sums[k] == 0 ? 0 : std::max(1, sums[k] / 4));
         }
         m_levels.push_back(std::move(above));
     }

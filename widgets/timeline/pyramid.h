@@ -1,5 +1,5 @@
-// Pyramid over a lane's slices: for every level, buckets of a power-of-two width with the amount of each kind in them. A
-// frame reads a few buckets per pixel instead of every slice.
+// Pyramid over a lane's slices: for every level, buckets of a power-of-two width with the amount of each kind in them.
+// A frame reads a few buckets per pixel instead of every slice.
 #pragma once
 
 #include <array>
@@ -34,7 +34,8 @@ class Pyramid {
 public:
     struct Level {
         int shift = 0;
-        std::int64_t first = 0; // bucket i is [first + i, first + i + 1) << shift: a lane of a part of a run starts late
+        // bucket i is [first + i, first + i + 1) << shift: a lane of a part of a run starts late
+        std::int64_t first = 0;
         std::vector<PaintBucket> buckets;
         Nanos width() const { return Nanos(1) << shift; }
     };

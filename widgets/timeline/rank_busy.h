@@ -15,6 +15,9 @@ inline double busyOf(const TimelinePanel& panel, const PanelRank& rank)
     return panel.hasOps() ? rank.busyFraction : rank.deviceBusy.value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
-inline QString busyText(double share, int decimals = 1) { return std::isnan(share) ? QStringLiteral("–") : percentText(share, decimals); }
+inline QString busyText(double share, int decimals = 1)
+{
+    return std::isnan(share) ? QStringLiteral("–") : percentText(share, decimals);
+}
 
 } // namespace stagewright

@@ -15,7 +15,8 @@ QString stagesText(const std::set<int>& stages)
         }
         words << QString::number(stage);
     }
-    return (stages.size() == 1 ? QStringLiteral("stage ") : QStringLiteral("stages ")) + words.join(QStringLiteral(", "));
+    return (stages.size() == 1 ? QStringLiteral("stage ") : QStringLiteral("stages ")) +
+           words.join(QStringLiteral(", "));
 }
 
 RankTints::RankTints(const Schedule* schedule, int rank, const std::set<int>& stages)
@@ -23,7 +24,8 @@ RankTints::RankTints(const Schedule* schedule, int rank, const std::set<int>& st
 {
     int next = 0;
     for (const int stage : stages) {
-        if (m_byStage.size() <= static_cast<std::size_t>(stage)) m_byStage.resize(static_cast<std::size_t>(stage) + 1, 0);
+        if (m_byStage.size() <= static_cast<std::size_t>(stage))
+            m_byStage.resize(static_cast<std::size_t>(stage) + 1, 0);
         m_byStage[static_cast<std::size_t>(stage)] = next++;
     }
 }

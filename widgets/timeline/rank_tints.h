@@ -15,7 +15,8 @@ QString stagesText(const std::set<int>& stages); // "stage 0", "stages 0, 4"; at
 // Distinguishes the chunks of a rank, and the chains of a schedule with copies of its stages.
 class RankTints {
 public:
-    RankTints(const Schedule* schedule, int rank, const std::set<int>& stages); // schedule: may be null, must outlive this
+    // schedule: may be null, must outlive this
+    RankTints(const Schedule* schedule, int rank, const std::set<int>& stages);
     int operator()(const Op& op) const;
 
 private:

@@ -14,21 +14,26 @@ namespace {
 QRgb over(QRgb source, QRgb below) // premultiplied source over an opaque pixel
 {
     const auto keep = static_cast<std::uint32_t>(255 - qAlpha(source));
-    const auto channel = [keep](int s, int b) { return s + static_cast<int>((static_cast<std::uint32_t>(b) * keep + 127) / 255); };
-    return qRgb(channel(qRed(source), qRed(below)), channel(qGreen(source), qGreen(below)), channel(qBlue(source), qBlue(below)));
+    const auto channel = [keep](int s, int b) {
+        return s + static_cast<int>((static_cast<std::uint32_t>(b) * keep + 127) / 255);
+    };
+    return qRgb(channel(qRed(source), qRed(below)), channel(qGreen(source), qGreen(below)),
+                channel(qBlue(source), qBlue(below)));
 }
 
 } // namespace
 
 RasterCanvas::RasterCanvas(QImage& image, const QRect& clip, const Theme& theme, double ratio)
     : m_image(image), m_bits(image.bits()), m_stride(image.bytesPerLine()), m_clip(clip.intersected(image.rect())),
-      m_period(std::max(1, static_cast<int>(std::lround(hatchPitch * ratio)))), m_corner(static_cast<int>(std::ceil(3 * ratio))), m_theme(theme), m_ratio(ratio)
+      m_period(std::max(1, static_cast<int>(std::lround(hatchPitch * ratio)))),
+      m_corner(static_cast<int>(std::ceil(3 * ratio))), m_theme(theme), m_ratio(ratio)
 {
     // The 45° hatch depends only on x + y, so one row serves all.
     const QImage hatchTile = hatchPattern(theme, ratio);
     m_hatch.resize(static_cast<std::size_t>(std::max(0, m_clip.width()) + m_period));
     const auto* first = reinterpret_cast<const QRgb*>(hatchTile.constScanLine(0));
-    for (std::size_t x = 0; x < m_hatch.size(); ++x) m_hatch[x] = first[x % static_cast<std::size_t>(m_period)] | 0xff000000u;
+    for (std::size_t x = 0; x < m_hatch.size(); ++x)
+        m_hatch[x] = first[x % static_cast<std::size_t>(m_period)] | 0xff000000u;
 }
 
 const QImage& RasterCanvas::tileOf(Paint paint, int tint)
@@ -69,8 +74,7 @@ void RasterCanvas::slice(const QRect& rect, Paint paint, int tint)
     const QRect cut = rect.intersected(m_clip);
     for (int y = cut.top(); y <= cut.bottom(); ++y) {
         const int inside = y - rect.top(), fromEnd = rect.bottom() - y;
-        const int row = inside < corner ? inside : fromEnd < corner ? side - 1 - fromEnd
-                                                                    : m_corner;
+        const int row = inside < corner ? inside : fromEnd < corner ? side - 1 - fromEnd : m_corner;
         const auto* source = reinterpret_cast<const QRgb*>(tile.constScanLine(row));
         QRgb* pixels = line(y);
         const auto put = [&](int x, QRgb colour) {

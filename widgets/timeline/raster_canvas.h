@@ -1,5 +1,5 @@
-// RasterCanvas: writes rectangles, hatch and slices straight into the scanlines of a frame. One QPainter call per slice costs
-// microseconds; this costs a row copy. Device pixels; everything is clipped to the canvas rectangle.
+// RasterCanvas: writes rectangles, hatch and slices straight into the scanlines of a frame. One QPainter call per slice
+// costs microseconds; this costs a row copy. Device pixels; everything is clipped to the canvas rectangle.
 #pragma once
 
 #include <array>
@@ -37,7 +37,8 @@ private:
 
     const Theme& m_theme;
     double m_ratio;
-    std::array<QImage, paintCount * tintCount> m_tiles; // one small slice each, created on first use: corners, edges, middle
+    // one small slice each, created on first use: corners, edges, middle
+    std::array<QImage, paintCount * tintCount> m_tiles;
 };
 
 } // namespace stagewright

@@ -66,7 +66,8 @@ Parts byBusy(const TimelinePanel& panel)
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return busy(a) < busy(b); });
     Parts parts;
     for (const int rank : order) {
-        const bool joins = !parts.empty() && busy(rank) - busy(parts.back().back()) < busyGap && busy(rank) - busy(parts.back().front()) < busyRange;
+        const bool joins = !parts.empty() && busy(rank) - busy(parts.back().back()) < busyGap &&
+                           busy(rank) - busy(parts.back().front()) < busyRange;
         if (!joins) parts.emplace_back();
         parts.back().push_back(rank);
     }
@@ -92,7 +93,8 @@ QString placeTitle(const RankPlace& place, Grouping grouping)
     if (!dimension) return place.host.empty() ? RowText::tr("host unknown") : QString::fromStdString(place.host);
     const int at = place.place[static_cast<std::size_t>(*dimension)];
     const std::string_view name = toText(*dimension);
-    return QStringLiteral("%1 %2").arg(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())), at < 0 ? RowText::tr("unknown") : QString::number(at));
+    return QStringLiteral("%1 %2").arg(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())),
+                                       at < 0 ? RowText::tr("unknown") : QString::number(at));
 }
 
 // Places by number, hosts in the order of their first rank.
@@ -103,7 +105,8 @@ Parts byPlace(const TimelinePanel& panel, Grouping grouping)
     std::map<std::string, int> hosts;
     for (std::size_t i = 0; i < panel.ranks.size(); ++i) {
         const RankPlace& place = panel.ranks[i].place;
-        const int key = dimension ? place.place[static_cast<std::size_t>(*dimension)] : hosts.try_emplace(place.host, static_cast<int>(hosts.size())).first->second;
+        const int key = dimension ? place.place[static_cast<std::size_t>(*dimension)]
+                                  : hosts.try_emplace(place.host, static_cast<int>(hosts.size())).first->second;
         parts[key < 0 ? std::numeric_limits<int>::max() : key].push_back(static_cast<int>(i));
     }
     Parts out;
@@ -118,7 +121,8 @@ Parts byReplica(const TimelinePanel& panel)
     for (int of = 0; of < panel.pipelineRanks(); ++of) {
         parts.push_back({of});
         parts.emplace_back();
-        for (int replica = 1; replica < panel.replicas; ++replica) parts.back().push_back(replica * panel.pipelineRanks() + of);
+        for (int replica = 1; replica < panel.replicas; ++replica)
+            parts.back().push_back(replica * panel.pipelineRanks() + of);
     }
     return parts;
 }
@@ -127,7 +131,8 @@ constexpr int mostWithReplicas = 32; // pipeline ranks
 
 Grouping groupingOf(const TimelinePanel& panel, const RowSettings& settings)
 {
-    const bool replicas = settings.grouping == Grouping::Automatic && panel.replicas > 1 && panel.pipelineRanks() <= mostWithReplicas;
+    const bool replicas =
+        settings.grouping == Grouping::Automatic && panel.replicas > 1 && panel.pipelineRanks() <= mostWithReplicas;
     return replicas ? Grouping::Replica : settings.grouping;
 }
 
@@ -164,11 +169,13 @@ RankGroup groupOf(const TimelinePanel& panel, std::vector<int> ranks, Grouping g
         group.busyMost = std::max(group.busyMost, busy);
     }
     group.busyMean /= static_cast<double>(group.ranks.size());
-    const int first = panel.ranks[static_cast<std::size_t>(group.ranks.front())].rank, last = panel.ranks[static_cast<std::size_t>(group.ranks.back())].rank;
+    const int first = panel.ranks[static_cast<std::size_t>(group.ranks.front())].rank,
+              last = panel.ranks[static_cast<std::size_t>(group.ranks.back())].rank;
     const bool contiguous = last - first + 1 == static_cast<int>(group.ranks.size());
     group.detail = RowText::tr("%1 ranks").arg(group.ranks.size());
     if (grouping == Grouping::Replica) {
-        const int from = panel.ranks[static_cast<std::size_t>(group.ranks.front())].replica, to = panel.ranks[static_cast<std::size_t>(group.ranks.back())].replica;
+        const int from = panel.ranks[static_cast<std::size_t>(group.ranks.front())].replica,
+                  to = panel.ranks[static_cast<std::size_t>(group.ranks.back())].replica;
         group.title = (from == to ? RowText::tr("replica %1") : RowText::tr("replicas %1")).arg(rangeText(from, to));
         group.detail = RowText::tr("rank %1 of each pipeline").arg(group.ranks.front() % panel.pipelineRanks());
     } else if (grouping == Grouping::Stage) {
@@ -213,7 +220,9 @@ bool canGroup(const TimelinePanel& panel, Grouping grouping)
     if (!dimension && grouping != Grouping::Host) return true;
     for (const PanelRank& rank : panel.ranks) {
         const RankPlace &a = panel.ranks.front().place, &b = rank.place;
-        if (dimension ? a.place[static_cast<std::size_t>(*dimension)] != b.place[static_cast<std::size_t>(*dimension)] : a.host != b.host) return true;
+        if (dimension ? a.place[static_cast<std::size_t>(*dimension)] != b.place[static_cast<std::size_t>(*dimension)]
+                      : a.host != b.host)
+            return true;
     }
     return false;
 }
@@ -244,10 +253,12 @@ RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels
             }
             int group = -1;
             bool expanded = true;
-            const bool otherReplicas = grouping == Grouping::Replica && panel.ranks[static_cast<std::size_t>(part.front())].replica > 0;
+            const bool otherReplicas =
+                grouping == Grouping::Replica && panel.ranks[static_cast<std::size_t>(part.front())].replica > 0;
             if (part.size() > 1 || otherReplicas) {
                 RankGroup made = groupOf(panel, part, grouping);
-                made.expanded = expanded = settings.expanded.count(panel.ranks[static_cast<std::size_t>(part.front())].rank) != 0;
+                made.expanded = expanded =
+                    settings.expanded.count(panel.ranks[static_cast<std::size_t>(part.front())].rank) != 0;
                 group = static_cast<int>(plan.groups[p].size());
                 plan.groups[p].push_back(std::move(made));
                 RowItem item;
@@ -261,7 +272,8 @@ RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels
                 rows.push_back(item);
             }
             for (const int rank : part) {
-                RowItem item = itemOf(index, rank, group, panel.ranks[static_cast<std::size_t>(rank)], panel.hasOps(), settings);
+                RowItem item =
+                    itemOf(index, rank, group, panel.ranks[static_cast<std::size_t>(rank)], panel.hasOps(), settings);
                 item.firstPosition = item.lastPosition = plan.positionOf[p][static_cast<std::size_t>(rank)];
                 item.pinned = settings.pinned.count(panel.ranks[static_cast<std::size_t>(rank)].rank) != 0;
                 if (item.pinned) {
@@ -278,11 +290,14 @@ RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels
         const RowItem& item = plan.items[i];
         const auto panel = static_cast<std::size_t>(item.panel);
         if (item.kind != RowKind::Group) continue;
-        for (const int rank : plan.groups[panel][static_cast<std::size_t>(item.group)].ranks) plan.itemOf[panel][static_cast<std::size_t>(rank)] = static_cast<int>(i);
+        for (const int rank : plan.groups[panel][static_cast<std::size_t>(item.group)].ranks)
+            plan.itemOf[panel][static_cast<std::size_t>(rank)] = static_cast<int>(i);
     }
     for (std::size_t i = plan.items.size(); i-- > 0;) {
         const RowItem& item = plan.items[i];
-        if (item.kind != RowKind::Group) plan.itemOf[static_cast<std::size_t>(item.panel)][static_cast<std::size_t>(item.rankIndex)] = static_cast<int>(i);
+        if (item.kind != RowKind::Group)
+            plan.itemOf[static_cast<std::size_t>(item.panel)][static_cast<std::size_t>(item.rankIndex)] =
+                static_cast<int>(i);
     }
     return plan;
 }

@@ -1,5 +1,5 @@
-// RowPlan: which rows the timeline draws and in which order: pinned ranks, ranks, groups of ranks. Pure values; geometry (layoutRows)
-// places them in pixels.
+// RowPlan: which rows the timeline draws and in which order: pinned ranks, ranks, groups of ranks. Pure values;
+// geometry (layoutRows) places them in pixels.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace stagewright {
 
 struct TimelinePanel;
 
-// How many ranks are grouped into few rows. Automatic: as Replica if a panel has several replicas of up to 32 ranks, as Count if it has
-// more than 64 ranks, else none.
+// How many ranks are grouped into few rows. Automatic: as Replica if a panel has several replicas of up to 32 ranks, as
+// Count if it has more than 64 ranks, else none.
 enum class Grouping : std::uint8_t {
     Automatic,
     None,
@@ -90,7 +90,8 @@ struct RowPlan {
     std::vector<std::pair<int, int>> rankAt;    // position → panel, rankIndex
 };
 
-// Whether the ranks of a panel differ in it, so that groups by it say something: hosts and dimensions that the run knows.
+// Whether the ranks of a panel differ in it, so that groups by it say something: hosts and dimensions that the run
+// knows.
 bool canGroup(const TimelinePanel& panel, Grouping grouping);
 
 // O(ranks log ranks).

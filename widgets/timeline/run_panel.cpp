@@ -19,7 +19,8 @@ std::shared_ptr<const Timeline> emptyTimeline(const RunFile::Content& content)
     return built ? *built : nullptr;
 }
 
-std::shared_ptr<TimelinePanel> bare(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps, const QString& name)
+std::shared_ptr<TimelinePanel> bare(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps,
+                                    const QString& name)
 {
     auto panel = std::make_shared<TimelinePanel>();
     panel->timeline = emptyTimeline(content);
@@ -32,8 +33,10 @@ std::shared_ptr<TimelinePanel> bare(const RunFile::Content& content, const std::
     for (std::size_t track = 0; track < content.tracks.size(); ++track)
         if (content.tracks[track].lane == Lane::Compute && content.spanCount[track] > 0) panel->noOps = false;
     panel->byClass = panel->noOps;
-    for (const RunFile::StepBounds& step : steps) panel->steps.push_back({step.step, step.begin - content.begin, step.end - content.begin});
-    std::stable_sort(panel->steps.begin(), panel->steps.end(), [](const PanelStep& a, const PanelStep& b) { return a.begin < b.begin; });
+    for (const RunFile::StepBounds& step : steps)
+        panel->steps.push_back({step.step, step.begin - content.begin, step.end - content.begin});
+    std::stable_sort(panel->steps.begin(), panel->steps.end(),
+                     [](const PanelStep& a, const PanelStep& b) { return a.begin < b.begin; });
     panel->ranks.resize(static_cast<std::size_t>(std::max(0, content.info.ranks)));
     const auto places = placesOf(content.configuration, content.info.ranks);
     for (std::size_t rank = 0; rank < panel->ranks.size(); ++rank) {
@@ -53,10 +56,7 @@ std::set<int> stagesOf(const RunFile::Content& content, int rank)
     return {stages.begin(), stages.end()};
 }
 
-bool isShownBeside(Lane lane)
-{
-    return lane != Lane::Compute;
-}
+bool isShownBeside(Lane lane) { return lane != Lane::Compute; }
 
 void setBubbleFraction(TimelinePanel& panel, double busy)
 {
@@ -66,12 +66,14 @@ void setBubbleFraction(TimelinePanel& panel, double busy)
 
 } // namespace
 
-RunPanelBuilder::RunPanelBuilder(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps, const QString& name)
+RunPanelBuilder::RunPanelBuilder(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps,
+                                 const QString& name)
     : m_content(content), m_panel(bare(content, steps, name)), m_rows(m_panel->ranks.size())
 {
     for (std::size_t rank = 0; rank < m_rows.size(); ++rank) {
         m_rows[rank].stages = stagesOf(content, static_cast<int>(rank));
-        m_rows[rank].tints = std::make_unique<RankTints>(content.schedule.get(), static_cast<int>(rank), m_rows[rank].stages);
+        m_rows[rank].tints =
+            std::make_unique<RankTints>(content.schedule.get(), static_cast<int>(rank), m_rows[rank].stages);
     }
     for (std::size_t track = 0; track < content.tracks.size(); ++track) {
         const Track& t = content.tracks[track];
@@ -84,7 +86,8 @@ RunPanelBuilder::RunPanelBuilder(const RunFile::Content& content, const std::vec
         }
     }
     constexpr std::int64_t mostIntervals = 1'500'000; // of all ranks
-    const auto intervals = std::clamp<std::int64_t>(mostIntervals / std::max<std::int64_t>(1, static_cast<std::int64_t>(m_rows.size())), 200, 4000);
+    const auto intervals = std::clamp<std::int64_t>(
+        mostIntervals / std::max<std::int64_t>(1, static_cast<std::int64_t>(m_rows.size())), 200, 4000);
     m_interval = std::max<Nanos>(1, m_panel->duration / intervals);
 }
 
@@ -119,8 +122,10 @@ void RunPanelBuilder::addWork(Sublanes& work, std::size_t spans, const RunFile::
     const Track& track = m_content.tracks[block.track];
     for (Span span : block.spans) {
         if (isRelease(span.op.kind)) continue; // takes no time
-        const std::string_view name = span.label < m_content.labels.size() ? std::string_view(m_content.labels[span.label]) : std::string_view();
-        const std::string_view shape = span.label < m_content.shapes.size() ? std::string_view(m_content.shapes[span.label]) : std::string_view();
+        const std::string_view name =
+            span.label < m_content.labels.size() ? std::string_view(m_content.labels[span.label]) : std::string_view();
+        const std::string_view shape =
+            span.label < m_content.shapes.size() ? std::string_view(m_content.shapes[span.label]) : std::string_view();
         const int ink = inkOfWork(*m_panel, track, span.label, name, shape, m_classes);
         if (span.label != 0 && span.op == Op{}) span.op = makeFiller(0, 0); // foreign work
         std::size_t lane = 0;
@@ -174,7 +179,8 @@ void RunPanelBuilder::flush(std::size_t rank)
     auto& memory = m_rows[rank].memory;
     if (memory.interval < 0) return;
     std::array<MemoryPoint, 4> points{memory.first, memory.least, memory.most, memory.last};
-    std::stable_sort(points.begin(), points.end(), [](const MemoryPoint& a, const MemoryPoint& b) { return a.time < b.time; });
+    std::stable_sort(points.begin(), points.end(),
+                     [](const MemoryPoint& a, const MemoryPoint& b) { return a.time < b.time; });
     auto& all = m_panel->ranks[rank].activations.points;
     for (const MemoryPoint& point : points)
         if (all.empty() || all.back().time != point.time) all.push_back(point);
@@ -198,7 +204,8 @@ std::shared_ptr<const TimelinePanel> RunPanelBuilder::build()
     double busy = 0;
     for (std::size_t i = 0; i < m_rows.size(); ++i) {
         PanelRank& rank = m_panel->ranks[i];
-        std::stable_sort(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& a, const PanelLane& b) { return orderOf(a.lane) < orderOf(b.lane); });
+        std::stable_sort(rank.lanes.begin(), rank.lanes.end(),
+                         [](const PanelLane& a, const PanelLane& b) { return orderOf(a.lane) < orderOf(b.lane); });
         rank.compute.buildPyramid();
         if (m_panel->noOps) {
             fillDevice(rank, m_panel->duration);
@@ -211,7 +218,8 @@ std::shared_ptr<const TimelinePanel> RunPanelBuilder::build()
             m_panel->hasPairs = m_panel->hasPairs || slice.upper != 0;
         }
         busy += static_cast<double>(rankBusy);
-        rank.busyFraction = m_panel->duration > 0 ? static_cast<double>(rankBusy) / static_cast<double>(m_panel->duration) : 0;
+        rank.busyFraction =
+            m_panel->duration > 0 ? static_cast<double>(rankBusy) / static_cast<double>(m_panel->duration) : 0;
         m_panel->sliceCount += static_cast<std::int64_t>(rank.compute.size());
         if (m_rows[i].memory.any) {
             commit(i);
@@ -238,13 +246,15 @@ int overviewBuckets(const RunFile::Content& content, std::int64_t ofAllRanks)
         spans += content.spanCount[i];
         ++tracks;
     }
-    return static_cast<int>(std::clamp<std::int64_t>(spans / std::max<std::int64_t>(1, tracks) / 64, 16, std::max<std::int64_t>(1024, ofAllRanks / std::max<std::int64_t>(1, tracks) / 8)));
+    return static_cast<int>(
+        std::clamp<std::int64_t>(spans / std::max<std::int64_t>(1, tracks) / 64, 16,
+                                 std::max<std::int64_t>(1024, ofAllRanks / std::max<std::int64_t>(1, tracks) / 8)));
 }
 
 namespace {
 
-// Without ops: how busy the fullest stream of each device is, in one colour, as classes are not stored. The share of time in which any stream is
-// busy follows only where there is one stream.
+// Without ops: how busy the fullest stream of each device is, in one colour, as classes are not stored. The share of
+// time in which any stream is busy follows only where there is one stream.
 void overviewOfDevices(TimelinePanel& panel, const RunFile::Overview& overview, int shift, double late)
 {
     std::vector<std::vector<PaintBucket>> byRank(panel.ranks.size());
@@ -258,14 +268,19 @@ void overviewOfDevices(TimelinePanel& panel, const RunFile::Overview& overview, 
         buckets.resize(busy.size());
         double sum = 0;
         for (std::size_t i = 0; i < busy.size(); ++i) {
-            const double share = static_cast<double>(busy[i]) * (1 - late) + (i + 1 < busy.size() ? static_cast<double>(busy[i + 1]) * late : 0);
+            const double share = static_cast<double>(busy[i]) * (1 - late) +
+                                 (i + 1 < busy.size() ? static_cast<double>(busy[i + 1]) * late : 0);
             sum += share;
             if (share <= 0) continue;
-            buckets[i].share[3] = std::max(buckets[i].share[3], static_cast<std::uint8_t>(std::clamp(std::lround(share * 255), 1L, 255L)));
+            buckets[i].share[3] = std::max(buckets[i].share[3],
+                                           static_cast<std::uint8_t>(std::clamp(std::lround(share * 255), 1L, 255L)));
             buckets[i].mask = static_cast<std::uint8_t>(1u << static_cast<unsigned>(Paint::Other));
         }
         PanelRank& row = panel.ranks[rank];
-        row.deviceBusy = ++streams[rank] == 1 && panel.duration > 0 ? std::optional(std::min(1.0, sum * static_cast<double>(overview.bucketWidth) / static_cast<double>(panel.duration))) : std::nullopt;
+        row.deviceBusy = ++streams[rank] == 1 && panel.duration > 0
+                             ? std::optional(std::min(1.0, sum * static_cast<double>(overview.bucketWidth) /
+                                                               static_cast<double>(panel.duration)))
+                             : std::nullopt;
     }
     for (std::size_t rank = 0; rank < byRank.size(); ++rank) {
         if (byRank[rank].empty()) continue;
@@ -276,7 +291,8 @@ void overviewOfDevices(TimelinePanel& panel, const RunFile::Overview& overview, 
 
 } // namespace
 
-std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps,
+std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& content,
+                                                   const std::vector<RunFile::StepBounds>& steps,
                                                    const RunFile::Overview& overview, const QString& name)
 {
     auto panel = bare(content, steps, name);
@@ -286,7 +302,8 @@ std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& conte
     int shift = 0;
     while ((Nanos{1} << shift) < overview.bucketWidth) ++shift;
     // The stored grid starts at time 0, the axis at the start of the run: each bucket combines parts of two.
-    const double late = static_cast<double>(content.begin - overview.begin) / static_cast<double>(std::max<Nanos>(1, overview.bucketWidth));
+    const double late = static_cast<double>(content.begin - overview.begin) /
+                        static_cast<double>(std::max<Nanos>(1, overview.bucketWidth));
     if (panel->noOps) {
         overviewOfDevices(*panel, overview, shift, late);
         return panel;
@@ -304,7 +321,8 @@ std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& conte
                 const double share = shares[i][work] * (1 - late) + next * late;
                 if (share <= 0) continue;
                 buckets[i].share[work] = static_cast<std::uint8_t>(std::clamp(std::lround(share), 1L, 255L));
-                buckets[i].mask = static_cast<std::uint8_t>(buckets[i].mask | (1u << static_cast<unsigned>(paints[work])));
+                buckets[i].mask =
+                    static_cast<std::uint8_t>(buckets[i].mask | (1u << static_cast<unsigned>(paints[work])));
                 panel->kinds |= 1u << static_cast<unsigned>(firstOf(paints[work]));
                 sum += share / 255;
             }
@@ -339,8 +357,10 @@ void giveIds(LaneData& lane, std::span<const Span> spans, SpanId firstId, Nanos 
         while (hint < spans.size() && spans[hint].start < start) ++hint;
         for (std::size_t j = hint; j < spans.size() && spans[j].start == start; ++j) {
             const bool foreign = spans[j].label != 0 && spans[j].op == Op{};
-            const bool kind = lane.look() != LaneLook::Ops || spans[j].op.kind == slice.opKind() || (foreign && isDelay(slice.opKind()));
-            if (!kind || (slice.microbatchOr(-1) != spans[j].op.microbatch && slice.microbatch != Slice::noMicrobatch)) continue;
+            const bool kind = lane.look() != LaneLook::Ops || spans[j].op.kind == slice.opKind() ||
+                              (foreign && isDelay(slice.opKind()));
+            if (!kind || (slice.microbatchOr(-1) != spans[j].op.microbatch && slice.microbatch != Slice::noMicrobatch))
+                continue;
             ids[i - first] = firstId + static_cast<SpanId>(j);
             break;
         }
@@ -369,7 +389,8 @@ std::shared_ptr<const TimelinePanel> withDetails(const TimelinePanel& lanes, con
                 if (lane.idsBegin() == lane.idsEnd()) giveIds(lane, spans, track.begin, panel->origin);
         } else {
             for (PanelLane& lane : rank.lanes)
-                if (lane.lane == track.lane && lane.track == track.name && lane.data.idsBegin() == lane.data.idsEnd()) giveIds(lane.data, spans, track.begin, panel->origin);
+                if (lane.lane == track.lane && lane.track == track.name && lane.data.idsBegin() == lane.data.idsEnd())
+                    giveIds(lane.data, spans, track.begin, panel->origin);
         }
     }
     return panel;

@@ -71,8 +71,10 @@ struct Row {
 
 class Painter {
 public:
-    Painter(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio, RasterCanvas* canvas)
-        : m_painter(painter), m_scene(scene), m_theme(theme), m_detail(detail), m_ratio(ratio), m_canvas(canvas), m_inks(inksOf(theme, LaneLook::Ops)), m_classes(inksOf(theme, LaneLook::Classes)),
+    Painter(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio,
+            RasterCanvas* canvas)
+        : m_painter(painter), m_scene(scene), m_theme(theme), m_detail(detail), m_ratio(ratio), m_canvas(canvas),
+          m_inks(inksOf(theme, LaneLook::Ops)), m_classes(inksOf(theme, LaneLook::Classes)),
           m_labels(fontOf(FontRole::Label)), m_smallLabels(smallLabelFont()), m_pills(fontOf(FontRole::Small))
     {
         m_device = m_scene.deviceAxis(m_ratio);
@@ -81,7 +83,8 @@ public:
             m_tinted[i] = fill.rgb();
             const auto faded = [&](int above, int below) { return (2 * above + 3 * below) / 5; };
             const QColor& idle = m_theme.bubbleFill;
-            m_faded[i] = qRgb(faded(fill.red(), idle.red()), faded(fill.green(), idle.green()), faded(fill.blue(), idle.blue()));
+            m_faded[i] =
+                qRgb(faded(fill.red(), idle.red()), faded(fill.green(), idle.green()), faded(fill.blue(), idle.blue()));
         }
     }
 
@@ -101,7 +104,8 @@ public:
             } else {
                 paintWide(row);
             }
-            if (row.place->device && row.place->kind != RowKind::Group) paintDeviceBar(m_painter, m_scene, row.index, m_theme, m_detail, m_ratio);
+            if (row.place->device && row.place->kind != RowKind::Group)
+                paintDeviceBar(m_painter, m_scene, row.index, m_theme, m_detail, m_ratio);
             paintPills(row);
             paintTrack(row);
             if (row.place->lanes > 0) paintSublanes(m_painter, m_scene, row.index, m_theme, m_detail, m_ratio);
@@ -112,8 +116,10 @@ private:
     double snap(double v) const { return std::round(v * m_ratio) / m_ratio; }
     QRect devicePixels(const QRectF& rect) const
     {
-        const int x0 = static_cast<int>(std::lround(rect.left() * m_ratio)), y0 = static_cast<int>(std::lround(rect.top() * m_ratio));
-        const int x1 = static_cast<int>(std::lround(rect.right() * m_ratio)), y1 = static_cast<int>(std::lround(rect.bottom() * m_ratio));
+        const int x0 = static_cast<int>(std::lround(rect.left() * m_ratio)),
+                  y0 = static_cast<int>(std::lround(rect.top() * m_ratio));
+        const int x1 = static_cast<int>(std::lround(rect.right() * m_ratio)),
+                  y1 = static_cast<int>(std::lround(rect.bottom() * m_ratio));
         return {x0, y0, std::max(1, x1 - x0), std::max(1, y1 - y0)};
     }
 
@@ -121,7 +127,9 @@ private:
     bool isCovered(int index, int next) const
     {
         const RowPlace &place = m_scene.place(index), &after = m_scene.place(next);
-        if (place.height * m_ratio >= 1 || place.panel != after.panel || place.kind == RowKind::Group || after.kind == RowKind::Group) return false;
+        if (place.height * m_ratio >= 1 || place.panel != after.panel || place.kind == RowKind::Group ||
+            after.kind == RowKind::Group)
+            return false;
         return std::lround(snap(m_scene.rowTop(index)) * m_ratio) == std::lround(snap(m_scene.rowTop(next)) * m_ratio);
     }
 
@@ -136,7 +144,8 @@ private:
         row.top = snap(m_scene.rowTop(index));
         const bool thin = place.height < 8;
         const double left = std::max(m_scene.axis.left, m_scene.axis.toX(0));
-        const double right = std::min(m_scene.axis.left + m_scene.axis.width + rightMargin, m_scene.axis.toX(row.panel->duration));
+        const double right =
+            std::min(m_scene.axis.left + m_scene.axis.width + rightMargin, m_scene.axis.toX(row.panel->duration));
         if (right > left && row.panel->hasOps()) {
             const QRectF idle(left, row.top, right - left, place.height);
             const QRect pixels = devicePixels(idle);
@@ -163,8 +172,8 @@ private:
             row.crowded = !m_scratch.empty();
             if (row.crowded) {
                 const QRect clip = m_canvas->clip();
-                const QRect area(static_cast<int>(std::lround(m_scene.axis.left * m_ratio)) + m_scene.firstColumn(), clip.top(),
-                                 static_cast<int>(std::ceil(m_device.width - 1e-6)), clip.height());
+                const QRect area(static_cast<int>(std::lround(m_scene.axis.left * m_ratio)) + m_scene.firstColumn(),
+                                 clip.top(), static_cast<int>(std::ceil(m_device.width - 1e-6)), clip.height());
                 paintRow(m_canvas->image(), area, row, m_scratch, 0);
             }
             row.compute.wide = m_scratch.wide;
@@ -186,7 +195,8 @@ private:
         const QRect bar = devicePixels(QRectF(0, row.top, 1, row.place->height));
         if (m_canvas != nullptr) {
             const QRect clip = m_canvas->clip();
-            const QRect area(static_cast<int>(std::lround(m_scene.axis.left * m_ratio)) + m_scene.firstColumn(), clip.top(), width, clip.height());
+            const QRect area(static_cast<int>(std::lround(m_scene.axis.left * m_ratio)) + m_scene.firstColumn(),
+                             clip.top(), width, clip.height());
             if (range) {
                 paintRange(m_canvas->image(), area, bar.top(), bar.height(), m_group, m_theme);
             } else {
@@ -206,8 +216,10 @@ private:
     void paintRow(QImage& image, const QRect& area, const Row& row, const LaneColumns& columns, int y0)
     {
         const int top = static_cast<int>(std::lround(row.top * m_ratio)) - y0;
-        const int height = std::max(1, static_cast<int>(std::lround((row.top + row.place->height) * m_ratio)) - y0 - top);
-        paintColumns(image, area, top, height, static_cast<int>(8 * m_ratio), columns, row.panel->noOps ? m_classes : m_inks, m_theme.bubbleFill.rgb());
+        const int height =
+            std::max(1, static_cast<int>(std::lround((row.top + row.place->height) * m_ratio)) - y0 - top);
+        paintColumns(image, area, top, height, static_cast<int>(8 * m_ratio), columns,
+                     row.panel->noOps ? m_classes : m_inks, m_theme.bubbleFill.rgb());
     }
 
     // Everything narrow, all rows in one image of device pixels: for painters that are not written to directly.
@@ -228,14 +240,15 @@ private:
         m_painter.drawImage(QRectF(m_scene.axis.left, y0 / m_ratio, width / m_ratio, (y1 - y0) / m_ratio), image);
     }
 
-    // Rows without room for outline or label: each slice a rectangle, its columns found in one multiplication. Zoomed in on
-    // a thousand ranks there are 10⁵ of them in a frame.
+    // Rows without room for outline or label: each slice a rectangle, its columns found in one multiplication. Zoomed
+    // in on a thousand ranks there are 10⁵ of them in a frame.
     void paintThin(const Row& row)
     {
         const LaneData& lane = row.rank->compute;
         const auto& slices = lane.slices();
         const int top = static_cast<int>(std::lround(row.top * m_ratio));
-        const int bottom = top + std::max(1, static_cast<int>(std::lround((row.top + row.place->height) * m_ratio)) - top);
+        const int bottom =
+            top + std::max(1, static_cast<int>(std::lround((row.top + row.place->height) * m_ratio)) - top);
         const int middle = static_cast<int>(std::lround(snap(row.top + row.place->height / 2) * m_ratio));
         const int pixel = std::max(1, static_cast<int>(std::lround(m_ratio)));
         const Axis& axis = m_scene.axis;
@@ -252,8 +265,10 @@ private:
             const std::size_t next = i + (slice.upper != 0 ? 2 : 1);
             if (next < slices.size() && columnOf(slices[next].begin()) - x1 < pixel) x1 -= pixel;
             const int y0 = slice.lower != 0 ? middle : top, y1 = slice.upper != 0 ? middle : bottom;
-            const auto paint = static_cast<std::size_t>(paintOf(slice.opKind())) * tintCount + static_cast<std::size_t>(slice.tint);
-            m_canvas->fill(QRect(x0, y0, std::max(1, x1 - x0), std::max(1, y1 - y0)), (slice.discarded != 0 ? m_faded : m_tinted)[paint]);
+            const auto paint =
+                static_cast<std::size_t>(paintOf(slice.opKind())) * tintCount + static_cast<std::size_t>(slice.tint);
+            m_canvas->fill(QRect(x0, y0, std::max(1, x1 - x0), std::max(1, y1 - y0)),
+                           (slice.discarded != 0 ? m_faded : m_tinted)[paint]);
         }
     }
 
@@ -276,11 +291,15 @@ private:
             const double bottom = slice.upper != 0 ? middle : row.top + height;
             const QRectF rect(x0, top, std::max(onePixel, x1 - x0), bottom - top);
             const SpanId id = lane.spanOf(i);
-            const bool dragged = m_scene.drag && m_scene.drag->span.span == id && isPanel(row, m_scene.drag->span.panel);
-            paintSlice(rect, paintOf(slice.opKind()), static_cast<int>(slice.tint), dragged ? 0.3 : slice.discarded ? 0.4
-                                                                                                                    : 1);
+            const bool dragged =
+                m_scene.drag && m_scene.drag->span.span == id && isPanel(row, m_scene.drag->span.panel);
+            paintSlice(rect, paintOf(slice.opKind()), static_cast<int>(slice.tint),
+                       dragged           ? 0.3
+                       : slice.discarded ? 0.4
+                                         : 1);
             if (isRecompute(slice.opKind())) paintRecompute(rect, static_cast<int>(slice.tint));
-            if (marksCritical && row.panel->isCritical(id)) paintCritical(rect, m_theme.of(paintOf(slice.opKind()), static_cast<int>(slice.tint)));
+            if (marksCritical && row.panel->isCritical(id))
+                paintCritical(rect, m_theme.of(paintOf(slice.opKind()), static_cast<int>(slice.tint)));
             if (rect.height() >= 11) paintLabel(row, id, slice, rect);
         }
         if (marksCritical) paintNarrowCritical(row);
@@ -288,14 +307,16 @@ private:
 
     bool isPanel(const Row& row, int panel) const
     {
-        return panel >= 0 && panel < static_cast<int>(m_scene.panels.size()) && m_scene.panels[static_cast<std::size_t>(panel)].get() == row.panel;
+        return panel >= 0 && panel < static_cast<int>(m_scene.panels.size()) &&
+               m_scene.panels[static_cast<std::size_t>(panel)].get() == row.panel;
     }
 
     void paintSlice(const QRectF& rect, Paint paint, int tint, double opacity)
     {
         // Off-screen parts are cut off: a rasteriser processes everything it is given.
         const double low = m_scene.axis.left - 20, high = m_scene.axis.left + m_scene.axis.width + rightMargin + 20;
-        const QRectF cut(QPointF(std::max(rect.left(), low), rect.top()), QPointF(std::min(rect.right(), high), rect.bottom()));
+        const QRectF cut(QPointF(std::max(rect.left(), low), rect.top()),
+                         QPointF(std::min(rect.right(), high), rect.bottom()));
         if (m_canvas != nullptr && opacity == 1) {
             const QRect pixels = devicePixels(rect);
             if (rect.height() < 8) {
@@ -322,12 +343,14 @@ private:
     void paintRecompute(const QRectF& rect, int tint)
     {
         if (rect.height() < 8 || rect.width() < minRoundedWidth) return;
-        const double low = std::max(rect.left(), m_scene.axis.left), high = std::min(rect.right(), m_scene.axis.left + m_scene.axis.width + rightMargin);
+        const double low = std::max(rect.left(), m_scene.axis.left),
+                     high = std::min(rect.right(), m_scene.axis.left + m_scene.axis.width + rightMargin);
         if (high - low < 2) return;
         QColor stripe = m_theme.of(Paint::Forward, tint).label;
         stripe.setAlphaF(0.28F);
         m_painter.setPen(QPen(stripe, 1.5));
-        const std::vector<QLineF> lines = hatchLines(QRectF(low + 1, rect.top() + 1, high - low - 2, rect.height() - 2), QPointF(rect.left(), rect.top()), 5);
+        const std::vector<QLineF> lines = hatchLines(QRectF(low + 1, rect.top() + 1, high - low - 2, rect.height() - 2),
+                                                     QPointF(rect.left(), rect.top()), 5);
         m_painter.drawLines(lines.data(), static_cast<int>(lines.size()));
     }
 
@@ -355,11 +378,13 @@ private:
         const auto& critical = row.panel->critical;
         if (lane.idsBegin() >= lane.idsEnd()) return;
         const SpanId low = lane.spanOf(lane.idsBegin()), high = lane.spanOf(lane.idsEnd() - 1);
-        for (auto at = std::lower_bound(critical.begin(), critical.end(), low); at != critical.end() && *at <= high; ++at) {
+        for (auto at = std::lower_bound(critical.begin(), critical.end(), low); at != critical.end() && *at <= high;
+             ++at) {
             const std::size_t i = lane.sliceOf(*at);
             if (i >= lane.size()) continue;
             const double x0 = m_scene.axis.toX(lane.slices()[i].begin()), x1 = m_scene.axis.toX(lane.slices()[i].end());
-            if (x1 < m_scene.axis.left || x0 > m_scene.axis.left + m_scene.axis.width || x1 - x0 >= minRoundedWidth) continue;
+            if (x1 < m_scene.axis.left || x0 > m_scene.axis.left + m_scene.axis.width || x1 - x0 >= minRoundedWidth)
+                continue;
             const double from = snap(x0), width = std::max(1 / m_ratio, snap(x1) - from);
             m_painter.fillRect(QRectF(from, row.top, width, 2), m_theme.critical);
             m_painter.fillRect(QRectF(from, row.top + row.place->height - 2, width, 2), m_theme.critical);
@@ -373,7 +398,8 @@ private:
         const double width = high - low;
         if (width < (m_scene.smallLabels ? 5 : 9)) return;
         const Op op = id != noSpan ? row.panel->timeline->spans()[id].op
-                                   : makeOp(slice.opKind(), 0, slice.microbatchOr(-1)); // its step's spans are not loaded
+                                   // its step's spans are not loaded
+                                   : makeOp(slice.opKind(), 0, slice.microbatchOr(-1));
         for (const bool brief : {false, true}) {
             const QString text = brief ? briefLabel(op) : sliceLabel(op, width);
             if (text.isEmpty()) continue;
@@ -385,7 +411,8 @@ private:
                 if (label.width + (small ? 0 : 3) > width) continue;
                 m_painter.setFont(labels->font());
                 m_painter.setPen(m_theme.of(paintOf(slice.opKind()), static_cast<int>(slice.tint)).label);
-                labels->draw(m_painter, QPointF((low + high - label.width) / 2, rect.center().y() + (small ? 3.5 : 4.5)), label);
+                labels->draw(m_painter,
+                             QPointF((low + high - label.width) / 2, rect.center().y() + (small ? 3.5 : 4.5)), label);
                 return;
             }
         }
@@ -418,7 +445,8 @@ private:
         if (m.track <= 0) return;
         const double top = row.top + m.height + m.trackGap;
         const double left = std::max(m_scene.axis.left, m_scene.axis.toX(0));
-        const double right = std::min(m_scene.axis.left + m_scene.axis.width + rightMargin, m_scene.axis.toX(row.panel->duration));
+        const double right =
+            std::min(m_scene.axis.left + m_scene.axis.width + rightMargin, m_scene.axis.toX(row.panel->duration));
         if (right <= left) return;
         m_painter.fillRect(QRectF(left, top, right - left, m.track), m_theme.track);
         const auto lanes = static_cast<double>(row.rank->communication.size());
@@ -435,10 +463,13 @@ private:
             rasterLane(lane, m_device, options, columns);
             if (!columns.empty()) {
                 const int width = static_cast<int>(std::ceil(m_device.width - 1e-6));
-                QImage image(width, std::max(1, static_cast<int>(std::lround(height * m_ratio))), QImage::Format_ARGB32_Premultiplied);
+                QImage image(width, std::max(1, static_cast<int>(std::lround(height * m_ratio))),
+                             QImage::Format_ARGB32_Premultiplied);
                 image.fill(Qt::transparent);
-                paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * m_ratio), columns, m_inks, m_theme.track.rgb());
-                m_painter.drawImage(QRectF(m_scene.axis.left + m_scene.firstColumn() / m_ratio, y, width / m_ratio, height), image);
+                paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * m_ratio), columns, m_inks,
+                             m_theme.track.rgb());
+                m_painter.drawImage(
+                    QRectF(m_scene.axis.left + m_scene.firstColumn() / m_ratio, y, width / m_ratio, height), image);
             }
             m_painter.setPen(Qt::NoPen);
             for (const std::size_t at : columns.wide) {
@@ -482,8 +513,8 @@ private:
 
 } // namespace
 
-void paintSlices(QPainter& painter, const TimelineScene& scene, const std::vector<int>& rows, const Theme& theme, Detail detail,
-                 double ratio, RasterCanvas* canvas)
+void paintSlices(QPainter& painter, const TimelineScene& scene, const std::vector<int>& rows, const Theme& theme,
+                 Detail detail, double ratio, RasterCanvas* canvas)
 {
     Painter(painter, scene, theme, detail, ratio, canvas).paint(rows);
 }

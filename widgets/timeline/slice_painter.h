@@ -9,8 +9,8 @@ namespace stagewright {
 
 // rows: those to paint. ratio: device pixels per logical pixel. canvas: the painter's own image if it may be written to
 // directly, else null.
-void paintSlices(QPainter& painter, const TimelineScene& scene, const std::vector<int>& rows, const Theme& theme, Detail detail,
-                 double ratio, RasterCanvas* canvas);
+void paintSlices(QPainter& painter, const TimelineScene& scene, const std::vector<int>& rows, const Theme& theme,
+                 Detail detail, double ratio, RasterCanvas* canvas);
 
 // The label of a slice of this width: digit, letter and digit if there is room ("B3"), a letter for ops without a
 // microbatch; empty if nothing fits.

@@ -19,7 +19,10 @@ void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill)
     paintFillHatch(painter, rect, fill);
 }
 
-void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill) { paintFillHatch(painter, rect, fill, rect); }
+void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill)
+{
+    paintFillHatch(painter, rect, fill, rect);
+}
 
 void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill, const QRectF& visible)
 {
@@ -36,10 +39,13 @@ void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill, con
         break;
     }
     case Fill::Hatch::Level:
-        for (double y = inner.top() + 2.5; y < inner.bottom(); y += 5) lines.emplace_back(part.left(), y, part.right(), y);
+        for (double y = inner.top() + 2.5; y < inner.bottom(); y += 5)
+            lines.emplace_back(part.left(), y, part.right(), y);
         break;
     case Fill::Hatch::Upright:
-        for (double x = inner.left() + 1.5 + 3 * std::max(0.0, std::ceil((part.left() - inner.left() - 1.5) / 3)); x < part.right(); x += 3) lines.emplace_back(x, inner.top(), x, inner.bottom());
+        for (double x = inner.left() + 1.5 + 3 * std::max(0.0, std::ceil((part.left() - inner.left() - 1.5) / 3));
+             x < part.right(); x += 3)
+            lines.emplace_back(x, inner.top(), x, inner.bottom());
         break;
     }
     QColor ink = fill.label;

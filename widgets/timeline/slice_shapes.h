@@ -1,5 +1,5 @@
-// The shapes of a slice, its hatch and idle time: shared by the timeline, the legend, building blocks and every other small picture
-// of an op. Logical pixels.
+// The shapes of a slice, its hatch and idle time: shared by the timeline, the legend, building blocks and every other
+// small picture of an op. Logical pixels.
 #pragma once
 
 #include <QImage>

@@ -21,10 +21,7 @@ struct SpanCardWords {
 
 constexpr std::size_t mostReports = 64;
 
-QString named(const std::string& text)
-{
-    return shownName(text);
-}
+QString named(const std::string& text) { return shownName(text); }
 
 // The idle intervals that end at a span, and the longest of them.
 struct Before {
@@ -37,7 +34,8 @@ Before idleBefore(const BubbleReport& report, SpanId span)
     for (const Gap& gap : report.gaps) {
         if (gap.next != span) continue;
         before.idle += gap.end - gap.start;
-        if (before.longest == nullptr || gap.end - gap.start > before.longest->end - before.longest->start) before.longest = &gap;
+        if (before.longest == nullptr || gap.end - gap.start > before.longest->end - before.longest->start)
+            before.longest = &gap;
     }
     return before;
 }
@@ -52,7 +50,8 @@ CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_
     if (slice.microbatchOr(-1) >= 0) card.title += SpanCardWords::tr(" · microbatch %1").arg(slice.microbatchOr(-1));
     card.title += SpanCardWords::tr(" · rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    if (panel.isPart()) card.rows.emplace_back(SpanCardWords::tr("Step"), QString::number(panel.stepNumberAt(slice.begin())));
+    if (panel.isPart())
+        card.rows.emplace_back(SpanCardWords::tr("Step"), QString::number(panel.stepNumberAt(slice.begin())));
     card.rows.emplace_back(SpanCardWords::tr("Start"), momentText(drawn.begin, resolution, panel.units));
     card.rows.emplace_back(SpanCardWords::tr("Duration"), durationText(drawn.end - drawn.begin, panel.units));
     card.note = QObject::tr("Click to load its step: causes, arrows and figures.");
@@ -71,15 +70,14 @@ void addCollective(CardText& card, const TimelinePanel& panel, SpanId span, Caus
         }
     }
     const auto needing = timeline.edgesFrom(span);
-    if (!needing.empty()) card.rows.emplace_back(SpanCardWords::tr("Needed by"), named(timeline.nameOf(timeline.spans()[needing.front().to])));
+    if (!needing.empty())
+        card.rows.emplace_back(SpanCardWords::tr("Needed by"),
+                               named(timeline.nameOf(timeline.spans()[needing.front().to])));
 }
 
 } // namespace
 
-const Fill& WorkLook::fill(const Theme& theme) const
-{
-    return fillOf(theme, look, kind);
-}
+const Fill& WorkLook::fill(const Theme& theme) const { return fillOf(theme, look, kind); }
 
 WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
 {
@@ -87,7 +85,8 @@ WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
     const Track& track = timeline.trackOf(id);
     WorkLook out;
     const bool named = span.label != 0 && span.op == Op{};
-    out.isOp = !named && (track.lane == Lane::Compute || track.lane == Lane::Send || track.lane == Lane::Receive || track.lane == Lane::Wait || isCollectiveLane(track.lane));
+    out.isOp = !named && (track.lane == Lane::Compute || track.lane == Lane::Send || track.lane == Lane::Receive ||
+                          track.lane == Lane::Wait || isCollectiveLane(track.lane));
     out.name = nameOfWork(timeline, id);
     out.look = lookOf(byClass, track.lane);
     if (track.lane == Lane::Kernel) out.of = classOfKernel(timeline.labelOf(span), timeline.shapeOf(span));
@@ -106,8 +105,10 @@ WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
 
 std::vector<std::pair<QString, QString>> launchShape(const Timeline& timeline, const Span& work)
 {
-    std::vector<std::pair<QString, QString>> out; // of "collective AllToAll, grid 8×2×1, block 128×1×1, inputs [[64,512]]"
-    for (const QString& part : named(std::string(timeline.shapeOf(work))).split(QStringLiteral(", "), Qt::SkipEmptyParts)) {
+    // of "collective AllToAll, grid 8×2×1, block 128×1×1, inputs [[64,512]]"
+    std::vector<std::pair<QString, QString>> out;
+    for (const QString& part :
+         named(std::string(timeline.shapeOf(work))).split(QStringLiteral(", "), Qt::SkipEmptyParts)) {
         constexpr qsizetype most = 48; // inputs can be long lists
         const QString sizes = part.section(QLatin1Char(' '), 1);
         const QString title = part.startsWith(QLatin1String("grid"))         ? SpanCardWords::tr("Grid")
@@ -144,19 +145,28 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     card.swatch = look.fill(theme).fill;
     card.title = s.label != 0 ? look.name : sentence(ruleOf(s.op.kind).title);
     if (s.op.microbatch >= 0) {
-        card.title += s.op.count > 1 ? SpanCardWords::tr(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
-                                     : SpanCardWords::tr(" · microbatch %1").arg(s.op.microbatch);
+        card.title +=
+            s.op.count > 1
+                ? SpanCardWords::tr(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
+                : SpanCardWords::tr(" · microbatch %1").arg(s.op.microbatch);
     }
     card.title += SpanCardWords::tr(" · rank %1").arg(track.rank);
     const auto add = [&card](const QString& name, const QString& value) { card.rows.emplace_back(name, value); };
-    if (look.isOp) add(SpanCardWords::tr("Op"), named(timeline.nameOf(s)) + SpanCardWords::tr(", stage %1").arg(s.op.stage));
-    if (look.of) add(SpanCardWords::tr("Class"), QString::fromUtf8(titleOf(*look.of).data(), static_cast<qsizetype>(titleOf(*look.of).size())));
-    if (const QString title = laneTitle(track); !look.isOp && !title.isEmpty()) add(track.lane == Lane::Other ? SpanCardWords::tr("On") : SpanCardWords::tr("Stream"), title);
-    if (timeline.steps() > 1) add(SpanCardWords::tr("Step"), s.step == outsideSteps ? SpanCardWords::tr("none") : QString::number(s.step + 1));
+    if (look.isOp)
+        add(SpanCardWords::tr("Op"), named(timeline.nameOf(s)) + SpanCardWords::tr(", stage %1").arg(s.op.stage));
+    if (look.of)
+        add(SpanCardWords::tr("Class"),
+            QString::fromUtf8(titleOf(*look.of).data(), static_cast<qsizetype>(titleOf(*look.of).size())));
+    if (const QString title = laneTitle(track); !look.isOp && !title.isEmpty())
+        add(track.lane == Lane::Other ? SpanCardWords::tr("On") : SpanCardWords::tr("Stream"), title);
+    if (timeline.steps() > 1)
+        add(SpanCardWords::tr("Step"),
+            s.step == outsideSteps ? SpanCardWords::tr("none") : QString::number(s.step + 1));
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
     add(SpanCardWords::tr("Start"), momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
     add(SpanCardWords::tr("Duration"), durationText(s.duration(), panel.units));
-    if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0) add(SpanCardWords::tr("CPU time"), durationText(timeline.cpuTime(span), panel.units));
+    if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0)
+        add(SpanCardWords::tr("CPU time"), durationText(timeline.cpuTime(span), panel.units));
     if ((s.flags & SpanDiscarded) != 0) add(SpanCardWords::tr("Discarded"), SpanCardWords::tr("yes"));
     if (isCollectiveLane(track.lane)) {
         addCollective(card, panel, span, causes);
@@ -164,11 +174,13 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     }
     if (track.lane != Lane::Compute) {
         const LaunchSeen launch = launchOf(timeline, span);
-        if (launch.by != noSpan) add(SpanCardWords::tr("Launched by"), named(timeline.nameOf(timeline.spans()[launch.by])));
+        if (launch.by != noSpan)
+            add(SpanCardWords::tr("Launched by"), named(timeline.nameOf(timeline.spans()[launch.by])));
         if (launch.time)
             add(SpanCardWords::tr("Launched before its start"), durationText(s.start - *launch.time, panel.units));
         else if (launch.by != noSpan && ownerOf(timeline, span) == launch.by)
-            add(SpanCardWords::tr("After its start"), durationText(s.start - timeline.spans()[launch.by].start, panel.units));
+            add(SpanCardWords::tr("After its start"),
+                durationText(s.start - timeline.spans()[launch.by].start, panel.units));
         for (const auto& [title, sizes] : launchShape(timeline, s)) add(title, sizes);
         if (look.of && look.name != named(timeline.nameOf(s))) card.note = named(timeline.nameOf(s).substr(0, 300));
         return card;
@@ -184,11 +196,14 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
 CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, TimeOrigin from)
 {
     CardText card;
-    if (rankIndex < 0 || rankIndex >= static_cast<int>(panel.ranks.size()) || axisTime < 0 || axisTime >= panel.duration) return card;
+    if (rankIndex < 0 || rankIndex >= static_cast<int>(panel.ranks.size()) || axisTime < 0 ||
+        axisTime >= panel.duration)
+        return card;
     const PanelRank& rank = panel.ranks[static_cast<std::size_t>(rankIndex)];
     card.title = SpanCardWords::tr("Devices of rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    card.rows.emplace_back(SpanCardWords::tr("At"), momentText(panel.shownTime(axisTime, from), resolution, panel.units));
+    card.rows.emplace_back(SpanCardWords::tr("At"),
+                           momentText(panel.shownTime(axisTime, from), resolution, panel.units));
     if (rank.deviceBusy)
         card.rows.emplace_back(rank.gpus.empty() ? SpanCardWords::tr("Busy") : SpanCardWords::tr("Busy, mean"),
                                percentText(*rank.deviceBusy));
@@ -198,8 +213,10 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
     for (const PanelLane& lane : rank.lanes) {
         if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
         const std::size_t at = lane.data.firstEndingAfter(axisTime);
-        if (at >= lane.data.size() || lane.data.slices()[at].begin() > axisTime || lane.data.spanOf(at) == noSpan) continue;
-        card.rows.emplace_back(laneTitle({rank.rank, lane.lane, lane.track}), nameOfWork(*panel.timeline, lane.data.spanOf(at)));
+        if (at >= lane.data.size() || lane.data.slices()[at].begin() > axisTime || lane.data.spanOf(at) == noSpan)
+            continue;
+        card.rows.emplace_back(laneTitle({rank.rank, lane.lane, lane.track}),
+                               nameOfWork(*panel.timeline, lane.data.spanOf(at)));
         runs = true;
     }
     if (!runs)
@@ -208,28 +225,31 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
         card.note = SpanCardWords::tr(
             "The bar shows one class at a time: computing covers communication, and both cover copies.");
     else
-        card.note = SpanCardWords::tr(
-            "The bar shows what runs on any of the rank's GPUs, one class at a time: computing covers communication, and both cover copies.");
+        card.note = SpanCardWords::tr("The bar shows what runs on any of the rank's GPUs, one class at a time: "
+                                      "computing covers communication, and both cover copies.");
     return card;
 }
 
 CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes, TimeOrigin from)
 {
     CardText card;
-    if (rankIndex < 0 || rankIndex >= static_cast<int>(panel.ranks.size()) || axisTime < 0 || axisTime >= panel.duration) return card;
+    if (rankIndex < 0 || rankIndex >= static_cast<int>(panel.ranks.size()) || axisTime < 0 ||
+        axisTime >= panel.duration)
+        return card;
     const PanelRank& rank = panel.ranks[static_cast<std::size_t>(rankIndex)];
     const LaneData& lane = rank.compute;
     if (lane.isOverview()) return card;
     const std::size_t next = lane.firstEndingAfter(axisTime);
-    if (next < lane.size() && lane.slices()[next].begin() <= axisTime) return lane.spanOf(next) == noSpan ? sliceCard(panel, rank, next) : card;
+    if (next < lane.size() && lane.slices()[next].begin() <= axisTime)
+        return lane.spanOf(next) == noSpan ? sliceCard(panel, rank, next) : card;
     const Nanos begin = next > 0 ? lane.slices()[next - 1].end() : 0;
     const Nanos end = next < lane.size() ? lane.slices()[next].begin() : panel.duration;
     card.title = SpanCardWords::tr("Idle · rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    card.rows.emplace_back(SpanCardWords::tr("Start"), momentText(panel.shownTime(begin, from), resolution, panel.units));
+    card.rows.emplace_back(SpanCardWords::tr("Start"),
+                           momentText(panel.shownTime(begin, from), resolution, panel.units));
     card.rows.emplace_back(SpanCardWords::tr("Duration"), durationText(end - begin, panel.units));
-    const SpanId neighbour = lane.spanOf(next < lane.size() ? next : next > 0 ? next - 1
-                                                                              : 0);
+    const SpanId neighbour = lane.spanOf(next < lane.size() ? next : next > 0 ? next - 1 : 0);
     if (neighbour == noSpan) return card;
     const BubbleReport* report = causes.of(panel, panel.timeline->spans()[neighbour].step);
     if (report == nullptr) return card;
@@ -237,7 +257,8 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
     for (const Gap& gap : report->gaps) {
         if (gap.rank != rank.rank || t < gap.start || t >= gap.end) continue;
         const std::string_view title = titleOf(gap.cause);
-        card.rows.emplace_back(SpanCardWords::tr("Cause"), QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
+        card.rows.emplace_back(SpanCardWords::tr("Cause"),
+                               QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
         if (gap.end - gap.start != end - begin) {
             card.rows.emplace_back(SpanCardWords::tr("This cause"), durationText(gap.end - gap.start, panel.units));
         }

@@ -34,10 +34,12 @@ WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id); // byCla
 // Of a kernel its grid, block and inputs, as far as the run says: title and sizes.
 std::vector<std::pair<QString, QString>> launchShape(const Timeline& timeline, const Span& work);
 
-CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes, TimeOrigin from = TimeOrigin::Step);
+CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes,
+                  TimeOrigin from = TimeOrigin::Step);
 // What runs on a rank's devices at an axis time, stream by stream.
 CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, TimeOrigin from = TimeOrigin::Step);
 // The idle time of a rank at an axis time; empty if the rank is busy or outside the panel.
-CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes, TimeOrigin from = TimeOrigin::Step);
+CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes,
+                  TimeOrigin from = TimeOrigin::Step);
 
 } // namespace stagewright

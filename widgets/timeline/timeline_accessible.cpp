@@ -92,7 +92,8 @@ public:
     QAccessibleInterface* child(int index) const override
     {
         const auto& slices = inView();
-        return index >= 0 && index < static_cast<int>(slices.size()) ? sliceOf(slices[static_cast<std::size_t>(index)]) : nullptr;
+        return index >= 0 && index < static_cast<int>(slices.size()) ? sliceOf(slices[static_cast<std::size_t>(index)])
+                                                                     : nullptr;
     }
     int indexOfChild(const QAccessibleInterface* child) const override
     {
@@ -123,8 +124,10 @@ private:
     // A screen reader requests every child in turn: the slices in view are found once per view state.
     const std::vector<SpanRef>& inView() const
     {
-        const auto key = std::make_tuple(view()->axis().range.begin, view()->axis().range.end, view()->scrollTop(), view()->size().width(), view()->size().height(),
-                                         static_cast<const void*>(view()->panels().empty() ? nullptr : view()->panels().front().get()));
+        const auto key = std::make_tuple(
+            view()->axis().range.begin, view()->axis().range.end, view()->scrollTop(), view()->size().width(),
+            view()->size().height(),
+            static_cast<const void*>(view()->panels().empty() ? nullptr : view()->panels().front().get()));
         if (key != m_key) {
             m_key = key;
             m_slices = slicesInView(*view());
@@ -171,11 +174,16 @@ QString accessibleSliceName(const TimelinePanel& panel, SpanId id)
     } else {
         parts << sentence(ruleOf(span.op.kind).title);
         if (span.op.microbatch >= 0)
-            parts << (span.op.count > 1 ? AccessibleText::tr("microbatches %1 to %2").arg(span.op.microbatch).arg(span.op.microbatch + span.op.count - 1) : AccessibleText::tr("microbatch %1").arg(span.op.microbatch));
-        if (timeline.schedule() && timeline.schedule()->stages > timeline.ranks()) parts << AccessibleText::tr("stage %1").arg(span.op.stage);
+            parts << (span.op.count > 1 ? AccessibleText::tr("microbatches %1 to %2")
+                                              .arg(span.op.microbatch)
+                                              .arg(span.op.microbatch + span.op.count - 1)
+                                        : AccessibleText::tr("microbatch %1").arg(span.op.microbatch));
+        if (timeline.schedule() && timeline.schedule()->stages > timeline.ranks())
+            parts << AccessibleText::tr("stage %1").arg(span.op.stage);
     }
     parts << AccessibleText::tr("rank %1").arg(timeline.trackOf(id).rank);
-    parts << AccessibleText::tr("%1 at %2").arg(durationText(span.duration(), panel.units), durationText(panel.toAxis(span.start), panel.units));
+    parts << AccessibleText::tr("%1 at %2")
+                 .arg(durationText(span.duration(), panel.units), durationText(panel.toAxis(span.start), panel.units));
     return parts.join(QStringLiteral(", "));
 }
 
@@ -190,7 +198,8 @@ std::vector<SpanRef> slicesInView(const TimelineView& view, std::size_t most)
                 for (std::size_t i = from; i < to && found.size() < most; ++i) {
                     const SpanRef ref{p, lane.spanOf(i)};
                     const auto rect = view.rectOf(ref);
-                    if (!rect || rect->bottom() <= rulerHeight || rect->top() >= view.height()) return; // the whole row is out of view
+                    // the whole row is out of view
+                    if (!rect || rect->bottom() <= rulerHeight || rect->top() >= view.height()) return;
                     found.push_back(ref);
                 }
             };

@@ -1,5 +1,5 @@
-// The timeline for screen readers: a chart whose children are the slices in view, created on demand, each with a sentence:
-// "Forward, microbatch 3, rank 1, 10.4 ms at 141.5 ms". Pressing one selects it. GUI thread only.
+// The timeline for screen readers: a chart whose children are the slices in view, created on demand, each with a
+// sentence: "Forward, microbatch 3, rank 1, 10.4 ms at 141.5 ms". Pressing one selects it. GUI thread only.
 #pragma once
 
 #include <vector>

@@ -41,7 +41,8 @@ std::optional<Place> flagPlace(const TimelineScene& scene, const NoteFlag& note,
         for (int rank = first; rank <= last && rank < ranks; ++rank) { // where they are, pinned or folded
             const int row = scene.rowOf(note.panel, rank);
             if (row < 0) continue;
-            const double rowTop = scene.rowTop(row), rowBottom = rowTop + scene.place(row).bottom() - scene.place(row).top;
+            const double rowTop = scene.rowTop(row),
+                         rowBottom = rowTop + scene.place(row).bottom() - scene.place(row).top;
             top = any ? std::min(top, rowTop) : rowTop;
             bottom = any ? std::max(bottom, rowBottom) : rowBottom;
             any = true;
@@ -55,8 +56,10 @@ std::optional<Place> flagPlace(const TimelineScene& scene, const NoteFlag& note,
     }
     const double width = std::min(widestFlag, metrics.horizontalAdvance(note.text) + 14);
     double x = place.foot.x();
-    if (!place.range.isNull()) x = std::clamp(x, left(scene), std::max(left(scene), place.range.right() - width)); // the flag of a long range stays in view
-    if (place.foot.x() <= right(scene)) x = std::max(left(scene), std::min(x, scene.size.width() - width - 2));    // and that of an op at the edge
+    // the flag of a long range stays in view
+    if (!place.range.isNull()) x = std::clamp(x, left(scene), std::max(left(scene), place.range.right() - width));
+    // and that of an op at the edge
+    if (place.foot.x() <= right(scene)) x = std::max(left(scene), std::min(x, scene.size.width() - width - 2));
     double y = place.foot.y() - poleHeight - flagHeight;
     if (y < rulerHeight + 1) y = rulerHeight + 1;
     place.flag = QRectF(x, y, width, flagHeight);
@@ -72,7 +75,9 @@ void paintNote(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
     NoteFlag shown = note;
     shown.text = firstLine(note.text);
     const auto place = flagPlace(scene, shown, metrics);
-    if (!place || place->flag.left() > right(scene) || std::max(place->flag.right(), place->range.right()) < left(scene)) return;
+    if (!place || place->flag.left() > right(scene) ||
+        std::max(place->flag.right(), place->range.right()) < left(scene))
+        return;
     if (place->flag.top() > scene.size.height()) return;
     const QColor colour = theme.accent;
     if (!place->range.isNull()) {
@@ -83,7 +88,8 @@ void paintNote(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
         if (note.passing) pen.setDashPattern({4, 3});
         pen.setCapStyle(Qt::FlatCap);
         p.setPen(pen);
-        for (const double x : {place->range.left(), place->range.right()}) p.drawLine(QPointF(x, place->range.top()), QPointF(x, place->range.bottom()));
+        for (const double x : {place->range.left(), place->range.right()})
+            p.drawLine(QPointF(x, place->range.top()), QPointF(x, place->range.bottom()));
         p.drawLine(place->range.topLeft(), place->range.topRight());
     } else if (place->foot.x() < left(scene) - 1) {
         return; // its op is out of view
@@ -100,14 +106,16 @@ void paintNote(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
     p.setFont(font);
     p.setPen(hollow ? theme.text : theme.onAccent);
     const QRectF room = place->flag.adjusted(7, 0, -6, 0);
-    p.drawText(room, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(shown.text, Qt::ElideRight, room.width() + 1));
+    p.drawText(room, Qt::AlignVCenter | Qt::AlignLeft,
+               metrics.elidedText(shown.text, Qt::ElideRight, room.width() + 1));
 }
 
 void markHit(QPainter& p, const QRectF& rect, const Theme& theme, bool current)
 {
     p.setBrush(Qt::NoBrush);
     if (rect.width() < 4) {
-        p.fillRect(QRectF(std::round(rect.left()) - 0.5, rect.top() - 3, 2, rect.height() + 3), current ? theme.critical : theme.accent);
+        p.fillRect(QRectF(std::round(rect.left()) - 0.5, rect.top() - 3, 2, rect.height() + 3),
+                   current ? theme.critical : theme.accent);
         return;
     }
     p.setPen(QPen(theme.canvas, 4));
@@ -133,13 +141,15 @@ void paintFinds(QPainter& p, const TimelineScene& scene, const Theme& theme, con
         at = std::partition_point(at, end, [&](SpanId id) { return spans[id].end <= from && spans[id].start < from; });
         while (at != end && *at < spans.size() && spans[*at].start < to) {
             const double x = scene.axis.toX(panel.toAxis(spans[*at].start));
-            if (const auto rect = scene.rectOf({flags.hitPanel, *at}); rect && !scene.isCovered(*rect, {flags.hitPanel, *at})) {
+            if (const auto rect = scene.rectOf({flags.hitPanel, *at});
+                rect && !scene.isCovered(*rect, {flags.hitPanel, *at})) {
                 markHit(p, *rect, theme, *at == flags.current);
                 p.fillRect(QRectF(std::max(left(scene), rect->left()) - 0.5, rulerHeight - 4, 2, 4), theme.accent);
             }
             const Nanos next = scene.axis.toTime(x + 1) + panel.origin;
             ++at;
-            if (at != end && spans[*at].start < next) at = std::partition_point(at, end, [&](SpanId id) { return spans[id].start < next; });
+            if (at != end && spans[*at].start < next)
+                at = std::partition_point(at, end, [&](SpanId id) { return spans[id].start < next; });
         }
     }
     if (flags.current != noSpan) // over its neighbours

@@ -1,5 +1,5 @@
-// TimelineFlags: users' marks on a timeline: notes as flags with text, and the ops that a search or a query found. Immutable, shared;
-// times are axis time. Painted over the frame, also in exports.
+// TimelineFlags: users' marks on a timeline: notes as flags with text, and the ops that a search or a query found.
+// Immutable, shared; times are axis time. Painted over the frame, also in exports.
 #pragma once
 
 #include <memory>

@@ -28,7 +28,8 @@ constexpr double zoomStep = 1.25;
 void TimelineView::hoverAt(QPointF point)
 {
     const Axis& axis = m_scene.axis;
-    const bool inPlot = point.x() >= axis.left && point.x() < axis.left + axis.width + rightMargin && rect().contains(point.toPoint());
+    const bool inPlot =
+        point.x() >= axis.left && point.x() < axis.left + axis.width + rightMargin && rect().contains(point.toPoint());
     if (!inPlot || axis.degenerate() || m_scene.panels.empty()) {
         m_state->setHoverTime(std::nullopt);
         m_state->setHovered({});
@@ -45,7 +46,8 @@ void TimelineView::hoverAt(QPointF point)
         const Span& span = panel.timeline->spans()[ref.span];
         microbatch = {span.op.microbatch, span.step - std::max(0, panel.step)};
         if (span.label != 0 && span.op.microbatch < 0) { // of the op that launched it
-            if (const SpanId by = launchOf(*panel.timeline, ref.span).by; by != noSpan) microbatch.microbatch = panel.timeline->spans()[by].op.microbatch;
+            if (const SpanId by = launchOf(*panel.timeline, ref.span).by; by != noSpan)
+                microbatch.microbatch = panel.timeline->spans()[by].op.microbatch;
         }
         card = cardOf(ref);
     } else if (const int row = m_scene.rowUnder(point.y()); row >= 0) {
@@ -53,8 +55,10 @@ void TimelineView::hoverAt(QPointF point)
         if (place.kind == RowKind::Group) {
             card = groupCard(place, time);
         } else if (point.y() < m_scene.rowTop(row) + place.height) {
-            card = place.device ? deviceCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex, time, m_state->timeOrigin())
-                                : idleCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex, time, m_causes, m_state->timeOrigin());
+            card = place.device ? deviceCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex,
+                                             time, m_state->timeOrigin())
+                                : idleCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex,
+                                           time, m_causes, m_state->timeOrigin());
         }
     }
     m_state->setHovered(ref, microbatch.valid() ? microbatch : MicrobatchRef{});
@@ -102,7 +106,8 @@ Nanos TimelineView::snapped(double x, int first, int last) const
     const auto& ranks = m_plan->rankAt;
     for (int at = std::max(0, first); at <= std::min(last, static_cast<int>(ranks.size()) - 1); ++at) {
         const auto [panel, rankIndex] = ranks[static_cast<std::size_t>(at)];
-        const LaneData& lane = m_scene.panels[static_cast<std::size_t>(panel)]->ranks[static_cast<std::size_t>(rankIndex)].compute;
+        const LaneData& lane =
+            m_scene.panels[static_cast<std::size_t>(panel)]->ranks[static_cast<std::size_t>(rankIndex)].compute;
         const std::size_t next = lane.firstEndingAfter(time);
         for (std::size_t i = next > 0 ? next - 1 : 0; i < std::min(lane.size(), next + 2); ++i) {
             consider(lane.slices()[i].begin());
@@ -120,7 +125,8 @@ AreaSelection TimelineView::areaBetween(QPointF a, QPointF b) const
     area.firstRow = std::min(first.firstPosition, last.firstPosition);
     area.lastRow = std::max(first.lastPosition, last.lastPosition);
     const double left = m_scene.axis.left, right = left + m_scene.axis.width;
-    const Nanos t1 = snapped(std::clamp(a.x(), left, right), first.firstPosition, first.lastPosition); // each end to the ops of its own row
+    // each end to the ops of its own row
+    const Nanos t1 = snapped(std::clamp(a.x(), left, right), first.firstPosition, first.lastPosition);
     const Nanos t2 = snapped(std::clamp(b.x(), left, right), last.firstPosition, last.lastPosition);
     area.range = {std::min(t1, t2), std::max(t1, t2)};
     return area;
@@ -133,17 +139,16 @@ std::optional<std::pair<std::size_t, bool>> TimelineView::areaEdgeAt(QPointF poi
         const auto pinned = m_scene.rectsOf(areas[i], true), scrolled = m_scene.rectsOf(areas[i], false);
         const auto holds = [&](const QRectF& rect) { return point.y() >= rect.top() && point.y() <= rect.bottom(); };
         const bool isPinned = m_scene.pinnedRect().contains(point) && m_scene.rows.pinned > 0;
-        if (isPinned ? std::none_of(pinned.begin(), pinned.end(), holds) : std::none_of(scrolled.begin(), scrolled.end(), holds)) continue;
+        if (isPinned ? std::none_of(pinned.begin(), pinned.end(), holds)
+                     : std::none_of(scrolled.begin(), scrolled.end(), holds))
+            continue;
         if (std::abs(point.x() - m_scene.axis.toX(areas[i].range.end)) <= edgeReach) return std::make_pair(i, true);
         if (std::abs(point.x() - m_scene.axis.toX(areas[i].range.begin)) <= edgeReach) return std::make_pair(i, false);
     }
     return std::nullopt;
 }
 
-void TimelineView::emitAreas()
-{
-    emit areaAggregated(aggregation());
-}
+void TimelineView::emitAreas() { emit areaAggregated(aggregation()); }
 
 // --- mouse ----------------------------------------------------------------------------------------------------------
 
@@ -167,7 +172,8 @@ void TimelineView::mousePressEvent(QMouseEvent* event)
             m_drag.movesEnd = edge->second;
         } else if (m_editMode && (event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier)) == 0) {
             const SpanRef ref = m_scene.spanAt(event->position());
-            const int position = ref.valid() ? m_scene.panels[static_cast<std::size_t>(ref.panel)]->positionOf(ref.span) : -1;
+            const int position =
+                ref.valid() ? m_scene.panels[static_cast<std::size_t>(ref.panel)]->positionOf(ref.span) : -1;
             if (position >= 0) {
                 m_drag.span = ref;
                 m_drag.rank = m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank;
@@ -231,7 +237,8 @@ void TimelineView::moveDrag(QPointF at)
     }
     case Drag::Pan: {
         // Whole device pixels, so that nothing shimmers.
-        m_state->setVisible(pannedBy(m_drag.rangeAtStart, m_drag.from.x() - at.x(), axis.width, devicePixelRatioF()), false);
+        m_state->setVisible(pannedBy(m_drag.rangeAtStart, m_drag.from.x() - at.x(), axis.width, devicePixelRatioF()),
+                            false);
         setScrollTop(m_drag.scrollAtStart - (at.y() - m_drag.from.y()));
         break;
     }
@@ -248,7 +255,8 @@ void TimelineView::moveDrag(QPointF at)
     }
 }
 
-// Before the first compute span with its middle to the right of the pointer; `dragged` is not counted, nor are spans of other steps than its.
+// Before the first compute span with its middle to the right of the pointer; `dragged` is not counted, nor are spans of
+// other steps than its.
 int TimelineView::positionAt(const TimelinePanel& panel, int rank, QPointF at, SpanId dragged) const
 {
     const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
@@ -274,7 +282,8 @@ std::optional<TimelineView::DropPlace> TimelineView::dropPlace(QPointF at) const
     if (row < 0 || m_scene.place(row).kind == RowKind::Group) return std::nullopt;
     const RowPlace& place = m_scene.place(row);
     const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(place.panel)];
-    return DropPlace{place.panel, panel.ranks[static_cast<std::size_t>(place.rankIndex)].rank, positionAt(panel, place.rankIndex, at, noSpan)};
+    return DropPlace{place.panel, panel.ranks[static_cast<std::size_t>(place.rankIndex)].rank,
+                     positionAt(panel, place.rankIndex, at, noSpan)};
 }
 
 // The rank and place under the pointer.
@@ -322,7 +331,11 @@ void TimelineView::endDrag(QPointF at)
                 const int row = m_scene.rowUnder(at.y());
                 if (row >= 0 && at.x() >= m_scene.axis.left && m_scene.place(row).kind != RowKind::Group) {
                     const RowPlace& place = m_scene.place(row);
-                    emit idleClicked(place.panel, m_scene.panels[static_cast<std::size_t>(place.panel)]->ranks[static_cast<std::size_t>(place.rankIndex)].rank, m_scene.axis.toTime(at.x()));
+                    emit idleClicked(place.panel,
+                                     m_scene.panels[static_cast<std::size_t>(place.panel)]
+                                         ->ranks[static_cast<std::size_t>(place.rankIndex)]
+                                         .rank,
+                                     m_scene.axis.toTime(at.x()));
                 }
             }
             if (drag.span.valid()) emit opDragCancelled();
@@ -382,7 +395,8 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event)
         if (row < 0) return;
         if (m_scene.place(row).kind == RowKind::Group && event->position().x() >= gutterFor(width()) - 12) {
             toggleGroup(row);
-        } else if (m_scene.place(row).kind != RowKind::Group && event->position().x() < gutterFor(width()) - 12) { // folds the rank, or opens it
+        } else if (m_scene.place(row).kind != RowKind::Group && event->position().x() < gutterFor(width()) - 12) {
+            // folds the rank, or opens it
             RowSettings rows = m_state->rows();
             const int rank = m_scene.rankOf(m_scene.place(row)).rank;
             if (rows.collapsed.erase(rank) == 0) rows.collapsed.insert(rank);
@@ -407,7 +421,8 @@ void TimelineView::wheelEvent(QWheelEvent* event)
         m_state->setVisible(zoomed(m_state->visible(), std::pow(zoomStep, -notches), m_scene.axis.toTime(x)), false);
     } else if ((event->modifiers() & Qt::ShiftModifier) != 0 || std::abs(pixels.x()) > std::abs(pixels.y())) {
         const double by = std::abs(pixels.x()) > std::abs(pixels.y()) ? pixels.x() : pixels.y();
-        m_state->setVisible(pannedBy(m_state->visible(), -std::round(by), m_scene.axis.width, devicePixelRatioF()), false);
+        m_state->setVisible(pannedBy(m_state->visible(), -std::round(by), m_scene.axis.width, devicePixelRatioF()),
+                            false);
     } else {
         setScrollTop(m_scene.scroll - pixels.y());
     }
@@ -436,9 +451,13 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event)
     if (row >= 0 && at.x() < m_scene.axis.left) {
         setCursorRow(row);
         emit rowMenuAsked(event->globalPos(), row);
-    } else if (row >= 0 && !ref.valid() && m_scene.place(row).kind != RowKind::Group && at.y() < m_scene.rowTop(row) + m_scene.place(row).height &&
-               idleCard(*m_scene.panels[static_cast<std::size_t>(m_scene.place(row).panel)], m_scene.place(row).rankIndex, m_scene.axis.toTime(at.x()), m_causes).title.size() > 0) {
-        emit gapMenuAsked(event->globalPos(), m_scene.place(row).panel, m_scene.rankOf(m_scene.place(row)).rank, m_scene.axis.toTime(at.x()));
+    } else if (row >= 0 && !ref.valid() && m_scene.place(row).kind != RowKind::Group &&
+               at.y() < m_scene.rowTop(row) + m_scene.place(row).height &&
+               idleCard(*m_scene.panels[static_cast<std::size_t>(m_scene.place(row).panel)],
+                        m_scene.place(row).rankIndex, m_scene.axis.toTime(at.x()), m_causes)
+                       .title.size() > 0) {
+        emit gapMenuAsked(event->globalPos(), m_scene.place(row).panel, m_scene.rankOf(m_scene.place(row)).rank,
+                          m_scene.axis.toTime(at.x()));
     } else if (row >= 0 && m_scene.place(row).kind == RowKind::Group) {
         setCursorRow(row);
         emit rowMenuAsked(event->globalPos(), row);

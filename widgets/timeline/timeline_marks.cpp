@@ -27,12 +27,14 @@ void paintAreas(QPainter& p, const TimelineScene& scene, const Theme& theme, boo
             p.drawRect(rect);
             p.setPen(Qt::NoPen);
             p.setBrush(theme.accent);
-            for (const double x : {rect.left(), rect.right()}) p.drawRoundedRect(QRectF(x - 2, rect.center().y() - 9, 4, 18), 2, 2);
+            for (const double x : {rect.left(), rect.right()})
+                p.drawRoundedRect(QRectF(x - 2, rect.center().y() - 9, 4, 18), 2, 2);
         }
     }
 }
 
-// Outlines every slice of the microbatch in view. Rows with thousands of slices in view are skipped: nothing would be visible.
+// Outlines every slice of the microbatch in view. Rows with thousands of slices in view are skipped: nothing would be
+// visible.
 void paintMicrobatch(QPainter& p, const TimelineScene& scene, const Theme& theme, bool pinned)
 {
     if (!scene.microbatch.valid()) return;
@@ -42,13 +44,15 @@ void paintMicrobatch(QPainter& p, const TimelineScene& scene, const Theme& theme
         if ((row < scene.rows.pinned) != pinned || place.kind == RowKind::Group || place.height < 6) continue;
         const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(place.panel)];
         const LaneData& lane = panel.ranks[static_cast<std::size_t>(place.rankIndex)].compute;
-        const std::size_t from = lane.firstEndingAfter(scene.axis.range.begin), to = lane.firstBeginningAt(scene.axis.range.end);
+        const std::size_t from = lane.firstEndingAfter(scene.axis.range.begin),
+                          to = lane.firstBeginningAt(scene.axis.range.end);
         if (to < from || to - from > 5000) continue;
         for (std::size_t i = from; i < to; ++i) {
             const Slice& slice = lane.slices()[i];
             if (slice.microbatchOr(-1) != scene.microbatch.microbatch) continue;
             const SpanId id = lane.spanOf(i);
-            const int step = (id == noSpan ? panel.stepNumberAt(slice.begin()) : panel.timeline->spans()[id].step) - std::max(0, panel.step);
+            const int step = (id == noSpan ? panel.stepNumberAt(slice.begin()) : panel.timeline->spans()[id].step) -
+                             std::max(0, panel.step);
             if (scene.microbatch.step >= 0 && step != scene.microbatch.step) continue;
             const TimeSpan drawn = lane.drawn(i);
             const double x0 = scene.axis.toX(drawn.begin), x1 = scene.axis.toX(drawn.end);
@@ -99,7 +103,8 @@ void paintSelected(QPainter& p, const TimelineScene& scene, const Theme& theme)
 
 void paintDrag(QPainter& p, const TimelineScene& scene, const Theme& theme)
 {
-    if (!scene.drag || !scene.drag->span.valid() || scene.drag->span.panel >= static_cast<int>(scene.panels.size())) return;
+    if (!scene.drag || !scene.drag->span.valid() || scene.drag->span.panel >= static_cast<int>(scene.panels.size()))
+        return;
     const DragFeedback& drag = *scene.drag;
     const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(drag.span.panel)];
     const int row = scene.rowOf(drag.span.panel, drag.toRank);
@@ -130,13 +135,15 @@ void paintDrag(QPainter& p, const TimelineScene& scene, const Theme& theme)
     p.setFont(fontOf(FontRole::Label));
     p.setPen(theme.of(op.kind).label);
     const QString label = sliceLabel(op, ghost.width());
-    if (QFontMetricsF(p.font()).horizontalAdvance(label) + 3 <= ghost.width()) p.drawText(ghost, Qt::AlignCenter, label);
+    if (QFontMetricsF(p.font()).horizontalAdvance(label) + 3 <= ghost.width())
+        p.drawText(ghost, Qt::AlignCenter, label);
     if (drag.message.isEmpty()) return;
     p.setFont(fontOf(FontRole::Strong));
     const QStringList lines = drag.message.split(QLatin1Char('\n'));
     double width = 0;
     for (const QString& line : lines) width = std::max(width, QFontMetricsF(p.font()).horizontalAdvance(line) + 18);
-    const double left = std::clamp(ghost.left(), scene.axis.left, std::max(scene.axis.left, scene.size.width() - width - 4));
+    const double left =
+        std::clamp(ghost.left(), scene.axis.left, std::max(scene.axis.left, scene.size.width() - width - 4));
     const double boxHeight = 4 + 18.0 * static_cast<double>(lines.size());
     double y = top + height + 5;
     if (y + boxHeight > scene.size.height()) y = top - boxHeight - 5;
@@ -161,7 +168,8 @@ void paintHover(QPainter& p, const TimelineScene& scene, const Theme& theme)
     const QString text = momentText(scene.shownTime(*scene.hoverTime), scene.axis.nanosPerPixel(), units);
     p.setFont(fontOf(FontRole::Strong));
     const double width = QFontMetricsF(p.font()).horizontalAdvance(text) + 16;
-    const double left = std::clamp(x - width / 2, scene.axis.left - 20, std::max(scene.axis.left - 20, scene.size.width() - width - 2));
+    const double left =
+        std::clamp(x - width / 2, scene.axis.left - 20, std::max(scene.axis.left - 20, scene.size.width() - width - 2));
     p.setPen(Qt::NoPen);
     p.setBrush(theme.hoverLabel);
     p.drawRoundedRect(QRectF(left, 4, width, 19), 4, 4);
@@ -177,7 +185,8 @@ void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& them
     painter.setRenderHint(QPainter::Antialiasing);
     painter.save();
     const double gutter = gutterFor(scene.size.width());
-    painter.setClipRect(QRectF(gutter - 4, rulerHeight, std::max(0.0, scene.size.width() - gutter + 4), scene.rowsRect().height()));
+    painter.setClipRect(
+        QRectF(gutter - 4, rulerHeight, std::max(0.0, scene.size.width() - gutter + 4), scene.rowsRect().height()));
     if (!scene.axis.degenerate()) {
         paintNotes(painter, scene, theme);
         for (const bool pinned : {false, true}) {

@@ -14,11 +14,13 @@ QRectF rectOf(const TimelineScene& scene, const GapNote& gap)
     const int row = scene.rowOf(0, gap.rank);
     if (row < 0) return {};
     const double low = scene.axis.left, high = scene.axis.left + scene.axis.width + rightMargin;
-    const double x0 = std::max(low, scene.axis.toX(gap.range.begin)), x1 = std::min(high, scene.axis.toX(gap.range.end));
+    const double x0 = std::max(low, scene.axis.toX(gap.range.begin)),
+                 x1 = std::min(high, scene.axis.toX(gap.range.end));
     return {x0, scene.rowTop(row), std::max(0.0, x1 - x0), scene.place(row).height};
 }
 
-// Ops fade towards the canvas with their slack; rows with thousands of slices in view are skipped: nothing would be visible.
+// Ops fade towards the canvas with their slack; rows with thousands of slices in view are skipped: nothing would be
+// visible.
 void paintSlack(QPainter& p, const TimelineScene& scene, const Theme& theme)
 {
     const TimelineNotes& notes = *scene.notes;
@@ -27,7 +29,8 @@ void paintSlack(QPainter& p, const TimelineScene& scene, const Theme& theme)
         const RowPlace& place = scene.place(row);
         if (place.panel != 0 || place.kind == RowKind::Group) continue;
         const LaneData& lane = scene.panels.front()->ranks[static_cast<std::size_t>(place.rankIndex)].compute;
-        const std::size_t from = lane.firstEndingAfter(scene.axis.range.begin), to = lane.firstBeginningAt(scene.axis.range.end);
+        const std::size_t from = lane.firstEndingAfter(scene.axis.range.begin),
+                          to = lane.firstBeginningAt(scene.axis.range.end);
         if (to < from || to - from > 5000) continue;
         for (std::size_t i = from; i < to; ++i) {
             const SpanId id = lane.spanOf(i);
@@ -52,9 +55,9 @@ void paintGaps(QPainter& p, const TimelineScene& scene, const Theme& theme)
         const RowPlace& place = scene.place(row);
         if (place.panel != 0 || place.kind == RowKind::Group) continue;
         const int rank = scene.panels.front()->ranks[static_cast<std::size_t>(place.rankIndex)].rank;
-        auto gap = std::lower_bound(gaps.begin(), gaps.end(), std::pair(rank, scene.axis.range.begin), [](const GapNote& note, const auto& from) {
-            return std::pair(note.rank, note.range.end) <= from;
-        });
+        auto gap = std::lower_bound(
+            gaps.begin(), gaps.end(), std::pair(rank, scene.axis.range.begin),
+            [](const GapNote& note, const auto& from) { return std::pair(note.rank, note.range.end) <= from; });
         double painted = -1; // gaps within one pixel are painted once, as wide as it
         for (; gap != gaps.end() && gap->rank == rank && gap->range.begin < scene.axis.range.end; ++gap) {
             QRectF rect = rectOf(scene, *gap);
@@ -95,7 +98,8 @@ void paintChain(QPainter& p, const TimelineScene& scene, const Theme& theme)
     if (count > 0 && gap) {
         // The last arrow points at the gap's end: there the wait was over.
         const auto from = place(notes.chain.front());
-        const QRectF end(gap->right() - std::min(3.0, gap->width()), gap->top(), std::min(3.0, gap->width()), gap->height());
+        const QRectF end(gap->right() - std::min(3.0, gap->width()), gap->top(), std::min(3.0, gap->width()),
+                         gap->height());
         if (from) paintDependency(p, *from, end, theme.critical, theme.canvas);
     }
     if (count == 0) return;

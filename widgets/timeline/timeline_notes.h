@@ -21,10 +21,12 @@ struct GapNote {
 };
 
 struct TimelineNotes {
-    std::vector<GapNote> gaps;                       // tinted; by rank, then start, not overlapping
-    std::optional<GapNote> selected;                 // outlined
-    std::vector<SpanId> chain;                       // from what the gap waited for, back to the root; arrows lead from the root to the gap
-    std::shared_ptr<const std::vector<Nanos>> slack; // by span; null: not shown. Ops fade by slack; those without keep their colour
+    std::vector<GapNote> gaps;       // tinted; by rank, then start, not overlapping
+    std::optional<GapNote> selected; // outlined
+    // from what the gap waited for, back to the root; arrows lead from the root to the gap
+    std::vector<SpanId> chain;
+    // by span; null: not shown. Ops fade by slack; those without keep their colour
+    std::shared_ptr<const std::vector<Nanos>> slack;
     Nanos mostSlack = 0;
 };
 

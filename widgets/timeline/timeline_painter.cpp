@@ -32,7 +32,11 @@ struct Frame {
 
 // The places of row names and figures.
 struct Gutter {
-    explicit Gutter(double viewWidth) : width(gutterFor(viewWidth)), left(width < gutterWidth ? 14 : 16), right(width - (width < gutterWidth ? 8 : 16)) {}
+    explicit Gutter(double viewWidth)
+        : width(gutterFor(viewWidth)), left(width < gutterWidth ? 14 : 16),
+          right(width - (width < gutterWidth ? 8 : 16))
+    {
+    }
     double width, left, right;
 };
 
@@ -63,7 +67,8 @@ std::vector<ShownTick> ticksOf(const TimelineScene& scene)
     }
     const auto& steps = scene.panels.front()->steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-        const TimeRange part{std::max(all.begin, i == 0 ? all.begin : steps[i].begin), std::min(all.end, i + 1 < steps.size() ? steps[i + 1].begin : all.end)};
+        const TimeRange part{std::max(all.begin, i == 0 ? all.begin : steps[i].begin),
+                             std::min(all.end, i + 1 < steps.size() ? steps[i + 1].begin : all.end)};
         if (part.empty() || scene.axis.toX(part.end) - scene.axis.toX(part.begin) < 12) continue;
         add(part, steps[i].begin);
     }
@@ -113,7 +118,8 @@ void paintStepLines(const Frame& f)
     double last = -1e9;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const double x = std::round(f.scene.axis.toX(steps[i].begin) * f.ratio) / f.ratio;
-        if (x < f.scene.axis.left || x > f.scene.axis.left + f.scene.axis.width || x - last < 6) continue; // closer, and lines would hide the work
+        // closer, and lines would hide the work
+        if (x < f.scene.axis.left || x > f.scene.axis.left + f.scene.axis.width || x - last < 6) continue;
         last = x;
         f.p.fillRect(QRectF(x, f.plot.top(), 1, f.plot.height()), f.theme.secondary);
     }
@@ -150,15 +156,12 @@ void paintRuler(const Frame& f)
         Nanos size = 0;
         for (const ShownTick& tick : ticks) size = std::max(size, std::abs(tick.shown));
         size = std::max(size, std::abs(scene.shownTime(scene.axis.range.end)));
-        scale = size >= 10'000'000'000 ? 1e9 : size >= 2'000'000 ? 1e6
-                                           : size >= 2'000       ? 1e3
-                                                                 : 1;
+        scale = size >= 10'000'000'000 ? 1e9 : size >= 2'000'000 ? 1e6 : size >= 2'000 ? 1e3 : 1;
         if (fixedTimeScale() > 0) scale = fixedTimeScale();
-        name = QString::fromUtf8(scale == 1e9 ? " s" : scale == 1e6 ? " ms"
-                                                   : scale == 1e3   ? " µs"
-                                                                    : " ns");
+        name = QString::fromUtf8(scale == 1e9 ? " s" : scale == 1e6 ? " ms" : scale == 1e3 ? " µs" : " ns");
     }
-    const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(std::max<double>(1, static_cast<double>(step)) / scale) - 1e-9)));
+    const int decimals = std::max(
+        0, static_cast<int>(std::ceil(-std::log10(std::max<double>(1, static_cast<double>(step)) / scale) - 1e-9)));
     const QColor major = f.theme.faint, minor = f.theme.separator;
     bool first = true;
     const std::vector<QRectF> flags = paintStepFlags(f);
@@ -173,7 +176,8 @@ void paintRuler(const Frame& f)
         const double width = metrics.horizontalAdvance(text);
         const QRectF room(x + 2, 0, width + 6, rulerHeight);
         if (x < labelEnd || x + 4 + width > scene.size.width()) continue;
-        if (std::any_of(flags.begin(), flags.end(), [&](const QRectF& flag) { return flag.intersects(room); })) continue;
+        if (std::any_of(flags.begin(), flags.end(), [&](const QRectF& flag) { return flag.intersects(room); }))
+            continue;
         first = false;
         labelEnd = x + 4 + width + 1;
         p.setPen(f.theme.secondary);
@@ -213,11 +217,14 @@ void paintGutterGroup(const Frame& f, const RowPlace& row, double top)
     const Gutter gutter(f.scene.size.width());
     const bool large = row.height >= 16;
     const QFontMetricsF metrics(fontOf(large ? FontRole::Rank : FontRole::Small));
-    const double room = gutter.right - 2 - gutter.left - QFontMetricsF(fontOf(large ? FontRole::Body : FontRole::Small)).horizontalAdvance(busy) - 6;
+    const double room = gutter.right - 2 - gutter.left -
+                        QFontMetricsF(fontOf(large ? FontRole::Body : FontRole::Small)).horizontalAdvance(busy) - 6;
     QString title = group.title;
-    const QString longest = f.scene.rows.plan->groups[static_cast<std::size_t>(row.panel)].back().title; // all groups alike
+    // all groups alike
+    const QString longest = f.scene.rows.plan->groups[static_cast<std::size_t>(row.panel)].back().title;
     const QString prefixed = QCoreApplication::translate("TimelineView", "Ranks %1");
-    const bool isRanks = title.front().isDigit() && !title.contains(QLatin1Char('%')) && !title.contains(QLatin1Char(' '));
+    const bool isRanks =
+        title.front().isDigit() && !title.contains(QLatin1Char('%')) && !title.contains(QLatin1Char(' '));
     if (isRanks && metrics.horizontalAdvance(prefixed.arg(longest)) <= room) title = prefixed.arg(title);
     p.setPen(f.theme.text);
     if (metrics.horizontalAdvance(title) <= room) { // the name comes first
@@ -240,7 +247,8 @@ const char* laneName(Lane lane)
     }
 }
 
-// Names of the sub-lanes' kinds, or of their tracks where they are all that is known; each beside its first lane, where they fit.
+// Names of the sub-lanes' kinds, or of their tracks where they are all that is known; each beside its first lane, where
+// they fit.
 void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
 {
     if (row.lanes == 0) return;
@@ -252,7 +260,8 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
     double free = -1;
     for (int i = 0; i < row.lanes; ++i) {
         const auto at = static_cast<std::size_t>(row.firstLane + i);
-        if (i > 0 && lanes[at].lane == lanes[at - 1].lane && (!row.device || lanes[at].track == lanes[at - 1].track)) continue;
+        if (i > 0 && lanes[at].lane == lanes[at - 1].lane && (!row.device || lanes[at].track == lanes[at - 1].track))
+            continue;
         const double y = top + row.lanesTop() - row.top + i * row.lanePitch;
         if (y < free || (row.lanes - i) * row.lanePitch < 9) continue;
         free = y + 11;
@@ -265,7 +274,8 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
                                       Qt::ElideMiddle, room - metrics.horizontalAdvance(share)) +
                    share;
         }
-        f.p.drawText(QRectF(gutter.right - room, y - 2 + (row.device ? (row.lanePitch - 12) / 2 - 1 : 0), room, 14), Qt::AlignRight | Qt::AlignVCenter, text);
+        f.p.drawText(QRectF(gutter.right - room, y - 2 + (row.device ? (row.lanePitch - 12) / 2 - 1 : 0), room, 14),
+                     Qt::AlignRight | Qt::AlignVCenter, text);
     }
 }
 
@@ -291,7 +301,8 @@ void paintGutterRow(const Frame& f, int index, double top)
         p.setFont(fontOf(FontRole::Small));
         p.setPen(f.theme.secondary);
         p.drawText(QRectF(gutter.left, middle - 7, 80, 14), Qt::AlignLeft | Qt::AlignVCenter, rank.title);
-        p.drawText(QRectF(gutter.right - 48, middle - 7, 48, 14), Qt::AlignRight | Qt::AlignVCenter, busyText(known, 0));
+        p.drawText(QRectF(gutter.right - 48, middle - 7, 48, 14), Qt::AlignRight | Qt::AlignVCenter,
+                   busyText(known, 0));
         paintFold(f, QPointF(8, middle), false);
         return;
     }
@@ -300,37 +311,50 @@ void paintGutterRow(const Frame& f, int index, double top)
     p.setFont(fontOf(height >= 16 ? FontRole::Rank : FontRole::Small));
     p.setPen(f.theme.text);
     const bool badge = index < f.scene.rows.pinned && f.scene.panels.size() > 1; // of which run
-    const QString title = badge ? QString(QChar(static_cast<char16_t>(u'A' + row.panel))) + QStringLiteral(" · ") + rank.title : rank.title;
+    const QString title =
+        badge ? QString(QChar(static_cast<char16_t>(u'A' + row.panel))) + QStringLiteral(" · ") + rank.title
+              : rank.title;
     p.drawText(QPointF(gutter.left, middle + (twoLines ? -2.5 : 4.5)), title);
     const double titleEnd = gutter.left + QFontMetricsF(p.font()).horizontalAdvance(title);
     const QString busy = busyText(known, 0);
     p.setFont(fontOf(height >= 16 ? FontRole::Body : FontRole::Small));
     if (titleEnd + 5 <= gutter.right - QFontMetricsF(p.font()).horizontalAdvance(busy)) // the name comes first
-        p.drawText(QRectF(gutter.right - 48, middle - (twoLines ? 17 : 9), 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
+        p.drawText(QRectF(gutter.right - 48, middle - (twoLines ? 17 : 9), 48, 18), Qt::AlignRight | Qt::AlignVCenter,
+                   busy);
     if (!twoLines) return;
     p.setFont(fontOf(FontRole::Small));
     p.setPen(f.theme.secondary);
-    const QRectF groove(gutter.right - (gutter.width < gutterWidth ? 30 : 42), middle + 7, gutter.width < gutterWidth ? 30 : 42, 4);
+    const QRectF groove(gutter.right - (gutter.width < gutterWidth ? 30 : 42), middle + 7,
+                        gutter.width < gutterWidth ? 30 : 42, 4);
     const QFontMetricsF small(p.font());
     const double room = groove.left() - gutter.left - 4;
     QString subtitle = rank.subtitle;
     if (rank.replica >= 0) {
-        const QString whole = QCoreApplication::translate("TimelineView", "replica %1 · %2").arg(rank.replica).arg(rank.subtitle);
-        subtitle = small.horizontalAdvance(whole) <= room ? whole : QCoreApplication::translate("TimelineView", "replica %1").arg(rank.replica);
+        const QString whole =
+            QCoreApplication::translate("TimelineView", "replica %1 · %2").arg(rank.replica).arg(rank.subtitle);
+        subtitle = small.horizontalAdvance(whole) <= room
+                       ? whole
+                       : QCoreApplication::translate("TimelineView", "replica %1").arg(rank.replica);
     }
-    p.drawText(QPointF(gutter.left, middle + 11), gutter.width < gutterWidth || rank.replica >= 0 ? small.elidedText(subtitle, Qt::ElideRight, room) : subtitle);
+    p.drawText(QPointF(gutter.left, middle + 11), gutter.width < gutterWidth || rank.replica >= 0
+                                                      ? small.elidedText(subtitle, Qt::ElideRight, room)
+                                                      : subtitle);
     p.setPen(Qt::NoPen);
     p.setBrush(f.theme.separator);
     p.drawRoundedRect(groove, 2, 2);
     const double share = std::isnan(known) ? 0 : std::clamp(known, 0.0, 1.0);
     if (share > 0) {
         p.setBrush(f.theme.accent);
-        p.drawRoundedRect(QRectF(groove.left(), groove.top(), std::max(4.0, groove.width() * share), groove.height()), 2, 2);
+        p.drawRoundedRect(QRectF(groove.left(), groove.top(), std::max(4.0, groove.width() * share), groove.height()),
+                          2, 2);
     }
 }
 
 // The time of a step as headers and lists print it; the axis also holds the optimizer.
-Nanos stepTime(const TimelinePanel& panel) { return panel.bubbles ? panel.bubbles->stepTime() : panel.duration - panel.lead; }
+Nanos stepTime(const TimelinePanel& panel)
+{
+    return panel.bubbles ? panel.bubbles->stepTime() : panel.duration - panel.lead;
+}
 
 void paintHeader(const Frame& f, std::size_t index)
 {
@@ -355,22 +379,26 @@ void paintHeader(const Frame& f, std::size_t index)
     const double room = width - 43 - 27;
     const QString time = durationText(stepTime(panel), panel.units), bubble = percentText(panel.bubbleFraction);
     QStringList choices{QCoreApplication::translate("TimelineView", "%1     bubble %2").arg(time, bubble), time};
-    if (panel.timeline->hasMemory()) choices.prepend(QCoreApplication::translate("TimelineView", "%1     bubble %2     peak %3").arg(time, bubble, bytesText(panel.peak, panel.units)));
-    if (panel.bubbles && panel.bubbles->busy == 0 && !hasOps(*panel.timeline)) choices = {QCoreApplication::translate("TimelineView", "ops unknown")};
+    if (panel.timeline->hasMemory())
+        choices.prepend(QCoreApplication::translate("TimelineView", "%1     bubble %2     peak %3")
+                            .arg(time, bubble, bytesText(panel.peak, panel.units)));
+    if (panel.bubbles && panel.bubbles->busy == 0 && !hasOps(*panel.timeline))
+        choices = {QCoreApplication::translate("TimelineView", "ops unknown")};
     QString figures; // as many as leave the name whole
     for (const QString& some : choices) {
         figures = some;
         if (metrics.horizontalAdvance(panel.name) + 16 + plain.horizontalAdvance(some) <= room) break;
     }
     const double nameRoom = std::max(0.0, room - plain.horizontalAdvance(figures) - 16);
-    p.drawText(QRectF(43, bar.top(), nameRoom, bar.height()), Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(panel.name, Qt::ElideRight, nameRoom));
+    p.drawText(QRectF(43, bar.top(), nameRoom, bar.height()), Qt::AlignVCenter | Qt::AlignLeft,
+               metrics.elidedText(panel.name, Qt::ElideRight, nameRoom));
     p.setFont(fontOf(FontRole::Body));
     p.setPen(f.theme.secondary);
     p.drawText(QRectF(43, bar.top(), room, bar.height()), Qt::AlignVCenter | Qt::AlignRight, figures);
 }
 
-// What a further panel saves or costs compared with the first, painted from the end of the shorter to the end of the longer one:
-// with two panels on the shorter, with more on the further one, so that each band is beside its run.
+// What a further panel saves or costs compared with the first, painted from the end of the shorter to the end of the
+// longer one: with two panels on the shorter, with more on the further one, so that each band is beside its run.
 void paintDifference(const Frame& f, std::size_t other)
 {
     const TimelinePanel& a = *f.scene.panels.front();
@@ -380,8 +408,7 @@ void paintDifference(const Frame& f, std::size_t other)
     if (a.units.time != b.units.time || a.lead != 0 || b.lead != 0) return; // neither a sum nor a common start
     const bool faster = delta < 0, pair = f.scene.panels.size() == 2;
     const bool shows = other > f.scene.differenceShows.size() || f.scene.differenceShows[other - 1];
-    const QColor colour = !shows ? f.theme.secondary : faster ? f.theme.better
-                                                              : f.theme.worse;
+    const QColor colour = !shows ? f.theme.secondary : faster ? f.theme.better : f.theme.worse;
     const Axis& axis = f.scene.axis;
     const double x0 = axis.toX(std::min(a.duration, b.duration)), x1 = axis.toX(std::max(a.duration, b.duration));
     const auto rowsOf = [&](std::size_t panel) {
@@ -394,13 +421,15 @@ void paintDifference(const Frame& f, std::size_t other)
     QColor tint = colour;
     tint.setAlphaF(f.theme.dark ? 0.22f : 0.13f);
     if (!region.isEmpty()) p.fillRect(region, tint);
-    if (x0 >= f.plot.left() && x0 <= f.plot.right()) p.fillRect(QRectF(x0 - 0.75, whole.top(), 1.5, whole.height()), colour);
+    if (x0 >= f.plot.left() && x0 <= f.plot.right())
+        p.fillRect(QRectF(x0 - 0.75, whole.top(), 1.5, whole.height()), colour);
     if (x1 >= f.plot.left() && x1 <= f.plot.right()) {
         QPen dashed(colour, 1.5);
         dashed.setDashPattern({4, 2.5});
         dashed.setCapStyle(Qt::FlatCap);
         p.setPen(dashed);
-        const std::vector<std::size_t> ended = pair ? std::vector<std::size_t>{0, other} : std::vector<std::size_t>{other};
+        const std::vector<std::size_t> ended =
+            pair ? std::vector<std::size_t>{0, other} : std::vector<std::size_t>{other};
         for (const std::size_t panel : ended) {
             const QRectF rect = rowsOf(panel);
             p.drawLine(QPointF(x1, rect.top()), QPointF(x1, rect.bottom()));
@@ -409,7 +438,8 @@ void paintDifference(const Frame& f, std::size_t other)
     if (!pair && !faster) return; // its ops are in the way; the figures in its bar say it
     const Nanos before = stepTime(a), after = stepTime(b);
     const QString text = signedDurationText(after - before, a.units);
-    const QString share = !shows ? QCoreApplication::translate("TimelineView", "within the noise") : changeText(static_cast<double>(before), static_cast<double>(after));
+    const QString share = !shows ? QCoreApplication::translate("TimelineView", "within the noise")
+                                 : changeText(static_cast<double>(before), static_cast<double>(after));
     QFont big = fontOf(FontRole::Rank);
     big.setPixelSize(15);
     const double needs = QFontMetricsF(big).horizontalAdvance(text) + 16;
@@ -434,7 +464,8 @@ void paintRows(const Frame& f, const std::vector<int>& rows, const QRectF& part,
     f.p.setClipRect(plot);
     std::optional<RasterCanvas> canvas;
     if (own != nullptr) {
-        const QRectF device(plot.left() * f.ratio, plot.top() * f.ratio, plot.width() * f.ratio, plot.height() * f.ratio);
+        const QRectF device(plot.left() * f.ratio, plot.top() * f.ratio, plot.width() * f.ratio,
+                            plot.height() * f.ratio);
         canvas.emplace(*own, device.toAlignedRect(), f.theme, f.ratio);
     }
     paintSlices(f.p, f.scene, rows, f.theme, f.detail, f.ratio, canvas ? &*canvas : nullptr);
@@ -463,7 +494,8 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
     const double gutter = gutterFor(scene.size.width());
     QRectF plot(gutter, rulerHeight, std::max(0.0, scene.size.width() - gutter), scene.rowsRect().height());
     if (scene.columns) {
-        const QRectF strip(gutter + scene.columns->first / ratio, rulerHeight, (scene.columns->second - scene.columns->first) / ratio, plot.height());
+        const QRectF strip(gutter + scene.columns->first / ratio, rulerHeight,
+                           (scene.columns->second - scene.columns->first) / ratio, plot.height());
         plot = plot.intersected(strip);
         painter.setClipRect(plot);
     }
@@ -472,7 +504,8 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
     if (own == nullptr) painter.fillRect(QRectF(QPointF(0, 0), scene.size), theme.canvas); // else filled before
     paintGrid(f);
     const std::vector<int> visible = scene.visibleRows();
-    const auto scrolled = std::partition_point(visible.begin(), visible.end(), [&](int row) { return row < scene.rows.pinned; });
+    const auto scrolled =
+        std::partition_point(visible.begin(), visible.end(), [&](int row) { return row < scene.rows.pinned; });
     paintRows(f, {scrolled, visible.end()}, scene.scrolledRect(), own);
     painter.save();
     painter.setClipRect(scene.scrolledRect());
@@ -491,7 +524,8 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
     painter.setClipRect(scene.columns ? plot : scene.rowsRect());
     const double content = scene.rows.height, room = scene.rowsRect().height();
     if (content > room + 1) { // a thin mark showing the view's position in the rows
-        const double height = std::max(18.0, room * room / content), y = rulerHeight + (room - height) * scene.scroll / (content - room);
+        const double height = std::max(18.0, room * room / content),
+                     y = rulerHeight + (room - height) * scene.scroll / (content - room);
         painter.setPen(Qt::NoPen);
         painter.setBrush(theme.separator);
         painter.drawRoundedRect(QRectF(scene.size.width() - 7, y, 4, height), 2, 2);

@@ -1,4 +1,5 @@
-// Painting the timeline: a scene (what to show, where) and functions that paint it with any QPainter at any pixel ratio.
+// Painting the timeline: a scene (what to show, where) and functions that paint it with any QPainter at any pixel
+// ratio.
 #pragma once
 
 #include <memory>
@@ -44,8 +45,9 @@ struct TimelineScene {
     QSizeF size;
     double scroll = 0; // px of the rows scrolled off
     QString title = QStringLiteral("Timeline");
-    bool smallLabels = false;          // if normal labels don't fit, in narrow pictures, which can't be zoomed
-    std::vector<bool> differenceShows; // per panel from the second: its change against the first exceeds the noise; absent: true
+    bool smallLabels = false; // if normal labels don't fit, in narrow pictures, which can't be zoomed
+    // per panel from the second: its change against the first exceeds the noise; absent: true
+    std::vector<bool> differenceShows;
     bool showCritical = true;
     bool showCommunication = true;
     GroupLook groupLook = GroupLook::Kinds;
@@ -62,8 +64,12 @@ struct TimelineScene {
     std::shared_ptr<const TimelineFlags> flags; // as above
 
     // What the ruler prints at an axis time. Compared runs share an axis from their start.
-    Nanos shownTime(Nanos axisTime) const { return panels.size() == 1 ? panels.front()->shownTime(axisTime, timeOrigin) : axisTime; }
-    std::optional<std::pair<int, int>> columns; // only these device pixels of the plot are painted, [first, last) from its left edge
+    Nanos shownTime(Nanos axisTime) const
+    {
+        return panels.size() == 1 ? panels.front()->shownTime(axisTime, timeOrigin) : axisTime;
+    }
+    // only these device pixels of the plot are painted, [first, last) from its left edge
+    std::optional<std::pair<int, int>> columns;
 
     // The axis in device pixels for rasterising: its range starts at column firstColumn(ratio).
     Axis deviceAxis(double ratio) const;
@@ -73,10 +79,19 @@ struct TimelineScene {
     double rowTop(int row) const;   // in the view, scrolled
     int rowUnder(double y) const;   // y in the view; −1: none
     int nearestRow(double y) const; // −1 only if there are no rows
-    const PanelRank& rankOf(const RowPlace& row) const { return panels[static_cast<std::size_t>(row.panel)]->ranks[static_cast<std::size_t>(row.rankIndex)]; }
-    const RankGroup& groupOf(const RowPlace& row) const { return rows.plan->groups[static_cast<std::size_t>(row.panel)][static_cast<std::size_t>(row.group)]; }
+    const PanelRank& rankOf(const RowPlace& row) const
+    {
+        return panels[static_cast<std::size_t>(row.panel)]->ranks[static_cast<std::size_t>(row.rankIndex)];
+    }
+    const RankGroup& groupOf(const RowPlace& row) const
+    {
+        return rows.plan->groups[static_cast<std::size_t>(row.panel)][static_cast<std::size_t>(row.group)];
+    }
     // The part of the view for pinned rows, or for scrolling rows.
-    QRectF pinnedRect() const { return {0, rulerHeight, size.width(), std::min(rows.pinnedHeight, rowsRect().height())}; }
+    QRectF pinnedRect() const
+    {
+        return {0, rulerHeight, size.width(), std::min(rows.pinnedHeight, rowsRect().height())};
+    }
     QRectF scrolledRect() const { return rowsRect().adjusted(0, pinnedRect().height(), 0, 0); }
     std::optional<QRectF> rectOf(SpanRef ref) const;
     SpanRef spanAt(QPointF point) const;
@@ -84,13 +99,16 @@ struct TimelineScene {
     std::vector<QRectF> rectsOf(const AreaSelection& area, bool pinned) const;
     bool isCovered(const QRectF& rect, SpanRef ref) const;                             // scrolled under the pinned rows
     int rowOf(int panel, int rankIndex) const { return rows.rowOf(panel, rankIndex); } // −1: none
-    std::int64_t visibleSlices() const;                                                // of the rows in view; O(rows × log slices)
-    std::vector<int> visibleRows() const;                                              // in drawing order
+    // of the rows in view; O(rows × log slices)
+    std::int64_t visibleSlices() const;
+    std::vector<int> visibleRows() const; // in drawing order
 };
 
-// The frame below hover marks: grid, rows, slices, labels, critical path, header bars, difference region, gutter, ruler.
-// `own`: the RGB32 image that the painter paints on from its top left corner, if it may be written to directly (faster).
-void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, QImage* own = nullptr);
+// The frame below hover marks: grid, rows, slices, labels, critical path, header bars, difference region, gutter,
+// ruler. `own`: the RGB32 image that the painter paints on from its top left corner, if it may be written to directly
+// (faster).
+void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail,
+                QImage* own = nullptr);
 void paintRulerOf(QPainter& painter, const TimelineScene& scene, const Theme& theme); // only the ruler of a frame
 // A painted frame kept between paint events.
 struct TimelineCanvas {

@@ -19,10 +19,7 @@ namespace stagewright {
 
 namespace {
 
-bool isCommunicationLane(Lane lane)
-{
-    return lane == Lane::Send || lane == Lane::Receive;
-}
+bool isCommunicationLane(Lane lane) { return lane == Lane::Send || lane == Lane::Receive; }
 
 struct SpanSlice {
     SpanId first;
@@ -95,19 +92,26 @@ void markExposed(TimelinePanel& panel, const CollectiveUses& uses)
     for (const ExposedPart& part : uses.exposed) {
         const auto rank = static_cast<std::size_t>(panel.timeline->trackOf(part.span).rank);
         for (PanelLane& lane : panel.ranks[rank].lanes)
-            if (isCollectiveLane(lane.lane) && lane.data.sliceOf(part.span) < lane.data.size()) lane.exposed.push_back({panel.toAxis(part.begin), panel.toAxis(part.end)});
+            if (isCollectiveLane(lane.lane) && lane.data.sliceOf(part.span) < lane.data.size())
+                lane.exposed.push_back({panel.toAxis(part.begin), panel.toAxis(part.end)});
     }
 }
 
 // Of several steps, each with its own causes; steps may overlap.
 void markExposedBySteps(TimelinePanel& panel, std::optional<Bytes> memoryCap)
 {
-    const auto isShared = [](const PanelRank& rank) { return std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) { return isCollectiveLane(lane.lane); }); };
+    const auto isShared = [](const PanelRank& rank) {
+        return std::any_of(rank.lanes.begin(), rank.lanes.end(),
+                           [](const PanelLane& lane) { return isCollectiveLane(lane.lane); });
+    };
     if (std::none_of(panel.ranks.begin(), panel.ranks.end(), isShared)) return;
     for (const PanelStep& shown : panel.steps)
-        if (const auto report = analyseBubbles(*panel.timeline, shown.step, BubbleOptions{memoryCap})) markExposed(panel, collectiveUses(*panel.timeline, *report));
+        if (const auto report = analyseBubbles(*panel.timeline, shown.step, BubbleOptions{memoryCap}))
+            markExposed(panel, collectiveUses(*panel.timeline, *report));
     for (PanelRank& rank : panel.ranks)
-        for (PanelLane& lane : rank.lanes) std::sort(lane.exposed.begin(), lane.exposed.end(), [](const TimeSpan& a, const TimeSpan& b) { return a.begin < b.begin; });
+        for (PanelLane& lane : rank.lanes)
+            std::sort(lane.exposed.begin(), lane.exposed.end(),
+                      [](const TimeSpan& a, const TimeSpan& b) { return a.begin < b.begin; });
 }
 
 void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, KernelClasses& classes)
@@ -116,11 +120,14 @@ void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, K
         std::vector<const Track*> tracks;
         for (const Track& track : timeline.tracks())
             if (track.rank == row.rank && track.lane == lane) tracks.push_back(&track);
-        if (panel.noOps && lane != Lane::Other) std::stable_sort(tracks.begin(), tracks.end(), [](const Track* a, const Track* b) { return numberIn(a->name) < numberIn(b->name); });
+        if (panel.noOps && lane != Lane::Other)
+            std::stable_sort(tracks.begin(), tracks.end(),
+                             [](const Track* a, const Track* b) { return numberIn(a->name) < numberIn(b->name); });
         for (const Track* track : tracks) {
             const SpanSlice shown = shownOf(timeline, *track, panel);
             const auto spans = timeline.spans().subspan(shown.first, shown.last - shown.first);
-            const std::vector<std::uint16_t> lanes = isCollectiveLane(lane) ? sublanesOfCollectives(spans) : sublanes(spans);
+            const std::vector<std::uint16_t> lanes =
+                isCollectiveLane(lane) ? sublanesOfCollectives(spans) : sublanes(spans);
             const std::size_t first = row.lanes.size();
             for (std::size_t i = 0; i < spans.size(); ++i) {
                 if (!panel.shows(spans[i].step) || isRelease(spans[i].op.kind)) continue;
@@ -130,7 +137,9 @@ void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, K
                     row.lanes.back().data.setLook(lookOf(panel.byClass, lane));
                 }
                 const SpanId id = shown.first + static_cast<SpanId>(i);
-                row.lanes[at].data.append(ownedBy(timeline, id), id, panel.origin, 0, inkOfWork(panel, *track, spans[i].label, timeline.labelOf(spans[i]), timeline.shapeOf(spans[i]), classes));
+                row.lanes[at].data.append(ownedBy(timeline, id), id, panel.origin, 0,
+                                          inkOfWork(panel, *track, spans[i].label, timeline.labelOf(spans[i]),
+                                                    timeline.shapeOf(spans[i]), classes));
             }
         }
     }
@@ -182,7 +191,8 @@ void setExtent(TimelinePanel& panel, int first, int last)
         one.begin -= panel.origin;
         one.end -= panel.origin;
     }
-    std::stable_sort(steps.begin(), steps.end(), [](const PanelStep& a, const PanelStep& b) { return a.begin < b.begin; });
+    std::stable_sort(steps.begin(), steps.end(),
+                     [](const PanelStep& a, const PanelStep& b) { return a.begin < b.begin; });
 }
 
 } // namespace
@@ -192,9 +202,14 @@ QString laneTitle(const Track& track)
     QString name = shownName(track.name);
     const QString rank = QStringLiteral("rank %1 ").arg(track.rank);
     if (name.startsWith(rank)) name.remove(0, rank.size());
-    if (name.endsWith(QLatin1String(" on the device"))) return QCoreApplication::translate("TimelineView", "ranges on the device");
-    if (track.lane == Lane::Copy && name.startsWith(QLatin1String("GPU "))) name = name.mid(name.indexOf(QLatin1Char(' '), 4) + 1); // the stream above says which
-    if (track.lane == Lane::Copy) return name.isEmpty() ? QCoreApplication::translate("TimelineView", "copies") : QCoreApplication::translate("TimelineView", "%1, copies").arg(name);
+    if (name.endsWith(QLatin1String(" on the device")))
+        return QCoreApplication::translate("TimelineView", "ranges on the device");
+    // the stream above says which
+    if (track.lane == Lane::Copy && name.startsWith(QLatin1String("GPU ")))
+        name = name.mid(name.indexOf(QLatin1Char(' '), 4) + 1);
+    if (track.lane == Lane::Copy)
+        return name.isEmpty() ? QCoreApplication::translate("TimelineView", "copies")
+                              : QCoreApplication::translate("TimelineView", "%1, copies").arg(name);
     return name;
 }
 
@@ -204,7 +219,8 @@ LaneLook lookOf(bool byClass, Lane lane)
     return lane == Lane::Other ? LaneLook::Ranges : LaneLook::Classes;
 }
 
-int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, std::string_view shape, KernelClasses& classes)
+int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name,
+              std::string_view shape, KernelClasses& classes)
 {
     switch (lookOf(panel.byClass, track.lane)) {
     case LaneLook::Ranges: return static_cast<int>(rangeInkOf(name));
@@ -214,7 +230,8 @@ int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std
         return of;
     }
     case LaneLook::Ops:
-        if (isCollectiveLane(track.lane)) return static_cast<int>((track.lane == Lane::Gather ? makeGather(0) : makeReduction(0)).kind);
+        if (isCollectiveLane(track.lane))
+            return static_cast<int>((track.lane == Lane::Gather ? makeGather(0) : makeReduction(0)).kind);
         break;
     }
     return -1;
@@ -234,20 +251,21 @@ int orderOf(Lane lane)
 
 int PanelRank::workLanes() const
 {
-    return static_cast<int>(std::find_if(lanes.begin(), lanes.end(), [](const PanelLane& lane) { return lane.lane == Lane::Wait; }) - lanes.begin());
+    return static_cast<int>(
+        std::find_if(lanes.begin(), lanes.end(), [](const PanelLane& lane) { return lane.lane == Lane::Wait; }) -
+        lanes.begin());
 }
 
 void setReplicas(TimelinePanel& panel, const Schedule* schedule)
 {
-    if (schedule == nullptr || schedule->replicas < 2 || schedule->ranks != static_cast<int>(panel.ranks.size())) return;
+    if (schedule == nullptr || schedule->replicas < 2 || schedule->ranks != static_cast<int>(panel.ranks.size()))
+        return;
     panel.replicas = schedule->replicas;
-    for (std::size_t rank = 0; rank < panel.ranks.size(); ++rank) panel.ranks[rank].replica = schedule->replicaOf(static_cast<int>(rank));
+    for (std::size_t rank = 0; rank < panel.ranks.size(); ++rank)
+        panel.ranks[rank].replica = schedule->replicaOf(static_cast<int>(rank));
 }
 
-bool TimelinePanel::isCritical(SpanId span) const
-{
-    return std::binary_search(critical.begin(), critical.end(), span);
-}
+bool TimelinePanel::isCritical(SpanId span) const { return std::binary_search(critical.begin(), critical.end(), span); }
 
 bool TimelinePanel::shows(int ofStep) const
 {
@@ -258,7 +276,8 @@ bool TimelinePanel::shows(int ofStep) const
 
 const PanelStep* TimelinePanel::stepAt(Nanos axisTime) const
 {
-    const auto after = std::upper_bound(steps.begin(), steps.end(), axisTime, [](Nanos t, const PanelStep& one) { return t < one.begin; });
+    const auto after = std::upper_bound(steps.begin(), steps.end(), axisTime,
+                                        [](Nanos t, const PanelStep& one) { return t < one.begin; });
     return after == steps.begin() ? nullptr : &*(after - 1);
 }
 
@@ -312,15 +331,18 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         shown.end += panel->lead;
     }
 
-    const int analysed = options.step >= 0 ? options.step : t.steps() == 1 ? 0
-                                                                           : -1;
+    const int analysed = options.step >= 0 ? options.step : t.steps() == 1 ? 0 : -1;
     if (options.causes && analysed >= 0 && !t.empty()) {
-        const RunReport* known = options.report != nullptr && options.report->step == analysed && options.report->noOps.empty() ? options.report : nullptr;
+        const RunReport* known =
+            options.report != nullptr && options.report->step == analysed && options.report->noOps.empty()
+                ? options.report
+                : nullptr;
         if (known != nullptr)
             panel->bubbles = known->bubbles;
         else if (auto report = analyseBubbles(t, analysed, BubbleOptions{options.memoryCap}))
             panel->bubbles = std::move(*report);
-        for (const CriticalLink& link : known != nullptr ? known->criticalPath : criticalPath(t, analysed)) panel->critical.push_back(link.span);
+        for (const CriticalLink& link : known != nullptr ? known->criticalPath : criticalPath(t, analysed))
+            panel->critical.push_back(link.span);
         std::sort(panel->critical.begin(), panel->critical.end());
     }
 
@@ -335,7 +357,8 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         PanelRank& row = panel->ranks[static_cast<std::size_t>(rank)];
         row.rank = rank;
         row.title = QStringLiteral("Rank %1").arg(rank);
-        if (static_cast<std::size_t>(rank) < options.places.size()) row.place = options.places[static_cast<std::size_t>(rank)];
+        if (static_cast<std::size_t>(rank) < options.places.size())
+            row.place = options.places[static_cast<std::size_t>(rank)];
         std::set<int> stages;
         if (const Track* track = t.trackOf(rank, Lane::Compute)) {
             const SpanSlice shown = shownOf(t, *track, *panel);
@@ -343,7 +366,8 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
             for (SpanId id = shown.first; id < shown.last; ++id) {
                 const Span& span = t.spans()[id];
                 if (!panel->shows(span.step)) continue;
-                if (isCompute(span.op.kind) && (stages.empty() || *stages.rbegin() != span.op.stage)) stages.insert(span.op.stage);
+                if (isCompute(span.op.kind) && (stages.empty() || *stages.rbegin() != span.op.stage))
+                    stages.insert(span.op.stage);
             }
             const RankTints tintOf(t.schedule().get(), rank, stages);
             for (SpanId id = shown.first; id < shown.last; ++id) {
@@ -372,7 +396,8 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         panel->peak = std::max(panel->peak, row.activations.peak);
         panel->sliceCount += static_cast<std::int64_t>(row.compute.size());
         for (const LaneData& lane : row.communication) panel->sliceCount += static_cast<std::int64_t>(lane.size());
-        for (const PanelLane& lane : row.lanes) panel->sliceCount += lane.lane == Lane::Wait ? 0 : static_cast<std::int64_t>(lane.data.size());
+        for (const PanelLane& lane : row.lanes)
+            panel->sliceCount += lane.lane == Lane::Wait ? 0 : static_cast<std::int64_t>(lane.data.size());
     }
     if (panel->bubbles)
         markExposed(*panel, collectiveUses(t, *panel->bubbles));
@@ -381,7 +406,8 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
     if (panel->bubbles) {
         panel->bubbleFraction = panel->bubbles->bubbleFraction;
     } else if (panel->duration > panel->lead && t.ranks() > 0) {
-        panel->bubbleFraction = 1 - static_cast<double>(busy) / (static_cast<double>(panel->duration - panel->lead) * t.ranks());
+        panel->bubbleFraction =
+            1 - static_cast<double>(busy) / (static_cast<double>(panel->duration - panel->lead) * t.ranks());
     }
     return panel;
 }

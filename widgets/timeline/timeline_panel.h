@@ -23,8 +23,9 @@ namespace stagewright {
 struct PanelLane {
     Lane lane = Lane::Kernel; // Gather, Reduce, Kernel, Copy, Other, Wait
     LaneData data;
-    std::string track;             // the timeline's, of which it is a part
-    std::vector<TimeSpan> exposed; // Gather, Reduce: what no op hides, in axis time, ascending; known where a step's causes are, and of several
+    std::string track; // the timeline's, of which it is a part
+    // Gather, Reduce: what no op hides, in axis time, ascending; known where a step's causes are, and of several
+    std::vector<TimeSpan> exposed;
 };
 inline bool isCollectiveLane(Lane lane) { return lane == Lane::Gather || lane == Lane::Reduce; }
 // Place of a lane's kind among those of a rank: gathers, reductions, kernels, copies, other work, waits.
@@ -41,7 +42,8 @@ struct PanelRank {
     LaneData compute;
     std::vector<LaneData> communication; // sub-lanes without overlap; transfers
     std::vector<PanelLane> lanes;        // by orderOf(): waits last
-    LaneData device;                     // without ops: what its devices do, one class at a time: what computes before communication before copies
+    // without ops: what its devices do, one class at a time: what computes before communication before copies
+    LaneData device;
     struct Gpu {
         int gpu = 0;
         double busy = 0; // as deviceBusy
@@ -49,7 +51,8 @@ struct PanelRank {
     };
     std::vector<Gpu> gpus; // without ops, of a rank with several GPUs, by number
     std::optional<double>
-        deviceBusy;        // without ops: share of the panel's extent in which a kernel or copy runs; of several GPUs the mean
+        // without ops: share of the panel's extent in which a kernel or copy runs; of several GPUs the mean
+        deviceBusy;
     int workLanes() const; // number of `lanes` before the waits
     MemorySeries activations;
     RankPlace place; // host and dimensions of parallelism, as far as the run says
@@ -76,14 +79,17 @@ struct PanelOptions {
     Nanos lead = 0; // how much later than axis time 0 it starts, ≥ 0, for runs aligned at an op
     QString name;   // header of compare mode
     bool pyramids = true;
-    bool causes = true;                            // bubble report and critical path of the step (of a single-step timeline also at −1)
-    const RunReport* report = nullptr;             // of the step, if it was made: its causes and critical path are not computed again
+    // bubble report and critical path of the step (of a single-step timeline also at −1)
+    bool causes = true;
+    // of the step, if it was made: its causes and critical path are not computed again
+    const RunReport* report = nullptr;
     std::optional<Bytes> memoryCap = std::nullopt; // of a rank's activations, for the causes
     int firstStep = 0;                             // if several …
     int lastStep = -1;                             // … inclusive; −1: to the run's last
-    bool kernelsByClass = false;                   // kernels and copies by class and ranges by name, in a run with ops, too
-    std::vector<RankPlace> places = {};            // by rank; empty: unknown
-    std::optional<PanelAxis> axis = std::nullopt;  // every span is shown on it, and `step` is analysed
+    // kernels and copies by class and ranges by name, in a run with ops, too
+    bool kernelsByClass = false;
+    std::vector<RankPlace> places = {};           // by rank; empty: unknown
+    std::optional<PanelAxis> axis = std::nullopt; // every span is shown on it, and `step` is analysed
 };
 
 struct TimelinePanel {
@@ -127,18 +133,21 @@ struct TimelinePanel {
     Nanos shownTime(Nanos axisTime, TimeOrigin from) const;
     const PanelStep* stepAt(Nanos axisTime) const; // the last started step; nullptr before the first
     int stepNumberAt(Nanos axisTime) const { return stepAt(axisTime) != nullptr ? stepAt(axisTime)->step : -1; }
-    // Position of a span among its rank's compute spans of its step: the index in Schedule::order[rank]. −1: not compute.
+    // Position of a span among its rank's compute spans of its step: the index in Schedule::order[rank]. −1: not
+    // compute.
     int positionOf(SpanId span) const;
 };
 
 // How lanes of a kind are drawn, and the ink of one piece of work there (−1: that of its op). Notes classes that occur.
 LaneLook lookOf(bool byClass, Lane lane);
-int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, std::string_view shape, KernelClasses& classes);
+int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name,
+              std::string_view shape, KernelClasses& classes);
 
 // The ranks' replicas, where the schedule is over several and of as many ranks. It may be null.
 void setReplicas(TimelinePanel& panel, const Schedule* schedule);
 
 // Empty timelines give a panel without ranks' slices and duration 0. O(spans of the step + memory events).
-std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> timeline, const PanelOptions& options = {});
+std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> timeline,
+                                               const PanelOptions& options = {});
 
 } // namespace stagewright

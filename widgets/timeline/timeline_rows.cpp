@@ -23,10 +23,12 @@ int TimelineView::cursorRow() const
     if (!m_cursor) return -1;
     const auto& rows = m_scene.rows.rows;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (rows[i].firstPosition == m_cursor->first && (rows[i].kind == RowKind::Group) == (m_cursor->second == 1)) return static_cast<int>(i);
+        if (rows[i].firstPosition == m_cursor->first && (rows[i].kind == RowKind::Group) == (m_cursor->second == 1))
+            return static_cast<int>(i);
     }
     for (std::size_t i = 0; i < rows.size(); ++i) { // its group was folded
-        if (rows[i].firstPosition <= m_cursor->first && rows[i].lastPosition >= m_cursor->first) return static_cast<int>(i);
+        if (rows[i].firstPosition <= m_cursor->first && rows[i].lastPosition >= m_cursor->first)
+            return static_cast<int>(i);
     }
     return -1;
 }
@@ -53,7 +55,9 @@ void TimelineView::moveCursor(int by)
     if (from < 0) {
         const SpanRef selected = m_state->selected();
         if (m_scene.rectOf(selected)) {
-            from = m_scene.rowOf(selected.panel, m_scene.panels[static_cast<std::size_t>(selected.panel)]->timeline->trackOf(selected.span).rank);
+            from = m_scene.rowOf(
+                selected.panel,
+                m_scene.panels[static_cast<std::size_t>(selected.panel)]->timeline->trackOf(selected.span).rank);
             return setCursorRow(from);
         }
         return setCursorRow(by > 0 ? 0 : rows - 1);
@@ -101,8 +105,11 @@ QString TimelineView::rowText(int row) const
     const RowPlace& place = m_scene.place(row);
     if (place.kind == RowKind::Group) {
         const RankGroup& group = m_scene.groupOf(place);
-        const QString name = group.title.front().isDigit() && !group.title.contains(QLatin1Char('%')) ? tr("Ranks %1").arg(group.title) : group.title;
-        return tr("%1, %2, %3 busy, %4").arg(name, group.detail, busyText(group.busyMean), group.expanded ? tr("open") : tr("folded"));
+        const QString name = group.title.front().isDigit() && !group.title.contains(QLatin1Char('%'))
+                                 ? tr("Ranks %1").arg(group.title)
+                                 : group.title;
+        return tr("%1, %2, %3 busy, %4")
+            .arg(name, group.detail, busyText(group.busyMean), group.expanded ? tr("open") : tr("folded"));
     }
     const PanelRank& rank = m_scene.rankOf(place);
     QStringList words{rank.title};
@@ -126,10 +133,14 @@ CardText TimelineView::groupCard(const RowPlace& row, Nanos axisTime) const
     const RankGroup& group = m_scene.groupOf(row);
     const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(row.panel)];
     if (axisTime < 0 || axisTime >= panel.duration) return card;
-    card.title = group.title.front().isDigit() && !group.title.contains(QLatin1Char('%')) ? tr("Ranks %1").arg(group.title) : group.title;
+    card.title = group.title.front().isDigit() && !group.title.contains(QLatin1Char('%'))
+                     ? tr("Ranks %1").arg(group.title)
+                     : group.title;
     card.rows.emplace_back(tr("Ranks"), QString::number(group.ranks.size()));
     card.rows.emplace_back(tr("Busy, mean"), busyText(group.busyMean));
-    if (!std::isnan(group.busyMean)) card.rows.emplace_back(tr("Minimum, maximum"), percentText(group.busyLeast) + QStringLiteral(" – ") + percentText(group.busyMost));
+    if (!std::isnan(group.busyMean))
+        card.rows.emplace_back(tr("Minimum, maximum"),
+                               percentText(group.busyLeast) + QStringLiteral(" – ") + percentText(group.busyMost));
     int working = 0;
     for (const int rank : group.ranks) {
         const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
@@ -137,7 +148,8 @@ CardText TimelineView::groupCard(const RowPlace& row, Nanos axisTime) const
         if (at < lane.size() && lane.slices()[at].begin() <= axisTime) ++working;
     }
     card.rows.emplace_back(tr("Busy now"), tr("%1 of %2").arg(working).arg(group.ranks.size()));
-    card.note = group.expanded ? tr("Click the gutter to fold these ranks.") : tr("Double click to show them one by one.");
+    card.note =
+        group.expanded ? tr("Click the gutter to fold these ranks.") : tr("Double click to show them one by one.");
     return card;
 }
 

@@ -19,10 +19,7 @@ Axis TimelineScene::deviceAxis(double ratio) const
     return device;
 }
 
-double TimelineScene::rowTop(int row) const
-{
-    return rulerHeight + place(row).top - (row < rows.pinned ? 0 : scroll);
-}
+double TimelineScene::rowTop(int row) const { return rulerHeight + place(row).top - (row < rows.pinned ? 0 : scroll); }
 
 int TimelineScene::rowUnder(double y) const
 {
@@ -47,7 +44,8 @@ std::vector<int> TimelineScene::visibleRows() const
     std::iota(visible.begin(), visible.end(), 0);
     const double low = scroll + rows.pinnedHeight, high = scroll + rowsRect().height();
     const auto scrolled = all.begin() + rows.pinned;
-    const auto first = std::partition_point(scrolled, all.end(), [low](const RowPlace& r) { return r.bottom() + 4 < low; });
+    const auto first =
+        std::partition_point(scrolled, all.end(), [low](const RowPlace& r) { return r.bottom() + 4 < low; });
     const auto last = std::partition_point(first, all.end(), [high](const RowPlace& r) { return r.top < high; });
     for (auto row = first; row != last; ++row) visible.push_back(static_cast<int>(row - all.begin()));
     return visible;
@@ -64,7 +62,8 @@ std::int64_t TimelineScene::visibleSlices() const
     for (const int row : visibleRows()) {
         const RowPlace& at = place(row);
         if (at.kind == RowKind::Group) {
-            for (const int rank : groupOf(at).ranks) add(panels[static_cast<std::size_t>(at.panel)]->ranks[static_cast<std::size_t>(rank)].compute);
+            for (const int rank : groupOf(at).ranks)
+                add(panels[static_cast<std::size_t>(at.panel)]->ranks[static_cast<std::size_t>(rank)].compute);
             continue;
         }
         const PanelRank& rank = rankOf(at);
@@ -97,7 +96,8 @@ Found laneOf(const PanelRank& rank, const RowPlace& row, SpanId span)
     }
     for (int i = 0; i < row.lanes; ++i) {
         const LaneData& lane = rank.lanes[static_cast<std::size_t>(row.firstLane + i)].data;
-        if (lane.sliceOf(span) < lane.size()) return {&lane, row.lanesTop() - row.top + i * row.lanePitch, row.lanePitch - (row.lanePitch > 6 ? 2 : 1)};
+        if (lane.sliceOf(span) < lane.size())
+            return {&lane, row.lanesTop() - row.top + i * row.lanePitch, row.lanePitch - (row.lanePitch > 6 ? 2 : 1)};
     }
     return {};
 }
@@ -151,7 +151,9 @@ std::vector<QRectF> TimelineScene::rectsOf(const AreaSelection& area, bool pinne
 
 bool TimelineScene::isCovered(const QRectF& rect, SpanRef ref) const
 {
-    const int row = ref.valid() ? rowOf(ref.panel, panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank) : -1;
+    const int row =
+        ref.valid() ? rowOf(ref.panel, panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank)
+                    : -1;
     return row >= rows.pinned && rect.bottom() < scrolledRect().top();
 }
 
@@ -165,7 +167,8 @@ SpanRef TimelineScene::spanAt(QPointF point) const
     const double inside = point.y() - rowTop(row);
     const LaneData* lane = &rank.compute;
     if (at0.lanes > 0 && inside >= at0.lanesTop() - at0.top) {
-        const int index = std::min(at0.lanes - 1, static_cast<int>((inside - (at0.lanesTop() - at0.top)) / at0.lanePitch));
+        const int index =
+            std::min(at0.lanes - 1, static_cast<int>((inside - (at0.lanesTop() - at0.top)) / at0.lanePitch));
         lane = &rank.lanes[static_cast<std::size_t>(at0.firstLane + index)].data;
     } else if (inside >= at0.height) {
         const double track = inside - at0.height - at0.trackGap;

@@ -22,10 +22,7 @@ namespace {
 constexpr int settleDelay = 80;            // ms after the last input
 constexpr std::int64_t exactLimit = 50000; // up to this many slices in view are painted exactly at once
 
-QFont viewFont()
-{
-    return fontOf(FontRole::Body);
-}
+QFont viewFont() { return fontOf(FontRole::Body); }
 
 } // namespace
 
@@ -76,10 +73,7 @@ TimelineView::~TimelineView()
     delete m_card.data();
 }
 
-QSize TimelineView::sizeHint() const
-{
-    return {1000, static_cast<int>(rulerHeight + m_scene.rows.height + 8)};
-}
+QSize TimelineView::sizeHint() const { return {1000, static_cast<int>(rulerHeight + m_scene.rows.height + 8)}; }
 
 void TimelineView::setRun(std::shared_ptr<const Timeline> timeline, const PanelOptions& options)
 {
@@ -99,7 +93,8 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     m_causes.clear();
     Nanos end = 0;
     for (const auto& panel : m_scene.panels) end = std::max(end, panel->duration);
-    if (end == 0 && m_state->leastEnd() == 0 && !m_scene.panels.empty()) { // nothing is placed yet: an axis of ten units, or of ten milliseconds
+    // nothing is placed yet: an axis of ten units, or of ten milliseconds
+    if (end == 0 && m_state->leastEnd() == 0 && !m_scene.panels.empty()) {
         const Nanos unit = m_scene.panels.front()->units.time;
         end = 10 * (unit != 1 ? unit : 1'000'000);
     }
@@ -131,11 +126,7 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     if (!m_state->areas().empty()) emitAreas(); // the same area of other work
 }
 
-int TimelineView::rowHeightFor(std::size_t panelCount) const
-{
-    return panelCount > 2 ? 30 : panelCount > 1 ? 38
-                                                : 48;
-}
+int TimelineView::rowHeightFor(std::size_t panelCount) const { return panelCount > 2 ? 30 : panelCount > 1 ? 38 : 48; }
 
 TimelineScene TimelineView::sceneFor(const QSizeF& size) const
 {
@@ -160,10 +151,7 @@ TimelineScene TimelineView::sceneFor(const QSizeF& size) const
     return scene;
 }
 
-void TimelineView::layOut()
-{
-    m_scene = sceneFor(QSizeF(size()));
-}
+void TimelineView::layOut() { m_scene = sceneFor(QSizeF(size())); }
 
 void TimelineView::invalidate()
 {
@@ -242,10 +230,7 @@ void TimelineView::setTitle(const QString& title)
     invalidate();
 }
 
-double TimelineView::contentHeight() const
-{
-    return rulerHeight + m_scene.rows.height;
-}
+double TimelineView::contentHeight() const { return rulerHeight + m_scene.rows.height; }
 
 std::optional<QRectF> TimelineView::rowRect(int panel, int rankIndex) const
 {
@@ -293,26 +278,18 @@ void TimelineView::setPreview(std::shared_ptr<const TimelinePanel> panel)
     invalidate();
 }
 
-SpanRef TimelineView::spanAt(QPointF point) const
-{
-    return m_scene.spanAt(point);
-}
+SpanRef TimelineView::spanAt(QPointF point) const { return m_scene.spanAt(point); }
 
-std::optional<QRectF> TimelineView::rectOf(SpanRef ref) const
-{
-    return m_scene.rectOf(ref);
-}
+std::optional<QRectF> TimelineView::rectOf(SpanRef ref) const { return m_scene.rectOf(ref); }
 
 CardText TimelineView::cardOf(SpanRef ref) const
 {
     if (!ref.valid() || ref.panel >= static_cast<int>(m_scene.panels.size())) return {};
-    return spanCard(*m_scene.panels[static_cast<std::size_t>(ref.panel)], ref.span, *m_theme, m_causes, m_state->timeOrigin());
+    return spanCard(*m_scene.panels[static_cast<std::size_t>(ref.panel)], ref.span, *m_theme, m_causes,
+                    m_state->timeOrigin());
 }
 
-Aggregation TimelineView::aggregation() const
-{
-    return aggregate(m_scene.panels, m_state->areas(), m_plan.get());
-}
+Aggregation TimelineView::aggregation() const { return aggregate(m_scene.panels, m_state->areas(), m_plan.get()); }
 
 QString TimelineView::statusText() const
 {
@@ -325,15 +302,19 @@ QString TimelineView::statusText() const
     }
     const Units units = m_scene.panels.front()->units;
     const double perPixel = m_scene.axis.nanosPerPixel();
-    const bool one = m_scene.panels.size() == 1 && (m_state->timeOrigin() == TimeOrigin::Run || m_scene.panels.front()->steps.size() < 2);
+    const bool one = m_scene.panels.size() == 1 &&
+                     (m_state->timeOrigin() == TimeOrigin::Run || m_scene.panels.front()->steps.size() < 2);
     const Nanos begin = one ? m_scene.shownTime(m_scene.axis.range.begin) : m_scene.axis.range.begin;
     const Nanos end = one ? m_scene.shownTime(m_scene.axis.range.end) : m_scene.axis.range.end;
     QString from = momentText(begin, perPixel, units);
     const QString to = momentText(end, perPixel, units);
     const auto unitOf = [](const QString& text) { return text.section(QLatin1Char(' '), -1); };
     if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(QLatin1Char(' '), 0, -2);
-    const QString pixel = units.shares() ? unitsText(perPixel / static_cast<double>(units.time), 4) : durationText(static_cast<Nanos>(std::llround(perPixel)), units);
-    QString text = tr("%1, %2   ·   view %3 – %4   ·   1 px = %5").arg(countText(slices, tr("1 slice"), tr("%L1 slices")), countText(ranks, tr("1 rank"), tr("%1 ranks")), from, to, pixel);
+    const QString pixel = units.shares() ? unitsText(perPixel / static_cast<double>(units.time), 4)
+                                         : durationText(static_cast<Nanos>(std::llround(perPixel)), units);
+    QString text = tr("%1, %2   ·   view %3 – %4   ·   1 px = %5")
+                       .arg(countText(slices, tr("1 slice"), tr("%L1 slices")),
+                            countText(ranks, tr("1 rank"), tr("%1 ranks")), from, to, pixel);
     if (m_scene.panels.front()->overview) return text + tr("   ·   stored overview of the run");
     std::size_t shown = 0;
     for (const int row : m_scene.visibleRows()) {
@@ -341,7 +322,8 @@ QString TimelineView::statusText() const
         shown += place.kind == RowKind::Group ? m_scene.groupOf(place).ranks.size() : 1;
     }
     if (shown > 0 && m_scene.axis.width > 0) {
-        const double density = static_cast<double>(m_scene.visibleSlices()) / static_cast<double>(shown) / m_scene.axis.width;
+        const double density =
+            static_cast<double>(m_scene.visibleSlices()) / static_cast<double>(shown) / m_scene.axis.width;
         if (density >= 0.5) text += tr(", about %1 slices per px").arg(fixed(density, density < 9.95 ? 1 : 0));
     }
     return text;
@@ -420,7 +402,8 @@ void TimelineView::acceptFrame(const QImage& image, std::uint64_t generation)
 double TimelineView::paintedHeight(double width) const
 {
     if (width >= narrowView) return contentHeight();
-    const auto rows = static_cast<double>(m_scene.rows.rows.size()), panels = static_cast<double>(m_scene.panels.size());
+    const auto rows = static_cast<double>(m_scene.rows.rows.size()),
+               panels = static_cast<double>(m_scene.panels.size());
     return rulerHeight + (panels > 1 ? panels * panelHeaderHeight : 0) + rows * (panels > 1 ? 17 : 30) + 2;
 }
 
@@ -498,19 +481,23 @@ void TimelineView::fitSelection()
 void TimelineView::ensureVisible(SpanRef ref)
 {
     if (ref.valid() && ref.panel < static_cast<int>(m_scene.panels.size())) { // out of a folded group
-        const int row = m_scene.rowOf(ref.panel, m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank);
+        const int row = m_scene.rowOf(
+            ref.panel, m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank);
         if (row >= 0 && m_scene.place(row).kind == RowKind::Group) toggleGroup(row);
     }
     const auto rect = m_scene.rectOf(ref);
     if (!rect) return;
     const Axis& axis = m_scene.axis;
     const double left = axis.left, right = axis.left + axis.width;
-    if (rect->right() < left || rect->left() > right || (rect->width() < axis.width && (rect->left() < left || rect->right() > right))) {
+    if (rect->right() < left || rect->left() > right ||
+        (rect->width() < axis.width && (rect->left() < left || rect->right() > right))) {
         const TimeRange range = m_state->visible();
         const Nanos middle = axis.toTime(rect->center().x());
         m_state->setVisible({middle - range.duration() / 2, middle - range.duration() / 2 + range.duration()}, false);
     }
-    if (m_scene.rowOf(ref.panel, m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank) >= m_scene.rows.pinned) {
+    if (m_scene.rowOf(ref.panel,
+                      m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank) >=
+        m_scene.rows.pinned) {
         showRows(rect->top(), rect->bottom());
     }
 }

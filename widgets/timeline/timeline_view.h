@@ -1,5 +1,5 @@
-// TimelineView: ranks as rows on one time axis, one panel or several stacked (compare mode). It reads and writes a shared
-// ViewState and owns no run. Keys and mouse: widgets/timeline/key_map.h and the window's docs. GUI thread only.
+// TimelineView: ranks as rows on one time axis, one panel or several stacked (compare mode). It reads and writes a
+// shared ViewState and owns no run. Keys and mouse: widgets/timeline/key_map.h and the window's docs. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -61,16 +61,16 @@ public:
     std::shared_ptr<const TimelineFlags> flags() const { return m_scene.flags; }
     int flagAt(QPointF point) const; // the number of the note with its flag there; −1: none
     void setDragFeedback(const std::optional<DragFeedback>& feedback);
-    // Where a new op dropped at this point would be placed: on the rank of the row there, before the first op with its middle to the right.
-    // nullopt: no rank's row is there.
+    // Where a new op dropped at this point would be placed: on the rank of the row there, before the first op with its
+    // middle to the right. nullopt: no rank's row is there.
     struct DropPlace {
         int panel = 0;
         int rank = 0;
         int position = 0; // in the rank's list
     };
     std::optional<DropPlace> dropPlace(QPointF at) const;
-    // Drawn in place of panel 0 while an op is dragged, with the same ranks; null: panel 0 again. The pointer's place is given
-    // in panel 0 anyway, so that the preview does not run away from it. New panels drop it.
+    // Drawn in place of panel 0 while an op is dragged, with the same ranks; null: panel 0 again. The pointer's place
+    // is given in panel 0 anyway, so that the preview does not run away from it. New panels drop it.
     void setPreview(std::shared_ptr<const TimelinePanel> panel);
     std::shared_ptr<const TimelinePanel> preview() const { return m_preview; }
 
@@ -81,7 +81,8 @@ public:
     void fitSpan(SpanRef ref);
     void ensureVisible(SpanRef ref);
     void ensureRowVisible(int panel, int rank); // scrolls the rows, not the time
-    // Rows. The target of row keys: the ranks of the selected areas, else the row of the cursor, else that of the selected op.
+    // Rows. The target of row keys: the ranks of the selected areas, else the row of the cursor, else that of the
+    // selected op.
     const RowLayout& layout() const { return m_scene.rows; }
     std::vector<int> chosenRanks() const; // their ranks, ascending
     int cursorRow() const;                // −1: none
@@ -97,9 +98,10 @@ public:
     double trackHeight() const; // of the communication track below a row, including the gap; 0: none
 
     bool showsDraft() const { return m_canvas.detail == Detail::Draft; } // until the exact frame arrives
-    QString statusText() const;                                          // "100 slices, 4 ranks · view 0.0 – 282.6 ms · 1 px = 253 µs, about 40 ops per px"
-    Aggregation aggregation() const;                                     // of the selected areas
-    CardText cardOf(SpanRef ref) const;                                  // text of the hover card
+    // "100 slices, 4 ranks · view 0.0 – 282.6 ms · 1 px = 253 µs, about 40 ops per px"
+    QString statusText() const;
+    Aggregation aggregation() const;    // of the selected areas
+    CardText cardOf(SpanRef ref) const; // text of the hover card
 
     // Paints everything with the requested marks into the rectangle; any painter, any pixel ratio.
     // In a rectangle narrower than narrowView rows shrink until all fit, without communication tracks.
@@ -118,9 +120,12 @@ signals:
     void statusChanged(const QString& text);
     void contextMenuAsked(const QPoint& globalPosition, stagewright::SpanRef ref);
     void gapMenuAsked(const QPoint& globalPosition, int panel, int rank, stagewright::Nanos axisTime); // on idle time
-    void rowScaleAsked(double notches);                                                                // Ctrl+Shift+wheel: > 0 taller
-    void rowMenuAsked(const QPoint& globalPosition, int row);                                          // on the gutter; the cursor is there
-    void rowsLaidOut();                                                                                // the rows changed
+    // Ctrl+Shift+wheel: > 0 taller
+    void rowScaleAsked(double notches);
+    // on the gutter; the cursor is there
+    void rowMenuAsked(const QPoint& globalPosition, int row);
+    // the rows changed
+    void rowsLaidOut();
     void cursorMoved();
     // Positions index the rank's compute spans of the step, as Schedule::order does. `to` counts without the dragged op
     // where toRank is its own rank (place in the list without it), else with all ops of toRank.
@@ -128,7 +133,8 @@ signals:
     void opDragged(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
     void opDropped(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
     void opDragCancelled();
-    void opToggled(stagewright::SpanRef ref);                                // Ctrl+click in edit mode; the selection stays
+    // Ctrl+click in edit mode; the selection stays
+    void opToggled(stagewright::SpanRef ref);
     void opNudged(stagewright::SpanRef ref, int rank, int position, int by); // Ctrl+Left/Right in edit mode: −1, +1
 
 protected:
@@ -183,7 +189,8 @@ private:
     void dragOp(QPointF at);
     int positionAt(const TimelinePanel& panel, int rank, QPointF at, SpanId dragged) const; // noSpan: none of them
     AreaSelection areaBetween(QPointF a, QPointF b) const;
-    Nanos snapped(double x, int first, int last) const;                          // to an op edge within 6 px, of the ranks at these positions
+    // to an op edge within 6 px, of the ranks at these positions
+    Nanos snapped(double x, int first, int last) const;
     std::optional<std::pair<std::size_t, bool>> areaEdgeAt(QPointF point) const; // area, whether its end
     void updateCursor(QPointF point);
     void emitAreas();
@@ -210,7 +217,8 @@ private:
     double m_trackHeight = 0;
     bool m_editMode = false;
     std::shared_ptr<const RowPlan> m_plan;
-    std::optional<std::pair<int, int>> m_cursor; // position of its first rank, and whether it is a group (1) or a rank (0)
+    // position of its first rank, and whether it is a group (1) or a rank (0)
+    std::optional<std::pair<int, int>> m_cursor;
     std::shared_ptr<const TimelinePanel> m_preview;
     bool m_started = false; // a run has been set
     DragState m_drag;

@@ -16,10 +16,12 @@ void TimelineView::walkOnRank(int by)
     if (!m_scene.rectOf(from)) { // nothing selected: start at the first op in view
         for (std::size_t p = 0; p < m_scene.panels.size(); ++p) {
             for (const PanelRank& rank : m_scene.panels[p]->ranks) {
-                const LaneData& lane = rank.compute.size() == 0 && !rank.lanes.empty() ? rank.lanes.front().data : rank.compute;
+                const LaneData& lane =
+                    rank.compute.size() == 0 && !rank.lanes.empty() ? rank.lanes.front().data : rank.compute;
                 const std::size_t at = lane.firstBeginningAt(m_scene.axis.range.begin);
                 if (at >= lane.size()) continue;
-                if (lane.spanOf(at) == noSpan) return emit sliceAsked(static_cast<int>(p), rank.rank, lane.slices()[at].begin());
+                if (lane.spanOf(at) == noSpan)
+                    return emit sliceAsked(static_cast<int>(p), rank.rank, lane.slices()[at].begin());
                 return choose({static_cast<int>(p), lane.spanOf(at)});
             }
         }
@@ -55,7 +57,8 @@ void TimelineView::walkStage(int by)
         const auto [first, last] = panel.timeline->stepRange(*track, span.step);
         for (SpanId id = first; id < last; ++id) {
             const Span& other = panel.timeline->spans()[id];
-            const bool same = other.op.kind == span.op.kind && other.op.microbatch == span.op.microbatch && other.op.slice == span.op.slice;
+            const bool same = other.op.kind == span.op.kind && other.op.microbatch == span.op.microbatch &&
+                              other.op.slice == span.op.slice;
             if (same && other.op.stage == stage && other.step == span.step) return choose({from.panel, id});
         }
     }
@@ -76,7 +79,8 @@ void TimelineView::walkDependency(bool forward)
         }
     };
     if (forward) { // the first it unblocks
-        for (const Edge& edge : timeline.edgesFrom(from.span)) consider(edge.to, timeline.spans()[edge.to].start, timeline.spans()[edge.to].start < at);
+        for (const Edge& edge : timeline.edgesFrom(from.span))
+            consider(edge.to, timeline.spans()[edge.to].start, timeline.spans()[edge.to].start < at);
     } else { // the last it waited for
         for (const Edge& edge : timeline.edgesInto(from.span)) consider(edge.from, edge.arrival, edge.arrival > at);
     }

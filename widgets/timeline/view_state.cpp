@@ -67,10 +67,7 @@ void ViewState::rememberVisible()
     emit historyChanged();
 }
 
-void ViewState::fitAll()
-{
-    setVisible(fittedExtent());
-}
+void ViewState::fitAll() { setVisible(fittedExtent()); }
 
 void ViewState::fit(const TimeRange& range)
 {

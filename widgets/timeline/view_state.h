@@ -64,7 +64,8 @@ public:
     // within the extent plus 10 % on either side and never under 10 ns.
     TimeRange extent() const { return m_extent; }
     void setExtent(const TimeRange& extent);
-    // The extent reaches at least to here, however short the panels are, so that the axis stays while ops are placed; 0: it ends with them.
+    // The extent reaches at least to here, however short the panels are, so that the axis stays while ops are placed;
+    // 0: it ends with them.
     void setLeastEnd(Nanos end);
     Nanos leastEnd() const { return m_leastEnd; }
     TimeRange visible() const { return m_visible; }

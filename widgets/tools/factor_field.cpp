@@ -13,7 +13,8 @@ constexpr int middle = 100; // of the slider; left of it 0 … 1, right of it 1 
 constexpr double most = 4;
 } // namespace
 
-FactorField::FactorField(QWidget* parent) : QWidget(parent), m_slider(new QSlider(Qt::Horizontal, this)), m_field(new QDoubleSpinBox(this))
+FactorField::FactorField(QWidget* parent)
+    : QWidget(parent), m_slider(new QSlider(Qt::Horizontal, this)), m_field(new QDoubleSpinBox(this))
 {
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);

@@ -26,7 +26,12 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
         return box;
     };
     const auto ruleValue = [](LoweringRule rule) { return static_cast<int>(rule); };
-    m_rule = combo("rule", {{tr("Just in time"), ruleValue(LoweringRule::JustInTime)}, {tr("PyTorch"), ruleValue(LoweringRule::PyTorch)}, {tr("Eager post"), ruleValue(LoweringRule::EagerPost)}, {tr("Rank parity"), ruleValue(LoweringRule::RankParity)}, {tr("Grouped"), ruleValue(LoweringRule::Grouped)}, {tr("Batched"), ruleValue(LoweringRule::Batched)}});
+    m_rule = combo("rule", {{tr("Just in time"), ruleValue(LoweringRule::JustInTime)},
+                            {tr("PyTorch"), ruleValue(LoweringRule::PyTorch)},
+                            {tr("Eager post"), ruleValue(LoweringRule::EagerPost)},
+                            {tr("Rank parity"), ruleValue(LoweringRule::RankParity)},
+                            {tr("Grouped"), ruleValue(LoweringRule::Grouped)},
+                            {tr("Batched"), ruleValue(LoweringRule::Batched)}});
     m_sends = combo("sends", {{tr("Buffered"), 0}, {tr("Rendezvous"), 1}});
     m_receives = combo("receives", {{tr("Blocking"), 0}, {tr("Posted"), 1}});
     m_ahead = new QSpinBox(form);
@@ -50,12 +55,19 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
     m_latency->setSuffix(tr(" forwards"));
     for (QSpinBox* box : {m_ahead, m_perDirection}) connect(box, &QSpinBox::valueChanged, this, &LoweredPanel::changed);
     connect(m_latency, &QDoubleSpinBox::valueChanged, this, &LoweredPanel::changed);
-    form->add(tr("Rule"), m_rule, tr("Where receives go in the lists; a send follows the op that produced the message."));
-    form->add(tr("Posted ahead"), m_ahead, tr("For the eager rule: compute ops between a receive and the op that needs it."));
-    form->add(tr("Sends"), m_sends, tr("Buffered: a send ends at once. Rendezvous: no buffers, it waits until its receive is posted."));
-    form->add(tr("Receives"), m_receives, tr("For rendezvous: the rank blocks at the receive, or only posts its buffer."));
-    form->add(tr("Channels"), m_perDirection, tr("Messages in flight at once from one rank to another; further messages queue in send order."));
-    form->add(tr("Streams"), m_oneStream, tr("One communication stream for each rank: its sends and receives run one after the other in list order. A receive whose message is not sent yet holds up those behind it; compute goes on."));
+    form->add(tr("Rule"), m_rule,
+              tr("Where receives go in the lists; a send follows the op that produced the message."));
+    form->add(tr("Posted ahead"), m_ahead,
+              tr("For the eager rule: compute ops between a receive and the op that needs it."));
+    form->add(tr("Sends"), m_sends,
+              tr("Buffered: a send ends at once. Rendezvous: no buffers, it waits until its receive is posted."));
+    form->add(tr("Receives"), m_receives,
+              tr("For rendezvous: the rank blocks at the receive, or only posts its buffer."));
+    form->add(tr("Channels"), m_perDirection,
+              tr("Messages in flight at once from one rank to another; further messages queue in send order."));
+    form->add(tr("Streams"), m_oneStream,
+              tr("One communication stream for each rank: its sends and receives run one after the other in list "
+                 "order. A receive whose message is not sent yet holds up those behind it; compute goes on."));
     form->add(tr("Link latency"), m_latency, tr("Message time, in forwards of a rank."));
     m_form->addWidget(form);
     m_deadlock = new QPushButton(tr("Show the cycle…"));
@@ -109,7 +121,8 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
     m_deadlock->setVisible(picture.hangs);
     m_channels->setVisible(!picture.channels.empty());
     if (picture.fault) {
-        QString text = picture.hangs ? tr("These lists hang: %1").arg(QString::fromStdString(picture.fault->message)) : QString::fromStdString(picture.fault->message);
+        QString text = picture.hangs ? tr("These lists hang: %1").arg(QString::fromStdString(picture.fault->message))
+                                     : QString::fromStdString(picture.fault->message);
         if (!text.isEmpty()) text[0] = text[0].toUpper();
         m_figures->addText(text, "worse");
         if (!picture.fault->remedy.empty()) m_figures->addText(QString::fromStdString(picture.fault->remedy));
@@ -118,9 +131,11 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
     m_figures->addRow(tr("Sends and receives"), QStringLiteral("%L1 + %L1").arg(picture.sends));
     m_figures->addRow(tr("Step time"), durationText(picture.makespan, units), definition::makespan());
     const Nanos change = picture.makespan - picture.makespanBefore;
-    m_figures->addRow(tr("compared with non-blocking messages"), signedDurationText(change, units),
-                      tr("The same order and costs, with each message sent when its op ends and received on arrival: %1.").arg(durationText(picture.makespanBefore, units)),
-                      change > 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
+    m_figures->addRow(
+        tr("compared with non-blocking messages"), signedDurationText(change, units),
+        tr("The same order and costs, with each message sent when its op ends and received on arrival: %1.")
+            .arg(durationText(picture.makespanBefore, units)),
+        change > 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
     m_figures->addRow(tr("Bubble ratio"), percentText(picture.bubbleFraction), definition::bubbleRatio());
     const auto makespan = static_cast<double>(std::max<Nanos>(1, picture.makespan));
     constexpr std::size_t most = 24;
@@ -129,12 +144,15 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
         auto* bar = new ShareBar;
         const double share = static_cast<double>(use.busy) / makespan;
         bar->setParts({{Paint::Communication, std::min(1.0, share)}});
-        m_channels->addBar(tr("%1 → %2").arg(use.from).arg(use.to), bar, percentText(share, 0),
-                           tr("%1, %2 in transfer; %3 queued behind other messages; %4 not yet posted on the other side")
-                               .arg(countText(static_cast<qint64>(use.messages), tr("1 message"), tr("%L1 messages")))
-                               .arg(durationText(use.busy, units), durationText(use.queued, units), durationText(use.unposted, units)));
+        m_channels->addBar(
+            tr("%1 → %2").arg(use.from).arg(use.to), bar, percentText(share, 0),
+            tr("%1, %2 in transfer; %3 queued behind other messages; %4 not yet posted on the other side")
+                .arg(countText(static_cast<qint64>(use.messages), tr("1 message"), tr("%L1 messages")))
+                .arg(durationText(use.busy, units), durationText(use.queued, units),
+                     durationText(use.unposted, units)));
     }
-    if (picture.channels.size() > most) m_channels->addText(tr("and %1 more").arg(picture.channels.size() - most), "faint");
+    if (picture.channels.size() > most)
+        m_channels->addText(tr("and %1 more").arg(picture.channels.size() - most), "faint");
 }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// LoweredPanel: the form and the figures of the lowered view: the rule that inserts sends and receives into the lists, how messages
-// travel, and how much each channel is used. GUI thread only.
+// LoweredPanel: the form and the figures of the lowered view: the rule that inserts sends and receives into the lists,
+// how messages travel, and how much each channel is used. GUI thread only.
 #pragma once
 
 #include "widgets/panel/section_column.h"

@@ -43,7 +43,8 @@ LoweredPicture loweredPicture(const LoweredRequest& request)
     CostModel costs = request.costs;
     if (request.latency >= 0) {
         costs.links = Links{{}, {}, costs.links.collectives};
-        costs.links.all.latency = std::llround(request.latency * static_cast<double>(forwardUnit(*request.schedule, costs)));
+        costs.links.all.latency =
+            std::llround(request.latency * static_cast<double>(forwardUnit(*request.schedule, costs)));
     }
     Channels atOnce; // each message leaves when its op ends
     atOnce.apart = request.channels.apart;
@@ -55,7 +56,8 @@ LoweredPicture loweredPicture(const LoweredRequest& request)
     }
     out.lowered = std::make_shared<const Schedule>(std::move(*lowered));
     for (const auto& list : out.lowered->order)
-        out.sends += static_cast<std::size_t>(std::count_if(list.begin(), list.end(), [](const Op& op) { return isSend(op.kind); }));
+        out.sends += static_cast<std::size_t>(
+            std::count_if(list.begin(), list.end(), [](const Op& op) { return isSend(op.kind); }));
     auto result = simulate(*out.lowered, costs, request.channels);
     if (!result) {
         out.fault = result.error();

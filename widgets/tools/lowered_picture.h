@@ -1,5 +1,5 @@
-// LoweredPicture: a compute-only schedule lowered to sends and receives by a rule, timed under one way of sending messages, and how its
-// channels are used. A pure function for any thread.
+// LoweredPicture: a compute-only schedule lowered to sends and receives by a rule, timed under one way of sending
+// messages, and how its channels are used. A pure function for any thread.
 #pragma once
 
 #include <memory>
@@ -26,9 +26,10 @@ struct ChannelUse {
     int from = 0;
     int to = 0;
     int messages = 0;
-    Nanos busy = 0;     // in transfer; parallel messages count separately
-    Nanos queued = 0;   // both sides were posted but the channel was busy
-    Nanos unposted = 0; // sent and not yet posted at the receiver (rendezvous), or behind other messages in the sender's list
+    Nanos busy = 0;   // in transfer; parallel messages count separately
+    Nanos queued = 0; // both sides were posted but the channel was busy
+    // sent and not yet posted at the receiver (rendezvous), or behind other messages in the sender's list
+    Nanos unposted = 0;
 };
 
 struct LoweredPicture {

@@ -18,10 +18,7 @@ namespace {
 constexpr std::size_t worstShown = 8;
 constexpr std::size_t groupsShown = 16;
 
-QPushButton* link(const QString& text, const QString& tooltip)
-{
-    return new LinkButton(text, tooltip);
-}
+QPushButton* link(const QString& text, const QString& tooltip) { return new LinkButton(text, tooltip); }
 
 QString share(Nanos part, Nanos of, bool sign)
 {
@@ -41,7 +38,8 @@ ResidualPanel::ResidualPanel(QWidget* parent) : SectionColumn(parent)
     m_source->setObjectName(QStringLiteral("source"));
     m_source->addItem(tr("this run"));
     connect(m_source, &QComboBox::currentIndexChanged, this, &ResidualPanel::changed);
-    form->add(tr("Costs of"), m_source, tr("Costs for the prediction: the run's own, or those of another run with the same number of stages."));
+    form->add(tr("Costs of"), m_source,
+              tr("Costs for the prediction: the run's own, or those of another run with the same number of stages."));
     m_form->addWidget(form);
     m_step = addSection(tr("The step"));
     auto* plot = addSection(tr("Ops of this step"));
@@ -80,7 +78,8 @@ void ResidualPanel::setSources(const std::vector<Source>& others)
 RunRef ResidualPanel::source() const
 {
     const int index = m_source->currentIndex() - 1;
-    return index >= 0 && index < static_cast<int>(m_others.size()) ? m_others[static_cast<std::size_t>(index)].run : RunRef{};
+    return index >= 0 && index < static_cast<int>(m_others.size()) ? m_others[static_cast<std::size_t>(index)].run
+                                                                   : RunRef{};
 }
 
 void ResidualPanel::setFault(const Error& error)
@@ -95,7 +94,8 @@ void ResidualPanel::setFault(const Error& error)
     if (!error.remedy.empty()) m_step->addText(QString::fromStdString(error.remedy));
 }
 
-void ResidualPanel::setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline, int step, const Units& units)
+void ResidualPanel::setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline,
+                               int step, const Units& units)
 {
     m_units = units;
     if (picture->fault) return setFault(*picture->fault);
@@ -103,11 +103,17 @@ void ResidualPanel::setPicture(std::shared_ptr<const ResidualPicture> picture, s
     m_timeline = std::move(timeline);
     const Residuals& of = m_picture->residuals;
     m_step->clear();
-    m_step->addRow(tr("Predicted"), durationText(of.predictedStep, units), tr("Step time of the schedule simulated with these costs."));
-    m_step->addRow(tr("Measured"), durationText(of.measuredStep, units), of.steps == 1 ? tr("The one measured step.") : tr("Median of the %1 measured steps.").arg(of.steps));
-    m_step->addRow(tr("Error"), signedFixed(100 * of.error, 1) + QStringLiteral(" %"), tr("(Predicted − measured) / measured"), PanelSection::Tone::Strong);
+    m_step->addRow(tr("Predicted"), durationText(of.predictedStep, units),
+                   tr("Step time of the schedule simulated with these costs."));
+    m_step->addRow(tr("Measured"), durationText(of.measuredStep, units),
+                   of.steps == 1 ? tr("The one measured step.") : tr("Median of the %1 measured steps.").arg(of.steps));
+    m_step->addRow(tr("Error"), signedFixed(100 * of.error, 1) + QStringLiteral(" %"),
+                   tr("(Predicted − measured) / measured"), PanelSection::Tone::Strong);
     m_plot->setPicture(m_picture, m_timeline, units);
-    m_plot->setAccessibleDescription(tr("%1 of step %2").arg(countText(static_cast<qint64>(m_picture->dots.size()), tr("1 op"), tr("%L1 ops"))).arg(step + 1));
+    m_plot->setAccessibleDescription(
+        tr("%1 of step %2")
+            .arg(countText(static_cast<qint64>(m_picture->dots.size()), tr("1 op"), tr("%L1 ops")))
+            .arg(step + 1));
     fillWorst();
     fillGroups();
     fillSelected();
@@ -125,14 +131,19 @@ void ResidualPanel::fillSelected()
     m_selectedSection->clear();
     const auto* dots = m_picture ? &m_picture->dots : nullptr;
     const auto at = dots == nullptr ? std::vector<ResidualDot>::const_iterator()
-                                    : std::find_if(dots->begin(), dots->end(), [this](const ResidualDot& dot) { return dot.of.span == m_selected; });
+                                    : std::find_if(dots->begin(), dots->end(), [this](const ResidualDot& dot) {
+                                          return dot.of.span == m_selected;
+                                      });
     const bool any = dots != nullptr && m_selected != noSpan && at != dots->end();
     m_selectedSection->setVisible(any);
     if (!any) return;
     m_selectedSection->addRow(tr("Op"), opOnRank(*m_timeline, m_selected));
     m_selectedSection->addRow(tr("Predicted"), durationText(at->of.predicted, m_units));
     m_selectedSection->addRow(tr("Measured"), durationText(at->of.measured, m_units));
-    m_selectedSection->addRow(tr("Residual"), tr("%1 (%2)").arg(signedDurationText(at->of.residual(), m_units), share(at->of.residual(), at->of.predicted, true)), tr("Measured − predicted"));
+    m_selectedSection->addRow(tr("Residual"),
+                              tr("%1 (%2)").arg(signedDurationText(at->of.residual(), m_units),
+                                                share(at->of.residual(), at->of.predicted, true)),
+                              tr("Measured − predicted"));
 }
 
 void ResidualPanel::fillWorst()
@@ -149,8 +160,11 @@ void ResidualPanel::fillWorst()
         auto* button = link(opOnRank(*m_timeline, of.span), tr("Selects this op"));
         connect(
             button, &QPushButton::clicked, this, [this, span = of.span] { emit opChosen(span); }, Qt::QueuedConnection);
-        m_worst->addRow(button, tr("%1 (%2)").arg(signedDurationText(of.residual(), m_units), share(of.residual(), of.predicted, true)),
-                        tr("Predicted %1, measured %2").arg(durationText(of.predicted, m_units), durationText(of.measured, m_units)));
+        m_worst->addRow(
+            button,
+            tr("%1 (%2)").arg(signedDurationText(of.residual(), m_units), share(of.residual(), of.predicted, true)),
+            tr("Predicted %1, measured %2")
+                .arg(durationText(of.predicted, m_units), durationText(of.measured, m_units)));
     }
 }
 
@@ -161,24 +175,38 @@ void ResidualPanel::fillGroups()
     m_groups->setVisible(!groups.empty());
     std::vector<std::size_t> order(groups.size());
     std::iota(order.begin(), order.end(), std::size_t(0));
-    const auto spread = [&](std::size_t i) { return static_cast<double>(groups[i].percentile95) / static_cast<double>(std::max<Nanos>(1, groups[i].predicted)); };
+    const auto spread = [&](std::size_t i) {
+        return static_cast<double>(groups[i].percentile95) /
+               static_cast<double>(std::max<Nanos>(1, groups[i].predicted));
+    };
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return spread(a) > spread(b); });
     const double most = groups.empty() ? 1 : std::max(1e-12, spread(order.front()));
     for (std::size_t i = 0; i < std::min(groupsShown, order.size()); ++i) {
         const OpResiduals& of = groups[order[i]];
-        auto* button = link(tr("%1 of stage %2").arg(QString::fromUtf8(ruleOf(of.kind).text.data(), static_cast<qsizetype>(ruleOf(of.kind).text.size()))).arg(of.stage),
-                            of.worst == noSpan ? QString() : tr("Shows the largest error: %1 of step %2").arg(opOnRank(*m_timeline, of.worst)).arg(m_timeline->spans()[of.worst].step + 1));
-        if (of.worst != noSpan) connect(
-            button, &QPushButton::clicked, this, [this, span = of.worst] { emit opChosen(span); }, Qt::QueuedConnection);
+        auto* button = link(tr("%1 of stage %2")
+                                .arg(QString::fromUtf8(ruleOf(of.kind).text.data(),
+                                                       static_cast<qsizetype>(ruleOf(of.kind).text.size())))
+                                .arg(of.stage),
+                            of.worst == noSpan ? QString()
+                                               : tr("Shows the largest error: %1 of step %2")
+                                                     .arg(opOnRank(*m_timeline, of.worst))
+                                                     .arg(m_timeline->spans()[of.worst].step + 1));
+        if (of.worst != noSpan)
+            connect(
+                button, &QPushButton::clicked, this, [this, span = of.worst] { emit opChosen(span); },
+                Qt::QueuedConnection);
         auto* bar = new ShareBar;
         bar->setPlain(spread(order[i]) / most);
         m_groups->addBar(button, bar, tr("± %1").arg(share(of.percentile95, of.predicted, false)),
                          tr("Rank %1, %2: predicted %3, median %4, 95 % within ± %5, worst %6")
                              .arg(of.rank)
                              .arg(countText(static_cast<qint64>(of.count), tr("1 op"), tr("%L1 ops")))
-                             .arg(durationText(of.predicted, m_units), durationText(of.measured, m_units), durationText(of.percentile95, m_units), signedDurationText(of.worstResidual, m_units)));
+                             .arg(durationText(of.predicted, m_units), durationText(of.measured, m_units),
+                                  durationText(of.percentile95, m_units),
+                                  signedDurationText(of.worstResidual, m_units)));
     }
-    if (order.size() > groupsShown) m_groups->addText(tr("and %1 more with smaller errors").arg(order.size() - groupsShown), "faint");
+    if (order.size() > groupsShown)
+        m_groups->addText(tr("and %1 more with smaller errors").arg(order.size() - groupsShown), "faint");
 }
 
 } // namespace stagewright

@@ -1,5 +1,6 @@
-// ResidualPanel: predicted against measured: the step as a whole, a mark for every op of the step, the largest errors, and the spread
-// by kind, stage and rank. The predicting costs may come from the run itself or another one. GUI thread only.
+// ResidualPanel: predicted against measured: the step as a whole, a mark for every op of the step, the largest errors,
+// and the spread by kind, stage and rank. The predicting costs may come from the run itself or another one. GUI thread
+// only.
 #pragma once
 
 #include "widgets/panel/section_column.h"
@@ -21,9 +22,11 @@ public:
         RunRef run;
         QString name;
     };
-    void setSources(const std::vector<Source>& others); // runs that may provide costs besides the run itself; keeps the choice
-    RunRef source() const;                              // invalid: the run itself
-    void setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline, int step, const Units& units);
+    // runs that may provide costs besides the run itself; keeps the choice
+    void setSources(const std::vector<Source>& others);
+    RunRef source() const; // invalid: the run itself
+    void setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline, int step,
+                    const Units& units);
     void setFault(const Error& error);
     void setSelected(SpanId span);
 

@@ -1,5 +1,5 @@
-// ResidualPicture: predicted against measured: for every op of the step shown, and for all measured steps by kind, stage and rank. A
-// pure function for any thread.
+// ResidualPicture: predicted against measured: for every op of the step shown, and for all measured steps by kind,
+// stage and rank. A pure function for any thread.
 #pragma once
 
 #include <optional>

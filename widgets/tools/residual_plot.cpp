@@ -69,7 +69,8 @@ ResidualPlot::ResidualPlot(QWidget* parent) : QWidget(parent)
     setMouseTracking(true);
 }
 
-void ResidualPlot::setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline, const Units& units)
+void ResidualPlot::setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline,
+                              const Units& units)
 {
     m_picture = std::move(picture);
     m_timeline = std::move(timeline);
@@ -104,7 +105,8 @@ void ResidualPlot::setRanges()
         m_below = std::min(m_below, residual);
         m_above = std::max(m_above, residual);
     }
-    const double across = std::max({(m_most - m_least) * 0.08, m_most * 0.05, 1.0}), up = std::max({(m_above - m_below) * 0.08, m_most * 0.002, 1.0});
+    const double across = std::max({(m_most - m_least) * 0.08, m_most * 0.05, 1.0}),
+                 up = std::max({(m_above - m_below) * 0.08, m_most * 0.002, 1.0});
     m_least -= across;
     m_most += across;
     m_below -= up;
@@ -128,8 +130,10 @@ void ResidualPlot::paintAxes(QPainter& p) const
     const QFontMetricsF metrics(p.font());
     p.setPen(m_theme->secondary);
     const AxisUnit residual = unitFor(std::max(-m_below, m_above), m_units), predicted = unitFor(m_most, m_units);
-    p.drawText(QRectF(0, 0, width(), 16), Qt::AlignLeft | Qt::AlignVCenter, tr("Measured − predicted, %1").arg(residual.name));
-    p.drawText(QRectF(area.left(), height() - 16.0, area.width(), 16), Qt::AlignRight | Qt::AlignVCenter, tr("Predicted, %1").arg(predicted.name));
+    p.drawText(QRectF(0, 0, width(), 16), Qt::AlignLeft | Qt::AlignVCenter,
+               tr("Measured − predicted, %1").arg(residual.name));
+    p.drawText(QRectF(area.left(), height() - 16.0, area.width(), 16), Qt::AlignRight | Qt::AlignVCenter,
+               tr("Predicted, %1").arg(predicted.name));
     const double up = stepOf(m_above - m_below, 5);
     for (double tick = std::ceil(m_below / up) * up; tick <= m_above; tick += up) {
         const double y = std::round(area.bottom() - (tick - m_below) / (m_above - m_below) * area.height()) + 0.5;
@@ -137,7 +141,8 @@ void ResidualPlot::paintAxes(QPainter& p) const
         p.setPen(QPen(zero ? m_theme->secondary : m_theme->grid, 1));
         p.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
         p.setPen(m_theme->secondary);
-        p.drawText(QRectF(0, y - 8, area.left() - 6, 16), Qt::AlignRight | Qt::AlignVCenter, zero ? QStringLiteral("0") : residual.text(tick, up, true));
+        p.drawText(QRectF(0, y - 8, area.left() - 6, 16), Qt::AlignRight | Qt::AlignVCenter,
+                   zero ? QStringLiteral("0") : residual.text(tick, up, true));
     }
     double free = -1e9;
     const double across = stepOf(m_most - m_least, 4);
@@ -161,7 +166,8 @@ void ResidualPlot::paintDots(QPainter& p) const
     for (std::size_t i = 0; i < m_picture->dots.size(); ++i) {
         const QPointF at = placeOf(i);
         const OpKind kind = m_picture->dots[i].kind;
-        const auto key = (static_cast<std::uint64_t>(std::llround(at.x() * 2)) << 32) | (static_cast<std::uint64_t>(std::llround(at.y() * 2)) << 8) | static_cast<std::uint64_t>(kind);
+        const auto key = (static_cast<std::uint64_t>(std::llround(at.x() * 2)) << 32) |
+                         (static_cast<std::uint64_t>(std::llround(at.y() * 2)) << 8) | static_cast<std::uint64_t>(kind);
         if (!taken.insert(key).second) continue;
         QColor fill = m_theme->of(kind).fill;
         p.setPen(QPen(m_theme->dark ? fill.lighter(115) : fill.darker(135), 0.75));
@@ -216,20 +222,23 @@ std::size_t ResidualPlot::dotAt(QPointF point) const
 std::size_t ResidualPlot::selectedDot() const
 {
     if (!m_picture) return 0;
-    const auto at = std::find_if(m_picture->dots.begin(), m_picture->dots.end(), [this](const ResidualDot& dot) { return dot.of.span == m_selected; });
+    const auto at = std::find_if(m_picture->dots.begin(), m_picture->dots.end(),
+                                 [this](const ResidualDot& dot) { return dot.of.span == m_selected; });
     return m_selected == noSpan ? m_picture->dots.size() : static_cast<std::size_t>(at - m_picture->dots.begin());
 }
 
 void ResidualPlot::mousePressEvent(QMouseEvent* event)
 {
     if (event->button() != Qt::LeftButton || !m_picture) return;
-    if (const std::size_t dot = dotAt(event->position()); dot < m_picture->dots.size()) emit opChosen(m_picture->dots[dot].of.span);
+    if (const std::size_t dot = dotAt(event->position()); dot < m_picture->dots.size())
+        emit opChosen(m_picture->dots[dot].of.span);
 }
 
 void ResidualPlot::keyPressEvent(QKeyEvent* event)
 {
     const int key = event->key();
-    if (!m_picture || m_picture->worst.empty() || (key != Qt::Key_Left && key != Qt::Key_Right && key != Qt::Key_Home)) return QWidget::keyPressEvent(event);
+    if (!m_picture || m_picture->worst.empty() || (key != Qt::Key_Left && key != Qt::Key_Right && key != Qt::Key_Home))
+        return QWidget::keyPressEvent(event);
     const auto& order = m_picture->worst;
     const auto at = std::find(order.begin(), order.end(), selectedDot());
     std::size_t next = 0;
@@ -255,7 +264,9 @@ bool ResidualPlot::event(QEvent* event)
         if (dot < m_picture->dots.size()) {
             const OpResidual& of = m_picture->dots[dot].of;
             QToolTip::showText(help->globalPos(),
-                               tr("%1: predicted %2, measured %3, %4").arg(opOnRank(*m_timeline, of.span), durationText(of.predicted, m_units), durationText(of.measured, m_units), signedDurationText(of.residual(), m_units)),
+                               tr("%1: predicted %2, measured %3, %4")
+                                   .arg(opOnRank(*m_timeline, of.span), durationText(of.predicted, m_units),
+                                        durationText(of.measured, m_units), signedDurationText(of.residual(), m_units)),
                                this);
         } else {
             QToolTip::hideText();

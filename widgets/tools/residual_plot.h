@@ -1,5 +1,5 @@
-// ResidualPlot: a mark per op of a step: x is its predicted time, y the time beyond that. Colour and shape show the kind. A click
-// selects the nearest op; Left and Right go from the largest error to the smallest.
+// ResidualPlot: a mark per op of a step: x is its predicted time, y the time beyond that. Colour and shape show the
+// kind. A click selects the nearest op; Left and Right go from the largest error to the smallest.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,8 @@ class ResidualPlot : public QWidget {
     Q_OBJECT
 public:
     explicit ResidualPlot(QWidget* parent = nullptr);
-    void setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline, const Units& units);
+    void setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline,
+                    const Units& units);
     void setSelected(SpanId span);
     void setTheme(const Theme& theme);
     QPointF placeOf(std::size_t dot) const;

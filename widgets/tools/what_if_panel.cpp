@@ -19,9 +19,15 @@
 namespace stagewright {
 namespace {
 
-QString nameOf(const KindTraits& rule) { return isFullBackward(rule.kind) ? QStringLiteral("Backward (B)") : kindName(rule); }
+QString nameOf(const KindTraits& rule)
+{
+    return isFullBackward(rule.kind) ? QStringLiteral("Backward (B)") : kindName(rule);
+}
 
-Bytes largest(const std::vector<Bytes>& peaks) { return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end()); }
+Bytes largest(const std::vector<Bytes>& peaks)
+{
+    return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
+}
 
 } // namespace
 
@@ -78,12 +84,13 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     connect(m_latency, &QDoubleSpinBox::valueChanged, this, &WhatIfPanel::tell);
     m_rule = combo("lowering");
     m_rule->addItem(tr("leave at once"), -1);
-    for (const auto& [text, rule] : std::initializer_list<std::pair<QString, LoweringRule>>{{tr("just in time"), LoweringRule::JustInTime},
-                                                                                            {tr("as PyTorch"), LoweringRule::PyTorch},
-                                                                                            {tr("eager post"), LoweringRule::EagerPost},
-                                                                                            {tr("rank parity"), LoweringRule::RankParity},
-                                                                                            {tr("grouped"), LoweringRule::Grouped},
-                                                                                            {tr("batched"), LoweringRule::Batched}})
+    for (const auto& [text, rule] :
+         std::initializer_list<std::pair<QString, LoweringRule>>{{tr("just in time"), LoweringRule::JustInTime},
+                                                                 {tr("as PyTorch"), LoweringRule::PyTorch},
+                                                                 {tr("eager post"), LoweringRule::EagerPost},
+                                                                 {tr("rank parity"), LoweringRule::RankParity},
+                                                                 {tr("grouped"), LoweringRule::Grouped},
+                                                                 {tr("batched"), LoweringRule::Batched}})
         m_rule->addItem(text, static_cast<int>(rule));
     m_sends = combo("sends");
     m_sends->addItem(tr("buffered"));
@@ -93,8 +100,11 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     form->add(tr("Link"), m_link, tr("Both directions between two ranks."));
     form->add(tr("Link factor"), m_links, tr("Factor on latency and time per byte; 0: free."));
     m_links->field()->setAccessibleName(tr("Time factor of the link"));
-    form->add(tr("Latency"), m_latency, tr("Latency of every link, in forwards of a rank, with unlimited bandwidth; before the factor."));
-    form->add(tr("Messages"), m_rule, tr("At once: each message leaves when its op ends. Otherwise this rule inserts sends and receives into the lists."));
+    form->add(tr("Latency"), m_latency,
+              tr("Latency of every link, in forwards of a rank, with unlimited bandwidth; before the factor."));
+    form->add(tr("Messages"), m_rule,
+              tr("At once: each message leaves when its op ends. Otherwise this rule inserts sends and receives into "
+                 "the lists."));
     form->add(tr("Sends"), m_sends, tr("Rendezvous: a send waits until its receive is posted."));
     form->add(tr("Channels"), m_channels, tr("Messages in flight at once from one rank to another."));
     m_messages->addWidget(form);
@@ -108,7 +118,8 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     m_further->setClearButtonEnabled(true);
     connect(m_further, &QLineEdit::textChanged, this, &WhatIfPanel::tell);
     form->add(tr("Microbatches"), m_microbatches, tr("Only library schedules can be generated for another number."));
-    form->add(tr("Also"), m_further, tr("As in simulate --what-if: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, m+8 …"));
+    form->add(tr("Also"), m_further,
+              tr("As in simulate --what-if: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, m+8 …"));
     m_more->addWidget(form);
     auto* buttons = new QWidget;
     auto* row = new QHBoxLayout(buttons);
@@ -135,7 +146,8 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
 
 void WhatIfPanel::setSchedule(const Schedule& schedule, const CostModel& costs)
 {
-    const bool other = schedule.ranks != m_ranks || schedule.stages != m_stages || schedule.microbatches != m_microbatchesNow;
+    const bool other =
+        schedule.ranks != m_ranks || schedule.stages != m_stages || schedule.microbatches != m_microbatchesNow;
     m_quiet = true;
     const QVariant kind = m_kind->currentData();
     m_kind->clear();
@@ -157,13 +169,15 @@ void WhatIfPanel::setSchedule(const Schedule& schedule, const CostModel& costs)
         m_microbatches->setMaximum(std::max(4096, 4 * m_microbatchesNow));
         m_link->clear();
         m_link->addItem(tr("every link"), -1);
-        for (int rank = 0; rank + 1 < m_ranks; ++rank) m_link->addItem(tr("ranks %1 and %2").arg(rank).arg(rank + 1), rank);
+        for (int rank = 0; rank + 1 < m_ranks; ++rank)
+            m_link->addItem(tr("ranks %1 and %2").arg(rank).arg(rank + 1), rank);
         if (m_ranks > 2) m_link->addItem(tr("ranks %1 and 0").arg(m_ranks - 1), m_ranks - 1);
         reset();
     }
     m_quiet = true;
-    m_latency->setToolTip(tr("Latency of every link, in forwards of a rank, with unlimited bandwidth; before the factor. Unchanged: %1.")
-                              .arg(durationText(costs.links.all.latency, Units{costs.timeUnit, costs.memoryUnit})));
+    m_latency->setToolTip(
+        tr("Latency of every link, in forwards of a rank, with unlimited bandwidth; before the factor. Unchanged: %1.")
+            .arg(durationText(costs.links.all.latency, Units{costs.timeUnit, costs.memoryUnit})));
     m_quiet = false;
 }
 
@@ -213,7 +227,8 @@ Result<WhatIfQuestion> WhatIfPanel::question() const
         }
         change.factor = m_links->factor();
     }
-    if (m_rule->currentData().toInt() >= 0) add(What::Lower).lowering.rule = static_cast<LoweringRule>(m_rule->currentData().toInt());
+    if (m_rule->currentData().toInt() >= 0)
+        add(What::Lower).lowering.rule = static_cast<LoweringRule>(m_rule->currentData().toInt());
     if (m_sends->currentIndex() == 1) add(What::Sends).sends = SendMode::Rendezvous;
     if (m_channels->value() > 0) add(What::Channels).channels.perDirection = m_channels->value();
     QString further = m_further->text();
@@ -242,34 +257,51 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     const WhatIfAnswer& answer = picture.answer;
     m_figures->clear();
     m_peaks->clear();
-    if (question.empty()) m_figures->addText(tr("Nothing is changed. Both timelines are simulated with the run's costs."), "faint");
-    const auto tone = [](auto change) { return change < 0 ? PanelSection::Tone::Better : change > 0 ? PanelSection::Tone::Worse
-                                                                                                    : PanelSection::Tone::Plain; };
-    const auto row = [&](const QString& name, const QString& before, const QString& after, const QString& difference, PanelSection::Tone of, const QString& tooltip) {
+    if (question.empty())
+        m_figures->addText(tr("Nothing is changed. Both timelines are simulated with the run's costs."), "faint");
+    const auto tone = [](auto change) {
+        return change < 0   ? PanelSection::Tone::Better
+               : change > 0 ? PanelSection::Tone::Worse
+                            : PanelSection::Tone::Plain;
+    };
+    const auto row = [&](const QString& name, const QString& before, const QString& after, const QString& difference,
+                         PanelSection::Tone of, const QString& tooltip) {
         m_figures->addRow(name, before == after ? after : tr("%1 → %2").arg(before, after), tooltip);
         if (before != after) m_figures->addRow(QString(), difference, tooltip, of);
     };
     const Nanos change = answer.makespanAfter - answer.makespanBefore;
     row(tr("Step time"), durationText(answer.makespanBefore, units), durationText(answer.makespanAfter, units),
-        tr("%1 (%2)").arg(signedDurationText(change, units), changeText(static_cast<double>(answer.makespanBefore), static_cast<double>(answer.makespanAfter))), tone(change),
-        definition::makespan());
+        tr("%1 (%2)").arg(signedDurationText(change, units), changeText(static_cast<double>(answer.makespanBefore),
+                                                                        static_cast<double>(answer.makespanAfter))),
+        tone(change), definition::makespan());
     if (answer.microbatchesBefore != answer.microbatchesAfter) {
-        const Nanos before = answer.makespanBefore / std::max(1, answer.microbatchesBefore), after = answer.makespanAfter / std::max(1, answer.microbatchesAfter);
-        row(tr("Time per microbatch"), durationText(before, units), durationText(after, units), signedDurationText(after - before, units), tone(after - before),
-            tr("Step time ÷ number of microbatches, %1 and %2").arg(answer.microbatchesBefore).arg(answer.microbatchesAfter));
+        const Nanos before = answer.makespanBefore / std::max(1, answer.microbatchesBefore),
+                    after = answer.makespanAfter / std::max(1, answer.microbatchesAfter);
+        row(tr("Time per microbatch"), durationText(before, units), durationText(after, units),
+            signedDurationText(after - before, units), tone(after - before),
+            tr("Step time ÷ number of microbatches, %1 and %2")
+                .arg(answer.microbatchesBefore)
+                .arg(answer.microbatchesAfter));
     }
-    row(tr("Bubble ratio"), percentText(answer.bubbleBefore), percentText(answer.bubbleAfter), tr("%1 points").arg(signedFixed(100 * (answer.bubbleAfter - answer.bubbleBefore), 1)),
+    row(tr("Bubble ratio"), percentText(answer.bubbleBefore), percentText(answer.bubbleAfter),
+        tr("%1 points").arg(signedFixed(100 * (answer.bubbleAfter - answer.bubbleBefore), 1)),
         tone(answer.bubbleAfter - answer.bubbleBefore), definition::bubbleRatio());
     if (!answer.peakBefore.empty())
-        row(tr("Peak activation"), bytesText(largest(answer.peakBefore), units), bytesText(largest(answer.peakAfter), units),
-            changeText(static_cast<double>(largest(answer.peakBefore)), static_cast<double>(largest(answer.peakAfter))), tone(largest(answer.peakAfter) - largest(answer.peakBefore)), definition::peakActivation());
-    if (const std::string text = toText(question); !text.empty()) m_figures->addText(QStringLiteral("--what-if %1").arg(QString::fromStdString(text)), "code");
+        row(tr("Peak activation"), bytesText(largest(answer.peakBefore), units),
+            bytesText(largest(answer.peakAfter), units),
+            changeText(static_cast<double>(largest(answer.peakBefore)), static_cast<double>(largest(answer.peakAfter))),
+            tone(largest(answer.peakAfter) - largest(answer.peakBefore)), definition::peakActivation());
+    if (const std::string text = toText(question); !text.empty())
+        m_figures->addText(QStringLiteral("--what-if %1").arg(QString::fromStdString(text)), "code");
 
     constexpr std::size_t most = 32;
     const std::size_t count = std::min({most, answer.peakBefore.size(), answer.peakAfter.size()});
     m_peaks->setVisible(answer.peakBefore != answer.peakAfter && count > 0);
     for (std::size_t rank = 0; rank < count; ++rank)
-        m_peaks->addRow(tr("Rank %1").arg(rank), tr("%1 → %2").arg(bytesText(answer.peakBefore[rank], units), bytesText(answer.peakAfter[rank], units)), definition::peakActivation());
+        m_peaks->addRow(
+            tr("Rank %1").arg(rank),
+            tr("%1 → %2").arg(bytesText(answer.peakBefore[rank], units), bytesText(answer.peakAfter[rank], units)),
+            definition::peakActivation());
 }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// WhatIfPanel: the fields of a what-if question about the run shown, and its answer in figures. Every change is announced at once;
-// reset undoes all. GUI thread only.
+// WhatIfPanel: the fields of a what-if question about the run shown, and its answer in figures. Every change is
+// announced at once; reset undoes all. GUI thread only.
 #pragma once
 
 #include "widgets/panel/section_column.h"
@@ -21,7 +21,8 @@ class WhatIfPanel : public SectionColumn {
 public:
     explicit WhatIfPanel(QWidget* parent = nullptr);
 
-    void setSchedule(const Schedule& schedule, const CostModel& costs); // bounds of the fields; resets if the shape changes
+    // bounds of the fields; resets if the shape changes
+    void setSchedule(const Schedule& schedule, const CostModel& costs);
     // The error in the text of further changes, if invalid.
     Result<WhatIfQuestion> question() const;
     void setFurther(const QString& changes); // as in --what-if

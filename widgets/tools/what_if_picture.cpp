@@ -9,7 +9,8 @@
 namespace stagewright {
 namespace {
 
-constexpr std::size_t explainedOps = 4'000; // above this, without causes and critical path, so that the picture follows the fields
+// above this, without causes and critical path, so that the picture follows the fields
+constexpr std::size_t explainedOps = 4'000;
 
 Result<std::shared_ptr<const TimelinePanel>> panelOf(const WhatIfCase& of, const QString& name)
 {
@@ -31,7 +32,8 @@ std::string toText(const WhatIfQuestion& question)
     return out;
 }
 
-WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs, const Channels& channels, const std::optional<Lowering>& lowering)
+WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs, const Channels& channels,
+                      const std::optional<Lowering>& lowering)
 {
     WhatIfBase out;
     out.schedule = std::move(schedule);
@@ -44,7 +46,8 @@ WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel&
         return out;
     }
     auto asItIs = whatIf->caseOf({});
-    auto panel = asItIs ? panelOf(*asItIs, QCoreApplication::translate("WhatIfPanel", "Unchanged, simulated")) : tl::unexpected(asItIs.error());
+    auto panel = asItIs ? panelOf(*asItIs, QCoreApplication::translate("WhatIfPanel", "Unchanged, simulated"))
+                        : tl::unexpected(asItIs.error());
     if (!panel) {
         out.fault = panel.error();
         return out;
@@ -65,7 +68,8 @@ WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& questi
     if (question.latency >= 0) {
         CostModel costs = base.costs;
         costs.links = Links{{}, {}, costs.links.collectives};
-        costs.links.all.latency = std::llround(question.latency * static_cast<double>(forwardUnit(*base.schedule, costs)));
+        costs.links.all.latency =
+            std::llround(question.latency * static_cast<double>(forwardUnit(*base.schedule, costs)));
         auto made = WhatIf::create(*base.schedule, std::move(costs), base.channels, base.lowering);
         if (!made) {
             out.fault = made.error();
@@ -75,7 +79,8 @@ WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& questi
     }
     auto before = base.whatIf->answer({});
     auto changed = (other ? *other : *base.whatIf).caseOf(question.changes);
-    auto panel = changed ? panelOf(*changed, QCoreApplication::translate("WhatIfPanel", "Changed")) : tl::unexpected(changed.error());
+    auto panel = changed ? panelOf(*changed, QCoreApplication::translate("WhatIfPanel", "Changed"))
+                         : tl::unexpected(changed.error());
     if (!before || !panel) {
         out.fault = before ? panel.error() : before.error();
         return out;

@@ -1,5 +1,5 @@
-// WhatIfPicture: a schedule with its costs, and the same with changes, both simulated and prepared for drawing one above the other.
-// Pure functions for any thread.
+// WhatIfPicture: a schedule with its costs, and the same with changes, both simulated and prepared for drawing one
+// above the other. Pure functions for any thread.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@ namespace stagewright {
 
 struct WhatIfQuestion {
     std::vector<WhatIfChange> changes;
-    double latency = -1; // of every link, in forwards of a rank (forwardUnit()), before the changes; < 0: from the costs
+    // of every link, in forwards of a rank (forwardUnit()), before the changes; < 0: from the costs
+    double latency = -1;
     bool empty() const { return changes.empty() && latency < 0; }
     bool operator==(const WhatIfQuestion&) const = default;
 };
@@ -38,7 +39,8 @@ struct WhatIfPicture {
 };
 
 // channels, lowering: as the run's messages travelled (traces/fit/executed_run.h).
-WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs, const Channels& channels = {}, const std::optional<Lowering>& lowering = {});
+WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs, const Channels& channels = {},
+                      const std::optional<Lowering>& lowering = {});
 WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& question);
 
 } // namespace stagewright

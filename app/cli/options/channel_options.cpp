@@ -13,7 +13,8 @@ namespace stagewright {
 void addLowerOption(OptionSet& verb, std::string& lower)
 {
     verb.value("--lower", &lower,
-               "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped, batched")
+               "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, "
+               "grouped, batched")
         .form("RULE")
         .check([](const std::string& text) {
             const auto rule = parseLowering(text);
@@ -23,9 +24,14 @@ void addLowerOption(OptionSet& verb, std::string& lower)
 
 void addChannelOptions(OptionSet& verb, ChannelOptions& options)
 {
-    verb.value("--sends", &options.sends, "buffered: a send never waits; rendezvous: it waits for its receive [buffered]").form("MODE").check(oneOf({"buffered", "rendezvous"}));
+    verb.value("--sends", &options.sends,
+               "buffered: a send never waits; rendezvous: it waits for its receive [buffered]")
+        .form("MODE")
+        .check(oneOf({"buffered", "rendezvous"}));
     verb.value("--channels", &options.channels,
-               "Messages in flight at once from one rank to another: N; shared: any number, which share a link's bandwidth; 0: any number, each with the whole bandwidth; one: sends and receives of a rank one after the other, in the order of its list [shared]")
+               "Messages in flight at once from one rank to another: N; shared: any number, which share a link's "
+               "bandwidth; 0: any number, each with the whole bandwidth; one: sends and receives of a rank one after "
+               "the other, in the order of its list [shared]")
         .form("N|one|shared")
         .check([](const std::string& text) {
             Channels channels;
@@ -33,7 +39,8 @@ void addChannelOptions(OptionSet& verb, ChannelOptions& options)
         });
     addLowerOption(verb, options.lower);
     verb.value("--receives", &options.receives,
-               "Under rendezvous: blocking: the rank waits at a receive; posted: the op that needs the message waits [as the rule says]")
+               "Under rendezvous: blocking: the rank waits at a receive; posted: the op that needs the message waits "
+               "[as the rule says]")
         .form("MODE")
         .check(oneOf({"blocking", "posted"}));
 }
@@ -44,7 +51,8 @@ bool limitsMessages(const ChannelOptions& options)
     return readLimit(options.channels, channels) && channels.limited();
 }
 
-Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, const ChannelOptions& options, Session& session)
+Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, const ChannelOptions& options,
+                                     Session& session)
 {
     ChannelChoice out;
     out.channels.sends = options.sends == "rendezvous" ? SendMode::Rendezvous : SendMode::Buffered;
@@ -62,7 +70,8 @@ Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, cons
         out.lowering.reset();
     }
     if (!options.receives.empty() && !out.lowering && !lowered)
-        session.note("--receives is not used: there are no receives in the order; --lower or --sends rendezvous inserts them");
+        session.note(
+            "--receives is not used: there are no receives in the order; --lower or --sends rendezvous inserts them");
     if (out.lowering) out.channels.receives = receivesOf(out.lowering->rule);
     if (!options.receives.empty())
         out.channels.receives = options.receives == "posted" ? ReceiveMode::Posted : ReceiveMode::Blocking;
@@ -82,9 +91,12 @@ Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOpti
             out.lowering.reset();
     }
     std::string unused;
-    for (const auto& [name, given] : {std::pair("--sends", out.channels.sends == SendMode::Rendezvous), std::pair("--channels", options.channels != "shared"), std::pair("--lower", !options.lower.empty() && out.lowering)})
+    for (const auto& [name, given] : {std::pair("--sends", out.channels.sends == SendMode::Rendezvous),
+                                      std::pair("--channels", options.channels != "shared"),
+                                      std::pair("--lower", !options.lower.empty() && out.lowering)})
         if (given) unused += (unused.empty() ? "" : ", ") + std::string(name);
-    if (schedule.ranks == 1 && !unused.empty() && !isLowered(out.schedule)) session.note(unused + " not used: a single rank sends no messages");
+    if (schedule.ranks == 1 && !unused.empty() && !isLowered(out.schedule))
+        session.note(unused + " not used: a single rank sends no messages");
     return out;
 }
 

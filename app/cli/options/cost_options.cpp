@@ -55,19 +55,23 @@ Result<GivenUnits> parseUnitCosts(const std::string& text)
             costs.reduce = value;
         else
             return fail(ErrorCode::Usage, fmt::format("--costs: there is no kind '{}'", key),
-                        "kinds are F (forward), I (input gradient), W (weight gradient), B (full backward), OPT (optimizer), UNSHARD and REDUCE_GRAD (of replicas)");
+                        "kinds are F (forward), I (input gradient), W (weight gradient), B (full backward), OPT "
+                        "(optimizer), UNSHARD and REDUCE_GRAD (of replicas)");
     }
     return costs;
 }
 
-// Measured costs have the kinds of their own schedule. A full backward is I then W (if only B is known: completeSplit). A recomputation
-// costs as much as its forward.
+// Measured costs have the kinds of their own schedule. A full backward is I then W (if only B is known: completeSplit).
+// A recomputation costs as much as its forward.
 Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std::string& origin)
 {
-    if (const auto starts = sliceStartsOf(schedule); costs.sliceStarts.size() != starts.size()) costs.sliceStarts = starts; // cut otherwise
+    // cut otherwise
+    if (const auto starts = sliceStartsOf(schedule); costs.sliceStarts.size() != starts.size())
+        costs.sliceStarts = starts;
     if (costs.stages() != schedule.stages)
         return fail(ErrorCode::Usage,
-                    fmt::format("the costs of {} are for {} stages, but {} has {}", origin, costs.stages(), schedule.name, schedule.stages),
+                    fmt::format("the costs of {} are for {} stages, but {} has {}", origin, costs.stages(),
+                                schedule.name, schedule.stages),
                     "take costs from a run with the same number of stages, or give --costs F=…,I=…,W=…");
     completeWhole(costs, schedule.ranks);
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
@@ -80,7 +84,8 @@ Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std
                 continue;
             }
             if (!isCompute(op.kind)) continue;
-            return fail(ErrorCode::Usage, fmt::format("the costs of {} have no duration of {} on rank {}", origin, toText(op), r),
+            return fail(ErrorCode::Usage,
+                        fmt::format("the costs of {} have no duration of {} on rank {}", origin, toText(op), r),
                         isFullBackward(op.kind) ? "take costs from a run that has B, or I and W"
                                                 : "take costs from a run that has it, such as one of zb-h1");
         }
@@ -93,8 +98,10 @@ std::optional<double> givenShare(const CostOptions& options)
     return options.inputShare >= 0 ? std::optional(options.inputShare) : std::nullopt;
 }
 
-// Where a run's costs are for other stages or layers than the schedule's: by layer, split as a recording would split them.
-Result<void> fitStages(const Schedule& schedule, const CostOptions& options, const std::optional<ConfiguredModel>& model, CostModel& costs)
+// Where a run's costs are for other stages or layers than the schedule's: by layer, split as a recording would split
+// them.
+Result<void> fitStages(const Schedule& schedule, const CostOptions& options,
+                       const std::optional<ConfiguredModel>& model, CostModel& costs)
 {
     std::vector<int> layers = options.stageLayers;
     const bool asked = !layers.empty() && std::accumulate(layers.begin(), layers.end(), 0) == blocksOf(costs.layers);
@@ -118,9 +125,11 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
         if (!own) return tl::unexpected(std::move(own.error()).with(origin));
         costs = std::move(*own);
         costs.origin = "fitted from " + origin;
-        if (costs.sizes.size() != static_cast<std::size_t>(schedule.replicas)) costs.sizes.clear(); // of its own replicas
+        // of its own replicas
+        if (costs.sizes.size() != static_cast<std::size_t>(schedule.replicas)) costs.sizes.clear();
         const auto model = configuredModel(stored->run.configuration);
-        if (auto fits = fitStages(schedule, options, model, costs); !fits) return tl::unexpected(std::move(fits.error()).with(origin));
+        if (auto fits = fitStages(schedule, options, model, costs); !fits)
+            return tl::unexpected(std::move(fits.error()).with(origin));
         if (schedule.splitsBackward()) {
             auto file = openRunFile(stored->file);
             if (!file) return tl::unexpected(std::move(file.error()));
@@ -136,12 +145,16 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
         costs = std::move(*read);
         origin = options.costs;
         if (!costs.sizes.empty() && costs.sizes.size() != static_cast<std::size_t>(schedule.replicas))
-            return fail(ErrorCode::Usage, fmt::format("the costs of {} have microbatch_sizes of {} replicas, but {} has {}", origin, costs.sizes.size(), schedule.name, schedule.replicas),
+            return fail(ErrorCode::Usage,
+                        fmt::format("the costs of {} have microbatch_sizes of {} replicas, but {} has {}", origin,
+                                    costs.sizes.size(), schedule.name, schedule.replicas),
                         "remove the key; --replica-batch gives each replica microbatches of its own size");
-        if (auto fits = fitStages(schedule, options, std::nullopt, costs); !fits) return tl::unexpected(std::move(fits.error()).with(origin));
+        if (auto fits = fitStages(schedule, options, std::nullopt, costs); !fits)
+            return tl::unexpected(std::move(fits.error()).with(origin));
         if (schedule.splitsBackward()) completeSplit(costs, schedule.ranks, {}, givenShare(options));
     }
-    if (auto complete = completeKinds(schedule, costs, origin); !complete) return tl::unexpected(std::move(complete.error()));
+    if (auto complete = completeKinds(schedule, costs, origin); !complete)
+        return tl::unexpected(std::move(complete.error()));
     return costs;
 }
 
@@ -174,7 +187,8 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
         return costs;
     }
     if (options.keep > 0)
-        return fail(ErrorCode::Usage, "--keep: these costs already include the size of a stage's input", "use it with unit costs only");
+        return fail(ErrorCode::Usage, "--keep: these costs already include the size of a stage's input",
+                    "use it with unit costs only");
     Result<CostModel> costs;
     if (derived) {
         auto read = parseAnalyticCosts(std::string_view(options.costs).substr(analytic.size()));
@@ -205,8 +219,7 @@ int samplesOf(const CostOptions& options)
     if (!options.costsFrom.empty() || options.costs.ends_with(".json")) return 0;
     if (!options.costs.starts_with(analytic)) return 1;
     const auto read = parseAnalyticCosts(std::string_view(options.costs).substr(analytic.size()));
-    return !read ? 0 : read->microbatchSize > 0 ? read->microbatchSize
-                                                : read->model.microbatchSize;
+    return !read ? 0 : read->microbatchSize > 0 ? read->microbatchSize : read->model.microbatchSize;
 }
 
 GeneratorCosts generatorCosts(const CostOptions& options)
@@ -233,7 +246,8 @@ Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& optio
     auto costs = undisturbedCosts(schedule, options);
     if (!costs) return costs;
     const Nanos unit = forwardUnit(schedule, *costs);
-    const bool byLayer = std::accumulate(options.stageLayers.begin(), options.stageLayers.end(), 0) == blocksOf(costs->layers);
+    const bool byLayer =
+        std::accumulate(options.stageLayers.begin(), options.stageLayers.end(), 0) == blocksOf(costs->layers);
     if (!options.stageLayers.empty() && costs->source != CostSource::Analytic && !byLayer) {
         costs = withStageLayers(schedule, *costs, options.stageLayers);
         if (!costs) return tl::unexpected(std::move(costs.error()).with("--stage-layers"));

@@ -6,8 +6,10 @@
 
 namespace stagewright {
 
-int samplesOf(const CostOptions& options); // of a microbatch that the costs are of; units: 1; measured ones: 0, not known
-// What schedules that are searched may plan with: --costs where they are in units, --comm, --free-at-input; else unit costs.
+// of a microbatch that the costs are of; units: 1; measured ones: 0, not known
+int samplesOf(const CostOptions& options);
+// What schedules that are searched may plan with: --costs where they are in units, --comm, --free-at-input; else unit
+// costs.
 GeneratorCosts generatorCosts(const CostOptions& options);
 Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options);
 

@@ -71,11 +71,21 @@ constexpr auto notWithModelFile = std::to_array<const char*>({"--model", "--data
 
 void addEngineOptions(OptionSet& verb, EngineOptions& options)
 {
-    verb.value("--engine", &options.engine, "own; torch: PyTorch's pipelining, one process a rank; torchtitan: a TorchTitan job of yours [own]").form("NAME").check(oneOf({"own", "torch", "torchtitan"}));
+    verb.value("--engine", &options.engine,
+               "own; torch: PyTorch's pipelining, one process a rank; torchtitan: a TorchTitan job of yours [own]")
+        .form("NAME")
+        .check(oneOf({"own", "torch", "torchtitan"}));
     verb.value("--config", &options.config, "The job's TOML file, for --engine torchtitan").form("FILE");
-    verb.value("--python", &options.python, "Interpreter with PyTorch, for --engine torch [$VIRTUAL_ENV/bin/python3, else python3 on PATH]").form("FILE");
-    verb.value("--job", &options.job, "A new folder for the steps as a stream, events (with --progress jsonl) and a file 'stop' that ends it; under PyTorch for its job, logs and traces [beside the run file]").form("FOLDER");
-    verb.value("--model-file", &options.modelFile, "Your own PyTorch model: a Python file and the function in it that gives modules, example and loss").form("FILE:FUNCTION");
+    verb.value("--python", &options.python,
+               "Interpreter with PyTorch, for --engine torch [$VIRTUAL_ENV/bin/python3, else python3 on PATH]")
+        .form("FILE");
+    verb.value("--job", &options.job,
+               "A new folder for the steps as a stream, events (with --progress jsonl) and a file 'stop' that ends it; "
+               "under PyTorch for its job, logs and traces [beside the run file]")
+        .form("FOLDER");
+    verb.value("--model-file", &options.modelFile,
+               "Your own PyTorch model: a Python file and the function in it that gives modules, example and loss")
+        .form("FILE:FUNCTION");
     verb.watch(options.given);
 }
 
@@ -83,11 +93,18 @@ Result<void> engineHonours(const EngineOptions& options)
 {
     const auto given = [&options](const char* name) { return options.given.contains(name); };
     if (given("--config") != options.titan())
-        return options.titan() ? fail(ErrorCode::Usage, "--engine torchtitan needs the job's configuration", "name its TOML file with --config")
-                               : fail(ErrorCode::Usage, fmt::format("--config belongs to TorchTitan, and the engine is {}", options.engine), "add --engine torchtitan");
+        return options.titan()
+                   ? fail(ErrorCode::Usage, "--engine torchtitan needs the job's configuration",
+                          "name its TOML file with --config")
+                   : fail(ErrorCode::Usage,
+                          fmt::format("--config belongs to TorchTitan, and the engine is {}", options.engine),
+                          "add --engine torchtitan");
     if (!options.torch() && !options.titan()) {
         for (const char* name : onlyUnderTorch)
-            if (given(name)) return fail(ErrorCode::Usage, fmt::format("{} belongs to PyTorch, and the engine is {}", name, options.engine), "add --engine torch");
+            if (given(name))
+                return fail(ErrorCode::Usage,
+                            fmt::format("{} belongs to PyTorch, and the engine is {}", name, options.engine),
+                            "add --engine torch");
         return {};
     }
     std::vector<NotHonoured> refused(notUnderTorch.begin(), notUnderTorch.end());
@@ -96,11 +113,14 @@ Result<void> engineHonours(const EngineOptions& options)
         if (!given(one.option)) continue;
         if (!one.value.empty() && options.given.at(one.option) != one.value) continue;
         const std::string name = one.value.empty() ? one.option : fmt::format("{} {}", one.option, one.value);
-        return fail(ErrorCode::Usage, fmt::format("--engine {} can't honour {}: {}", options.engine, name, one.why), fmt::format("leave out {}, or use --engine own", one.option));
+        return fail(ErrorCode::Usage, fmt::format("--engine {} can't honour {}: {}", options.engine, name, one.why),
+                    fmt::format("leave out {}, or use --engine own", one.option));
     }
     if (!options.modelFile.empty())
         for (const char* name : notWithModelFile)
-            if (given(name)) return fail(ErrorCode::Usage, fmt::format("{} and --model-file can't be combined", name), "the file's function makes the model and its data");
+            if (given(name))
+                return fail(ErrorCode::Usage, fmt::format("{} and --model-file can't be combined", name),
+                            "the file's function makes the model and its data");
     return {};
 }
 

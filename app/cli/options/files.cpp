@@ -34,7 +34,9 @@ std::size_t TextFile::read(char* to, std::size_t size)
 {
     if (m_problem) return 0;
     if (m_read >= mostTextBytes) {
-        m_problem = Error{ErrorCode::Unreadable, fmt::format("{} is too large: more than {} bytes, but a text file may have at most {}", m_path, m_read, mostTextBytes),
+        m_problem = Error{ErrorCode::Unreadable,
+                          fmt::format("{} is too large: more than {} bytes, but a text file may have at most {}",
+                                      m_path, m_read, mostTextBytes),
                           "check that it is the file you mean; larger runs are kept in run files"};
         return 0;
     }
@@ -42,10 +44,14 @@ std::size_t TextFile::read(char* to, std::size_t size)
     errno = 0;
     in.read(to, static_cast<std::streamsize>(size));
     const auto got = static_cast<std::size_t>(in.gcount());
-    if (in.bad()) m_problem = Error{ErrorCode::Unreadable, fmt::format("{} can't be read: {}", m_path, std::strerror(errno)), {}};
+    if (in.bad())
+        m_problem = Error{ErrorCode::Unreadable, fmt::format("{} can't be read: {}", m_path, std::strerror(errno)), {}};
     // A device or a binary file is refused before it is read to its end.
     if (const void* zero = std::memchr(to, 0, got))
-        m_problem = Error{ErrorCode::Unreadable, fmt::format("{} is not text: byte {} is zero", m_path, m_read + static_cast<std::size_t>(static_cast<const char*>(zero) - to)), "name a text file"};
+        m_problem = Error{ErrorCode::Unreadable,
+                          fmt::format("{} is not text: byte {} is zero", m_path,
+                                      m_read + static_cast<std::size_t>(static_cast<const char*>(zero) - to)),
+                          "name a text file"};
     m_read += got;
     return m_problem ? 0 : got;
 }
@@ -70,7 +76,8 @@ Result<Schedule> readCsvFile(const std::string& path, const CsvOptions& options)
     auto file = TextFile::open(path);
     if (!file) return tl::unexpected(std::move(file.error()));
     const std::string shown = path == "-" ? "stdin" : path;
-    auto schedule = readScheduleCsv([&](char* to, std::size_t size) { return file->read(to, size); }, options, shown.substr(shown.rfind('/') + 1));
+    auto schedule = readScheduleCsv([&](char* to, std::size_t size) { return file->read(to, size); }, options,
+                                    shown.substr(shown.rfind('/') + 1));
     if (file->problem()) return tl::unexpected(*file->problem());
     if (!schedule) return tl::unexpected(std::move(schedule.error()).with(shown));
     return schedule;

@@ -12,7 +12,8 @@
 
 namespace stagewright {
 
-inline constexpr std::size_t mostTextBytes = std::size_t{512} << 20; // a CSV of 2,048 ranks and 16.8 million ops has 150 MB
+// a CSV of 2,048 ranks and 16.8 million ops has 150 MB
+inline constexpr std::size_t mostTextBytes = std::size_t{512} << 20;
 
 // A text from a file or a pipe, in parts.
 class TextFile {
@@ -31,8 +32,9 @@ private:
     std::optional<Error> m_problem;
 };
 
-Result<std::string> readFile(const std::string& path);                                 // as a whole
-Result<Schedule> readCsvFile(const std::string& path, const CsvOptions& options = {}); // named like the file; "-": stdin
+Result<std::string> readFile(const std::string& path); // as a whole
+// named like the file; "-": stdin
+Result<Schedule> readCsvFile(const std::string& path, const CsvOptions& options = {});
 bool fileExists(const std::string& path);
 bool isFolder(const std::string& path);
 // A program of this installation: next to this one, else found on PATH; "" if there is none.

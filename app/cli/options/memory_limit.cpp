@@ -21,7 +21,8 @@ namespace {
 Result<double> plainNumber(const std::string& text)
 {
     const auto number = numberOf(text);
-    if (!number) return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a number", text), "write 4 or 64MB");
+    if (!number)
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a number", text), "write 4 or 64MB");
     return std::min(*number, 1e9);
 }
 
@@ -33,7 +34,8 @@ Bytes everythingHeld(const Schedule& schedule, const CostModel& costs)
         Bytes held = 0;
         for (const Op& op : row)
             if (isForward(op.kind) && static_cast<std::size_t>(op.stage) < costs.memory.size())
-                for (int k = 0; k < op.count; ++k) held += costs.memoryOf(schedule, op.stage, op.microbatch + k).activation;
+                for (int k = 0; k < op.count; ++k)
+                    held += costs.memoryOf(schedule, op.stage, op.microbatch + k).activation;
         most = std::max(most, held);
     }
     return most;
@@ -46,8 +48,10 @@ Bytes oneHeld(const Schedule& schedule, const CostModel& costs)
     for (int rank = 0; rank < schedule.ranks; ++rank) {
         const auto stages = schedule.placement.stagesOf(rank);
         double held = 0;
-        for (const int stage : stages) held += static_cast<double>(costs.memory[static_cast<std::size_t>(stage)].activation);
-        const double shares = static_cast<double>(schedule.ranks) * static_cast<double>(stages.size()) / schedule.stages;
+        for (const int stage : stages)
+            held += static_cast<double>(costs.memory[static_cast<std::size_t>(stage)].activation);
+        const double shares =
+            static_cast<double>(schedule.ranks) * static_cast<double>(stages.size()) / schedule.stages;
         if (shares > 0) most = std::max(most, static_cast<Bytes>(std::llround(held / shares)));
     }
     return most;
@@ -57,16 +61,20 @@ Bytes oneHeld(const Schedule& schedule, const CostModel& costs)
 
 bool isPlainNumber(const std::string& text)
 {
-    return text.find_first_not_of("0123456789.") == std::string::npos && text.find_first_of("0123456789") != std::string::npos;
+    return text.find_first_not_of("0123456789.") == std::string::npos &&
+           text.find_first_of("0123456789") != std::string::npos;
 }
 
 Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const CostModel& costs)
 {
     if (text.empty()) return std::optional<Bytes>();
-    if (!costs.knowsActivations()) return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs have no sizes of activations", text), "add stage_bytes to the costs, or use costs of a run that recorded memory");
+    if (!costs.knowsActivations())
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs have no sizes of activations", text),
+                    "add stage_bytes to the costs, or use costs of a run that recorded memory");
     if (isPlainNumber(text)) {
         if (costs.memoryUnit == 1)
-            return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs count bytes", text), "write a size such as 64MB");
+            return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs count bytes", text),
+                        "write a size such as 64MB");
         auto number = plainNumber(text);
         if (!number) return tl::unexpected(std::move(number.error()));
         return std::optional<Bytes>(static_cast<Bytes>(*number * static_cast<double>(costs.memoryUnit)));
@@ -74,7 +82,8 @@ Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const Cost
     auto bytes = parseBytes(text);
     if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--memory-limit"));
     if (costs.memoryUnit != 1)
-        return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: unit costs count microbatch-activations, not bytes", text),
+        return fail(ErrorCode::Usage,
+                    fmt::format("--memory-limit {}: unit costs count microbatch-activations, not bytes", text),
                     "write a plain number such as 4, or use measured costs (--costs-from FILE#RUN)");
     return std::optional<Bytes>(*bytes);
 }
@@ -87,7 +96,8 @@ Result<Bytes> oneLimit(const std::string& text, const Schedule& schedule, const 
     if (!text.empty() && text.back() == '%') {
         const std::string share = text.substr(0, text.size() - 1);
         if (!isPlainNumber(share))
-            return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a share", text), "write 60%, 4 or 64MB");
+            return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a share", text),
+                        "write 60%, 4 or 64MB");
         auto number = plainNumber(share);
         if (!number) return tl::unexpected(std::move(number.error()));
         return static_cast<Bytes>(std::floor(*number / 100 * static_cast<double>(everythingHeld(schedule, costs))));
@@ -106,7 +116,8 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
     const auto items = split(text, ",");
     const auto pipeline = static_cast<std::size_t>(schedule.pipelineRanks());
     if (items.size() != 1 && items.size() != pipeline)
-        return fail(ErrorCode::Usage, fmt::format("--memory-limit: {} limits for {} ranks", items.size(), pipeline), "give one, or one for each rank of a pipeline");
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit: {} limits for {} ranks", items.size(), pipeline),
+                    "give one, or one for each rank of a pipeline");
     const bool counts = isPlainNumber(std::string(items.front()));
     const CostModel costs = counts ? CostModel::uniform(schedule) : bytes;
     std::vector<Bytes> limits;
@@ -118,18 +129,24 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
     const auto over = lessons::firstOverCap(schedule, costs, limits);
     if (!over) {
         for (Bytes& limit : limits)
-            if (counts) limit = std::llround(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit) * static_cast<double>(oneHeld(schedule, bytes)));
+            if (counts)
+                limit = std::llround(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit) *
+                                     static_cast<double>(oneHeld(schedule, bytes)));
         return limits;
     }
     const Bytes limit = limits[static_cast<std::size_t>(over->rank)];
-    const auto said = [&](double units) { return counts ? shortNumber(units) : formatBytes(static_cast<Bytes>(units)); };
+    const auto said = [&](double units) {
+        return counts ? shortNumber(units) : formatBytes(static_cast<Bytes>(units));
+    };
     return fail(ErrorCode::Invalid,
-                fmt::format("{}: rank {}, op {} ({}): it would hold {} of activations, the limit is {}", schedule.name, over->rank, over->position,
-                            toText(over->op), said(over->held), said(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit))),
+                fmt::format("{}: rank {}, op {} ({}): it would hold {} of activations, the limit is {}", schedule.name,
+                            over->rank, over->position, toText(over->op), said(over->held),
+                            said(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit))),
                 "choose a schedule that holds less, --recompute, or a higher --memory-limit");
 }
 
-Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const TrainingOptions& training)
+Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule,
+                                            const TrainingOptions& training)
 {
     if (text.empty()) return std::vector<Bytes>();
     auto slices = sliceModel(training.model, schedule.stages, training.stageLayers);
@@ -138,7 +155,8 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
     bytes.memoryUnit = 1;
     bytes.memory.clear();
     for (const StageSlice& slice : *slices)
-        bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer, traitsOf(training.backend).layout(training.device.precision)));
+        bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer,
+                                             traitsOf(training.backend).layout(training.device.precision)));
     return checkMemoryLimit(text, schedule, bytes);
 }
 
@@ -154,21 +172,26 @@ Result<std::vector<Bytes>> readRankMemory(const std::string& text, const Schedul
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
     const auto replicas = static_cast<std::size_t>(schedule.replicas);
     if (given.size() != 1 && given.size() != ranks && given.size() != replicas)
-        return fail(ErrorCode::Usage, fmt::format("--rank-memory: {} sizes for {} ranks", given.size(), ranks), "give one, or one for each rank or replica");
+        return fail(ErrorCode::Usage, fmt::format("--rank-memory: {} sizes for {} ranks", given.size(), ranks),
+                    "give one, or one for each rank or replica");
     std::vector<Bytes> out;
     for (std::size_t rank = 0; rank < ranks; ++rank)
-        out.push_back(given[given.size() == ranks ? rank : given.size() == 1 ? 0
-                                                                             : static_cast<std::size_t>(schedule.replicaOf(static_cast<int>(rank)))]);
+        out.push_back(
+            given[given.size() == ranks ? rank
+                  : given.size() == 1   ? 0
+                                        : static_cast<std::size_t>(schedule.replicaOf(static_cast<int>(rank)))]);
     return out;
 }
 
 void addMemoryOptions(OptionSet& verb, std::string& memoryLimit, std::string& rankMemory)
 {
     verb.value("--memory-limit", &memoryLimit,
-               "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch, once or for each rank of a pipeline; an order that needs more is refused, naming rank and op")
+               "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch, once or for each rank of a "
+               "pipeline; an order that needs more is refused, naming rank and op")
         .form("X|SIZE|P%[,…]");
     verb.value("--rank-memory", &rankMemory,
-               "Everything a rank may hold, or one size for each rank or replica; emulated by counting: an allocation beyond it ends the training and names rank and op")
+               "Everything a rank may hold, or one size for each rank or replica; emulated by counting: an allocation "
+               "beyond it ends the training and names rank and op")
         .form("SIZE[,SIZE…]");
 }
 

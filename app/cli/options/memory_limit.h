@@ -17,20 +17,22 @@ class OptionSet;
 
 bool isPlainNumber(const std::string& text);
 
-// Microbatch-activations as a plain number where costs count in units, bytes with a suffix ("64MB") where they count bytes;
-// mixing the two is a Usage error with the remedy. Empty text: no limit.
+// Microbatch-activations as a plain number where costs count in units, bytes with a suffix ("64MB") where they count
+// bytes; mixing the two is a Usage error with the remedy. Empty text: no limit.
 Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const CostModel& costs);
 
 // Before a recording: the order's peak against "4" (microbatch-activations), "64MB", or "60%" of what holding every
-// microbatch at once takes on the fullest rank. bytes: a cost model with the model's bytes by stage, memoryUnit 1. Invalid,
-// naming rank, op and both numbers, where the order needs more. Gives the limits in bytes by rank, a microbatch-activation being that of the
-// rank where one is largest; none where the text is empty. "64MB,48MB": by rank of a pipeline. O(ops).
+// microbatch at once takes on the fullest rank. bytes: a cost model with the model's bytes by stage, memoryUnit 1.
+// Invalid, naming rank, op and both numbers, where the order needs more. Gives the limits in bytes by rank, a
+// microbatch-activation being that of the rank where one is largest; none where the text is empty. "64MB,48MB": by rank
+// of a pipeline. O(ops).
 Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes);
 // The same with the bytes of what is trained.
-Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const TrainingOptions& training);
+Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule,
+                                            const TrainingOptions& training);
 
-// --rank-memory: all that a rank may hold while it trains, by rank (TrainingOptions::rankMemory), from one size for all or one for each
-// replica or rank. Empty text: no limits.
+// --rank-memory: all that a rank may hold while it trains, by rank (TrainingOptions::rankMemory), from one size for all
+// or one for each replica or rank. Empty text: no limits.
 Result<std::vector<Bytes>> readRankMemory(const std::string& text, const Schedule& schedule);
 
 // --memory-limit and --rank-memory, of what is trained.

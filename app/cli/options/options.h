@@ -41,8 +41,9 @@ struct CostOptions {
     double comm = -1;      // < 0: not given
     std::string link;      // "LATENCY,BANDWIDTH"
     double freedAtInput = 0;
-    double keep = 0;                  // share of an activation that recomputed stages keep: the stage's input
-    double inputShare = -1;           // I's share of a measured full backward, where the costs have only that; < 0: from other runs or the model
+    double keep = 0; // share of an activation that recomputed stages keep: the stage's input
+    // I's share of a measured full backward, where the costs have only that; < 0: from other runs or the model
+    double inputShare = -1;
     std::vector<int> stageLayers;     // simulate: costs in proportion to them
     std::vector<std::string> perturb; // parts of schedules/execute/perturb.h
     std::int64_t seed = 1;            // of jitter
@@ -60,12 +61,15 @@ struct RecomputeOptions {
     bool hoisted = false;
 };
 void addRecomputeOptions(OptionSet& verb, RecomputeOptions& options);
-Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session); // notes where --hoist has no effect
+// notes where --hoist has no effect
+Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session);
 
-// A library schedule for the shape, a CSV read and recognised, or a building block (.block) repeated for the microbatches. Notes where
-// --chunks or the shape is not used. Valid schedules only: a CSV with faults is the first fault as an error (Invalid). Who trains it passes it
-// on as that; where other options change its lists, CheckedSchedule::after().
-Result<std::shared_ptr<const CheckedSchedule>> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
+// A library schedule for the shape, a CSV read and recognised, or a building block (.block) repeated for the
+// microbatches. Notes where --chunks or the shape is not used. Valid schedules only: a CSV with faults is the first
+// fault as an error (Invalid). Who trains it passes it on as that; where other options change its lists,
+// CheckedSchedule::after().
+Result<std::shared_ptr<const CheckedSchedule>> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape,
+                                                              Session& session);
 // The same without the check: for `validate` and for what simulates a broken schedule's cycle.
 // Notes which of the options of shape a file leaves without effect; of a block all but the microbatches.
 void noteOwnShape(const std::string& path, const ShapeOptions& shape, bool block, Session& session);

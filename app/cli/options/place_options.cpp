@@ -14,7 +14,9 @@ namespace stagewright {
 
 namespace {
 
-constexpr auto staysHere = std::to_array<std::string_view>({"--host", "--slurm", "--script-only", "--detach", "--output", "--progress", "--stdin-control", "--json", "--log-level", "--job"});
+constexpr auto staysHere =
+    std::to_array<std::string_view>({"--host", "--slurm", "--script-only", "--detach", "--output", "--progress",
+                                     "--stdin-control", "--json", "--log-level", "--job"});
 
 // What of a value is a file that is read: all of it, or what is before the last colon. "": nothing.
 std::string fileIn(const TypedOption& option)
@@ -37,19 +39,31 @@ void addHostOption(OptionSet& verb, PlaceOptions& options, const char* what)
 void addPlaceOptions(OptionSet& verb, PlaceOptions& options)
 {
     addHostOption(verb, options, "Record on this host; see 'stagewright hosts'");
-    verb.value("--slurm", &options.slurm, "Record in Slurm's queue, there or here; any long option of sbatch: nodes=2, gpus-per-node=8, partition=NAME; repeat it").form("KEY=VALUE").each();
+    verb.value("--slurm", &options.slurm,
+               "Record in Slurm's queue, there or here; any long option of sbatch: nodes=2, gpus-per-node=8, "
+               "partition=NAME; repeat it")
+        .form("KEY=VALUE")
+        .each();
     verb.flag("--script-only", options.scriptOnly, "With --slurm: print the batch script instead of submitting it");
-    verb.flag("--detach", options.detach, "With --host or --slurm: start it and return; 'stagewright hosts attach' follows it");
+    verb.flag("--detach", options.detach,
+              "With --host or --slurm: start it and return; 'stagewright hosts attach' follows it");
 }
 
 Result<void> placeHonours(const PlaceOptions& place, const std::map<std::string, std::string>& given)
 {
-    if (place.scriptOnly && place.slurm.empty()) return fail(ErrorCode::Usage, "--script-only writes a script for Slurm, and there is no --slurm", "add --slurm KEY=VALUE, such as --slurm nodes=1");
-    if (place.detach && !place.elsewhere()) return fail(ErrorCode::Usage, "--detach needs --host or --slurm", "add one of them");
-    if (place.detach && place.scriptOnly) return fail(ErrorCode::Usage, "--detach and --script-only can't be combined", "choose one of them");
-    if (place.elsewhere() && given.contains("--job")) return fail(ErrorCode::Usage, "--job is the folder over there, which --host and --slurm choose", "leave it out");
+    if (place.scriptOnly && place.slurm.empty())
+        return fail(ErrorCode::Usage, "--script-only writes a script for Slurm, and there is no --slurm",
+                    "add --slurm KEY=VALUE, such as --slurm nodes=1");
+    if (place.detach && !place.elsewhere())
+        return fail(ErrorCode::Usage, "--detach needs --host or --slurm", "add one of them");
+    if (place.detach && place.scriptOnly)
+        return fail(ErrorCode::Usage, "--detach and --script-only can't be combined", "choose one of them");
+    if (place.elsewhere() && given.contains("--job"))
+        return fail(ErrorCode::Usage, "--job is the folder over there, which --host and --slurm choose",
+                    "leave it out");
     if (place.elsewhere() && given.contains("--keep-trace"))
-        return fail(ErrorCode::Usage, "--keep-trace writes a file where the GPUs are, and it is not fetched", "omit it, or record there by hand");
+        return fail(ErrorCode::Usage, "--keep-trace writes a file where the GPUs are, and it is not fetched",
+                    "omit it, or record there by hand");
     if (auto options = slurmOptions(place); !options) return tl::unexpected(std::move(options.error()));
     return {};
 }
@@ -65,7 +79,8 @@ Result<std::vector<SlurmOption>> slurmOptions(const PlaceOptions& place)
     return options;
 }
 
-Result<TravelCall> travelCall(const std::string& verb, const PlaceOptions& place, const std::vector<std::string>& leftOut)
+Result<TravelCall> travelCall(const std::string& verb, const PlaceOptions& place,
+                              const std::vector<std::string>& leftOut)
 {
     TravelCall call;
     call.arguments.push_back(verb);
@@ -74,15 +89,22 @@ Result<TravelCall> travelCall(const std::string& verb, const PlaceOptions& place
         const std::string shown = option.value ? option.name + "=" + *option.value : option.name;
         call.shown.push_back(shown);
         if (std::find(leftOut.begin(), leftOut.end(), option.name) != leftOut.end()) continue;
-        if (const std::string why = whyNotSent(shown); !why.empty()) return fail(ErrorCode::Usage, fmt::format("{}: {}", option.name, why), "leave it out");
+        if (const std::string why = whyNotSent(shown); !why.empty())
+            return fail(ErrorCode::Usage, fmt::format("{}: {}", option.name, why), "leave it out");
         const std::string file = option.value ? fileIn(option) : std::string();
         if (file.empty()) {
             call.arguments.push_back(shown);
             continue;
         }
-        if (!fileExists(file) || isFolder(file)) return fail(ErrorCode::Unreadable, fmt::format("{} {}: {}", option.name, file, isFolder(file) ? "it is a folder" : "it is not there"), "name a file on this computer; it is sent along");
-        call.arguments.push_back(fmt::format("{}={{file:{}}}{}", option.name, call.files.size(), option.value->substr(file.size())));
-        call.files.push_back({std::filesystem::absolute(file).string(), std::filesystem::path(file).filename().string()});
+        if (!fileExists(file) || isFolder(file))
+            return fail(
+                ErrorCode::Unreadable,
+                fmt::format("{} {}: {}", option.name, file, isFolder(file) ? "it is a folder" : "it is not there"),
+                "name a file on this computer; it is sent along");
+        call.arguments.push_back(
+            fmt::format("{}={{file:{}}}{}", option.name, call.files.size(), option.value->substr(file.size())));
+        call.files.push_back(
+            {std::filesystem::absolute(file).string(), std::filesystem::path(file).filename().string()});
     }
     return call;
 }

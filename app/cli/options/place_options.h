@@ -1,4 +1,5 @@
-// Where a verb's work is done: this computer, a host of the user's, a cluster's queue. And how its own call travels there.
+// Where a verb's work is done: this computer, a host of the user's, a cluster's queue. And how its own call travels
+// there.
 #pragma once
 
 #include <map>
@@ -35,6 +36,7 @@ struct TravelCall {
     std::vector<SentFile> files;
 };
 // leftOut: more options that don't travel, such as "--processes".
-Result<TravelCall> travelCall(const std::string& verb, const PlaceOptions& place, const std::vector<std::string>& leftOut = {});
+Result<TravelCall> travelCall(const std::string& verb, const PlaceOptions& place,
+                              const std::vector<std::string>& leftOut = {});
 
 } // namespace stagewright

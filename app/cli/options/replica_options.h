@@ -1,5 +1,5 @@
-// --replicas, --shard, --gather, --reduce, --collectives, --replica-batch, --speed, --cut: several pipelines that train one model, what they
-// share of its state, and where the ops for that go.
+// --replicas, --shard, --gather, --reduce, --collectives, --replica-batch, --speed, --cut: several pipelines that train
+// one model, what they share of its state, and where the ops for that go.
 #pragma once
 
 #include <functional>
@@ -31,12 +31,16 @@ struct ReplicaOptions {
     // The model's layers on each of so many stages, which cuts are counted in; null: a stage is one.
     std::function<Result<std::vector<int>>(int stages)> layersOf;
     int samplesOfCosts = 0; // of a microbatch that simulated costs are of; 0: not known
-    bool any() const { return replicas > 1 || shard != "none" || !gather.empty() || !reduce.empty() || !collectives.empty() || !batch.empty() || !speed.empty() || !cut.empty(); }
+    bool any() const
+    {
+        return replicas > 1 || shard != "none" || !gather.empty() || !reduce.empty() || !collectives.empty() ||
+               !batch.empty() || !speed.empty() || !cut.empty();
+    }
 };
 void addReplicaOptions(OptionSet& verb, ReplicaOptions& options);
 
-// The lists with the ops of the shared state. Replicas that are alike are computed once: the schedule is then one of them, and
-// standsFor says of how many; else it is over all of them.
+// The lists with the ops of the shared state. Replicas that are alike are computed once: the schedule is then one of
+// them, and standsFor says of how many; else it is over all of them.
 struct ReplicaChoice {
     Schedule schedule;
     int standsFor = 1;
@@ -57,10 +61,13 @@ Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOpti
 
 // Gathers and reductions that move nothing and take no time; and what to say of them.
 bool collectivesAreFree(const CostModel& costs);
-inline constexpr const char* freeCollectives = "these costs have no weights: gathers and reductions move nothing and take no time; give --costs analytic:MODEL@GPU, UNSHARD=2,REDUCE_GRAD=1 in units, or a cost file with weights";
+inline constexpr const char* freeCollectives =
+    "these costs have no weights: gathers and reductions move nothing and take no time; give --costs "
+    "analytic:MODEL@GPU, UNSHARD=2,REDUCE_GRAD=1 in units, or a cost file with weights";
 
-// For what is trained: every replica's lists, or --replica-batch's, with the ops of shared state. Without --shard, --gather and --reduce they have
-// reductions at their ends, unless weights are stale or the lists have optimizer steps of their own; what can't be trained yet is refused by name.
+// For what is trained: every replica's lists, or --replica-batch's, with the ops of shared state. Without --shard,
+// --gather and --reduce they have reductions at their ends, unless weights are stale or the lists have optimizer steps
+// of their own; what can't be trained yet is refused by name.
 struct ReplicaSharing {
     StateSharding sharding;
     ShardRules rules;

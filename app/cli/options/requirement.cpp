@@ -15,7 +15,8 @@ namespace stagewright {
 
 namespace {
 
-constexpr const char* form = "write KEY<=NUMBER, such as bubble_fraction<=0.12, makespan_ns<40ms, peak_activation_bytes[0]<=8MiB or loss[-1]<3.2";
+constexpr const char* form = "write KEY<=NUMBER, such as bubble_fraction<=0.12, makespan_ns<40ms, "
+                             "peak_activation_bytes[0]<=8MiB or loss[-1]<3.2";
 
 // "0.12", "12%", "40ms", "8MiB".
 bool readBound(const std::string& text, Requirement& out)
@@ -51,8 +52,9 @@ enum class Counts {
 };
 Counts whatCounts(const std::vector<std::string>& path, const Json& figures)
 {
-    static constexpr std::string_view times[] = {"makespan", "span", "whole_step", "busy", "idle", "apart", "busy_by_kind", "busy_by_cause", "idle_by_cause",
-                                                 "comm_time", "hidden_time", "exposed_time", "gain", "gain_by_cause"};
+    static constexpr std::string_view times[] = {
+        "makespan",      "span",          "whole_step", "busy",        "idle",         "apart", "busy_by_kind",
+        "busy_by_cause", "idle_by_cause", "comm_time",  "hidden_time", "exposed_time", "gain",  "gain_by_cause"};
     const Json* const unit = figures.find("time_unit");
     const bool shares = unit && unit->text() && *unit->text() == "rank_share";
     for (const std::string& part : path) {
@@ -69,7 +71,8 @@ Result<void> checkUnit(const Requirement& requirement, const std::string& key, c
 {
     if (requirement.unit == Requirement::Unit::None) return {};
     const Counts counts = whatCounts(requirement.path, figures);
-    if (requirement.unit == Requirement::Unit::Time ? counts == Counts::Nanoseconds : counts == Counts::Bytes) return {};
+    if (requirement.unit == Requirement::Unit::Time ? counts == Counts::Nanoseconds : counts == Counts::Bytes)
+        return {};
     const char* what = counts == Counts::Nanoseconds   ? "a time"
                        : counts == Counts::Shares      ? "a time in units"
                        : counts == Counts::Bytes       ? "bytes"
@@ -80,19 +83,20 @@ Result<void> checkUnit(const Requirement& requirement, const std::string& key, c
                          : counts == Counts::Bytes       ? "write 8MiB or a number of bytes"
                          : counts == Counts::Activations ? "write a plain number such as 4"
                                                          : "write a plain number, or a share such as 12%";
-    return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is {} and can't be compared with {}", requirement.text, key, what, requirement.boundText), remedy);
+    return fail(ErrorCode::Usage,
+                fmt::format("requirement '{}': {} is {} and can't be compared with {}", requirement.text, key, what,
+                            requirement.boundText),
+                remedy);
 }
 
 std::string numberText(double value)
 {
-    return std::abs(value) < 1e15 && value == std::round(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+    return std::abs(value) < 1e15 && value == std::round(value) ? fmt::format("{:.0f}", value)
+                                                                : fmt::format("{:.6g}", value);
 }
 
 // Of "[-1]".
-std::optional<int> positionOf(std::string_view part)
-{
-    return wholeOf<int>(part.substr(1, part.size() - 2));
-}
+std::optional<int> positionOf(std::string_view part) { return wholeOf<int>(part.substr(1, part.size() - 2)); }
 
 bool readPath(std::string text, std::vector<std::string>& path)
 {
@@ -122,7 +126,8 @@ std::string reasonOf(std::string key, const Json& figures)
     for (const char* suffix : {"_ns", "_bytes"})
         if (key.ends_with(suffix)) key.erase(key.size() - std::string_view(suffix).size());
     for (const auto& [name, reason] : unknown->members())
-        if (name == key || key.starts_with(name + ".") || key.starts_with(name + "[") || name.starts_with(key + ".")) return *reason.text();
+        if (name == key || key.starts_with(name + ".") || key.starts_with(name + "[") || name.starts_with(key + "."))
+            return *reason.text();
     return {};
 }
 
@@ -146,7 +151,9 @@ Result<Requirement> parseRequirement(const std::string& text)
         if (after < text.size() && text[after] == '=') ++after;
         out.comparison = text.substr(at, after - at);
         const std::string_view whole = text;
-        if (out.comparison != "=" && readBound(std::string(trimmed(whole.substr(after))), out) && readPath(std::string(trimmed(whole.substr(0, at))), out.path)) return out;
+        if (out.comparison != "=" && readBound(std::string(trimmed(whole.substr(after))), out) &&
+            readPath(std::string(trimmed(whole.substr(0, at))), out.path))
+            return out;
     }
     return fail(ErrorCode::Usage, fmt::format("requirement '{}': expected FIGURE < NUMBER", text), form);
 }
@@ -165,7 +172,8 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
             if (!at->isArray()) return wrong(fmt::format("{} is not a list", key), form);
             const int size = static_cast<int>(at->size());
             const int index = position < 0 ? size + position : position;
-            if (index < 0 || index >= size) return wrong(fmt::format("there is no {}{}; it has {}", key, part, plural(size, "value")), form);
+            if (index < 0 || index >= size)
+                return wrong(fmt::format("there is no {}{}; it has {}", key, part, plural(size, "value")), form);
             at = &at->at(static_cast<std::size_t>(index));
         } else {
             if (!at->isObject()) return wrong(fmt::format("{} has no keys", key), form);
@@ -175,7 +183,8 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
                 for (const auto& [name, value] : at->members()) names.push_back(name);
                 const std::string near = nearestName(part, names);
                 return wrong(fmt::format("there is no key '{}'", part),
-                             (near.empty() ? std::string() : fmt::format("did you mean {}? ", near)) + "keys are " + keysOf(*at));
+                             (near.empty() ? std::string() : fmt::format("did you mean {}? ", near)) + "keys are " +
+                                 keysOf(*at));
             }
             at = found;
         }
@@ -185,23 +194,27 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
     RequirementCheck out;
     if (at->isNull()) {
         const std::string reason = reasonOf(key, figures);
-        out.sentence = fmt::format("{} is unknown for this run{}, required is {} {}", key, reason.empty() ? "" : " (" + reason + ")", requirement.comparison, numberText(requirement.bound));
+        out.sentence = fmt::format("{} is unknown for this run{}, required is {} {}", key,
+                                   reason.empty() ? "" : " (" + reason + ")", requirement.comparison,
+                                   numberText(requirement.bound));
         return out;
     }
     if (!at->isNumber()) {
         return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is not a number", requirement.text, key),
-                    at->isObject() ? "its keys are " + keysOf(*at) : at->isArray() ? fmt::format("name one of its values: {}[0]", key)
-                                                                                   : form);
+                    at->isObject()  ? "its keys are " + keysOf(*at)
+                    : at->isArray() ? fmt::format("name one of its values: {}[0]", key)
+                                    : form);
     }
     const bool magnitude = comparedByMagnitude(requirement.path); // an error of −13 % is not smaller than one of 2 %
     const double value = magnitude ? std::abs(*at->number()) : *at->number();
     const double bound = requirement.bound;
     if (magnitude) key = "|" + key + "|";
     const std::string& is = requirement.comparison;
-    out.holds = is == "<=" ? value <= bound : is == ">=" ? value >= bound
-                                          : is == "<"    ? value < bound
-                                          : is == ">"    ? value > bound
-                                                         : value == bound;
+    out.holds = is == "<="   ? value <= bound
+                : is == ">=" ? value >= bound
+                : is == "<"  ? value < bound
+                : is == ">"  ? value > bound
+                             : value == bound;
     out.sentence = fmt::format("{} is {}, required is {} {}", key, numberText(value), is, numberText(bound));
     return out;
 }

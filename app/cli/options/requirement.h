@@ -1,5 +1,5 @@
-// A requirement on the figures of a run: "bubble_fraction<=0.12", "idle_by_cause.order<1e6", "loss[-1]<3.2". What budgets of
-// continuous integration are made of.
+// A requirement on the figures of a run: "bubble_fraction<=0.12", "idle_by_cause.order<1e6", "loss[-1]<3.2". What
+// budgets of continuous integration are made of.
 #pragma once
 
 #include <string>
@@ -31,7 +31,8 @@ struct RequirementCheck {
     bool holds = false;
     std::string sentence; // "bubble_fraction is 0.2727, over the required <= 0.12"
 };
-// In the object of --json. residuals.step_error is compared by its magnitude, and the sentence says so: |residuals.step_error|. An unknown key is a Usage error that lists the keys at that place; null does not hold.
+// In the object of --json. residuals.step_error is compared by its magnitude, and the sentence says so:
+// |residuals.step_error|. An unknown key is a Usage error that lists the keys at that place; null does not hold.
 Result<RequirementCheck> checkRequirement(const Requirement& requirement, const Json& figures);
 
 } // namespace stagewright

@@ -24,7 +24,9 @@ public:
         const std::lock_guard lock(m_mutex);
         if (sessionOfCall == nullptr || !m_told.insert(file.path()).second) return;
         if (!file.missing().empty()) sessionOfCall->warn(fmt::format("{}: {}", file.path(), file.missing()));
-        if (!file.ignored().empty()) sessionOfCall->note(fmt::format("{}: tables and indexes that stagewright did not make are not read: {}", file.path(), file.ignored()));
+        if (!file.ignored().empty())
+            sessionOfCall->note(fmt::format("{}: tables and indexes that stagewright did not make are not read: {}",
+                                            file.path(), file.ignored()));
     }
 
 private:
@@ -42,7 +44,8 @@ OpenedFiles& openedFiles()
 
 Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode, std::stop_token stop)
 {
-    if (isFolder(path)) return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a run file", path), "name a file in it");
+    if (isFolder(path))
+        return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a run file", path), "name a file in it");
     auto file = RunFile::open(path, mode, std::move(stop));
     if (file) openedFiles().tell(**file);
     return file;
@@ -60,7 +63,8 @@ namespace {
 constexpr std::int64_t readWhole = 250'000; // spans: about 70 MB
 
 // wanted: the step of a report, if only that is needed.
-Result<StoredRun> readStored(const RunFile& file, const std::string& idOrName, std::optional<int> wanted, const Progress& progress)
+Result<StoredRun> readStored(const RunFile& file, const std::string& idOrName, std::optional<int> wanted,
+                             const Progress& progress)
 {
     std::int64_t id = 0;
     if (idOrName.empty()) {
@@ -83,7 +87,8 @@ Result<StoredRun> readStored(const RunFile& file, const std::string& idOrName, s
     auto run = large ? file.readForReport(id, *wanted, progress) : file.read(id, progress);
     if (!run) return tl::unexpected(std::move(run.error()));
     if (!run->timeline)
-        return fail(ErrorCode::Unreadable, fmt::format("{}#{} has no timeline", file.path(), id), "record the run again");
+        return fail(ErrorCode::Unreadable, fmt::format("{}#{} has no timeline", file.path(), id),
+                    "record the run again");
     if (run->info.damagedBlocks > 0 && run->timeline->empty())
         return fail(ErrorCode::Unreadable,
                     fmt::format("{}#{} {}: damaged: none of its spans can be read", file.path(), id, run->info.name),
@@ -115,10 +120,11 @@ Result<StoredRun> readRunForReport(const RunReference& reference, int step, cons
 void warnOfDamage(const StoredRun& stored, Session& session)
 {
     if (stored.run.info.damagedBlocks == 0) return;
-    session.warn(fmt::format("{}: {} could not be read and {} left out, so figures may be wrong; restore the file from a copy, or record "
-                             "the run again",
-                             describe(stored), plural(stored.run.info.damagedBlocks, "damaged block"),
-                             stored.run.info.damagedBlocks == 1 ? "is" : "are"));
+    session.warn(fmt::format(
+        "{}: {} could not be read and {} left out, so figures may be wrong; restore the file from a copy, or record "
+        "the run again",
+        describe(stored), plural(stored.run.info.damagedBlocks, "damaged block"),
+        stored.run.info.damagedBlocks == 1 ? "is" : "are"));
 }
 
 std::string describe(const StoredRun& stored)

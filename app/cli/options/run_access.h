@@ -27,9 +27,11 @@ Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode m
 // Damaged blocks are left out; a run without a readable span is an error (Unreadable).
 Result<StoredRun> readRun(const RunReference& reference, const Progress& progress = {});
 Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, const Progress& progress = {});
-// The same for a report of one step (from 0; −1: the representative one): of a large run only the steps that it is made from.
+// The same for a report of one step (from 0; −1: the representative one): of a large run only the steps that it is made
+// from.
 Result<StoredRun> readRunForReport(const RunReference& reference, int step, const Progress& progress = {});
-Result<StoredRun> readRunForReport(const RunFile& file, const std::string& idOrName, int step, const Progress& progress = {});
+Result<StoredRun> readRunForReport(const RunFile& file, const std::string& idOrName, int step,
+                                   const Progress& progress = {});
 void warnOfDamage(const StoredRun& stored, Session& session); // where blocks were left out
 std::string describe(const StoredRun& stored);                // "demo.stagewright#3 zb-h1"
 

@@ -31,7 +31,8 @@ void addArithmeticOptions(OptionSet& verb, TrainingChoice& choice); // only --de
 DeviceOptions deviceOptionsOf(const TrainingChoice& choice);
 Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training);
 
-// Whether a real run of so many steps, warm-up included, can be disturbed so: ranks can only be slowed, in steps it has (Usage).
+// Whether a real run of so many steps, warm-up included, can be disturbed so: ranks can only be slowed, in steps it has
+// (Usage).
 Result<void> disturbsRealRun(const Perturbation& perturbation, int steps);
 
 } // namespace stagewright

@@ -31,7 +31,9 @@ void addKinds(const CostOptions& options, std::vector<OptionVariation>& out)
         if (!number) continue;
         std::string text;
         for (std::size_t k = 0; k < parts.size(); ++k)
-            text += (text.empty() ? "" : ",") + (k == i ? fmt::format("{}={}", key, 2 * numberOf(*number).value_or(0) + 0.5) : std::string(parts[k]));
+            text +=
+                (text.empty() ? "" : ",") +
+                (k == i ? fmt::format("{}={}", key, 2 * numberOf(*number).value_or(0) + 0.5) : std::string(parts[k]));
         OptionVariation& one = out.emplace_back(OptionVariation{std::string(key), options});
         one.changed.costs = text;
     }
@@ -50,7 +52,8 @@ std::vector<OptionVariation> optionVariations(const CostOptions& options)
     add("--link", !options.link.empty(), [](CostOptions& other) { other.link = "1s,1B/s"; });
     add("--free-at-input", options.freedAtInput != 0, [](CostOptions& other) { other.freedAtInput /= 2; });
     add("--keep", options.keep > 0, [](CostOptions& other) { other.keep /= 2; });
-    add("--input-share", options.inputShare >= 0, [](CostOptions& other) { other.inputShare = other.inputShare / 2 + 0.1; });
+    add("--input-share", options.inputShare >= 0,
+        [](CostOptions& other) { other.inputShare = other.inputShare / 2 + 0.1; });
     add("--stage-layers", !options.stageLayers.empty(), [](CostOptions& other) { other.stageLayers.front() += 1; });
     add("--perturb", !options.perturb.empty(), [](CostOptions& other) { other.perturb.clear(); });
     add("--seed", options.seed != 1, [](CostOptions& other) { other.seed = 1; });
@@ -80,7 +83,8 @@ Result<std::uint64_t> simulatedOutcome(const Schedule& schedule, const CostModel
     if (!timeline) return tl::unexpected(std::move(timeline.error()));
     Digest digest;
     for (const Span& span : (*timeline)->spans()) digest.add(span.start, span.end);
-    for (const MemoryEvent& event : (*timeline)->memory()) digest.add(event.time, event.delta, event.rank, event.stage, static_cast<int>(event.category));
+    for (const MemoryEvent& event : (*timeline)->memory())
+        digest.add(event.time, event.delta, event.rank, event.stage, static_cast<int>(event.category));
     return digest.value();
 }
 
@@ -116,12 +120,14 @@ std::vector<std::string> costsWithoutEffect(const CostOptions& options, const Co
     return out;
 }
 
-void tellUnusedCosts(const CostOptions& options, const CostOutcome& outcome, std::size_t ops, const std::string& of, Session& session)
+void tellUnusedCosts(const CostOptions& options, const CostOutcome& outcome, std::size_t ops, const std::string& of,
+                     Session& session)
 {
     const std::vector<std::string> unused = costsWithoutEffect(options, outcome, ops);
     if (unused.empty()) return;
     const bool one = unused.size() == 1;
-    session.note(fmt::format("{} {} not used: {} is the same without {}", listed(unused), one ? "is" : "are", of, one ? "it" : "them"));
+    session.note(fmt::format("{} {} not used: {} is the same without {}", listed(unused), one ? "is" : "are", of,
+                             one ? "it" : "them"));
 }
 
 } // namespace stagewright

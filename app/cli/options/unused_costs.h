@@ -1,5 +1,5 @@
-// What of the given costs has no effect: found by trying again with something else in its place. A new option of costs or key of cost files
-// needs a line in optionVariations() at most.
+// What of the given costs has no effect: found by trying again with something else in its place. A new option of costs
+// or key of cost files needs a line in optionVariations() at most.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,15 @@ inline constexpr std::size_t mostTriedOps = 2'000'000; // of all outcomes togeth
 
 // All that costs can change in what a verb answers, as one number.
 using CostOutcome = std::function<Result<std::uint64_t>(const CostOptions&)>;
-Result<std::uint64_t> simulatedOutcome(const Schedule& schedule, const CostModel& costs, const Channels& channels = {}); // times and memory
+// times and memory
+Result<std::uint64_t> simulatedOutcome(const Schedule& schedule, const CostModel& costs, const Channels& channels = {});
 
-// Options, kinds of unit costs and keys of a cost file, as they are written: "--keep", "OPT", "launch_ns". ops: that one outcome takes; none
-// are tried where all would take too long.
+// Options, kinds of unit costs and keys of a cost file, as they are written: "--keep", "OPT", "launch_ns". ops: that
+// one outcome takes; none are tried where all would take too long.
 std::vector<std::string> costsWithoutEffect(const CostOptions& options, const CostOutcome& outcome, std::size_t ops);
 
 // "--keep is not used: no stage recomputes …", in one line where there are several. of: "1f1b".
-void tellUnusedCosts(const CostOptions& options, const CostOutcome& outcome, std::size_t ops, const std::string& of, Session& session);
+void tellUnusedCosts(const CostOptions& options, const CostOutcome& outcome, std::size_t ops, const std::string& of,
+                     Session& session);
 
 } // namespace stagewright

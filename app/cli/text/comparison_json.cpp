@@ -11,7 +11,8 @@ namespace stagewright {
 
 namespace {
 
-// Times of a pair of runs: in its time_unit, and in whole nanoseconds where that is the unit. Null where the units differ.
+// Times of a pair of runs: in its time_unit, and in whole nanoseconds where that is the unit. Null where the units
+// differ.
 class Times {
 public:
     Times(const Run& a, bool same) : m_units{a.timeline->timeUnit(), a.timeline->memoryUnit()}, m_same(same) {}
@@ -45,12 +46,14 @@ Json metricsJson(const Comparison& comparison, const Times& times)
         std::string unit = metric.unit;
         double factor = 1;
         const auto inUnits = [&](const char* suffix, const char* name, double size) {
-            if (const std::size_t at = key.find(suffix); at != std::string::npos) key.erase(at, std::string_view(suffix).size());
+            if (const std::size_t at = key.find(suffix); at != std::string::npos)
+                key.erase(at, std::string_view(suffix).size());
             unit = name;
             factor = size;
         };
         if (unit == "ns" && times.shares()) inUnits("_ns", "rank_share", static_cast<double>(times.units().time));
-        if (unit == "bytes" && times.units().memory != 1) inUnits("_bytes", "activation_share", static_cast<double>(times.units().memory));
+        if (unit == "bytes" && times.units().memory != 1)
+            inUnits("_bytes", "activation_share", static_cast<double>(times.units().memory));
         metrics.push_back({{"key", key},
                            {"title", metric.title},
                            {"unit", unit},
@@ -64,7 +67,8 @@ Json metricsJson(const Comparison& comparison, const Times& times)
 Json sampleJson(const StepSample& sample)
 {
     if (sample.count == 0) return nullptr;
-    return {{"steps", sample.count}, {"median_ns", sample.median}, {"mad_ns", sample.mad}, {"min_ns", sample.least}, {"q1_ns", sample.low}, {"q3_ns", sample.high}, {"max_ns", sample.most}};
+    return {{"steps", sample.count}, {"median_ns", sample.median}, {"mad_ns", sample.mad}, {"min_ns", sample.least},
+            {"q1_ns", sample.low},   {"q3_ns", sample.high},       {"max_ns", sample.most}};
 }
 
 Json opsJson(const Comparison& comparison, const Times& times)
@@ -82,8 +86,10 @@ Json opsJson(const Comparison& comparison, const Times& times)
         object["duration_spread"] = both ? times.spread(op.duration) : Json(nullptr);
         object["duration_beyond_noise"] = both && op.duration.spread ? Json(op.duration.shows) : Json(nullptr);
         const bool steps = comparison.sameUnits && !times.shares();
-        object["durations_a"] = steps && comparison.historyA ? sampleJson(comparison.historyA->duration(op.op, op.rank)) : Json(nullptr);
-        object["durations_b"] = steps && comparison.historyB ? sampleJson(comparison.historyB->duration(op.op, op.rank)) : Json(nullptr);
+        object["durations_a"] =
+            steps && comparison.historyA ? sampleJson(comparison.historyA->duration(op.op, op.rank)) : Json(nullptr);
+        object["durations_b"] =
+            steps && comparison.historyB ? sampleJson(comparison.historyB->duration(op.op, op.rank)) : Json(nullptr);
         ops.push_back(std::move(object));
     }
     return ops;
@@ -94,7 +100,8 @@ Json ledgerJson(const Comparison& comparison, const Times& times)
     if (!comparison.sameUnits) return nullptr;
     const auto of = [&](const PathLedger& ledger) {
         Json classes = Json::object();
-        for (std::size_t i = 0; i < pathClassCount; ++i) classes[std::string(toText(static_cast<PathClass>(i)))] = times(ledger.byClass[i]);
+        for (std::size_t i = 0; i < pathClassCount; ++i)
+            classes[std::string(toText(static_cast<PathClass>(i)))] = times(ledger.byClass[i]);
         return Json{{"bottleneck_rank", ledger.bottleneck >= 0 ? Json(ledger.bottleneck) : Json(nullptr)},
                     {"wires", ledger.wires},
                     {"ops", ledger.path.size()},
@@ -103,7 +110,8 @@ Json ledgerJson(const Comparison& comparison, const Times& times)
     };
     Json delta = Json::object();
     for (std::size_t i = 0; i < pathClassCount; ++i)
-        delta[std::string(toText(static_cast<PathClass>(i)))] = times(comparison.ledgerB.byClass[i] - comparison.ledgerA.byClass[i]);
+        delta[std::string(toText(static_cast<PathClass>(i)))] =
+            times(comparison.ledgerB.byClass[i] - comparison.ledgerA.byClass[i]);
     return {{"a", of(comparison.ledgerA)}, {"b", of(comparison.ledgerB)}, {"delta_by_class", std::move(delta)}};
 }
 
@@ -138,7 +146,9 @@ Json infoJson(const Run& run, int step)
 Json devicesJson(const DeviceChanges& devices)
 {
     Json figures = Json::object();
-    for (const DeviceFigure& figure : devices.figures) figures[figure.key] = {{"a", figure.a}, {"b", figure.b}, {"noise_ns", figure.noise ? Json(*figure.noise) : Json(nullptr)}};
+    for (const DeviceFigure& figure : devices.figures)
+        figures[figure.key] = {
+            {"a", figure.a}, {"b", figure.b}, {"noise_ns", figure.noise ? Json(*figure.noise) : Json(nullptr)}};
     Json kernels = Json::array();
     for (const KernelChange& one : devices.kernels)
         kernels.push_back({{"name", one.name},
@@ -150,10 +160,16 @@ Json devicesJson(const DeviceChanges& devices)
                            {"calls_b", one.callsB},
                            {"total_a_ns", one.totalA},
                            {"total_b_ns", one.totalB},
-                           {"matched", one.byOrder ? "order" : one.inBoth() ? "name"
-                                                           : one.callsA > 0 ? "only_a"
-                                                                            : "only_b"},
-                           {"most_changed", one.most ? Json{{"rank", one.most->rank}, {"call", one.most->place}, {"calls", one.most->calls}, {"a_ns", one.most->a}, {"b_ns", one.most->b}} : Json(nullptr)}});
+                           {"matched", one.byOrder      ? "order"
+                                       : one.inBoth()   ? "name"
+                                       : one.callsA > 0 ? "only_a"
+                                                        : "only_b"},
+                           {"most_changed", one.most ? Json{{"rank", one.most->rank},
+                                                            {"call", one.most->place},
+                                                            {"calls", one.most->calls},
+                                                            {"a_ns", one.most->a},
+                                                            {"b_ns", one.most->b}}
+                                                     : Json(nullptr)}});
     return {{"figures", std::move(figures)}, {"kernels", std::move(kernels)}, {"why", devices.why}};
 }
 
@@ -164,7 +180,8 @@ Json pairJson(const Run& a, const Run& b, const Comparison& comparison)
     for (const UnknownMetric& one : comparison.unknownMetrics) notCompared[one.key] = one.why;
     Json differences = Json::array();
     for (const RunDifference& one : comparison.differences)
-        differences.push_back({{"key", one.key}, {"title", one.title}, {"a", textOrNull(one.a)}, {"b", textOrNull(one.b)}});
+        differences.push_back(
+            {{"key", one.key}, {"title", one.title}, {"a", textOrNull(one.a)}, {"b", textOrNull(one.b)}});
     Json change = nullptr;
     const bool known = comparison.unknown.empty();
     if (comparison.sameUnits && known) {

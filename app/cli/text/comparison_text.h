@@ -11,6 +11,7 @@ namespace stagewright {
 class Json;
 
 // comparisons[i] is of runs[0] and runs[i + 1]. ops: how many of the moved ops are listed.
-std::string comparisonText(std::span<const Run> runs, std::span<const Comparison> comparisons, std::size_t ops, bool colour);
+std::string comparisonText(std::span<const Run> runs, std::span<const Comparison> comparisons, std::size_t ops,
+                           bool colour);
 
 } // namespace stagewright

@@ -9,10 +9,7 @@
 
 namespace stagewright {
 
-std::string plural(long long count, const std::string& noun)
-{
-    return counted(count, noun);
-}
+std::string plural(long long count, const std::string& noun) { return counted(count, noun); }
 
 std::vector<double> measuredValues(const Run& run, std::string_view metric)
 {

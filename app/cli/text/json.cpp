@@ -14,8 +14,8 @@ namespace {
 
 constexpr int indent = 2;
 
-// What JSON lets stand and a terminal obeys, or shows as other text than it is: U+007F to U+009F, marks of direction and the like. shownText() writes them as JSON does,
-// but for the first.
+// What JSON lets stand and a terminal obeys, or shows as other text than it is: U+007F to U+009F, marks of direction
+// and the like. shownText() writes them as JSON does, but for the first.
 std::string escaped(const std::string& quoted)
 {
     std::string out;
@@ -130,7 +130,8 @@ const Json* Json::find(std::string_view key) const
 {
     const auto* members = std::get_if<Members>(&m_value);
     if (!members) return nullptr;
-    const auto found = std::find_if(members->begin(), members->end(), [key](const auto& member) { return member.first == key; });
+    const auto found =
+        std::find_if(members->begin(), members->end(), [key](const auto& member) { return member.first == key; });
     return found == members->end() ? nullptr : &found->second;
 }
 
@@ -207,14 +208,8 @@ void Json::write(std::string& out, int depth) const
         out += "null";
 }
 
-Json textOrNull(std::string text)
-{
-    return text.empty() ? Json() : Json(std::move(text));
-}
+Json textOrNull(std::string text) { return text.empty() ? Json() : Json(std::move(text)); }
 
-Json countOrNull(int count)
-{
-    return count > 0 ? Json(count) : Json(nullptr);
-}
+Json countOrNull(int count) { return count > 0 ? Json(count) : Json(nullptr); }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// Json: a value that is written as JSON. Objects keep the order in which their keys came; a number that is not finite is null. What is
-// written in braces is an object if it is a list of pairs whose first is text, else an array:
+// Json: a value that is written as JSON. Objects keep the order in which their keys came; a number that is not finite
+// is null. What is written in braces is an object if it is a list of pairs whose first is text, else an array:
 
 //     Json{{"rank", 2}, {"ops", {"0F0", "0F1"}}}    {"rank": 2, "ops": ["0F0", "0F1"]}
 
@@ -97,8 +97,8 @@ private:
 class Json::Item {
 public:
     template <typename T>
-    requires(std::constructible_from<Json, T> && !std::same_as<std::remove_cvref_t<T>, Item>)
-        Item(T&& value) : m_value(std::forward<T>(value)) // NOLINT(bugprone-forwarding-reference-overload): not for an Item
+    requires(std::constructible_from<Json, T> && !std::same_as<std::remove_cvref_t<T>, Item>) Item(T&& value)
+        : m_value(std::forward<T>(value)) // NOLINT(bugprone-forwarding-reference-overload): not for an Item
     {
     }
     Item(std::initializer_list<Item> items) : m_value(items) {}

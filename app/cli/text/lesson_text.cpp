@@ -63,17 +63,23 @@ public:
 
     std::string text()
     {
-        m_out = tinted(m_lesson.number > 0 ? fmt::format("{}. {}", m_lesson.number, m_lesson.title) : m_lesson.title, Tint::Bold, m_options.colour) + "\n";
+        m_out = tinted(m_lesson.number > 0 ? fmt::format("{}. {}", m_lesson.number, m_lesson.title) : m_lesson.title,
+                       Tint::Bold, m_options.colour) +
+                "\n";
         std::string facts;
         if (m_lesson.minutes > 0) facts += fmt::format("about {} minutes", m_lesson.minutes);
-        for (const std::string& one : m_lesson.after) facts += fmt::format("{}after {}", facts.empty() ? "" : "; ", one);
+        for (const std::string& one : m_lesson.after)
+            facts += fmt::format("{}after {}", facts.empty() ? "" : "; ", one);
         if (!facts.empty()) m_out += tinted(facts, Tint::Dim, m_options.colour) + "\n";
         if (const auto missing = missingNeeds(m_lesson.needs); !missing.empty())
-            m_out += tinted(fmt::format("needs {}, which this program does not have", missing.front()), Tint::Warn, m_options.colour) + "\n";
+            m_out += tinted(fmt::format("needs {}, which this program does not have", missing.front()), Tint::Warn,
+                            m_options.colour) +
+                     "\n";
         moveTo(0);
         int step = -1;
         for (const Section& section : m_lesson.sections) {
-            if (section.part != Part::Question) m_out += "\n" + tinted(section.title, Tint::Bold, m_options.colour) + "\n";
+            if (section.part != Part::Question)
+                m_out += "\n" + tinted(section.title, Tint::Bold, m_options.colour) + "\n";
             for (const Block& block : section.blocks) {
                 if (const auto* one = std::get_if<Step>(&block)) {
                     moveTo(++step);
@@ -91,9 +97,13 @@ private:
         m_state.reset();
         const Step* step = m_lesson.step(index);
         if (!step || !missingNeeds(step->needs).empty()) return;
-        if (auto canvas = startOf(m_lesson, *step)) m_state = std::make_unique<StepState>(m_lesson, *step, std::move(*canvas));
+        if (auto canvas = startOf(m_lesson, *step))
+            m_state = std::make_unique<StepState>(m_lesson, *step, std::move(*canvas));
     }
-    std::string said(const Text& text, const Check* within = nullptr) const { return m_state ? m_state->say(text, within) : text.source; }
+    std::string said(const Text& text, const Check* within = nullptr) const
+    {
+        return m_state ? m_state->say(text, within) : text.source;
+    }
     void paragraph(const std::string& text, const std::string& indent = "")
     {
         if (!text.empty()) m_out += "\n" + folded(text, m_options.columns, indent);
@@ -108,7 +118,10 @@ private:
         if (!m_state) return;
         const auto report = m_state->report();
         if (!report) return;
-        m_out += "\n" + tinted(fmt::format("canvas '{}': {}", step.id, changesOf(m_state->canvas().settings)), Tint::Dim, m_options.colour) + "\n";
+        m_out += "\n" +
+                 tinted(fmt::format("canvas '{}': {}", step.id, changesOf(m_state->canvas().settings)), Tint::Dim,
+                        m_options.colour) +
+                 "\n";
         if (const auto timeline = report->timeline(); timeline && !timeline->empty())
             m_out += drawTimeline(*timeline, 0, m_options.columns, m_options.colour);
         else if (!report->validation().valid() && report->complete())
@@ -122,8 +135,9 @@ private:
         for (const double peak : report->peaks()) peaks += fmt::format("{}{:.4g}", peaks.empty() ? "" : " ", peak);
         if (const auto makespan = report->makespan()) m_out += fmt::format("step {:.4g}, peaks {}\n", *makespan, peaks);
         if (const auto over = m_state->capFault())
-            m_out += fmt::format("rank {}, op {} ({}): it would hold {:.4g}, the cap is {:.4g}\n", over->rank, over->position, stagewright::toText(over->op), over->held,
-                                 *m_state->canvas().settings.cap);
+            m_out +=
+                fmt::format("rank {}, op {} ({}): it would hold {:.4g}, the cap is {:.4g}\n", over->rank,
+                            over->position, stagewright::toText(over->op), over->held, *m_state->canvas().settings.cap);
     }
 
     void print(const Prose& prose) { paragraph(said(prose.text)); }
@@ -157,10 +171,15 @@ private:
         }
         std::string words;
         for (const std::string& word : run.arguments) words += " " + word;
-        paragraph(fmt::format("Run {}: stagewright lesson {} --record, or by hand: stagewright record{}", run.id, m_lesson.id, words), "  ");
+        paragraph(fmt::format("Run {}: stagewright lesson {} --record, or by hand: stagewright record{}", run.id,
+                              m_lesson.id, words),
+                  "  ");
         for (const auto& [goal, text] : run.goals) paragraph(fmt::format("- {}", goal.text()), "    ");
     }
-    void print(const Figure& figure) { paragraph(fmt::format("Figure {}: {}", figure.file, said(figure.caption)), "  "); }
+    void print(const Figure& figure)
+    {
+        paragraph(fmt::format("Figure {}: {}", figure.file, said(figure.caption)), "  ");
+    }
     void print(const Solution&) {}
     void print(const Wrong&) {}
     void print(const Fact&) {}
@@ -173,10 +192,12 @@ private:
     void extras(const std::string& id)
     {
         const auto hints = m_lesson.hintsOf(id);
-        for (std::size_t i = 0; i < std::min<std::size_t>(hints.size(), static_cast<std::size_t>(std::max(m_options.hints, 0))); ++i) {
+        for (std::size_t i = 0;
+             i < std::min<std::size_t>(hints.size(), static_cast<std::size_t>(std::max(m_options.hints, 0))); ++i) {
             std::string edits;
             for (const EditCommand& edit : hints[i]->edits) edits += (edits.empty() ? "" : "; ") + edit.text();
-            paragraph(fmt::format("Hint {}: {}{}{}", i + 1, edits, edits.empty() ? "" : ". ", said(hints[i]->text)), "    ");
+            paragraph(fmt::format("Hint {}: {}{}{}", i + 1, edits, edits.empty() ? "" : ". ", said(hints[i]->text)),
+                      "    ");
         }
         const Solution* solution = m_options.solutions ? m_lesson.solutionOf(id) : nullptr;
         if (!solution) return;
@@ -210,13 +231,14 @@ std::string gradesText(const std::vector<GradedBlock>& graded, bool colour)
     std::string out;
     for (const GradedBlock& one : graded) {
         const Verdict verdict = one.grade.verdict;
-        const Tint tint = verdict == Verdict::Pass ? Tint::Good : verdict == Verdict::Fail ? Tint::Bad
-                                                                                           : Tint::Dim;
-        out += fmt::format("{} {} {}{}: {}\n", tinted(std::string(lessons::toText(verdict)), tint, colour), one.kind, one.id,
-                           one.grade.medal.empty() ? "" : " (" + one.grade.medal + ")", one.grade.message.empty() ? "not answered" : one.grade.message);
+        const Tint tint = verdict == Verdict::Pass ? Tint::Good : verdict == Verdict::Fail ? Tint::Bad : Tint::Dim;
+        out += fmt::format("{} {} {}{}: {}\n", tinted(std::string(lessons::toText(verdict)), tint, colour), one.kind,
+                           one.id, one.grade.medal.empty() ? "" : " (" + one.grade.medal + ")",
+                           one.grade.message.empty() ? "not answered" : one.grade.message);
         for (const Meter& meter : one.grade.meters)
             if (!meter.sign.empty() && verdict != Verdict::Open && one.kind != "quiz")
-                out += fmt::format("    {} {} {}, needed {} {}\n", meter.holds ? "✓" : "✗", meter.subject, lessons::toText(meter.yours), meter.sign, lessons::toText(meter.needed));
+                out += fmt::format("    {} {} {}, needed {} {}\n", meter.holds ? "✓" : "✗", meter.subject,
+                                   lessons::toText(meter.yours), meter.sign, lessons::toText(meter.needed));
     }
     return out;
 }
@@ -243,7 +265,11 @@ Json gradesJson(const Lesson& lesson, const std::vector<GradedBlock>& graded)
         failed = failed || one.grade.verdict == Verdict::Fail;
         Json meters = Json::array();
         for (const Meter& meter : one.grade.meters)
-            meters.push_back({{"subject", meter.subject}, {"value", valueJson(meter.yours)}, {"sign", meter.sign}, {"needed", valueJson(meter.needed)}, {"holds", meter.holds}});
+            meters.push_back({{"subject", meter.subject},
+                              {"value", valueJson(meter.yours)},
+                              {"sign", meter.sign},
+                              {"needed", valueJson(meter.needed)},
+                              {"holds", meter.holds}});
         checks.push_back({{"id", one.id},
                           {"kind", one.kind},
                           {"verdict", std::string(lessons::toText(one.grade.verdict))},
@@ -251,7 +277,10 @@ Json gradesJson(const Lesson& lesson, const std::vector<GradedBlock>& graded)
                           {"message", one.grade.message},
                           {"values", std::move(meters)}});
     }
-    return {{"lesson", lesson.id}, {"number", lesson.number > 0 ? Json(lesson.number) : Json(nullptr)}, {"passed", passed && !failed}, {"checks", std::move(checks)}};
+    return {{"lesson", lesson.id},
+            {"number", lesson.number > 0 ? Json(lesson.number) : Json(nullptr)},
+            {"passed", passed && !failed},
+            {"checks", std::move(checks)}};
 }
 
 std::string findingsText(const LessonReport& report, bool colour, bool notes)
@@ -259,10 +288,12 @@ std::string findingsText(const LessonReport& report, bool colour, bool notes)
     std::string out;
     for (const Finding& one : report.findings) {
         if (one.severity == Severity::Note && !notes) continue;
-        const Tint tint = one.severity == Severity::Fault ? Tint::Bad : one.severity == Severity::Warning ? Tint::Warn
-                                                                                                          : Tint::Dim;
-        out += fmt::format("{}:{}:{}: {} ({}): {}\n", report.file, one.at.line, std::max(one.at.column, 1), tinted(std::string(lessons::toText(one.severity)), tint, colour),
-                           lessons::toText(one.point), one.message);
+        const Tint tint = one.severity == Severity::Fault     ? Tint::Bad
+                          : one.severity == Severity::Warning ? Tint::Warn
+                                                              : Tint::Dim;
+        out += fmt::format("{}:{}:{}: {} ({}): {}\n", report.file, one.at.line, std::max(one.at.column, 1),
+                           tinted(std::string(lessons::toText(one.severity)), tint, colour), lessons::toText(one.point),
+                           one.message);
     }
     return out;
 }
@@ -276,7 +307,11 @@ Json reportJson(const LessonReport& report)
                             {"line", one.at.line},
                             {"column", one.at.column},
                             {"message", one.message}});
-    return {{"lesson", report.lesson}, {"file", report.file}, {"sound", report.sound()}, {"statements", report.statements}, {"findings", std::move(findings)}};
+    return {{"lesson", report.lesson},
+            {"file", report.file},
+            {"sound", report.sound()},
+            {"statements", report.statements},
+            {"findings", std::move(findings)}};
 }
 
 } // namespace stagewright

@@ -27,7 +27,11 @@ std::string leversText(const LeverTable& table, const Units& units, bool colour)
 {
     if (!table.simulated) return fmt::format("what would help: not simulated, {}\n", table.reason);
     const auto rows = table.shown();
-    Table out({{"what would help", Align::Left}, {"step", Align::Right}, {"gain", Align::Right}, {"", Align::Right}, {"largest peak", Align::Right}});
+    Table out({{"what would help", Align::Left},
+               {"step", Align::Right},
+               {"gain", Align::Right},
+               {"", Align::Right},
+               {"largest peak", Align::Right}});
     std::string unknown;
     bool any = false;
     for (const Lever& lever : rows) {
@@ -38,15 +42,19 @@ std::string leversText(const LeverTable& table, const Units& units, bool colour)
         const Nanos before = *lever.makespan + lever.gain;
         const double share = before > 0 ? -static_cast<double>(lever.gain) / static_cast<double>(before) : 0;
         any = any || (lever.gain > 0 && !table.ofOtherStep(lever));
-        out.add({lever.title, units.timeText(*lever.makespan), lever.gain == 0 ? "=" : units.timeText(-lever.gain), lever.gain == 0 ? "" : formatChange(share),
-                 units.memoryText(lever.peak)});
+        out.add({lever.title, units.timeText(*lever.makespan), lever.gain == 0 ? "=" : units.timeText(-lever.gain),
+                 lever.gain == 0 ? "" : formatChange(share), units.memoryText(lever.peak)});
     }
     std::string text;
     if (!out.empty()) text += out.text(colour);
     if (!any) text += "none of these makes the step shorter\n";
     text += unknown;
-    text += fmt::format("each is simulated with the run's costs; with these, the unchanged step takes {}{}\n", formatDuration(*table.simulated, units.time),
-                        table.measured > 0 ? fmt::format(" (measured: {}, {})", formatDuration(table.measured, units.time), formatChange(table.error())) : "");
+    text +=
+        fmt::format("each is simulated with the run's costs; with these, the unchanged step takes {}{}\n",
+                    formatDuration(*table.simulated, units.time),
+                    table.measured > 0 ? fmt::format(" (measured: {}, {})", formatDuration(table.measured, units.time),
+                                                     formatChange(table.error()))
+                                       : "");
     return text;
 }
 
@@ -79,7 +87,8 @@ std::string sampleText(const FigureSample& sample, const std::string& unit, cons
 {
     const auto value = [&](double of) { return metricText(of, unit, false, units); };
     if (sample.low == sample.high) return fmt::format("the same in {}", plural(sample.steps, "step"));
-    return fmt::format("median of {} {}, {}{} to {}", plural(sample.steps, "step"), value(sample.median), sample.interval() ? "95 %: " : "from ", value(sample.low), value(sample.high));
+    return fmt::format("median of {} {}, {}{} to {}", plural(sample.steps, "step"), value(sample.median),
+                       sample.interval() ? "95 %: " : "from ", value(sample.low), value(sample.high));
 }
 
 void addStepSamplesJson(Json& object, const StepSamples& samples, const Units& units)
@@ -93,7 +102,10 @@ void addStepSamplesJson(Json& object, const StepSamples& samples, const Units& u
             if (unit == "fraction") return Json(of);
             return unit == "bytes" ? memoryJson(std::llround(of), units) : timeJson(std::llround(of), units);
         };
-        all[key] = {{"median", value(sample.median)}, {"low", value(sample.low)}, {"high", value(sample.high)}, {"steps", sample.steps}};
+        all[key] = {{"median", value(sample.median)},
+                    {"low", value(sample.low)},
+                    {"high", value(sample.high)},
+                    {"steps", sample.steps}};
     }
     object["over_steps"] = std::move(all);
 }

@@ -14,9 +14,11 @@ std::string leversText(const LeverTable& table, const Units& units, bool colour)
 // Keys levers, levers_baseline.
 void addLeversJson(Json& object, const LeverTable& table, const Units& units);
 
-// "median 28.7 ms of 8 steps, 95 %: 28.1 ms to 29.4 ms"; below six steps "from 28.1 ms to 29.4 ms". unit: "ns", "fraction" or "bytes".
+// "median 28.7 ms of 8 steps, 95 %: 28.1 ms to 29.4 ms"; below six steps "from 28.1 ms to 29.4 ms". unit: "ns",
+// "fraction" or "bytes".
 std::string sampleText(const FigureSample& sample, const std::string& unit, const Units& units);
-// Key over_steps: by figure, in the units of the figures themselves; null where the run has fewer than two measured steps.
+// Key over_steps: by figure, in the units of the figures themselves; null where the run has fewer than two measured
+// steps.
 void addStepSamplesJson(Json& object, const StepSamples& samples, const Units& units);
 
 } // namespace stagewright

@@ -20,8 +20,9 @@ std::optional<Bytes> largest(const std::vector<Bytes>& peaks)
 
 } // namespace
 
-Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions,
-                                             const Channels& channels, const std::optional<Lowering>& lowering)
+Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs,
+                                             const std::vector<std::string>& questions, const Channels& channels,
+                                             const std::optional<Lowering>& lowering)
 {
     auto base = WhatIf::create(schedule, costs, channels, lowering);
     if (!base) return tl::unexpected(std::move(base.error()));
@@ -45,22 +46,31 @@ Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const Cos
 
 std::string whatIfText(const std::vector<WhatIfRow>& rows, const Units& units, bool colour)
 {
-    Table table({{"change"}, {"time", Align::Right}, {"now", Align::Right}, {"", Align::Right}, {"bubble", Align::Right}, {"now", Align::Right}, {"peak", Align::Right}, {"now", Align::Right}});
+    Table table({{"change"},
+                 {"time", Align::Right},
+                 {"now", Align::Right},
+                 {"", Align::Right},
+                 {"bubble", Align::Right},
+                 {"now", Align::Right},
+                 {"peak", Align::Right},
+                 {"now", Align::Right}});
     std::string faults;
     for (const WhatIfRow& row : rows) {
         const WhatIfAnswer& answer = row.answer;
         if (!row.fault.empty()) {
-            table.add({row.question, "none", units.timeText(answer.makespanBefore), "", "", formatPercent(answer.bubbleBefore), "",
-                       units.memoryText(largest(answer.peakBefore))},
+            table.add({row.question, "none", units.timeText(answer.makespanBefore), "", "",
+                       formatPercent(answer.bubbleBefore), "", units.memoryText(largest(answer.peakBefore))},
                       Tint::Bad);
             faults += fmt::format("{}: {}\n", row.question, row.fault);
             continue;
         }
         const double change =
-            answer.makespanBefore > 0 ? static_cast<double>(answer.makespanAfter) / static_cast<double>(answer.makespanBefore) - 1 : 0;
-        table.add({row.question, units.timeText(answer.makespanAfter), units.timeText(answer.makespanBefore), formatChange(change),
-                   formatPercent(answer.bubbleAfter), formatPercent(answer.bubbleBefore), units.memoryText(largest(answer.peakAfter)),
-                   units.memoryText(largest(answer.peakBefore))});
+            answer.makespanBefore > 0
+                ? static_cast<double>(answer.makespanAfter) / static_cast<double>(answer.makespanBefore) - 1
+                : 0;
+        table.add({row.question, units.timeText(answer.makespanAfter), units.timeText(answer.makespanBefore),
+                   formatChange(change), formatPercent(answer.bubbleAfter), formatPercent(answer.bubbleBefore),
+                   units.memoryText(largest(answer.peakAfter)), units.memoryText(largest(answer.peakBefore))});
     }
     return table.text(colour) + faults;
 }

@@ -15,8 +15,9 @@ struct WhatIfRow {
     std::string fault;    // why it can't be answered, such as a deadlock; empty: it is
 };
 // Each question by itself, against the schedule as it is.
-Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions,
-                                             const Channels& channels = {}, const std::optional<Lowering>& lowering = {});
+Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs,
+                                             const std::vector<std::string>& questions, const Channels& channels = {},
+                                             const std::optional<Lowering>& lowering = {});
 std::string whatIfText(const std::vector<WhatIfRow>& rows, const Units& units, bool colour);
 Json whatIfJson(const std::vector<WhatIfRow>& rows, const Units& units);
 

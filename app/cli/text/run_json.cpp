@@ -12,10 +12,7 @@
 
 namespace stagewright {
 
-Json timeJson(Nanos nanos, const Units& units)
-{
-    return units.shares() ? Json(units.timeValue(nanos)) : Json(nanos);
-}
+Json timeJson(Nanos nanos, const Units& units) { return units.shares() ? Json(units.timeValue(nanos)) : Json(nanos); }
 
 Json memoryJson(Bytes bytes, const Units& units)
 {
@@ -24,7 +21,8 @@ Json memoryJson(Bytes bytes, const Units& units)
 
 namespace {
 
-constexpr const char* leverKeys[] = {"levers", "levers_baseline", "gain_by_cause", "over_steps"}; // of report and simulate; else null
+// of report and simulate; else null
+constexpr const char* leverKeys[] = {"levers", "levers_baseline", "gain_by_cause", "over_steps"};
 
 Json metricJson(const Run& run, std::string_view name)
 {
@@ -38,12 +36,9 @@ Json metricJson(const Run& run, std::string_view name)
 
 Json waitJson(const Wait& wait)
 {
-    return {{"rank", wait.rank},
-            {"position", wait.position},
-            {"op", toText(wait.op)},
-            {"waits_for", toText(wait.waitsFor)},
-            {"on_rank", wait.onRank},
-            {"on_position", wait.onPosition}};
+    return {{"rank", wait.rank},      {"position", wait.position},
+            {"op", toText(wait.op)},  {"waits_for", toText(wait.waitsFor)},
+            {"on_rank", wait.onRank}, {"on_position", wait.onPosition}};
 }
 
 Json valueJson(ColumnKind kind, double value, const Units& units)
@@ -93,7 +88,8 @@ Json runJson(const Run& run, const RunReport& figures)
     for (const ReportFigure& figure : figures.figures()) {
         if (!figure.unknown.empty()) unknown[figure.key] = figure.unknown;
         const std::size_t dot = figure.key.find('.');
-        (dot == std::string::npos ? byKey[figure.key] : byKey[figure.key.substr(0, dot)][figure.key.substr(dot + 1)]) = figureJson(figure, units);
+        (dot == std::string::npos ? byKey[figure.key] : byKey[figure.key.substr(0, dot)][figure.key.substr(dot + 1)]) =
+            figureJson(figure, units);
     }
     Json byRank = Json::array();
     for (std::size_t r = 0; r < bubbles.ranks.size(); ++r) {
@@ -108,15 +104,19 @@ Json runJson(const Run& run, const RunReport& figures)
                        {"idle", timeJson(rank.idle, units)},
                        {"idle_by_cause", idleJson(rank.byCause, units)}};
         for (std::size_t c = 0; c < idleCauseCount; ++c)
-            if (const auto cause = static_cast<IdleCause>(c); !bubbles.knows(cause)) object["idle_by_cause"][std::string(toText(cause))] = nullptr;
+            if (const auto cause = static_cast<IdleCause>(c); !bubbles.knows(cause))
+                object["idle_by_cause"][std::string(toText(cause))] = nullptr;
         if (figures.memory.empty()) {
             object["peak_activation"] = nullptr;
             object["held_by"] = nullptr;
         } else {
-            object["peak_activation"] = memoryJson(figures.memory[r].peak[static_cast<std::size_t>(MemoryCategory::Activations)], units);
+            object["peak_activation"] =
+                memoryJson(figures.memory[r].peak[static_cast<std::size_t>(MemoryCategory::Activations)], units);
             Json holders = Json::array();
             for (const Holder& holder : figures.memory[r].holders)
-                holders.push_back({{"stage", holder.stage}, {"microbatch", holder.microbatch}, {"amount", memoryJson(holder.bytes, units)}});
+                holders.push_back({{"stage", holder.stage},
+                                   {"microbatch", holder.microbatch},
+                                   {"amount", memoryJson(holder.bytes, units)}});
             object["held_by"] = std::move(holders);
         }
         byRank.push_back(std::move(object));
@@ -139,7 +139,9 @@ Json runJson(const Run& run, const RunReport& figures)
         const std::string value = configured(run, key);
         object[key] = textOrNull(value);
     }
-    object["link_latency"] = run.costs && run.costs->links.overrides.empty() && !linksUnknown(run) ? timeJson(run.costs->links.all.latency, units) : Json(nullptr);
+    object["link_latency"] = run.costs && run.costs->links.overrides.empty() && !linksUnknown(run)
+                                 ? timeJson(run.costs->links.all.latency, units)
+                                 : Json(nullptr);
     object["steps"] = run.info.steps;
     object["warmup_steps"] = run.info.warmupSteps;
     object["step"] = figures.step;
@@ -190,10 +192,30 @@ Json runJson(const Run& run, const RunReport& figures)
 
 Json hungJson(const Schedule& schedule, const Validation& validation)
 {
-    static constexpr const char* measured[] = {
-        "makespan", "span", "whole_step", "whole_step_ns", "makespan_ns", "span_ns", "bubble_fraction", "bubble_rate_span", "peak_activation",
-        "peak_activation_bytes", "busy", "busy_by_kind", "busy_by_cause", "idle", "idle_by_cause", "by_rank", "overlap",
-        "critical_path", "loss", "step_time_ns", "wall_time_ns", "contention", "weight_bytes", "sharing"};
+    static constexpr const char* measured[] = {"makespan",
+                                               "span",
+                                               "whole_step",
+                                               "whole_step_ns",
+                                               "makespan_ns",
+                                               "span_ns",
+                                               "bubble_fraction",
+                                               "bubble_rate_span",
+                                               "peak_activation",
+                                               "peak_activation_bytes",
+                                               "busy",
+                                               "busy_by_kind",
+                                               "busy_by_cause",
+                                               "idle",
+                                               "idle_by_cause",
+                                               "by_rank",
+                                               "overlap",
+                                               "critical_path",
+                                               "loss",
+                                               "step_time_ns",
+                                               "wall_time_ns",
+                                               "contention",
+                                               "weight_bytes",
+                                               "sharing"};
     Json object;
     object["schedule"] = schedule.name;
     object["provenance"] = std::string(toText(Provenance::Simulated));
@@ -228,7 +250,9 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     object["straggler_rank"] = nullptr;
     object["gradient_error"] = nullptr;
     object["deviation"] = nullptr;
-    for (const char* key : {"straggler_sentence", "slow_replicas", "perturb", "emulated_links", "contention_median", "memory_cap"}) object[key] = nullptr;
+    for (const char* key :
+         {"straggler_sentence", "slow_replicas", "perturb", "emulated_links", "contention_median", "memory_cap"})
+        object[key] = nullptr;
     object["unknown"] = nullptr;
     for (const char* key : leverKeys) object[key] = nullptr;
     return object;
@@ -240,11 +264,14 @@ Json gapsJson(const Run& run, const RunReport& figures, std::size_t explained)
     const auto& gaps = figures.bubbles.gaps;
     std::vector<std::size_t> longest(gaps.size());
     std::iota(longest.begin(), longest.end(), std::size_t{0});
-    std::stable_sort(longest.begin(), longest.end(),
-                     [&](std::size_t a, std::size_t b) { return gaps[a].end - gaps[a].start > gaps[b].end - gaps[b].start; });
+    std::stable_sort(longest.begin(), longest.end(), [&](std::size_t a, std::size_t b) {
+        return gaps[a].end - gaps[a].start > gaps[b].end - gaps[b].start;
+    });
     longest.resize(std::min(longest.size(), explained));
     const GapExplainer explainer(timeline, figures.step);
-    const auto name = [&](SpanId span) { return span == noSpan ? Json(nullptr) : Json(timeline.nameOf(timeline.spans()[span])); };
+    const auto name = [&](SpanId span) {
+        return span == noSpan ? Json(nullptr) : Json(timeline.nameOf(timeline.spans()[span]));
+    };
     Json out = Json::array();
     for (std::size_t i = 0; i < gaps.size(); ++i) {
         const Gap& gap = gaps[i];
@@ -263,7 +290,8 @@ Json gapsJson(const Run& run, const RunReport& figures, std::size_t explained)
             object["sentence"] = explanation.sentence;
             Json chain = Json::array();
             for (const GapLink& link : explanation.chain)
-                chain.push_back({{"op", name(link.span)}, {"rank", timeline.trackOf(link.span).rank}, {"why", link.why}});
+                chain.push_back(
+                    {{"op", name(link.span)}, {"rank", timeline.trackOf(link.span).rank}, {"why", link.why}});
             object["chain"] = std::move(chain);
             if (explanation.experiment)
                 object["experiment"] = {{"change", explanation.experiment->change},
@@ -328,14 +356,10 @@ Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation)
                           {"other_op", fault.otherPosition >= 0 ? Json(toText(fault.other)) : Json(nullptr)}});
     Json cycle = Json::array();
     for (const Wait& wait : validation.cycle) cycle.push_back(waitJson(wait));
-    return {{"schedule", schedule.name},
-            {"ranks", schedule.ranks},
-            {"stages", schedule.stages},
-            {"microbatches", schedule.microbatches},
-            {"valid", validation.valid()},
-            {"faults", std::move(faults)},
-            {"more_faults", validation.more},
-            {"cycle", std::move(cycle)}};
+    return {{"schedule", schedule.name},      {"ranks", schedule.ranks},
+            {"stages", schedule.stages},      {"microbatches", schedule.microbatches},
+            {"valid", validation.valid()},    {"faults", std::move(faults)},
+            {"more_faults", validation.more}, {"cycle", std::move(cycle)}};
 }
 
 } // namespace stagewright

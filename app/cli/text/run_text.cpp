@@ -44,12 +44,15 @@ std::string environmentFact(const Run& run, std::string_view key)
 // The library of a CPU's matrix products, its speed against the machine's best, and what the ops reach with it.
 std::string productsText(const Run& run, int step)
 {
-    const auto rate = [&run](std::string_view key) { return std::strtod(environmentFact(run, key).c_str(), nullptr) * 1e-9; };
+    const auto rate = [&run](std::string_view key) {
+        return std::strtod(environmentFact(run, key).c_str(), nullptr) * 1e-9;
+    };
     std::string text = environmentFact(run, "products");
     const double own = rate("products_flops");
     const double best = rate("products_best_flops");
     if (text.empty() || own <= 0 || best <= 0) return text;
-    text += fmt::format(": {:.0f} GFLOP/s a core with this model, {} of the machine's best", own, formatPercent(own / best));
+    text += fmt::format(": {:.0f} GFLOP/s a core with this model, {} of the machine's best", own,
+                        formatPercent(own / best));
     const auto kinds = rooflineOf(run, step);
     double flops = 0;
     Nanos time = 0;
@@ -73,7 +76,8 @@ std::string processesText(const Run& run)
     Nanos band = wholeOf<Nanos>(environmentFact(run, "clock_band_ns")).value_or(0);
     if (const Metric* bands = run.metric("clock_band_ns")) // of each step
         for (const double one : bands->values) band = std::max(band, static_cast<Nanos>(one));
-    return fmt::format("{} on {}; {}", count, joined(hosts, ", "), band == 0 ? "one clock" : fmt::format("clocks agree within {}", formatDuration(band)));
+    return fmt::format("{} on {}; {}", count, joined(hosts, ", "),
+                       band == 0 ? "one clock" : fmt::format("clocks agree within {}", formatDuration(band)));
 }
 
 } // namespace
@@ -81,20 +85,28 @@ std::string processesText(const Run& run)
 std::string headlineText(const Run& run, const RunReport& figures, bool colour)
 {
     const BubbleReport& bubbles = figures.bubbles;
-    std::string text = tinted(run.info.name, Tint::Bold, colour) +
-                       (run.info.stages == 0 ? fmt::format("  {}\n", plural(run.info.ranks, "rank"))
-                                             : fmt::format("  {} × {}{}\n", plural(run.info.ranks, "rank"), plural(run.info.microbatches, "microbatch"),
-                                                           run.info.stages != run.info.ranks ? fmt::format(", {}", plural(run.info.stages, "stage")) : ""));
+    std::string text =
+        tinted(run.info.name, Tint::Bold, colour) +
+        (run.info.stages == 0
+             ? fmt::format("  {}\n", plural(run.info.ranks, "rank"))
+             : fmt::format("  {} × {}{}\n", plural(run.info.ranks, "rank"), plural(run.info.microbatches, "microbatch"),
+                           run.info.stages != run.info.ranks ? fmt::format(", {}", plural(run.info.stages, "stage"))
+                                                             : ""));
     text += fmt::format("{}, {}", toText(run.info.provenance), clockText(run));
-    if (run.info.steps > 1) text += fmt::format("; step {} of {}{}", stepNumber(figures.step), run.info.steps, figures.step == run.representativeStep() ? " (median time)" : "");
+    if (run.info.steps > 1)
+        text += fmt::format("; step {} of {}{}", stepNumber(figures.step), run.info.steps,
+                            figures.step == run.representativeStep() ? " (median time)" : "");
     text += "\n";
     std::string made; // what else the figures depend on
     if (const std::string model = configured(run, "model"); !model.empty()) made += "model " + model;
-    if (const std::string size = configured(run, "microbatch_size"); !size.empty()) made += (made.empty() ? "" : "; ") + fmt::format("microbatch size {}", size);
-    if (const std::string latency = linkLatencyText(run); !latency.empty()) made += (made.empty() ? "" : "; ") + fmt::format("link latency {}", latency);
+    if (const std::string size = configured(run, "microbatch_size"); !size.empty())
+        made += (made.empty() ? "" : "; ") + fmt::format("microbatch size {}", size);
+    if (const std::string latency = linkLatencyText(run); !latency.empty())
+        made += (made.empty() ? "" : "; ") + fmt::format("link latency {}", latency);
     std::string disturbed;
     if (const std::string links = emulatedLinksText(run); !links.empty()) disturbed += "emulated links " + links;
-    if (const std::string perturb = configured(run, "perturb"); !perturb.empty()) disturbed += (disturbed.empty() ? "" : "; ") + fmt::format("disturbance {}", perturb);
+    if (const std::string perturb = configured(run, "perturb"); !perturb.empty())
+        disturbed += (disturbed.empty() ? "" : "; ") + fmt::format("disturbance {}", perturb);
     if (!disturbed.empty()) made += (made.empty() ? "" : "\n") + disturbed;
     text += made.empty() ? "\n" : made + "\n\n";
     Table table({{"", Align::Left}, {"", Align::Left}, {"", Align::Left}});
@@ -106,7 +118,9 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
     UnknownReasons reasons;
     const auto row = [&](const char* key, const char* of, Tint tint = Tint::None) {
         const ReportFigure& figure = *findFigure(all, key);
-        table.add({rowTitle(figure), figureText(figure, figures.units), figure.unknown.empty() ? over(key, of) : reasons.of(figure)}, tint);
+        table.add({rowTitle(figure), figureText(figure, figures.units),
+                   figure.unknown.empty() ? over(key, of) : reasons.of(figure)},
+                  tint);
     };
     row("whole_step", "ns");
     if (bubbles.outside() > 0) row("makespan", "ns");
@@ -114,15 +128,19 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
     row("bubble_fraction", "fraction", Tint::Bold);
     const ReportFigure& peak = *findFigure(all, "peak_activation");
     const std::string sample = over("peak_activation", "bytes");
-    table.add({rowTitle(peak) + (figures.units.memory != 1 ? " (microbatches, by rank)" : " by rank"), peak.unknown.empty() ? peaksText(peak, figures.units) : figureText(peak, figures.units),
-               !peak.unknown.empty() ? reasons.of(peak) : sample.empty() ? sample
-                                                                         : "the fullest rank: " + sample});
+    table.add({rowTitle(peak) + (figures.units.memory != 1 ? " (microbatches, by rank)" : " by rank"),
+               peak.unknown.empty() ? peaksText(peak, figures.units) : figureText(peak, figures.units),
+               !peak.unknown.empty() ? reasons.of(peak)
+               : sample.empty()      ? sample
+                                     : "the fullest rank: " + sample});
     if (figures.memoryCap) table.add({"memory cap of a rank", figures.units.memoryText(*figures.memoryCap)});
-    if (const auto contention = contentionOf(run)) table.add({"contention", fmt::format("{} of the ops' time off the processor", formatPercent(*contention))});
+    if (const auto contention = contentionOf(run))
+        table.add({"contention", fmt::format("{} of the ops' time off the processor", formatPercent(*contention))});
     if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
         table.add({"loss", fmt::format("{:.3f} → {:.3f} nats over {}", loss->values.front(), loss->values.back(),
                                        plural(static_cast<long long>(loss->values.size()), "step"))});
-    if (std::string products = productsText(run, figures.step); !products.empty()) table.add({"products", std::move(products)});
+    if (std::string products = productsText(run, figures.step); !products.empty())
+        table.add({"products", std::move(products)});
     if (std::string processes = processesText(run); !processes.empty()) table.add({"processes", std::move(processes)});
     if (std::string weights = weightsText(run); !weights.empty()) table.add({"weights", std::move(weights)});
     return text + table.text(colour);
@@ -133,7 +151,8 @@ std::string idleText(const RunReport& figures, bool colour)
     const BubbleReport& bubbles = figures.bubbles;
     const std::size_t ranks = bubbles.ranks.size();
     const bool byRank = ranks <= 8;
-    std::vector<Table::Column> columns{{"idle by cause", Align::Left}, {"total", Align::Right}, {"share", Align::Right}};
+    std::vector<Table::Column> columns{
+        {"idle by cause", Align::Left}, {"total", Align::Right}, {"share", Align::Right}};
     if (figures.levers) columns.push_back({"step without", Align::Right});
     if (byRank)
         for (std::size_t r = 0; r < ranks; ++r) columns.push_back({fmt::format("rank {}", r), Align::Right});
@@ -144,11 +163,11 @@ std::string idleText(const RunReport& figures, bool colour)
     };
     for (const IdleCause cause : causesByGain(bubbles.byCause, figures.levers ? &*figures.levers : nullptr)) {
         const auto c = static_cast<std::size_t>(cause);
-        std::vector<std::string> cells{std::string(titleOf(cause)), figures.units.timeText(bubbles.byCause[c]), share(bubbles.byCause[c])};
+        std::vector<std::string> cells{std::string(titleOf(cause)), figures.units.timeText(bubbles.byCause[c]),
+                                       share(bubbles.byCause[c])};
         if (figures.levers) {
             const auto gain = figures.levers->gainOf(cause);
-            cells.push_back(!gain ? "·" : *gain == 0 ? "="
-                                                     : figures.units.timeText(-*gain));
+            cells.push_back(!gain ? "·" : *gain == 0 ? "=" : figures.units.timeText(-*gain));
         }
         if (byRank)
             for (const RankBubbles& rank : bubbles.ranks)
@@ -167,8 +186,9 @@ std::string idleText(const RunReport& figures, bool colour)
     totals(
         "busy", bubbles.busy, [](const RankBubbles& rank) { return rank.busy; }, Tint::None);
     const Nanos apart = window - bubbles.busy - bubbles.idle;
-    if (apart != 0) totals(
-        "apart (optimizer)", apart, [](const RankBubbles& rank) { return rank.apart; }, Tint::None);
+    if (apart != 0)
+        totals(
+            "apart (optimizer)", apart, [](const RankBubbles& rank) { return rank.apart; }, Tint::None);
     std::string text = table.text(colour);
     for (const std::string& sentence : figures.sentences()) text += sentence + "\n";
     return text;
@@ -181,13 +201,15 @@ std::string holdersText(const std::vector<Holder>& holders)
     std::string text;
     for (auto& [stage, microbatches] : byStage) {
         std::sort(microbatches.begin(), microbatches.end());
-        const auto first = std::find_if(microbatches.begin(), microbatches.end(), [](int microbatch) { return microbatch >= 0; });
+        const auto first =
+            std::find_if(microbatches.begin(), microbatches.end(), [](int microbatch) { return microbatch >= 0; });
         std::rotate(microbatches.begin(), first, microbatches.end());
         std::string list;
         for (std::size_t i = 0; i < microbatches.size();) {
             std::size_t last = i;
             const bool numbered = microbatches[i] >= 0; // what is held for no microbatch starts no range
-            while (numbered && last + 1 < microbatches.size() && microbatches[last + 1] == microbatches[last] + 1) ++last;
+            while (numbered && last + 1 < microbatches.size() && microbatches[last + 1] == microbatches[last] + 1)
+                ++last;
             const std::string one = numbered ? std::to_string(microbatches[i]) : "no microbatch";
             list += (list.empty() ? "" : ", ") + (last > i ? fmt::format("{}–{}", one, microbatches[last]) : one);
             i = last + 1;
@@ -212,9 +234,11 @@ std::string memoryText(const RunReport& figures, bool colour)
     Table table(std::move(columns));
     for (std::size_t r = 0; r < figures.memory.size(); ++r) {
         const int rank = static_cast<int>(r);
-        std::vector<std::string> cells{fmt::format("rank {}", r), figures.units.memoryText(figures.peak(rank, MemoryCategory::Activations))};
+        std::vector<std::string> cells{fmt::format("rank {}", r),
+                                       figures.units.memoryText(figures.peak(rank, MemoryCategory::Activations))};
         if (bytes)
-            for (const MemoryCategory category : others) cells.push_back(figures.units.memoryText(figures.peak(rank, category)));
+            for (const MemoryCategory category : others)
+                cells.push_back(figures.units.memoryText(figures.peak(rank, category)));
         cells.push_back(holdersText(figures.memory[r].holders));
         table.add(std::move(cells));
     }
@@ -230,9 +254,11 @@ std::string collectivesText(const std::vector<ReportFigure>& figures, const Unit
     if (gathers == nullptr || !gathers->unknown.empty()) return {};
     const auto part = [&](const ReportFigure& count, const char* what, std::string_view key) {
         const ReportFigure& received = *findFigure(figures, key);
-        return plural(std::llround(count.value), what) + (received.value > 0 ? fmt::format(" ({} received)", figureText(received, units)) : "");
+        return plural(std::llround(count.value), what) +
+               (received.value > 0 ? fmt::format(" ({} received)", figureText(received, units)) : "");
     };
-    return fmt::format("of a rank in a step: {}, {}\n", part(*gathers, "gather", "sharing.gathered_bytes"), part(*findFigure(figures, "sharing.reductions"), "reduction", "sharing.reduced_bytes"));
+    return fmt::format("of a rank in a step: {}, {}\n", part(*gathers, "gather", "sharing.gathered_bytes"),
+                       part(*findFigure(figures, "sharing.reductions"), "reduction", "sharing.reduced_bytes"));
 }
 
 } // namespace
@@ -241,14 +267,16 @@ std::string overlapText(const RunReport& report)
 {
     const auto figures = report.figures();
     const std::string shared = collectivesText(figures, report.units);
-    const ReportFigure &time = *findFigure(figures, "overlap.comm_time"), &hidden = *findFigure(figures, "overlap.hidden_time");
+    const ReportFigure &time = *findFigure(figures, "overlap.comm_time"),
+                       &hidden = *findFigure(figures, "overlap.hidden_time");
     const std::string title = rowTitle(time);
     if (!time.unknown.empty()) return fmt::format("{}  unknown: {}\n", title, time.unknown) + shared;
     const auto messages = static_cast<long long>(findFigure(figures, "overlap.messages")->value);
     if (messages == 0) return title + "  none between ranks\n" + shared;
     if (time.value == 0) return fmt::format("{}  {}, taking no time\n", title, plural(messages, "message")) + shared;
     const auto text = [&](const ReportFigure& figure) { return figureText(figure, report.units); };
-    return fmt::format("{}  {} in {}: {} hidden ({}), {} exposed\n", title, text(time), plural(messages, "message"), text(hidden), formatPercent(hidden.value / time.value),
+    return fmt::format("{}  {} in {}: {} hidden ({}), {} exposed\n", title, text(time), plural(messages, "message"),
+                       text(hidden), formatPercent(hidden.value / time.value),
                        text(*findFigure(figures, "overlap.exposed_time"))) +
            shared;
 }
@@ -267,7 +295,8 @@ std::string criticalPathText(const Run& run, const RunReport& figures)
         while (last + 1 < path.size() && !path[last + 1].crossesRank) ++last;
         const Span& first = timeline.spans()[path[i].span];
         std::string part = timeline.nameOf(first);
-        if (last > i) part += fmt::format("{}{}", last > i + 1 ? "…" : " ", timeline.nameOf(timeline.spans()[path[last].span]));
+        if (last > i)
+            part += fmt::format("{}{}", last > i + 1 ? "…" : " ", timeline.nameOf(timeline.spans()[path[last].span]));
         part = fmt::format("r{} {}", timeline.trackOf(path[i].span).rank, part);
         if (last > i + 1) part += fmt::format(" ({} ops)", last - i + 1);
         const std::string joint = text.empty() ? "  " : " → ";
@@ -281,15 +310,17 @@ std::string criticalPathText(const Run& run, const RunReport& figures)
         width += displayWidth(part) + 3;
         i = last + 1;
     }
-    return fmt::format("critical path  {}, {} of it waiting for transfer and launch\n{}\n", plural(static_cast<long long>(path.size()), "op"),
-                       formatDuration(waits, figures.units.time), text);
+    return fmt::format("critical path  {}, {} of it waiting for transfer and launch\n{}\n",
+                       plural(static_cast<long long>(path.size()), "op"), formatDuration(waits, figures.units.time),
+                       text);
 }
 
 std::string largestGapsText(const Run& run, const RunReport& figures, std::size_t count)
 {
     std::vector<Gap> gaps = figures.bubbles.gaps;
     const std::size_t shown = std::min(count, gaps.size());
-    std::stable_sort(gaps.begin(), gaps.end(), [](const Gap& a, const Gap& b) { return a.end - a.start > b.end - b.start; });
+    std::stable_sort(gaps.begin(), gaps.end(),
+                     [](const Gap& a, const Gap& b) { return a.end - a.start > b.end - b.start; });
     if (shown == 0) return {};
     const GapExplainer explainer(*run.timeline, figures.step);
     std::string text;

@@ -1,5 +1,6 @@
-// The library as one page of Markdown, docs/schedules.md: a table, then of each schedule what it is, paper, constraints,
-// parameters, formulas and the figures of its variants. Pictures are docs/schedules/NAME.svg, which the page only names.
+// The library as one page of Markdown, docs/schedules.md: a table, then of each schedule what it is, paper,
+// constraints, parameters, formulas and the figures of its variants. Pictures are docs/schedules/NAME.svg, which the
+// page only names.
 #pragma once
 
 #include <string>

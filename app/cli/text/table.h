@@ -1,5 +1,5 @@
-// Table: aligned columns for the terminal. Numbers are right-aligned, a negative number has a true minus (−). Widths count
-// characters, not bytes; colours are added after alignment.
+// Table: aligned columns for the terminal. Numbers are right-aligned, a negative number has a true minus (−). Widths
+// count characters, not bytes; colours are added after alignment.
 #pragma once
 
 #include <string>

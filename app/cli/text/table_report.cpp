@@ -18,8 +18,7 @@ std::string shortened(const std::string& name)
     constexpr std::size_t most = 56;
     if (displayWidth(name) <= most) return name;
     std::size_t end = most - 1;
-    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80)
-        --end;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
     return name.substr(0, end) + "…";
 }
 
@@ -27,13 +26,14 @@ namespace {
 
 Json cellJson(const AnalysisCell& cell)
 {
-    return std::visit([](const auto& value) -> Json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
-            return nullptr;
-        else
-            return value;
-    },
-                      cell);
+    return std::visit(
+        [](const auto& value) -> Json {
+            if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
+                return nullptr;
+            else
+                return value;
+        },
+        cell);
 }
 
 // Rows as objects; keys: these columns only, empty: all.
@@ -43,7 +43,8 @@ Json rowsJson(const ReportTable& table, const std::vector<std::string_view>& key
     for (const auto& row : table.rows) {
         Json object = Json::object();
         for (std::size_t i = 0; i < row.size(); ++i)
-            if (keys.empty() || std::find(keys.begin(), keys.end(), table.columns[i].key) != keys.end()) object[table.columns[i].key] = cellJson(row[i]);
+            if (keys.empty() || std::find(keys.begin(), keys.end(), table.columns[i].key) != keys.end())
+                object[table.columns[i].key] = cellJson(row[i]);
         out.push_back(std::move(object));
     }
     return out;
@@ -83,7 +84,8 @@ Json tableJson(const ReportTable& table)
 {
     Json columns = Json::array();
     for (const AnalysisColumn& column : table.columns)
-        columns.push_back({{"key", column.key}, {"title", column.title}, {"unit", textOrNull(std::string(column.unit()))}});
+        columns.push_back(
+            {{"key", column.key}, {"title", column.title}, {"unit", textOrNull(std::string(column.unit()))}});
     return {{"title", std::string(table.analysis->title)},
             {"columns", std::move(columns)},
             {"rows", table.unknown.empty() ? rowsJson(table) : Json(nullptr)},
@@ -113,7 +115,10 @@ Json kernelsJson(const Run& run, int step)
     const Timeline& timeline = *run.timeline;
     Json gaps = nullptr;
     if (const auto report = analyseLaunchGaps(timeline, step); report && hasKernels(timeline))
-        gaps = {{"share", report->exposedShare()}, {"late_share", report->lateShare() ? Json(*report->lateShare()) : Json(nullptr)}, {"total_ns", report->all().exposed()}, {"by_rank", rowsJson(reportTable(*findAnalysis("launch_gaps"), run, step))}};
+        gaps = {{"share", report->exposedShare()},
+                {"late_share", report->lateShare() ? Json(*report->lateShare()) : Json(nullptr)},
+                {"total_ns", report->all().exposed()},
+                {"by_rank", rowsJson(reportTable(*findAnalysis("launch_gaps"), run, step))}};
     Json roofline = nullptr;
     const auto ceilings = ceilingsOf(run);
     const auto rows = rooflineOf(run, step);
@@ -131,7 +136,9 @@ Json kernelsJson(const Run& run, int step)
                                 {"share", row.share(*ceilings)}});
         }
     }
-    return {{"kernels", rowsJson(reportTable(*findAnalysis("kernels"), run, step), {"op", "name", "class", "lane", "calls", "total_ns", "mean_ns", "spread_ns", "shortest_ns", "longest_ns"})},
+    return {{"kernels", rowsJson(reportTable(*findAnalysis("kernels"), run, step),
+                                 {"op", "name", "class", "lane", "calls", "total_ns", "mean_ns", "spread_ns",
+                                  "shortest_ns", "longest_ns"})},
             {"launch_gaps", std::move(gaps)},
             {"links", rowsJson(reportTable(*findAnalysis("links"), run, step))},
             {"roofline", std::move(roofline)}};

@@ -1,4 +1,5 @@
-// The tables of a report (traces/report/tables.h) as text and JSON, and what --kernels, --slack and --residuals are short for.
+// The tables of a report (traces/report/tables.h) as text and JSON, and what --kernels, --slack and --residuals are
+// short for.
 #pragma once
 
 #include <string>

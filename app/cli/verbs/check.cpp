@@ -60,25 +60,27 @@ struct CheckChoice {
     PlaceOptions place;
 };
 
-std::string yesNo(bool value)
-{
-    return value ? "yes" : "no";
-}
+std::string yesNo(bool value) { return value ? "yes" : "no"; }
 
 // --shard, --gather and --reduce as the lists have them; empty where they have no such ops.
 std::array<std::string, 3> sharingWords(const ReplicaSharing& sharing)
 {
     if (!sharing.shared) return {};
     const Bytes bucket = sharing.sharding.bucket;
-    return {toText(sharing.sharding), sharing.sharding.shards(ShardLevel::Weights) ? gatherText(sharing.rules) : std::string(),
-            std::string(toText(sharing.rules.reduce)) + (bucket > 0 ? fmt::format(":bucket={}B", bucket) : std::string())};
+    return {toText(sharing.sharding),
+            sharing.sharding.shards(ShardLevel::Weights) ? gatherText(sharing.rules) : std::string(),
+            std::string(toText(sharing.rules.reduce)) +
+                (bucket > 0 ? fmt::format(":bucket={}B", bucket) : std::string())};
 }
 
 // Nothing is named, and nothing changes what ranks wait for.
 bool checksStateGrid(const CheckChoice& options)
 {
-    const bool plainMessages = options.channels.sends == "buffered" && !limitsMessages(options.channels) && options.channels.lower.empty() && options.memoryLimit.empty() && options.rankMemory.empty();
-    return options.schedule.schedules.empty() && !options.replicas.any() && plainMessages && options.perturb.empty() && options.link.empty() && options.comm < 0 && options.stageLayers.empty();
+    const bool plainMessages = options.channels.sends == "buffered" && !limitsMessages(options.channels) &&
+                               options.channels.lower.empty() && options.memoryLimit.empty() &&
+                               options.rankMemory.empty();
+    return options.schedule.schedules.empty() && !options.replicas.any() && plainMessages && options.perturb.empty() &&
+           options.link.empty() && options.comm < 0 && options.stageLayers.empty();
 }
 
 // Of the last step, by rank, as the transport counts what a rank receives.
@@ -94,8 +96,8 @@ Json trafficJson(const std::vector<RankTraffic>& traffic)
     return out;
 }
 
-// The registry with every variant, on the requested shape or the nearest one that a schedule takes; without those that halve
-// microbatches where these have an odd number of samples.
+// The registry with every variant, on the requested shape or the nearest one that a schedule takes; without those that
+// halve microbatches where these have an odd number of samples.
 std::vector<Schedule> everySchedule(const ShapeOptions& wanted, int microbatchSize, std::vector<std::string>& leftOut)
 {
     const Shape shape(wanted.ranks, wanted.microbatches, wholeOf<int>(wanted.chunks).value_or(0));
@@ -109,7 +111,8 @@ std::vector<Schedule> everySchedule(const ShapeOptions& wanted, int microbatchSi
             }
             const auto cells = cellsOf(*schedule);
             if (microbatchSize % 2 != 0 && cells && cells->halves > 1) {
-                leftOut.push_back(fmt::format("{} skipped: it halves microbatches, and a microbatch size of {} is odd", name, microbatchSize));
+                leftOut.push_back(fmt::format("{} skipped: it halves microbatches, and a microbatch size of {} is odd",
+                                              name, microbatchSize));
                 continue;
             }
             schedules.push_back(std::move(*schedule));
@@ -142,7 +145,8 @@ ModelConfig modelFor(const Schedule& schedule, ModelConfig model)
 std::string whyNotSplit(const std::vector<int>& stageLayers, const Schedule& schedule)
 {
     if (stageLayers.empty() || static_cast<int>(stageLayers.size()) == schedule.stages) return {};
-    return fmt::format("--stage-layers has {} numbers, {} has {} stages", stageLayers.size(), schedule.name, schedule.stages);
+    return fmt::format("--stage-layers has {} numbers, {} has {} stages", stageLayers.size(), schedule.name,
+                       schedule.stages);
 }
 
 // The reference is the CPU in fp32.
@@ -167,8 +171,8 @@ Result<bool> compareEachKernel(const TrainingOptions& training, Session& session
         if (!compared) return tl::unexpected(std::move(compared.error()));
         for (const KernelComparison& one : *compared) {
             passed = passed && one.passed;
-            table.add({one.kernel, training.backend, std::string(toText(precision)), fmt::format("{:.2g}", one.error), fmt::format("{:.0e}", one.tolerance),
-                       one.passed ? "pass" : "FAIL"},
+            table.add({one.kernel, training.backend, std::string(toText(precision)), fmt::format("{:.2g}", one.error),
+                       fmt::format("{:.0e}", one.tolerance), one.passed ? "pass" : "FAIL"},
                       one.passed ? Tint::None : Tint::Bad);
             results.push_back({{"kernel", one.kernel},
                                {"backend", training.backend},
@@ -182,8 +186,8 @@ Result<bool> compareEachKernel(const TrainingOptions& training, Session& session
 }
 
 // A device's layers against the CPU's, in the requested precision or in all of them.
-Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& model, Session& session, Table& table, Json& results,
-                           const std::stop_token& stop)
+Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& model, Session& session, Table& table,
+                           Json& results, const std::stop_token& stop)
 {
     constexpr int steps = 10;
     bool passed = true;
@@ -195,9 +199,12 @@ Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& m
         auto result = compareWithCpu(options, 2, steps, stop);
         if (!result) return tl::unexpected(std::move(result.error()));
         passed = passed && result->passed;
-        table.add({fmt::format("{} against cpu{}, {}", result->backend, traitsOf(result->backend).hasDevices ? "" : " in fp32", plural(result->steps, "step")), std::string(toText(precision)),
-                   fmt::format("{:.2g}", result->gradientError), fmt::format("{:.0e}", result->gradientTolerance), result->farthestTensor,
-                   fmt::format("{:.2g}", result->lossError), fmt::format("{:.0e}", result->lossTolerance), result->passed ? "pass" : "FAIL"},
+        table.add({fmt::format("{} against cpu{}, {}", result->backend,
+                               traitsOf(result->backend).hasDevices ? "" : " in fp32", plural(result->steps, "step")),
+                   std::string(toText(precision)), fmt::format("{:.2g}", result->gradientError),
+                   fmt::format("{:.0e}", result->gradientTolerance), result->farthestTensor,
+                   fmt::format("{:.2g}", result->lossError), fmt::format("{:.0e}", result->lossTolerance),
+                   result->passed ? "pass" : "FAIL"},
                   result->passed ? Tint::None : Tint::Bad);
         results.push_back({{"backend", result->backend},
                            {"precision", std::string(toText(precision))},
@@ -218,8 +225,9 @@ Result<bool> compareDouble(const TrainingOptions& training, Session& session, Ta
     session.progress().tell(fmt::format("{} against double precision", training.backend), 0, 1);
     auto result = compareWithDouble(training);
     if (!result) return tl::unexpected(std::move(result.error()));
-    table.add({fmt::format("{} against double precision", result->backend), result->model, fmt::format("{:.2g}", result->gradientError),
-               fmt::format("{:.0e}", result->gradientTolerance), result->farthestTensor, fmt::format("{:.2g}", result->lossError),
+    table.add({fmt::format("{} against double precision", result->backend), result->model,
+               fmt::format("{:.2g}", result->gradientError), fmt::format("{:.0e}", result->gradientTolerance),
+               result->farthestTensor, fmt::format("{:.2g}", result->lossError),
                fmt::format("{:.0e}", result->lossTolerance), result->passed ? "pass" : "FAIL"},
               result->passed ? Tint::None : Tint::Bad);
     results.push_back({{"backend", result->backend},
@@ -240,7 +248,8 @@ struct Checked {
     ChannelChoice messages{};
 };
 
-// What is to be checked before its channels are chosen. chosen: what the lists were made of; null: the library's, not checked yet.
+// What is to be checked before its channels are chosen. chosen: what the lists were made of; null: the library's, not
+// checked yet.
 struct Asked {
     std::shared_ptr<const CheckedSchedule> chosen;
     TrainedReplicas trained;
@@ -274,12 +283,14 @@ Result<void> chooseMessages(Checked& checked, const ChannelOptions& options, Ses
         if (!made) return tl::unexpected(std::move(made.error()));
         lowered = std::move(*made);
     }
-    if (std::string blocked = whyBlocked(lowered ? *lowered : schedule.given(), chosen->channels); !blocked.empty()) return fail(ErrorCode::Invalid, blocked, "try --sends buffered, or another --lower");
+    if (std::string blocked = whyBlocked(lowered ? *lowered : schedule.given(), chosen->channels); !blocked.empty())
+        return fail(ErrorCode::Invalid, blocked, "try --sends buffered, or another --lower");
     return {};
 }
 
 // Slow ranks, late launches and links of all trainings, in forward times of the first schedule's.
-Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Checked>& schedules, TrainingOptions& training, Nanos& unit)
+Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Checked>& schedules,
+                             TrainingOptions& training, Nanos& unit)
 {
     int ranks = schedules.empty() ? 1 : schedules.front().schedule->compute().ranks;
     for (const Checked& checked : schedules) ranks = std::min(ranks, checked.schedule->compute().ranks);
@@ -291,7 +302,8 @@ Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Check
         if (!link) return tl::unexpected(std::move(link.error()).with("--link"));
         training.links.all = *link;
     }
-    if (schedules.empty() || (options.comm < 0 && perturbation->links.empty() && perturbation->launches.empty())) return perturbation;
+    if (schedules.empty() || (options.comm < 0 && perturbation->links.empty() && perturbation->launches.empty()))
+        return perturbation;
     TrainingOptions plain = training;
     const Checked& first = schedules.front();
     plain.model = modelFor(first.schedule->compute(), training.model);
@@ -313,7 +325,8 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     TrainingOptions training;
     auto model = parseModelConfig(options.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
-    if (!options.modelGiven && !options.stageLayers.empty()) model->layers = std::accumulate(options.stageLayers.begin(), options.stageLayers.end(), 0);
+    if (!options.modelGiven && !options.stageLayers.empty())
+        model->layers = std::accumulate(options.stageLayers.begin(), options.stageLayers.end(), 0);
     training.model = *model;
     training.microbatchSize = options.microbatchSize;
     training.seed = static_cast<std::uint64_t>(options.seed);
@@ -322,11 +335,14 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
 
     std::vector<Asked> asked;
     std::vector<std::string> leftOut;
-    const auto overReplicas = [&](const std::string& name, const Schedule& one, const ReplicaOptions& replicas, const ShapeOptions& wanted) -> Result<TrainedReplicas> {
+    const auto overReplicas = [&](const std::string& name, const Schedule& one, const ReplicaOptions& replicas,
+                                  const ShapeOptions& wanted) -> Result<TrainedReplicas> {
         auto with = recomputed(one, options.recompute, session);
         if (!with) return tl::unexpected(std::move(with.error()));
         ReplicaOptions replicated = replicas;
-        replicated.layersOf = [&](int stages) { return layersOfStages(modelFor(*with, *model), stages, options.stageLayers); };
+        replicated.layersOf = [&](int stages) {
+            return layersOfStages(modelFor(*with, *model), stages, options.stageLayers);
+        };
         return trainedReplicas(*with, replicated, options.microbatchSize, [&](int microbatches) {
             ShapeOptions shape = wanted;
             shape.microbatches = microbatches;
@@ -343,7 +359,8 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         asked.push_back({std::move(*schedule), std::move(*several)});
     }
     if (options.schedule.schedules.empty()) {
-        const bool shares = options.replicas.shard != "none" || !options.replicas.gather.empty() || !options.replicas.reduce.empty();
+        const bool shares =
+            options.replicas.shard != "none" || !options.replicas.gather.empty() || !options.replicas.reduce.empty();
         for (const Schedule& one : everySchedule(options.schedule.shape, options.microbatchSize, leftOut)) {
             auto several = overReplicas(one.name, one, options.replicas, options.schedule.shape);
             if (several)
@@ -357,7 +374,8 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     std::vector<Checked> grid;
     if (checksStateGrid(options))
         for (const GridCell& cell : stateGrid()) {
-            if (job && cell.replicas.replicas * stateGridShape().ranks % job->count() != 0) continue; // its ranks can't be spread evenly
+            // its ranks can't be spread evenly
+            if (job && cell.replicas.replicas * stateGridShape().ranks % job->count() != 0) continue;
             auto schedule = chooseSchedule(cell.schedule, stateGridShape(), session);
             if (!schedule) return tl::unexpected(std::move(schedule.error()));
             auto several = overReplicas(cell.schedule, (*schedule)->given(), cell.replicas, stateGridShape());
@@ -368,7 +386,8 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         }
     std::vector<Checked> trained;
     ChannelOptions channels = options.channels;
-    if (options.schedule.schedules.empty() && channels.lower.empty() && (channels.sends == "rendezvous" || limitsMessages(channels))) {
+    if (options.schedule.schedules.empty() && channels.lower.empty() &&
+        (channels.sends == "rendezvous" || limitsMessages(channels))) {
         channels.lower = toText(Lowering{}); // said once, not for each schedule
         session.note(fmt::format("sends and receives inserted {}; --lower chooses another rule", channels.lower));
     }
@@ -380,8 +399,10 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             continue;
         }
         if (job && schedule.ranks % job->count() != 0) {
-            std::string what = fmt::format("{} has {} ranks, not to be spread evenly over {} processes", schedule.name, schedule.ranks, job->count());
-            if (!options.schedule.schedules.empty()) return fail(ErrorCode::Usage, std::move(what), "choose another -p or --processes");
+            std::string what = fmt::format("{} has {} ranks, not to be spread evenly over {} processes", schedule.name,
+                                           schedule.ranks, job->count());
+            if (!options.schedule.schedules.empty())
+                return fail(ErrorCode::Usage, std::move(what), "choose another -p or --processes");
             leftOut.push_back("skipped: " + what);
             continue;
         }
@@ -389,8 +410,11 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         if (!checked) return tl::unexpected(std::move(checked.error()));
         const Schedule& lists = checked->schedule->given();
         training.sharding = checked->sharing.sharding;
-        if (auto plan = planExecution(*checked->schedule); options.schedule.schedules.empty() && (!plan || !checkSharing(lists, *plan, training)))
-            leftOut.push_back(fmt::format("{} skipped: {}", lists.name, plan ? checkSharing(lists, *plan, training).error().message : plan.error().message));
+        if (auto plan = planExecution(*checked->schedule);
+            options.schedule.schedules.empty() && (!plan || !checkSharing(lists, *plan, training)))
+            leftOut.push_back(
+                fmt::format("{} skipped: {}", lists.name,
+                            plan ? checkSharing(lists, *plan, training).error().message : plan.error().message));
         else if (auto chosen = chooseMessages(*checked, channels, session); chosen)
             trained.push_back(std::move(*checked));
         else if (options.schedule.schedules.empty())
@@ -417,14 +441,39 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     const bool anyReplicas = !grid.empty() || options.replicas.any();
     std::vector<Table::Column> columns{{"schedule"}, {"shape"}};
     if (anyReplicas) columns.insert(columns.end(), {{"shard"}, {"gather"}, {"reduce"}});
-    columns.insert(columns.end(), {{"backend"}, {"gradient error", Table::Align::Right}, {"bits equal"}, {"losses equal"}, {"repeatable"}, {"order kept"}, {"verdict"}});
+    columns.insert(columns.end(), {{"backend"},
+                                   {"gradient error", Table::Align::Right},
+                                   {"bits equal"},
+                                   {"losses equal"},
+                                   {"repeatable"},
+                                   {"order kept"},
+                                   {"verdict"}});
     Table table(std::move(columns));
     Json results = Json::array();
-    Table deviceTable({{"undivided model"}, {"precision"}, {"gradient error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"at"}, {"loss error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
+    Table deviceTable({{"undivided model"},
+                       {"precision"},
+                       {"gradient error", Table::Align::Right},
+                       {"allowed", Table::Align::Right},
+                       {"at"},
+                       {"loss error", Table::Align::Right},
+                       {"allowed", Table::Align::Right},
+                       {"verdict"}});
     Json comparisons = Json::array();
-    Table doubleTable({{"model"}, {"of"}, {"gradient error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"at"}, {"loss error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
+    Table doubleTable({{"model"},
+                       {"of"},
+                       {"gradient error", Table::Align::Right},
+                       {"allowed", Table::Align::Right},
+                       {"at"},
+                       {"loss error", Table::Align::Right},
+                       {"allowed", Table::Align::Right},
+                       {"verdict"}});
     Json doubles = Json::array();
-    Table kernelTable({{"kernel"}, {"backend"}, {"precision"}, {"error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
+    Table kernelTable({{"kernel"},
+                       {"backend"},
+                       {"precision"},
+                       {"error", Table::Align::Right},
+                       {"allowed", Table::Align::Right},
+                       {"verdict"}});
     Json kernels = Json::array();
     const DeviceOptions devices = training.device;
     std::vector<std::string> notes;
@@ -443,7 +492,8 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             auto same = compareDevice(training, *model, session, deviceTable, comparisons, stop);
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
             passed = passed && *same;
-            if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32; // bits are compared with sums in other orders
+            // bits are compared with sums in other orders
+            if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32;
         }
         if (speaks && !traitsOf(backend).hasDevices) {
             training.model = *model;
@@ -464,20 +514,25 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
             training.model = modelFor(schedule, *model);
             training.stageLayers = inGrid ? std::vector<int>() : options.stageLayers;
-            if (auto held = checkMemoryLimit(options.memoryLimit, schedule, training); !held) return tl::unexpected(std::move(held.error()));
+            if (auto held = checkMemoryLimit(options.memoryLimit, schedule, training); !held)
+                return tl::unexpected(std::move(held.error()));
             auto limits = readRankMemory(options.rankMemory, schedule);
             if (!limits) return tl::unexpected(std::move(limits.error()));
             training.rankMemory = std::move(*limits);
             auto result = checkSchedule(checked.schedule, training, options.steps, stop);
-            if (!result) return tl::unexpected(std::move(result.error()).with(fmt::format("{} on {}", schedule.name, backend)));
+            if (!result)
+                return tl::unexpected(std::move(result.error()).with(fmt::format("{} on {}", schedule.name, backend)));
             passed = passed && result->passed;
             const auto [shard, gather, reduce] = sharingWords(checked.sharing);
             std::vector<std::string> cells{result->schedule, result->shape};
             if (anyReplicas) cells.insert(cells.end(), {shard, gather, reduce});
-            cells.insert(cells.end(), {result->backend, fmt::format("{:.3g}", result->gradientError), yesNo(result->gradientsEqual), yesNo(result->lossesEqual),
-                                       yesNo(result->repeatEqual), yesNo(result->orderEqual), result->passed ? "pass" : "FAIL"});
+            cells.insert(cells.end(),
+                         {result->backend, fmt::format("{:.3g}", result->gradientError), yesNo(result->gradientsEqual),
+                          yesNo(result->lossesEqual), yesNo(result->repeatEqual), yesNo(result->orderEqual),
+                          result->passed ? "pass" : "FAIL"});
             table.add(std::move(cells), result->passed ? Tint::None : Tint::Bad);
-            if (!result->note.empty() && !(inGrid && result->passed)) notes.push_back(fmt::format("{}: {}", result->schedule, result->note));
+            if (!result->note.empty() && !(inGrid && result->passed))
+                notes.push_back(fmt::format("{}: {}", result->schedule, result->note));
             results.push_back({{"schedule", result->schedule},
                                {"shape", result->shape},
                                {"backend", result->backend},
@@ -495,7 +550,9 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
                                {"traffic", trafficJson(result->traffic)},
                                {"rollbacks", result->rollbacks},
                                {"weights", std::string(toText(result->weights))},
-                               {"deviation", result->weights == WeightRule::Synchronous && !result->partial ? Json(nullptr) : Json(result->deviation)},
+                               {"deviation", result->weights == WeightRule::Synchronous && !result->partial
+                                                 ? Json(nullptr)
+                                                 : Json(result->deviation)},
                                {"loss", result->loss},
                                {"reference_loss", result->referenceLoss},
                                {"note", result->note},
@@ -505,17 +562,24 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     session.progress().tell("checked", total, total);
     session.progress().clear();
     if (session.json)
-        session.answer({{"passed", passed}, {"checks", std::move(results)}, {"kernels", kernels}, {"against_cpu", comparisons}, {"against_double", doubles}, {"left_out", leftOut}});
+        session.answer({{"passed", passed},
+                        {"checks", std::move(results)},
+                        {"kernels", kernels},
+                        {"against_cpu", comparisons},
+                        {"against_double", doubles},
+                        {"left_out", leftOut}});
     if (!kernels.empty()) session.out(kernelTable.text(session.colourOut()) + "\n");
     if (!comparisons.empty()) session.out(deviceTable.text(session.colourOut()) + "\n");
     if (!doubles.empty()) session.out(doubleTable.text(session.colourOut()) + "\n");
     session.out(table.text(session.colourOut()));
     for (const std::string& note : notes) session.out("  " + note + "\n");
     for (const std::string& note : leftOut) session.out("  " + note + "\n");
-    session.out(fmt::format("\n{}: gradients and losses against a one-rank replay in the schedule's own order, stale weights against a one-rank "
+    session.out(fmt::format("\n{}: gradients and losses against a one-rank replay in the schedule's own order, stale "
+                            "weights against a one-rank "
                             "model of their rule{}, {}\n",
                             passed ? "all pass" : "NOT all pass",
-                            job ? fmt::format("; ranks in {} processes, repeated by threads", job->count()) : "", plural(options.steps, "step")));
+                            job ? fmt::format("; ranks in {} processes, repeated by threads", job->count()) : "",
+                            plural(options.steps, "step")));
     return passed ? ExitDone : ExitDoesNotHold;
 }
 
@@ -523,13 +587,15 @@ Result<int> runCheckAnywhere(const CheckChoice& given, Session& session)
 {
     CheckChoice options = given;
     const auto launched = launchedProcesses();
-    if (!options.schedule.shape.ranksGiven && (launched || options.processes > 0)) options.schedule.shape.ranks = launched.value_or(options.processes);
+    if (!options.schedule.shape.ranksGiven && (launched || options.processes > 0))
+        options.schedule.shape.ranks = launched.value_or(options.processes);
     if (!launched && options.processes > 0) {
         auto end = startProcesses(options.processes, session);
         if (!end) return tl::unexpected(std::move(end.error()));
         return end->code;
     }
-    return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return runCheck(options, job, session); });
+    return inProcesses(session,
+                       [&](const std::shared_ptr<ProcessJob>& job) { return runCheck(options, job, session); });
 }
 
 } // namespace
@@ -542,9 +608,19 @@ Command command_check()
                 addScheduleOptions(verb, options->schedule, "Schedules to check [all, with every variant]");
                 verb.value("--backend", &options->backend, "Only this backend [all]").form("NAME");
                 verb.value("--steps", &options->steps, "Training steps [2]").form("N").check(wholeNumber(1, 10'000));
-                verb.value("--model", &options->model, "The model [layers=8,hidden=32,heads=2,seq=16]").form("KEY=N,…").given(options->modelGiven);
-                verb.value("--stage-layers", &options->stageLayers, "Layers of each stage, such as 0,3,3,0: only the embedding or only the loss on a stage [balanced by cost]").form("N,N…").commas().each().check(wholeNumber(0, 65'536));
-                verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [2]").form("B").check(wholeNumber(1, 4096));
+                verb.value("--model", &options->model, "The model [layers=8,hidden=32,heads=2,seq=16]")
+                    .form("KEY=N,…")
+                    .given(options->modelGiven);
+                verb.value("--stage-layers", &options->stageLayers,
+                           "Layers of each stage, such as 0,3,3,0: only the embedding or only the loss on a stage "
+                           "[balanced by cost]")
+                    .form("N,N…")
+                    .commas()
+                    .each()
+                    .check(wholeNumber(0, 65'536));
+                verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [2]")
+                    .form("B")
+                    .check(wholeNumber(1, 4096));
                 addRecomputeOptions(verb, options->recompute);
                 addReplicaOptions(verb, options->replicas);
                 addTrainingOptions(verb, options->choice);
@@ -552,11 +628,19 @@ Command command_check()
                 addChannelOptions(verb, options->channels);
                 addPerturbOption(verb, options->perturb);
                 addMemoryOptions(verb, options->memoryLimit, options->rankMemory);
-                verb.value("--seed", &options->seed, "Seed of weights and data [1]").form("N").check(wholeNumber(0, 4'000'000'000));
-                verb.value("--processes", &options->processes, "Run the ranks in N processes started by mpirun, and compare with threads bit for bit").form("N").check(wholeNumber(1, 4096));
+                verb.value("--seed", &options->seed, "Seed of weights and data [1]")
+                    .form("N")
+                    .check(wholeNumber(0, 4'000'000'000));
+                verb.value("--processes", &options->processes,
+                           "Run the ranks in N processes started by mpirun, and compare with threads bit for bit")
+                    .form("N")
+                    .check(wholeNumber(1, 4096));
                 addHostOption(verb, options->place, "Check this host; see 'stagewright hosts'");
                 verb.notes("Exit code 1 if a check fails.");
-                return [options](Session& session) { return options->place.elsewhere() ? callOnHost("check", options->place, session) : runCheckAnywhere(*options, session); };
+                return [options](Session& session) {
+                    return options->place.elsewhere() ? callOnHost("check", options->place, session)
+                                                      : runCheckAnywhere(*options, session);
+                };
             },
             true, true};
 }

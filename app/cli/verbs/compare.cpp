@@ -23,7 +23,10 @@ struct CompareChoice {
     bool plan = false; // the one run against its own plan
 };
 
-bool namesRunFile(const std::string& word) { return word.ends_with(".stagewright") || word.find('#') != std::string::npos; }
+bool namesRunFile(const std::string& word)
+{
+    return word.ends_with(".stagewright") || word.find('#') != std::string::npos;
+}
 
 // F A B [C [D]], F#A G#B …, or F alone where it holds two to four runs.
 Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& words)
@@ -37,22 +40,28 @@ Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& wor
         auto runs = (*file)->runs();
         if (!runs) return tl::unexpected(std::move(runs.error()));
         if (runs->size() < 2 || runs->size() > mostRuns || !first.run.empty())
-            return fail(ErrorCode::Usage, fmt::format("compare needs two to four runs, but {} has {}", words[0], first.run.empty() ? runs->size() : 1),
-                        fmt::format("write: stagewright compare {} A B; 'stagewright runs {}' lists them", first.file, first.file));
+            return fail(ErrorCode::Usage,
+                        fmt::format("compare needs two to four runs, but {} has {}", words[0],
+                                    first.run.empty() ? runs->size() : 1),
+                        fmt::format("write: stagewright compare {} A B; 'stagewright runs {}' lists them", first.file,
+                                    first.file));
         for (const RunInfo& info : *runs) chosen.push_back({first.file, std::to_string(info.id)});
         return chosen;
     }
     if (names) { // runs of one file
         if (!first.run.empty() && words.size() > 2)
-            return fail(ErrorCode::Usage, fmt::format("'{}' already names a run", words[0]), "write FILE A B, or FILE#A FILE#B");
+            return fail(ErrorCode::Usage, fmt::format("'{}' already names a run", words[0]),
+                        "write FILE A B, or FILE#A FILE#B");
         if (words.size() == 2)
-            return fail(ErrorCode::Usage, fmt::format("compare needs two runs, but only '{}' is named", words[1]), "write FILE A B, or FILE#A FILE#B");
+            return fail(ErrorCode::Usage, fmt::format("compare needs two runs, but only '{}' is named", words[1]),
+                        "write FILE A B, or FILE#A FILE#B");
         for (std::size_t i = 1; i < words.size(); ++i) chosen.push_back({first.file, words[i]});
     } else {
         for (const std::string& word : words) chosen.push_back(parseRunReference(word));
     }
     if (chosen.size() > mostRuns)
-        return fail(ErrorCode::Usage, fmt::format("{} runs are named, but at most {} can be compared", chosen.size(), mostRuns));
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} runs are named, but at most {} can be compared", chosen.size(), mostRuns));
     return chosen;
 }
 
@@ -78,12 +87,17 @@ Result<int> runWithPlan(const CompareChoice& options, Session& session)
     comparisons.push_back(std::move(*comparison));
     if (session.json) {
         auto object = comparisonJson(runs, comparisons);
-        object["first_deviation"] = deviation ? Json{{"op", toText(deviation->op.op)}, {"rank", deviation->op.rank}, {"start_delta_ns", deviation->op.startDelta}, {"duration_delta_ns", deviation->op.durationDelta}, {"sentence", deviation->sentence}}
+        object["first_deviation"] = deviation ? Json{{"op", toText(deviation->op.op)},
+                                                     {"rank", deviation->op.rank},
+                                                     {"start_delta_ns", deviation->op.startDelta},
+                                                     {"duration_delta_ns", deviation->op.durationDelta},
+                                                     {"sentence", deviation->sentence}}
                                               : Json(nullptr);
         session.answer(object);
     }
     session.out(comparisonText(runs, comparisons, static_cast<std::size_t>(options.ops), session.colourOut()));
-    session.out(fmt::format("\nthe first op that deviates\n  {}\n", deviation ? deviation->sentence : "no op by more than 2 % of the step"));
+    session.out(fmt::format("\nthe first op that deviates\n  {}\n",
+                            deviation ? deviation->sentence : "no op by more than 2 % of the step"));
     return ExitDone;
 }
 
@@ -116,9 +130,16 @@ Command command_compare()
 {
     return {"compare", "Align two to four runs by op; show what changed and why", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<CompareChoice>();
-                verb.value("RUNS", &options->runs, "FILE A B [C [D]], or FILE#A OTHER#B …; each is compared with the first; with --plan: FILE [A]").required().values(1, 5);
-                verb.value("--ops", &options->ops, "Number of moved ops to list [8]").form("N").check(wholeNumber(0, 100'000));
-                verb.flag("--plan", options->plan, "Compare one run with its plan: its own schedule, timed with costs fitted from the run");
+                verb.value(
+                        "RUNS", &options->runs,
+                        "FILE A B [C [D]], or FILE#A OTHER#B …; each is compared with the first; with --plan: FILE [A]")
+                    .required()
+                    .values(1, 5);
+                verb.value("--ops", &options->ops, "Number of moved ops to list [8]")
+                    .form("N")
+                    .check(wholeNumber(0, 100'000));
+                verb.flag("--plan", options->plan,
+                          "Compare one run with its plan: its own schedule, timed with costs fitted from the run");
                 verb.notes("Examples: stagewright compare demo.stagewright 1f1b zb-h1\n"
                            "          stagewright compare job.stagewright 3 --plan");
                 return [options](Session& session) { return runCompare(*options, session); };

@@ -21,9 +21,13 @@ double rateOf(const KernelTime& kernel) // FLOP or bytes a nanosecond: GFLOP/s o
 
 void addKernelTimesOptions(OptionSet& verb, KernelTimesChoice& choice)
 {
-    verb.value("--kernels", &choice.model, "Time each kernel of one rank at this model's shapes, beside a large product and a large copy").form("KEY=N,…");
+    verb.value("--kernels", &choice.model,
+               "Time each kernel of one rank at this model's shapes, beside a large product and a large copy")
+        .form("KEY=N,…");
     verb.value("--backend", &choice.backend, "With --kernels: the device to time [cpu]").form("NAME");
-    verb.value("--microbatch-size", &choice.microbatchSize, "With --kernels: samples per microbatch [4]").form("B").check(wholeNumber(1, 65'536));
+    verb.value("--microbatch-size", &choice.microbatchSize, "With --kernels: samples per microbatch [4]")
+        .form("B")
+        .check(wholeNumber(1, 65'536));
     addArithmeticOptions(verb, choice.training);
 }
 
@@ -31,22 +35,34 @@ Result<int> showKernelTimes(Session& session, const KernelTimesChoice& choice)
 {
     auto model = parseModelConfig(choice.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--kernels"));
-    const auto kernels = timeKernels(choice.backend, deviceOptionsOf(choice.training), *model, choice.microbatchSize, session.stop());
+    const auto kernels =
+        timeKernels(choice.backend, deviceOptionsOf(choice.training), *model, choice.microbatchSize, session.stop());
     if (!kernels) return tl::unexpected(kernels.error());
 
     using Align = Table::Align;
-    Table table({{"kernel"}, {"shape"}, {"time", Align::Right}, {"rate", Align::Right}, {"of the large", Align::Right}});
+    Table table(
+        {{"kernel"}, {"shape"}, {"time", Align::Right}, {"rate", Align::Right}, {"of the large", Align::Right}});
     Json array = Json::array();
     const double product = rateOf(kernels->at(0)), copy = rateOf(kernels->at(1));
     for (const KernelTime& kernel : *kernels) {
         const bool computes = kernel.flops > 0;
         const double rate = rateOf(kernel), share = rate / (computes ? product : copy);
         table.add({kernel.kernel, kernel.shape, fmt::format("{:.1f} µs", kernel.nanos / 1e3),
-                   computes && rate >= 1e3 ? fmt::format("{:.1f} TFLOP/s", rate / 1e3) : fmt::format("{:.1f} {}", rate, computes ? "GFLOP/s" : "GB/s"),
+                   computes && rate >= 1e3 ? fmt::format("{:.1f} TFLOP/s", rate / 1e3)
+                                           : fmt::format("{:.1f} {}", rate, computes ? "GFLOP/s" : "GB/s"),
                    fmt::format("{:.0f} %", 100 * share)});
-        array.push_back({{"kernel", kernel.kernel}, {"shape", kernel.shape}, {"time_ns", kernel.nanos}, {"flops", static_cast<std::int64_t>(kernel.flops)}, {"bytes", static_cast<std::int64_t>(kernel.bytes)}, {"share_of_large", share}});
+        array.push_back({{"kernel", kernel.kernel},
+                         {"shape", kernel.shape},
+                         {"time_ns", kernel.nanos},
+                         {"flops", static_cast<std::int64_t>(kernel.flops)},
+                         {"bytes", static_cast<std::int64_t>(kernel.bytes)},
+                         {"share_of_large", share}});
     }
-    if (session.json) session.answer({{"backend", choice.backend}, {"model", toText(*model)}, {"microbatch_size", choice.microbatchSize}, {"kernels", std::move(array)}});
+    if (session.json)
+        session.answer({{"backend", choice.backend},
+                        {"model", toText(*model)},
+                        {"microbatch_size", choice.microbatchSize},
+                        {"kernels", std::move(array)}});
     session.out(table.text(session.colourOut()));
     return ExitDone;
 }

@@ -1,4 +1,5 @@
-// devices --kernels: the time of every kernel at a model's shapes, and its rate beside those of a large product and a large copy.
+// devices --kernels: the time of every kernel at a model's shapes, and its rate beside those of a large product and a
+// large copy.
 #pragma once
 
 #include "app/cli/options/training_options.h"

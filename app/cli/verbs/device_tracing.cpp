@@ -8,7 +8,8 @@
 
 namespace stagewright {
 
-DeviceTracing::DeviceTracing(const std::string& backend, bool wanted, bool kept) : m_hasDevices(traitsOf(backend).hasDevices)
+DeviceTracing::DeviceTracing(const std::string& backend, bool wanted, bool kept)
+    : m_hasDevices(traitsOf(backend).hasDevices)
 {
     if (!m_hasDevices || !wanted) return;
     auto loaded = GpuTracer::load();
@@ -23,10 +24,7 @@ DeviceTracing::DeviceTracing(const std::string& backend, bool wanted, bool kept)
     (void)m_tracer->start(options, m_facts); // the facts say why
 }
 
-DeviceTracing::~DeviceTracing()
-{
-    end();
-}
+DeviceTracing::~DeviceTracing() { end(); }
 
 void DeviceTracing::begin()
 {
@@ -41,8 +39,9 @@ void DeviceTracing::end()
 Result<void> DeviceTracing::keep(const std::string& file) const
 {
     if (!m_tracer || m_facts.state != TraceState::Attached)
-        return fail(ErrorCode::Unavailable, fmt::format("file {}: no GPU was traced, so there are no records to keep", file),
-                    "the run's gpu_trace says why: stagewright sql RUN \"SELECT value FROM run_text WHERE key = 'gpu_trace'\"");
+        return fail(
+            ErrorCode::Unavailable, fmt::format("file {}: no GPU was traced, so there are no records to keep", file),
+            "the run's gpu_trace says why: stagewright sql RUN \"SELECT value FROM run_text WHERE key = 'gpu_trace'\"");
     auto bytes = m_tracer->dump();
     if (!bytes) return tl::unexpected(std::move(bytes.error()).with("file " + file));
     return writeFileAtomically(file, *bytes);
@@ -59,7 +58,8 @@ std::vector<Nanos> DeviceTracing::untracedSteps(Training& training, std::size_t 
     return times;
 }
 
-TraceFacts DeviceTracing::factsOf(const Training& training, const std::vector<Nanos>& traced, const std::vector<Nanos>& untraced) const
+TraceFacts DeviceTracing::factsOf(const Training& training, const std::vector<Nanos>& traced,
+                                  const std::vector<Nanos>& untraced) const
 {
     TraceFacts facts = training.traceFacts();
     facts.state = m_facts.state;

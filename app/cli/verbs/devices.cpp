@@ -19,11 +19,18 @@ Result<int> showPresets(Session& session)
 {
     using Align = Table::Align;
     const bool colour = session.colourOut();
-    Table models({{"model"}, {"layers", Align::Right}, {"hidden", Align::Right}, {"heads", Align::Right}, {"tokens", Align::Right}, {"microbatch", Align::Right}, {"parameters", Align::Right}});
+    Table models({{"model"},
+                  {"layers", Align::Right},
+                  {"hidden", Align::Right},
+                  {"heads", Align::Right},
+                  {"tokens", Align::Right},
+                  {"microbatch", Align::Right},
+                  {"parameters", Align::Right}});
     Json modelArray = Json::array();
     for (const ModelPreset& model : modelPresets()) {
-        models.add({std::string(model.name), std::to_string(model.layers), std::to_string(model.hidden), std::to_string(model.heads),
-                    std::to_string(model.sequence), std::to_string(model.microbatchSize), fmt::format("{:.1f} G", model.parameters() / 1e9)});
+        models.add({std::string(model.name), std::to_string(model.layers), std::to_string(model.hidden),
+                    std::to_string(model.heads), std::to_string(model.sequence), std::to_string(model.microbatchSize),
+                    fmt::format("{:.1f} G", model.parameters() / 1e9)});
         modelArray.push_back({{"name", model.name},
                               {"layers", model.layers},
                               {"hidden", model.hidden},
@@ -33,11 +40,17 @@ Result<int> showPresets(Session& session)
                               {"microbatch_size", model.microbatchSize},
                               {"parameters", model.parameters()}});
     }
-    Table devices({{"device"}, {""}, {"peak, 16 bit", Align::Right}, {"memory", Align::Right}, {"bandwidth", Align::Right}, {"link", Align::Right}});
+    Table devices({{"device"},
+                   {""},
+                   {"peak, 16 bit", Align::Right},
+                   {"memory", Align::Right},
+                   {"bandwidth", Align::Right},
+                   {"link", Align::Right}});
     Json deviceArray = Json::array();
     for (const DevicePreset& device : devicePresets()) {
-        devices.add({std::string(device.name), std::string(device.title), fmt::format("{:.0f} TFLOP/s", device.flops / 1e12),
-                     fmt::format("{:.0f} GB", device.memory / 1e9), fmt::format("{:.2f} TB/s", device.bytesPerSecond / 1e12),
+        devices.add({std::string(device.name), std::string(device.title),
+                     fmt::format("{:.0f} TFLOP/s", device.flops / 1e12), fmt::format("{:.0f} GB", device.memory / 1e9),
+                     fmt::format("{:.2f} TB/s", device.bytesPerSecond / 1e12),
                      fmt::format("{:.0f} GB/s", device.linkBytesPerSecond / 1e9)});
         deviceArray.push_back({{"name", device.name},
                                {"title", device.title},
@@ -59,7 +72,8 @@ std::string pythonTable(Json& array, Session& session)
     const auto places = pythonPlaces();
     for (const PythonPlace& place : places ? *places : std::vector<PythonPlace>{}) {
         const PythonFound found = askPython(place, session.stop());
-        table.add({found.path, found.origin, found.python, found.torch, found.usable() ? "yes" : "no", found.reason}, found.usable() ? Tint::None : Tint::Dim);
+        table.add({found.path, found.origin, found.python, found.torch, found.usable() ? "yes" : "no", found.reason},
+                  found.usable() ? Tint::None : Tint::Dim);
         array.push_back({{"path", found.path},
                          {"origin", found.origin},
                          {"python", found.python.empty() ? Json(nullptr) : Json(found.python)},
@@ -69,7 +83,8 @@ std::string pythonTable(Json& array, Session& session)
                          {"usable", found.usable()},
                          {"reason", found.usable() ? Json(nullptr) : Json(found.reason)}});
     }
-    return array.empty() ? std::string("\nno python3 was found for --engine torch\n") : "\n" + table.text(session.colourOut());
+    return array.empty() ? std::string("\nno python3 was found for --engine torch\n")
+                         : "\n" + table.text(session.colourOut());
 }
 
 Result<int> runDevices(Session& session)
@@ -77,7 +92,8 @@ Result<int> runDevices(Session& session)
     Table table({{"backend"}, {"device"}, {"usable"}, {"why not"}});
     Json array = Json::array();
     const auto add = [&](const DeviceInfo& device) {
-        table.add({device.backend, device.name, device.usable ? "yes" : "no", device.reason}, device.usable ? Tint::None : Tint::Dim);
+        table.add({device.backend, device.name, device.usable ? "yes" : "no", device.reason},
+                  device.usable ? Tint::None : Tint::Dim);
         Json details = Json::object();
         for (const auto& [key, value] : device.details) {
             table.add({"", fmt::format("  {}: {}", key, value)}, Tint::Dim);
@@ -115,9 +131,12 @@ Command command_devices()
                 verb.flag("--presets", *presets, "List the models and devices for --costs analytic:MODEL@DEVICE");
                 addKernelTimesOptions(verb, *kernels);
                 addHostOption(verb, *place, "Of this host; see 'stagewright hosts'");
-                return [presets, kernels, place](Session& session) { return place->elsewhere() ? callOnHost("devices", *place, session) : *presets              ? showPresets(session)
-                                                                                                                                      : !kernels->model.empty() ? showKernelTimes(session, *kernels)
-                                                                                                                                                                : runDevices(session); };
+                return [presets, kernels, place](Session& session) {
+                    return place->elsewhere()        ? callOnHost("devices", *place, session)
+                           : *presets                ? showPresets(session)
+                           : !kernels->model.empty() ? showKernelTimes(session, *kernels)
+                                                     : runDevices(session);
+                };
             }};
 }
 

@@ -31,7 +31,8 @@ Result<std::pair<Schedule, Schedule>> readBoth(const DiffChoice& options, Sessio
     if (!shapeGiven && namesFile(options.a) != namesFile(options.b)) {
         shape.ranks = first->ranks;
         shape.microbatches = first->microbatches;
-        if (first->stages % first->ranks == 0 && first->stages > first->ranks) shape.chunks = std::to_string(first->stages / first->ranks);
+        if (first->stages % first->ranks == 0 && first->stages > first->ranks)
+            shape.chunks = std::to_string(first->stages / first->ranks);
     }
     auto second = readSchedule(fileFirst ? options.b : options.a, shape, session);
     if (!second) return tl::unexpected(std::move(second.error()));
@@ -92,8 +93,9 @@ Result<int> runDiff(const DiffChoice& options, Session& session)
         return ExitDone;
     }
     for (const std::string& text : diff.shape) session.out(text + "\n");
-    session.out(fmt::format("{} moved, {} only in {}, {} only in {}\n", plural(static_cast<long long>(diff.moved.size()), "op"),
-                            diff.onlyA.size(), a.name, diff.onlyB.size(), b.name));
+    session.out(fmt::format("{} moved, {} only in {}, {} only in {}\n",
+                            plural(static_cast<long long>(diff.moved.size()), "op"), diff.onlyA.size(), a.name,
+                            diff.onlyB.size(), b.name));
     session.out("first difference on each rank\n");
     for (const RankDifference& difference : diff.first)
         session.out("  " + describeFirst(difference, "in " + a.name, "in " + b.name) + "\n");
@@ -108,7 +110,9 @@ Result<int> runDiff(const DiffChoice& options, Session& session)
     lines("moved", diff.moved, [](const MovedOp& op) {
         return fmt::format("rank {}: {} from op {} to op {}", op.rank, toText(op.op), op.fromPosition, op.toPosition);
     });
-    auto placedLine = [](const PlacedOp& op) { return fmt::format("rank {}, op {}: {}", op.rank, op.position, toText(op.op)); };
+    auto placedLine = [](const PlacedOp& op) {
+        return fmt::format("rank {}, op {}: {}", op.rank, op.position, toText(op.op));
+    };
     lines(("only in " + a.name).c_str(), diff.onlyA, placedLine);
     lines(("only in " + b.name).c_str(), diff.onlyB, placedLine);
     return ExitDoesNotHold;
@@ -118,13 +122,16 @@ Result<int> runDiff(const DiffChoice& options, Session& session)
 
 Command command_diff()
 {
-    return {"diff", "Compare the orders of two schedules: first difference on each rank, moved ops", [](OptionSet& verb) -> Runner {
+    return {"diff", "Compare the orders of two schedules: first difference on each rank, moved ops",
+            [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<DiffChoice>();
                 verb.value("A", &options->a, "A schedule, by name or from a CSV").required();
                 verb.value("B", &options->b, "The other schedule").required();
                 addShapeOptions(verb, options->shape);
                 addLowerOption(verb, options->lower);
-                verb.value("--most", &options->most, "Number of moved, added and removed ops to list [20]").form("N").check(wholeNumber(0, 1'000'000));
+                verb.value("--most", &options->most, "Number of moved, added and removed ops to list [20]")
+                    .form("N")
+                    .check(wholeNumber(0, 1'000'000));
                 verb.notes("A name given with a CSV takes the CSV's shape. Messages are compared if both are lowered.\n"
                            "Exit code 0: the same order; 1: they differ.\n"
                            "Examples: stagewright diff 1f1b zb-h1 -p 4 -m 8\n"

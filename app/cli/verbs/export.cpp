@@ -48,7 +48,8 @@ std::vector<std::string> formatNames(bool (*which)(const FormatInfo&) = canExpor
 
 bool hasOption(const FormatInfo& format, std::string_view name)
 {
-    return std::any_of(format.options.begin(), format.options.end(), [&](const FormatOption& option) { return option.name == name; });
+    return std::any_of(format.options.begin(), format.options.end(),
+                       [&](const FormatOption& option) { return option.name == name; });
 }
 
 // The formats that an option is of: "csv", "pictures".
@@ -72,16 +73,22 @@ Result<const FormatInfo*> formatOf(const std::string& asked, const std::string& 
         if (said == nullptr) {
             std::string known;
             for (const FormatInfo* format : allFormats())
-                if (canExport(*format) && !format->folder && formatOfSuffix(format->suffixes.front()) == format) known += fmt::format("{}{}", known.empty() ? "" : ", ", format->suffixes.front());
-            return fail(ErrorCode::Usage, fmt::format("file {}: the name has no known suffix", output), "give --format, or one of the suffixes " + known);
+                if (canExport(*format) && !format->folder && formatOfSuffix(format->suffixes.front()) == format)
+                    known += fmt::format("{}{}", known.empty() ? "" : ", ", format->suffixes.front());
+            return fail(ErrorCode::Usage, fmt::format("file {}: the name has no known suffix", output),
+                        "give --format, or one of the suffixes " + known);
         }
         return said;
     }
     const FormatInfo* wanted = findFormat(asked);
     std::string suffix = std::filesystem::path(output).extension().string();
-    std::transform(suffix.begin(), suffix.end(), suffix.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (said != nullptr && !wanted->folder && std::find(wanted->suffixes.begin(), wanted->suffixes.end(), suffix) == wanted->suffixes.end())
-        return fail(ErrorCode::Usage, fmt::format("file {}: the format is {}, but the suffix is {}", output, asked, suffix.substr(1)), fmt::format("name it {}, or omit --format", wanted->suffixes.front()));
+    std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (said != nullptr && !wanted->folder &&
+        std::find(wanted->suffixes.begin(), wanted->suffixes.end(), suffix) == wanted->suffixes.end())
+        return fail(ErrorCode::Usage,
+                    fmt::format("file {}: the format is {}, but the suffix is {}", output, asked, suffix.substr(1)),
+                    fmt::format("name it {}, or omit --format", wanted->suffixes.front()));
     return wanted;
 }
 
@@ -90,11 +97,13 @@ Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const Expor
 {
     std::string program = siblingProgram("stagewright-ui");
     if (program.empty())
-        return fail(ErrorCode::Unavailable, fmt::format("stagewright-ui draws {} files, and it is not next to this program", format.name),
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("stagewright-ui draws {} files, and it is not next to this program", format.name),
                     "build it with Qt 6 installed (./bootstrap.sh build), or export chrome or csv");
     const std::filesystem::path folder = std::filesystem::path(options.output).parent_path();
     if (!folder.empty() && !isFolder(folder.string()))
-        return fail(ErrorCode::Unreadable, fmt::format("file {}: can't be created (there is no folder {})", options.output, folder.string()),
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("file {}: can't be created (there is no folder {})", options.output, folder.string()),
                     "create the folder, or choose another place");
     std::vector<std::string> words{program, stored.file, "--export", std::string(format.name), "-o", options.output};
     if (options.against.empty())
@@ -123,24 +132,31 @@ Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const Expor
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) < 0)
         return fail(ErrorCode::Failed, fmt::format("{} can't be started: {}", program, std::strerror(errno)));
-    if (WIFEXITED(status) && WEXITSTATUS(status) == ExitUsage) return fail(ErrorCode::Usage, fmt::format("{} was not drawn", options.output), "see the line above");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == ExitUsage)
+        return fail(ErrorCode::Usage, fmt::format("{} was not drawn", options.output), "see the line above");
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return fail(ErrorCode::Failed, fmt::format("{} ended with {} {}", program, WIFEXITED(status) ? "exit code" : "signal",
-                                                   WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
+        return fail(ErrorCode::Failed,
+                    fmt::format("{} ended with {} {}", program, WIFEXITED(status) ? "exit code" : "signal",
+                                WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
     return Json::object();
 }
 
 // Another run by number or name of the same file, or FILE#RUN.
-Result<StoredRun> otherRun(const StoredRun& stored, const std::string& against, const Progress& progress, Session& session)
+Result<StoredRun> otherRun(const StoredRun& stored, const std::string& against, const Progress& progress,
+                           Session& session)
 {
-    auto other = readRunForReport(against.find('#') == std::string::npos ? RunReference{stored.file, against} : parseRunReference(against), -1, progress);
+    auto other = readRunForReport(against.find('#') == std::string::npos ? RunReference{stored.file, against}
+                                                                         : parseRunReference(against),
+                                  -1, progress);
     if (other) warnOfDamage(*other, session);
     return other;
 }
 
 Result<Json> write(const FormatInfo& format, const StoredRun& stored, const ExportChoice& options, Session& session)
 {
-    const auto named = [](const StoredRun& run) { return fmt::format("{}, run {}", std::filesystem::path(run.file).filename().string(), run.run.info.id); };
+    const auto named = [](const StoredRun& run) {
+        return fmt::format("{}, run {}", std::filesystem::path(run.file).filename().string(), run.run.info.id);
+    };
     ExportRequest request;
     request.run = &stored.run;
     request.path = options.output;
@@ -171,26 +187,38 @@ Result<int> runExport(const ExportChoice& options, Session& session)
     if (!chosen) return tl::unexpected(chosen.error());
     const FormatInfo& format = **chosen;
     for (const auto& [name, value] : options.ofFormats) {
-        const auto option = std::find_if(format.options.begin(), format.options.end(), [&name = name](const FormatOption& one) { return one.name == name; });
+        const auto option = std::find_if(format.options.begin(), format.options.end(),
+                                         [&name = name](const FormatOption& one) { return one.name == name; });
         if (option == format.options.end())
-            return fail(ErrorCode::Usage, fmt::format("--{} is for {}, but the format is {}", name, owners(name), format.name), "omit it, or use another format");
+            return fail(ErrorCode::Usage,
+                        fmt::format("--{} is for {}, but the format is {}", name, owners(name), format.name),
+                        "omit it, or use another format");
         if (option->check != nullptr)
-            if (auto right = option->check(value); !right) return tl::unexpected(std::move(right.error()).with("--" + name));
+            if (auto right = option->check(value); !right)
+                return tl::unexpected(std::move(right.error()).with("--" + name));
     }
     if (!options.against.empty() && !format.compares)
-        return fail(ErrorCode::Usage, fmt::format("--against: {} holds only one run", format.name), "use " + listed(formatNames([](const FormatInfo& one) { return one.compares; })));
+        return fail(ErrorCode::Usage, fmt::format("--against: {} holds only one run", format.name),
+                    "use " + listed(formatNames([](const FormatInfo& one) { return one.compares; })));
     if (format.drawn && options.against.find('#') != std::string::npos)
-        return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file", "merge them with runs --merge, or use html");
+        return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file",
+                    "merge them with runs --merge, or use html");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
     auto stored = format.oneStep ? readRunForReport(reference, std::max(-1, options.step - 1)) : readRun(reference);
     if (!stored) return tl::unexpected(std::move(stored.error()));
     warnOfDamage(*stored, session);
-    const Result<Json> counts = format.drawn ? draw(format, *stored, options) : write(format, *stored, options, session);
+    const Result<Json> counts =
+        format.drawn ? draw(format, *stored, options) : write(format, *stored, options, session);
     if (!counts) return tl::unexpected(counts.error());
     if (session.json)
-        session.answer({{"file", stored->file}, {"run", stored->run.info.id}, {"format", std::string(format.name)}, {"output", options.output}, {"counts", counts->empty() ? Json(nullptr) : *counts}});
-    session.note(fmt::format("wrote {} ({}#{} {})", options.output, stored->file, stored->run.info.id, stored->run.info.name));
+        session.answer({{"file", stored->file},
+                        {"run", stored->run.info.id},
+                        {"format", std::string(format.name)},
+                        {"output", options.output},
+                        {"counts", counts->empty() ? Json(nullptr) : *counts}});
+    session.note(
+        fmt::format("wrote {} ({}#{} {})", options.output, stored->file, stored->run.info.id, stored->run.info.name));
     return ExitDone;
 }
 
@@ -205,7 +233,9 @@ void addFormatOptions(OptionSet& verb, const std::shared_ptr<ExportChoice>& opti
             std::string help = owners(option.name) + ": " + std::string(option.help);
             help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
             const std::string word = "--" + std::string(option.name);
-            const auto keep = [options, name = std::string(option.name)](const std::string& value) { options->ofFormats.emplace_back(name, value); };
+            const auto keep = [options, name = std::string(option.name)](const std::string& value) {
+                options->ofFormats.emplace_back(name, value);
+            };
             if (option.value.empty())
                 verb.flag(word, keep, help);
             else
@@ -225,21 +255,27 @@ std::string formatsHelp()
 
 Command command_export()
 {
-    return {"export", "Write a run for other tools",
-            [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<ExportChoice>();
-                verb.value("FILE", &options->file, "A run file, or FILE#RUN").required();
-                verb.value("RUN", &options->run, "A run, by number or name [the newest]");
-                verb.value("--format", &options->format, formatsHelp()).form("FORMAT").check(oneOf(formatNames()));
-                verb.value("--against", &options->against, "html, pictures: compare with another run (A)").form("RUN");
-                verb.value("--step", &options->step, "html, pictures: a step, from 1 [the one with the median time]").form("N").check(wholeNumber(1, 1'000'000'000));
-                addFormatOptions(verb, options);
-                verb.value("-o,--output", &options->output, "The file to write, or the folder").form("OUT").required().replaces();
-                verb.flag("-v,--verbose", options->verbose, "Print how many spans, flows and counter samples were written");
-                verb.notes("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");
-                return [options](Session& session) { return runExport(*options, session); };
-            },
-            true, true};
+    return {
+        "export", "Write a run for other tools",
+        [](OptionSet& verb) -> Runner {
+            auto options = std::make_shared<ExportChoice>();
+            verb.value("FILE", &options->file, "A run file, or FILE#RUN").required();
+            verb.value("RUN", &options->run, "A run, by number or name [the newest]");
+            verb.value("--format", &options->format, formatsHelp()).form("FORMAT").check(oneOf(formatNames()));
+            verb.value("--against", &options->against, "html, pictures: compare with another run (A)").form("RUN");
+            verb.value("--step", &options->step, "html, pictures: a step, from 1 [the one with the median time]")
+                .form("N")
+                .check(wholeNumber(1, 1'000'000'000));
+            addFormatOptions(verb, options);
+            verb.value("-o,--output", &options->output, "The file to write, or the folder")
+                .form("OUT")
+                .required()
+                .replaces();
+            verb.flag("-v,--verbose", options->verbose, "Print how many spans, flows and counter samples were written");
+            verb.notes("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");
+            return [options](Session& session) { return runExport(*options, session); };
+        },
+        true, true};
 }
 
 } // namespace stagewright

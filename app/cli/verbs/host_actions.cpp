@@ -29,7 +29,11 @@ namespace {
 
 Json hostJson(const Host& host)
 {
-    return {{"name", host.name}, {"target", host.target}, {"folder", host.folder}, {"scratch", textOrNull(host.scratch)}, {"setup", host.setup}};
+    return {{"name", host.name},
+            {"target", host.target},
+            {"folder", host.folder},
+            {"scratch", textOrNull(host.scratch)},
+            {"setup", host.setup}};
 }
 
 Result<int> add(const HostOptions& options, Session& session)
@@ -55,12 +59,14 @@ Result<int> list(const HostOptions&, Session& session)
     for (const Host& host : *hosts) {
         std::vector<std::string> setup = host.setup;
         if (setup.empty()) setup.emplace_back();
-        table.add({host.name, host.target, host.folder, host.scratch.empty() ? "~/.local/state/stagewright/hosted" : host.scratch, setup.front()});
+        table.add({host.name, host.target, host.folder,
+                   host.scratch.empty() ? "~/.local/state/stagewright/hosted" : host.scratch, setup.front()});
         for (std::size_t i = 1; i < setup.size(); ++i) table.add({"", "", "", "", setup[i]});
         all.push_back(hostJson(host));
     }
     if (session.json) session.answer({{"file", hostsFile()}, {"hosts", std::move(all)}});
-    session.out(hosts->empty() ? "no hosts; add one with: stagewright hosts add NAME SSH-TARGET\n" : table.text(session.colourOut()));
+    session.out(hosts->empty() ? "no hosts; add one with: stagewright hosts add NAME SSH-TARGET\n"
+                               : table.text(session.colourOut()));
     return ExitDone;
 }
 
@@ -81,11 +87,22 @@ Result<int> test(const HostOptions& options, Session& session)
     Table table({{""}, {host->name}, {"remedy"}});
     Json facts = Json::array();
     for (const HostFact& fact : report->facts) {
-        table.add({fact.label, fact.value.empty() ? "missing" : fact.value, fact.remedy}, !fact.remedy.empty() && fact.needed ? Tint::Bad : fact.value.empty() ? Tint::Dim
-                                                                                                                                                               : Tint::None);
-        facts.push_back({{"key", fact.key}, {"label", fact.label}, {"value", textOrNull(fact.value)}, {"remedy", textOrNull(fact.remedy)}, {"needed", fact.needed}});
+        table.add({fact.label, fact.value.empty() ? "missing" : fact.value, fact.remedy},
+                  !fact.remedy.empty() && fact.needed ? Tint::Bad
+                  : fact.value.empty()                ? Tint::Dim
+                                                      : Tint::None);
+        facts.push_back({{"key", fact.key},
+                         {"label", fact.label},
+                         {"value", textOrNull(fact.value)},
+                         {"remedy", textOrNull(fact.remedy)},
+                         {"needed", fact.needed}});
     }
-    if (session.json) session.answer({{"host", host->name}, {"usable", report->usable()}, {"version", textOrNull(report->version)}, {"clock_offset_s", report->clockOffsetSeconds}, {"facts", std::move(facts)}});
+    if (session.json)
+        session.answer({{"host", host->name},
+                        {"usable", report->usable()},
+                        {"version", textOrNull(report->version)},
+                        {"clock_offset_s", report->clockOffsetSeconds},
+                        {"facts", std::move(facts)}});
     session.out(table.text(session.colourOut()));
     return report->usable() ? ExitDone : ExitDoesNotHold;
 }
@@ -97,8 +114,14 @@ Result<int> install(const HostOptions& options, Session& session)
     auto report = installOnHost(
         *host, [&](const std::string& what) { session.note(what); }, session.stop());
     if (!report) return tl::unexpected(std::move(report.error()));
-    if (session.json) session.answer({{"host", host->name}, {"program", report->program}, {"version", report->version}, {"files", report->files}, {"bytes", report->bytes}});
-    session.out(fmt::format("{}: stagewright {} in {} ({} files, {})\n", host->name, report->version, report->program, report->files.size(), formatBytes(report->bytes)));
+    if (session.json)
+        session.answer({{"host", host->name},
+                        {"program", report->program},
+                        {"version", report->version},
+                        {"files", report->files},
+                        {"bytes", report->bytes}});
+    session.out(fmt::format("{}: stagewright {} in {} ({} files, {})\n", host->name, report->version, report->program,
+                            report->files.size(), formatBytes(report->bytes)));
     return ExitDone;
 }
 
@@ -107,7 +130,8 @@ std::string timeText(std::int64_t unixMs)
     const std::time_t seconds = unixMs / 1000;
     std::tm local{};
     ::localtime_r(&seconds, &local);
-    return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min);
+    return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1, local.tm_mday,
+                       local.tm_hour, local.tm_min);
 }
 
 Json jobJson(const HostJob& job)
@@ -115,19 +139,29 @@ Json jobJson(const HostJob& job)
     Json runs = Json::array();
     for (const ReplayedRun& run : job.runs)
         if (run.here != 0) runs.push_back(run.here);
-    return {{"job", job.id}, {"host", textOrNull(job.host)}, {"verb", job.verb}, {"arguments", job.arguments}, {"file", job.file}, {"runs", std::move(runs)}, {"created_unix_ms", job.createdUnixMs}, {"slurm_job", textOrNull(job.slurmJob)}, {"state", std::string(toText(job.state))}, {"detail", textOrNull(job.detail)}, {"exit_code", job.exitCode ? Json(*job.exitCode) : Json(nullptr)}, {"steps", job.steps}, {"steps_asked", job.stepsAsked}};
+    return {{"job", job.id},
+            {"host", textOrNull(job.host)},
+            {"verb", job.verb},
+            {"arguments", job.arguments},
+            {"file", job.file},
+            {"runs", std::move(runs)},
+            {"created_unix_ms", job.createdUnixMs},
+            {"slurm_job", textOrNull(job.slurmJob)},
+            {"state", std::string(toText(job.state))},
+            {"detail", textOrNull(job.detail)},
+            {"exit_code", job.exitCode ? Json(*job.exitCode) : Json(nullptr)},
+            {"steps", job.steps},
+            {"steps_asked", job.stepsAsked}};
 }
 
-std::string firstLine(const std::string& text)
-{
-    return text.substr(0, text.find('\n'));
-}
+std::string firstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 Result<int> jobs(const HostOptions& options, Session& session)
 {
     std::vector<std::string> damaged;
     std::vector<HostJob> all = readJobs(&damaged);
-    for (const std::string& folder : damaged) session.warn(fmt::format("{}: its job.json is damaged; remove the folder, or restore it", folder));
+    for (const std::string& folder : damaged)
+        session.warn(fmt::format("{}: its job.json is damaged; remove the folder, or restore it", folder));
     Table table({{"job"}, {"where"}, {"begun"}, {"state"}, {"steps", Table::Align::Right}, {"file"}, {""}});
     Json array = Json::array();
     for (HostJob& job : all) {
@@ -135,14 +169,19 @@ Result<int> jobs(const HostOptions& options, Session& session)
             FollowOptions fetch;
             fetch.onlyWhatIsThere = true;
             fetch.reconnectSeconds = 0;
-            if (auto followed = followJob(job, fetch, {}, session.stop()); !followed) session.warn(fmt::format("job {}: {}", job.id, followed.error().message));
+            if (auto followed = followJob(job, fetch, {}, session.stop()); !followed)
+                session.warn(fmt::format("job {}: {}", job.id, followed.error().message));
         }
         const std::string where = job.host.empty() ? "this computer" : job.host;
-        table.add({job.id, job.slurm ? where + ", Slurm" : where, timeText(job.createdUnixMs), std::string(toText(job.state)), job.stepsAsked > 0 ? fmt::format("{}/{}", job.steps, job.stepsAsked) : std::to_string(job.steps), job.file, firstLine(job.detail)});
+        table.add({job.id, job.slurm ? where + ", Slurm" : where, timeText(job.createdUnixMs),
+                   std::string(toText(job.state)),
+                   job.stepsAsked > 0 ? fmt::format("{}/{}", job.steps, job.stepsAsked) : std::to_string(job.steps),
+                   job.file, firstLine(job.detail)});
         array.push_back(jobJson(job));
     }
     if (session.json) session.answer({{"jobs", std::move(array)}, {"damaged", damaged}});
-    session.out(all.empty() ? "no jobs; start one with: stagewright record --host NAME\n" : table.text(session.colourOut()));
+    session.out(all.empty() ? "no jobs; start one with: stagewright record --host NAME\n"
+                            : table.text(session.colourOut()));
     return ExitDone;
 }
 
@@ -154,16 +193,14 @@ Result<int> follow(const HostOptions& options, const FollowOptions& how, Session
     if (!recording) return tl::unexpected(std::move(recording.error()));
     if (!job->over() && !recording->stopped) {
         if (session.json) session.answer(jobJson(*job));
-        session.out(fmt::format("{}: {}, {} of {} steps are in {}\n", job->id, toText(job->state), job->steps, job->stepsAsked, job->file));
+        session.out(fmt::format("{}: {}, {} of {} steps are in {}\n", job->id, toText(job->state), job->steps,
+                                job->stepsAsked, job->file));
         return ExitDone;
     }
     return endRecording(job->file, std::move(*recording), session);
 }
 
-Result<int> attach(const HostOptions& options, Session& session)
-{
-    return follow(options, {}, session);
-}
+Result<int> attach(const HostOptions& options, Session& session) { return follow(options, {}, session); }
 
 Result<int> fetch(const HostOptions& options, Session& session)
 {
@@ -178,7 +215,9 @@ Result<int> stop(const HostOptions& options, Session& session)
     how.stop = true;
     auto job = findJob(options.words.empty() ? std::string() : options.words[0]);
     if (!job) return tl::unexpected(std::move(job.error()));
-    if (job->over()) return fail(ErrorCode::Usage, fmt::format("job {} is over", job->id), fmt::format("its runs are in {}", job->file));
+    if (job->over())
+        return fail(ErrorCode::Usage, fmt::format("job {} is over", job->id),
+                    fmt::format("its runs are in {}", job->file));
     if (auto asked = stopThere(*job, session.stop()); !asked) return tl::unexpected(std::move(asked.error()));
     session.note(fmt::format("job {} was asked to stop", job->id));
     auto ended = follow(options, how, session);
@@ -193,9 +232,14 @@ Result<int> forget(const HostOptions& options, Session& session)
     for (const std::string& word : options.words) {
         auto job = findJob(word);
         if (!job) return tl::unexpected(std::move(job.error()));
-        if (!job->over() && !options.here) return fail(ErrorCode::Usage, fmt::format("job {} is not known to be over", job->id), fmt::format("stop it first: stagewright hosts stop {}; or forget only what is here, with --here", job->id));
+        if (!job->over() && !options.here)
+            return fail(
+                ErrorCode::Usage, fmt::format("job {} is not known to be over", job->id),
+                fmt::format("stop it first: stagewright hosts stop {}; or forget only what is here, with --here",
+                            job->id));
         if (!options.here)
-            if (auto removed = forgetThere(*job, session.stop()); !removed) return tl::unexpected(std::move(removed.error()));
+            if (auto removed = forgetThere(*job, session.stop()); !removed)
+                return tl::unexpected(std::move(removed.error()));
         if (auto removed = forgetJob(job->id); !removed) return tl::unexpected(std::move(removed.error()));
         session.note(fmt::format("{} is forgotten; its runs stay in {}", job->id, job->file));
     }
@@ -205,7 +249,8 @@ Result<int> forget(const HostOptions& options, Session& session)
 
 Result<int> serve(const HostOptions& options, Session&)
 {
-    if (auto served = serveHost(options.scratch, STDIN_FILENO, STDOUT_FILENO); !served) return tl::unexpected(std::move(served.error()));
+    if (auto served = serveHost(options.scratch, STDIN_FILENO, STDOUT_FILENO); !served)
+        return tl::unexpected(std::move(served.error()));
     return ExitDone;
 }
 
@@ -225,9 +270,6 @@ constexpr auto actions = std::to_array<HostAction>({
 
 } // namespace
 
-std::span<const HostAction> hostActions()
-{
-    return actions;
-}
+std::span<const HostAction> hostActions() { return actions; }
 
 } // namespace stagewright

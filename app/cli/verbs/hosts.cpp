@@ -14,19 +14,27 @@ namespace {
 Result<int> runHosts(const HostOptions& options, Session& session)
 {
     const auto actions = hostActions();
-    const auto action = std::find_if(actions.begin(), actions.end(), [&](const HostAction& one) { return one.name == options.action; });
+    const auto action =
+        std::find_if(actions.begin(), actions.end(), [&](const HostAction& one) { return one.name == options.action; });
     if (action == actions.end()) {
         std::vector<std::string> names;
         for (const HostAction& one : actions)
             if (!one.hidden) names.emplace_back(one.name);
         const std::string near = nearestName(options.action, names);
-        return fail(ErrorCode::Usage, fmt::format("'hosts' has no action '{}'", options.action), near.empty() ? fmt::format("actions are {}", listed(names)) : fmt::format("did you mean '{}'?", near));
+        return fail(ErrorCode::Usage, fmt::format("'hosts' has no action '{}'", options.action),
+                    near.empty() ? fmt::format("actions are {}", listed(names))
+                                 : fmt::format("did you mean '{}'?", near));
     }
     const int count = static_cast<int>(options.words.size());
     if (count < action->least || count > action->most)
-        return fail(ErrorCode::Usage, fmt::format("'hosts {}' takes {}", action->name, action->form.empty() ? "nothing more" : action->form), "see 'stagewright hosts --help'");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("'hosts {}' takes {}", action->name, action->form.empty() ? "nothing more" : action->form),
+            "see 'stagewright hosts --help'");
     const bool adds = action->name == "add";
-    if (!adds && (!options.folder.empty() || !options.setup.empty())) return fail(ErrorCode::Usage, "--folder and --setup belong to 'hosts add'", "add the host again with them: it is replaced");
+    if (!adds && (!options.folder.empty() || !options.setup.empty()))
+        return fail(ErrorCode::Usage, "--folder and --setup belong to 'hosts add'",
+                    "add the host again with them: it is replaced");
     return action->run(options, session);
 }
 
@@ -34,8 +42,10 @@ std::string help()
 {
     std::string text = "Actions:\n";
     for (const HostAction& action : hostActions())
-        if (!action.hidden) text += fmt::format("  {:<24} {}\n", fmt::format("{} {}", action.name, action.form), action.about);
-    return text + "Hosts are reached by OpenSSH with your own configuration, agent and known hosts. A job keeps running when the connection\n"
+        if (!action.hidden)
+            text += fmt::format("  {:<24} {}\n", fmt::format("{} {}", action.name, action.form), action.about);
+    return text + "Hosts are reached by OpenSSH with your own configuration, agent and known hosts. A job keeps "
+                  "running when the connection\n"
                   "drops or this computer is off.\n"
                   "Examples: stagewright hosts add node1 user@node1.example --setup 'module load cuda'\n"
                   "          stagewright hosts install node1\n"
@@ -52,9 +62,17 @@ Command command_hosts()
                 auto options = std::make_shared<HostOptions>();
                 verb.value("ACTION", &options->action, "What to do; below").required();
                 verb.value("WORDS", &options->words, "The arguments of the action");
-                verb.value("--folder", &options->folder, "add: where 'install' puts the program there [~/.local/lib/stagewright]").form("FOLDER");
-                verb.value("--scratch", &options->scratch, "add: where jobs keep their files there, on a cluster a folder that its nodes share [~/.local/state/stagewright/hosted]").form("FOLDER");
-                verb.value("--setup", &options->setup, "add: a line for its shell before anything else, such as 'module load cuda'; repeat it").form("LINE").each();
+                verb.value("--folder", &options->folder,
+                           "add: where 'install' puts the program there [~/.local/lib/stagewright]")
+                    .form("FOLDER");
+                verb.value("--scratch", &options->scratch,
+                           "add: where jobs keep their files there, on a cluster a folder that its nodes share "
+                           "[~/.local/state/stagewright/hosted]")
+                    .form("FOLDER");
+                verb.value("--setup", &options->setup,
+                           "add: a line for its shell before anything else, such as 'module load cuda'; repeat it")
+                    .form("LINE")
+                    .each();
                 verb.flag("--ask", options->ask, "jobs: connect to the hosts and fetch what is there");
                 verb.flag("--here", options->here, "forget: only what is kept on this computer");
                 verb.notes(help());

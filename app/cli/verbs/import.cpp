@@ -89,12 +89,24 @@ void warnOfRefused(const std::vector<RefusedFile>& refused, Session& session)
 
 void print(const ImportResult& result, Session& session)
 {
-    Table table({{"run", Table::Align::Right}, {"name"}, {"format"}, {"ranks", Table::Align::Right}, {"steps", Table::Align::Right}, {"ops", Table::Align::Right}, {"kernels", Table::Align::Right}, {"messages", Table::Align::Right}, {"collectives", Table::Align::Right}, {"schedule"}, {"clocks"}});
+    Table table({{"run", Table::Align::Right},
+                 {"name"},
+                 {"format"},
+                 {"ranks", Table::Align::Right},
+                 {"steps", Table::Align::Right},
+                 {"ops", Table::Align::Right},
+                 {"kernels", Table::Align::Right},
+                 {"messages", Table::Align::Right},
+                 {"collectives", Table::Align::Right},
+                 {"schedule"},
+                 {"clocks"}});
     for (const ImportedRun& imported : result.runs) {
         const RunInfo& info = imported.run.info;
-        table.add({info.id > 0 ? fmt::format("#{}", info.id) : "", info.name, imported.format, std::to_string(info.ranks), std::to_string(info.steps),
-                   std::to_string(imported.ops), std::to_string(imported.kernels), std::to_string(imported.messages), std::to_string(imported.collectives + imported.collectivesAlone),
-                   scheduleText(imported), imported.clocks});
+        table.add({info.id > 0 ? fmt::format("#{}", info.id) : "", info.name, imported.format,
+                   std::to_string(info.ranks), std::to_string(info.steps), std::to_string(imported.ops),
+                   std::to_string(imported.kernels), std::to_string(imported.messages),
+                   std::to_string(imported.collectives + imported.collectivesAlone), scheduleText(imported),
+                   imported.clocks});
     }
     session.out(table.text(session.colourOut()));
     std::map<std::string, std::vector<const ImportedRun*>> byNote; // a note on many runs is printed once
@@ -103,7 +115,8 @@ void print(const ImportResult& result, Session& session)
     std::set<std::string> said;
     for (const ImportedRun& imported : result.runs) {
         if (imported.kernels > 0)
-            session.out(fmt::format("{}: {} of {} kernels and copies are under an op, {} under a named range\n", imported.run.info.name, imported.kernelsUnderOps, imported.kernels,
+            session.out(fmt::format("{}: {} of {} kernels and copies are under an op, {} under a named range\n",
+                                    imported.run.info.name, imported.kernelsUnderOps, imported.kernels,
                                     imported.kernelsUnderRanges));
         for (const std::string& note : imported.notes) {
             const std::size_t times = byNote[note].size();
@@ -115,9 +128,13 @@ void print(const ImportResult& result, Session& session)
         if (imported.ops == 0 && imported.run.timeline) {
             const std::string names = imported.rangeNames ? namesText(imported.rangeNames->patterns) : std::string();
             if (names.empty())
-                session.out(fmt::format("{}: no range is named: record with record_function or NVTX ranges around the passes\n", imported.run.info.name));
+                session.out(
+                    fmt::format("{}: no range is named: record with record_function or NVTX ranges around the passes\n",
+                                imported.run.info.name));
             else
-                session.out(fmt::format("{}: no range is named like an op; the ranges are {}. --suggest-rules drafts a file that maps names to ops (docs/formats.md)\n", imported.run.info.name, names));
+                session.out(fmt::format("{}: no range is named like an op; the ranges are {}. --suggest-rules drafts a "
+                                        "file that maps names to ops (docs/formats.md)\n",
+                                        imported.run.info.name, names));
         }
     }
 }
@@ -131,7 +148,11 @@ Json jsonOf(const RuleDraft& draft)
 {
     Json rules = Json::array();
     for (const RuleMatches& rule : draft.preview.rules)
-        rules.push_back({{"kind", rule.kind}, {"pattern", rule.pattern}, {"ranges", rule.ranges}, {"ranks", rule.ranks}, {"example", rule.example}});
+        rules.push_back({{"kind", rule.kind},
+                         {"pattern", rule.pattern},
+                         {"ranges", rule.ranges},
+                         {"ranks", rule.ranks},
+                         {"example", rule.example}});
     return {{"rules", std::move(rules)},
             {"orphans", draft.preview.orphans},
             {"schedule", toText(draft.preview)},
@@ -141,11 +162,16 @@ Json jsonOf(const RuleDraft& draft)
 
 void print(const RuleDraft& draft, Session& session)
 {
-    Table table({{"kind"}, {"pattern"}, {"ranges", Table::Align::Right}, {"ranks", Table::Align::Right}, {"for example"}});
-    for (const RuleMatches& rule : draft.preview.rules) table.add({rule.kind, rule.pattern, std::to_string(rule.ranges), std::to_string(rule.ranks), rule.example});
+    Table table(
+        {{"kind"}, {"pattern"}, {"ranges", Table::Align::Right}, {"ranks", Table::Align::Right}, {"for example"}});
+    for (const RuleMatches& rule : draft.preview.rules)
+        table.add({rule.kind, rule.pattern, std::to_string(rule.ranges), std::to_string(rule.ranks), rule.example});
     session.out(table.text(session.colourOut()));
-    session.out(fmt::format("It gives {}{}\n", toText(draft.preview), draft.preview.orphans > 0 ? "; " + counted(draft.preview.orphans, "range") + " without a counterpart" : draft.preview.whole() ? "; every range has its counterpart"
-                                                                                                                                                                                                    : ""));
+    session.out(fmt::format("It gives {}{}\n", toText(draft.preview),
+                            draft.preview.orphans > 0
+                                ? "; " + counted(draft.preview.orphans, "range") + " without a counterpart"
+                            : draft.preview.whole() ? "; every range has its counterpart"
+                                                    : ""));
     for (const std::string& remark : draft.preview.remarks) session.out(remark + '\n');
 }
 
@@ -155,19 +181,29 @@ Result<int> suggest(const ImportChoice& options, const ImportResult& result, Ses
     for (const ImportedRun& imported : result.runs) {
         const RuleDraft* draft = draftOf(imported);
         if (draft == nullptr) continue;
-        if (auto written = writeFileAtomically(options.suggested, draft->text); !written) return tl::unexpected(std::move(written.error()));
-        if (session.json) session.answer({{"file", options.suggested}, {"name", imported.run.info.name}, {"draft", jsonOf(*draft)}});
+        if (auto written = writeFileAtomically(options.suggested, draft->text); !written)
+            return tl::unexpected(std::move(written.error()));
+        if (session.json)
+            session.answer({{"file", options.suggested}, {"name", imported.run.info.name}, {"draft", jsonOf(*draft)}});
         print(*draft, session);
-        session.note(fmt::format("wrote {}; check it, then import with --rules {}", options.suggested, options.suggested));
+        session.note(
+            fmt::format("wrote {}; check it, then import with --rules {}", options.suggested, options.suggested));
         return ExitDone;
     }
     for (const ImportedRun& imported : result.runs)
-        if (imported.ops > 0) return fail(ErrorCode::Usage, fmt::format("{}: its ops are named by {} already", imported.run.info.name, imported.dialect.empty() ? "its format" : imported.dialect), "import it without --suggest-rules");
+        if (imported.ops > 0)
+            return fail(ErrorCode::Usage,
+                        fmt::format("{}: its ops are named by {} already", imported.run.info.name,
+                                    imported.dialect.empty() ? "its format" : imported.dialect),
+                        "import it without --suggest-rules");
     std::string names;
     for (const ImportedRun& imported : result.runs)
         if (names.empty() && imported.rangeNames) names = namesText(imported.rangeNames->patterns);
-    return fail(ErrorCode::Unreadable, names.empty() ? "no range is named" : fmt::format("no range looks like a forward pass; the ranges are {}", names),
-                names.empty() ? "record with record_function or NVTX ranges around the passes" : "write the rules yourself: docs/formats.md, Rules");
+    return fail(ErrorCode::Unreadable,
+                names.empty() ? "no range is named"
+                              : fmt::format("no range looks like a forward pass; the ranges are {}", names),
+                names.empty() ? "record with record_function or NVTX ranges around the passes"
+                              : "write the rules yourself: docs/formats.md, Rules");
 }
 
 Result<int> runImport(const ImportChoice& options, Session& session)
@@ -199,8 +235,7 @@ Result<int> runImport(const ImportChoice& options, Session& session)
         std::vector<const Run*> runs;
         for (ImportedRun& imported : result->runs) {
             Run& one = imported.run;
-            if (one.info.createdUnixMs == 0)
-                one.info.createdUnixMs = unixMilliseconds();
+            if (one.info.createdUnixMs == 0) one.info.createdUnixMs = unixMilliseconds();
             runs.push_back(&one);
         }
         const auto ids = addRuns(options.output, runs, session.reporter("spans"));
@@ -211,11 +246,15 @@ Result<int> runImport(const ImportChoice& options, Session& session)
         Json runs = Json::array();
         for (const ImportedRun& imported : result->runs) runs.push_back(jsonOf(imported, !options.output.empty()));
         Json refused = Json::array();
-        for (const RefusedFile& file : result->refused) refused.push_back({{"file", file.path}, {"error", file.error.message}});
-        session.answer({{"file", textOrNull(options.output)}, {"runs", std::move(runs)}, {"refused", std::move(refused)}});
+        for (const RefusedFile& file : result->refused)
+            refused.push_back({{"file", file.path}, {"error", file.error.message}});
+        session.answer(
+            {{"file", textOrNull(options.output)}, {"runs", std::move(runs)}, {"refused", std::move(refused)}});
     }
     print(*result, session);
-    if (!options.output.empty()) session.note(fmt::format("stored {} run{} in {}", result->runs.size(), result->runs.size() == 1 ? "" : "s", options.output));
+    if (!options.output.empty())
+        session.note(fmt::format("stored {} run{} in {}", result->runs.size(), result->runs.size() == 1 ? "" : "s",
+                                 options.output));
     return ExitDone;
 }
 
@@ -223,26 +262,40 @@ Result<int> runImport(const ImportChoice& options, Session& session)
 
 Command command_import()
 {
-    return {"import", "Import traces of other tools as runs",
-            [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<ImportChoice>();
-                verb.value("FILES", &options->files, "Traces: files, folders or globs in quotes; the ranks of a job become one run").required();
-                verb.value("-o,--output,--into", &options->output, "Run file to add them to [none: only describe them]").form("FILE");
-                verb.value("--rules", &options->rules, "File that maps names of ranges to ops, ahead of the known names (docs/formats.md)").form("FILE");
-                verb.value("--suggest-rules", &options->suggested, "Write a draft of such a file, with what its rules match and the schedule it would be; stores no run").form("FILE").replaces();
-                verb.value("--name", &options->name, "Name of the runs [the files' name without the rank]").form("NAME");
-                verb.flag("--host-ops", options->hostOps, "Keep the framework's operators on the host as lanes; otherwise they are only counted");
-                verb.flag("--host", options->oldHostOps, "The former name of --host-ops");
-                verb.flag("--one-job", options->oneJob, "Treat all files as ranks of one job, whatever their names");
-                verb.value("--threads", &options->threads, "Files to read at once [one per core]").form("N").check(wholeNumber(1, 1024));
-                verb.notes("Reads " + readableFormats() + ".\n"
-                                                          "Unreadable files are reported and skipped.\n"
-                                                          "Examples: stagewright import traces/ -o job.stagewright\n"
-                                                          "          stagewright import 'rank*.json.gz' --rules names.txt --json\n"
-                                                          "          stagewright import traces/ --suggest-rules names.txt");
-                return [options](Session& session) { return runImport(*options, session); };
-            },
-            true, true};
+    return {
+        "import", "Import traces of other tools as runs",
+        [](OptionSet& verb) -> Runner {
+            auto options = std::make_shared<ImportChoice>();
+            verb.value("FILES", &options->files,
+                       "Traces: files, folders or globs in quotes; the ranks of a job become one run")
+                .required();
+            verb.value("-o,--output,--into", &options->output, "Run file to add them to [none: only describe them]")
+                .form("FILE");
+            verb.value("--rules", &options->rules,
+                       "File that maps names of ranges to ops, ahead of the known names (docs/formats.md)")
+                .form("FILE");
+            verb.value("--suggest-rules", &options->suggested,
+                       "Write a draft of such a file, with what its rules match and the schedule it would be; stores "
+                       "no run")
+                .form("FILE")
+                .replaces();
+            verb.value("--name", &options->name, "Name of the runs [the files' name without the rank]").form("NAME");
+            verb.flag("--host-ops", options->hostOps,
+                      "Keep the framework's operators on the host as lanes; otherwise they are only counted");
+            verb.flag("--host", options->oldHostOps, "The former name of --host-ops");
+            verb.flag("--one-job", options->oneJob, "Treat all files as ranks of one job, whatever their names");
+            verb.value("--threads", &options->threads, "Files to read at once [one per core]")
+                .form("N")
+                .check(wholeNumber(1, 1024));
+            verb.notes("Reads " + readableFormats() +
+                       ".\n"
+                       "Unreadable files are reported and skipped.\n"
+                       "Examples: stagewright import traces/ -o job.stagewright\n"
+                       "          stagewright import 'rank*.json.gz' --rules names.txt --json\n"
+                       "          stagewright import traces/ --suggest-rules names.txt");
+            return [options](Session& session) { return runImport(*options, session); };
+        },
+        true, true};
 }
 
 } // namespace stagewright

@@ -103,12 +103,14 @@ Result<int> listAll(Session& session)
         const Mark mark = progress.markOf(lesson);
         done += mark == Mark::Done || mark == Mark::Proved;
         proved += mark == Mark::Proved;
-        table.add({lesson.number > 0 ? std::to_string(lesson.number) : "", lesson.id, lesson.title, lesson.minutes > 0 ? std::to_string(lesson.minutes) : "",
+        table.add({lesson.number > 0 ? std::to_string(lesson.number) : "", lesson.id, lesson.title,
+                   lesson.minutes > 0 ? std::to_string(lesson.minutes) : "",
                    missing.empty() ? markText(mark) : "needs " + missing.front()},
                   missing.empty() ? Tint::None : Tint::Dim);
     }
     session.out(table.text(session.colourOut()));
-    session.out(fmt::format("\n{} of {} done, {} verified on this machine. 'stagewright lesson NAME' prints one.\n", done, library.lessons.size(), proved));
+    session.out(fmt::format("\n{} of {} done, {} verified on this machine. 'stagewright lesson NAME' prints one.\n",
+                            done, library.lessons.size(), proved));
     for (const Error& fault : library.faults) session.warn(fault.message);
     return ExitDone;
 }
@@ -120,11 +122,17 @@ Result<int> listCourse(const Course& course, Session& session)
     int minutes = 0;
     for (const Lesson& lesson : course.lessons) {
         minutes += lesson.minutes;
-        all.push_back({{"place", lesson.place}, {"lesson", lesson.id}, {"title", lesson.title}, {"minutes", lesson.minutes > 0 ? Json(lesson.minutes) : Json(nullptr)}, {"file", lesson.file}});
-        table.add({std::to_string(lesson.place), lesson.id, lesson.title, lesson.minutes > 0 ? std::to_string(lesson.minutes) : ""});
+        all.push_back({{"place", lesson.place},
+                       {"lesson", lesson.id},
+                       {"title", lesson.title},
+                       {"minutes", lesson.minutes > 0 ? Json(lesson.minutes) : Json(nullptr)},
+                       {"file", lesson.file}});
+        table.add({std::to_string(lesson.place), lesson.id, lesson.title,
+                   lesson.minutes > 0 ? std::to_string(lesson.minutes) : ""});
     }
     if (session.json) session.answer({{"course", course.title}, {"lessons", std::move(all)}});
-    session.out(fmt::format("{}: {}, {} minutes\n\n", course.title, plural(static_cast<long long>(course.lessons.size()), "lesson"), minutes));
+    session.out(fmt::format("{}: {}, {} minutes\n\n", course.title,
+                            plural(static_cast<long long>(course.lessons.size()), "lesson"), minutes));
     session.out(table.text(session.colourOut()));
     return ExitDone;
 }
@@ -138,7 +146,8 @@ Result<int> printGlossary(const LessonChoice& options, Session& session)
             std::vector<std::string> names;
             for (const Term& one : glossary()) names.push_back(one.name);
             const std::string near = nearestName(name, names);
-            return fail(ErrorCode::Usage, fmt::format("the glossary has no '{}'", name), near.empty() ? "omit the name to print all terms" : "did you mean " + near + "?");
+            return fail(ErrorCode::Usage, fmt::format("the glossary has no '{}'", name),
+                        near.empty() ? "omit the name to print all terms" : "did you mean " + near + "?");
         }
         shown.push_back(term);
     }
@@ -146,7 +155,12 @@ Result<int> printGlossary(const LessonChoice& options, Session& session)
         for (const Term& term : glossary()) shown.push_back(&term);
     Json terms = Json::array();
     for (const Term* term : shown) {
-        terms.push_back({{"id", term->id}, {"name", term->name}, {"aliases", term->aliases}, {"definition", term->definition}, {"related", term->related}, {"lesson", textOrNull(term->lesson)}});
+        terms.push_back({{"id", term->id},
+                         {"name", term->name},
+                         {"aliases", term->aliases},
+                         {"definition", term->definition},
+                         {"related", term->related},
+                         {"lesson", textOrNull(term->lesson)}});
         std::string also;
         for (const std::string& alias : term->aliases) also += (also.empty() ? "also " : "; ") + alias;
         session.out(tinted(term->name, Tint::Bold, session.colourOut()) + "\n");
@@ -198,9 +212,11 @@ Result<int> checkAll(const LessonChoice& options, Session& session)
         if (session.json) all.push_back(reportJson(report));
         session.out(findingsText(report, session.colourOut(), options.notes));
         const int skipped = report.count(Severity::Skipped);
-        session.out(fmt::format("{}: {}; {}{}{}\n", lesson.id, report.sound() ? "sound" : "not sound", plural(report.statements, "statement"),
-                                report.count(Severity::Warning) > 0 ? ", " + plural(report.count(Severity::Warning), "warning") : "",
-                                skipped > 0 ? fmt::format(", {} skipped", skipped) : ""));
+        session.out(fmt::format(
+            "{}: {}; {}{}{}\n", lesson.id, report.sound() ? "sound" : "not sound",
+            plural(report.statements, "statement"),
+            report.count(Severity::Warning) > 0 ? ", " + plural(report.count(Severity::Warning), "warning") : "",
+            skipped > 0 ? fmt::format(", {} skipped", skipped) : ""));
     }
     if (session.json) session.answer({{"sound", sound}, {"statements", statements}, {"lessons", std::move(all)}});
     return sound ? ExitDone : ExitDoesNotHold;
@@ -221,10 +237,14 @@ void keepProgress(const Lesson& lesson, const HandedIn& given, const std::vector
             runHolds[one.id] = (runHolds.count(one.id) == 0 || runHolds[one.id]) && one.grade.verdict == Verdict::Pass;
             continue;
         }
-        kept.mark = one.grade.verdict == Verdict::Pass ? Mark::Done : one.grade.verdict == Verdict::Fail ? Mark::Guessed
-                                                                                                         : Mark::None;
-        if (kept.mark == Mark::None || (kept.mark == Mark::Guessed && one.kind == "check" && given.orders.count(one.id) == 0)) continue;
-        if (const auto said = given.learner.said.find(one.id); said != given.learner.said.end()) kept.said = said->second;
+        kept.mark = one.grade.verdict == Verdict::Pass   ? Mark::Done
+                    : one.grade.verdict == Verdict::Fail ? Mark::Guessed
+                                                         : Mark::None;
+        if (kept.mark == Mark::None ||
+            (kept.mark == Mark::Guessed && one.kind == "check" && given.orders.count(one.id) == 0))
+            continue;
+        if (const auto said = given.learner.said.find(one.id); said != given.learner.said.end())
+            kept.said = said->second;
         auto order = given.orders.find(one.id);
         if (order == given.orders.end()) order = given.orders.find("");
         if (one.kind == "check" && order != given.orders.end()) kept.csv = writeScheduleCsv(order->second).value_or("");
@@ -242,13 +262,15 @@ Result<int> gradeOne(const Lesson& lesson, const LessonChoice& options, Session&
 {
     HandedIn given;
     given.set = joined(options.settings, " ");
-    if (auto set = withSettings(lesson.settings, given.set); !set) return tl::unexpected(std::move(set.error()).with("--set"));
+    if (auto set = withSettings(lesson.settings, given.set); !set)
+        return tl::unexpected(std::move(set.error()).with("--set"));
     for (const std::string& one : options.answers)
         if (auto read = readAnswer(lesson, one, given); !read) return tl::unexpected(std::move(read.error()));
     for (const std::string& one : options.said)
         if (auto read = readSaid(lesson, one, given.learner); !read) return tl::unexpected(std::move(read.error()));
     if (!options.runs.empty())
-        if (auto read = readLessonRuns(lesson, options.runs, given.learner); !read) return tl::unexpected(std::move(read.error()));
+        if (auto read = readLessonRuns(lesson, options.runs, given.learner); !read)
+            return tl::unexpected(std::move(read.error()));
     if (options.record) {
         std::map<std::string, Schedule> answers;
         for (const auto& [id, order] : given.orders) answers[id.empty() ? "mine" : id] = order;
@@ -258,7 +280,9 @@ Result<int> gradeOne(const Lesson& lesson, const LessonChoice& options, Session&
         given.learner.failures = std::move(recorded->failures);
     }
     const auto graded = gradeAll(lesson, given);
-    if (graded.empty()) return fail(ErrorCode::Usage, fmt::format("nothing in lesson {} takes this answer", lesson.id), "'stagewright lesson " + lesson.id + "' prints its goals and questions");
+    if (graded.empty())
+        return fail(ErrorCode::Usage, fmt::format("nothing in lesson {} takes this answer", lesson.id),
+                    "'stagewright lesson " + lesson.id + "' prints its goals and questions");
     const bool right = passed(given, graded);
     if (session.json) {
         Json object = gradesJson(lesson, graded);
@@ -278,10 +302,16 @@ Result<int> makeTemplate(const std::string& name, Session& session)
     id.resize(id.size() - 3);
     for (const char c : id)
         if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
-            return fail(ErrorCode::Usage, fmt::format("--new {}: '{}' is not a lesson id", name, id), "use lower-case letters, digits and '-'");
-    if (fileExists(path)) return fail(ErrorCode::Usage, fmt::format("{} already exists", path), "choose another name, or remove that one first");
-    if (auto written = writeFileAtomically(path, lessonTemplate(id)); !written) return tl::unexpected(std::move(written.error()));
-    session.out(fmt::format("{} written. 'stagewright lesson --check {}' checks it; a copy in {} is listed with the others.\n", path, path, learnerFolder() + "/lessons"));
+            return fail(ErrorCode::Usage, fmt::format("--new {}: '{}' is not a lesson id", name, id),
+                        "use lower-case letters, digits and '-'");
+    if (fileExists(path))
+        return fail(ErrorCode::Usage, fmt::format("{} already exists", path),
+                    "choose another name, or remove that one first");
+    if (auto written = writeFileAtomically(path, lessonTemplate(id)); !written)
+        return tl::unexpected(std::move(written.error()));
+    session.out(
+        fmt::format("{} written. 'stagewright lesson --check {}' checks it; a copy in {} is listed with the others.\n",
+                    path, path, learnerFolder() + "/lessons"));
     if (session.json) session.answer({{"file", path}});
     return ExitDone;
 }
@@ -292,13 +322,17 @@ Result<int> writeParts(const Lesson& lesson, const LessonChoice& options, Sessio
         const Step* step = nullptr;
         for (const Step* one : lesson.all<Step>())
             if (options.step.empty() ? step == nullptr : one->id == options.step) step = one;
-        if (!step) return fail(ErrorCode::Usage, fmt::format("lesson {} has no step '{}'", lesson.id, options.step), "steps are " + joined(idsOf<Step>(lesson)));
+        if (!step)
+            return fail(ErrorCode::Usage, fmt::format("lesson {} has no step '{}'", lesson.id, options.step),
+                        "steps are " + joined(idsOf<Step>(lesson)));
         auto canvas = startOf(lesson, *step);
         if (!canvas) return tl::unexpected(std::move(canvas.error()));
         auto csv = writeScheduleCsv(canvas->schedule);
         if (!csv) return tl::unexpected(std::move(csv.error()));
-        if (auto written = writeFileAtomically(options.start, *csv); !written) return tl::unexpected(std::move(written.error()));
-        session.out(fmt::format("the order of step '{}' is in {}; edit it, then: stagewright lesson {} --answer {}\n", step->id, options.start, lesson.id, options.start));
+        if (auto written = writeFileAtomically(options.start, *csv); !written)
+            return tl::unexpected(std::move(written.error()));
+        session.out(fmt::format("the order of step '{}' is in {}; edit it, then: stagewright lesson {} --answer {}\n",
+                                step->id, options.start, lesson.id, options.start));
     }
     if (options.figures.empty()) return ExitDone;
     std::error_code code;
@@ -311,7 +345,8 @@ Result<int> writeParts(const Lesson& lesson, const LessonChoice& options, Sessio
         auto data = figureOf(StepState(lesson, *step, std::move(*canvas)), lesson, *figure);
         if (!data) return tl::unexpected(std::move(data.error()));
         const std::string path = options.figures + "/" + figure->file;
-        if (auto written = writeFileAtomically(path, figureSvg(*data)); !written) return tl::unexpected(std::move(written.error()));
+        if (auto written = writeFileAtomically(path, figureSvg(*data)); !written)
+            return tl::unexpected(std::move(written.error()));
         session.out(path + "\n");
     }
     return ExitDone;
@@ -321,36 +356,45 @@ Result<int> runLesson(const LessonChoice& options, Session& session)
 {
     if (!options.makeNew.empty()) return makeTemplate(options.makeNew, session);
     if (options.glossary) return printGlossary(options, session);
-    if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
+    if (options.csv && session.json)
+        return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
     if (options.check) return checkAll(options, session);
     if (options.names.empty()) return listAll(session);
-    if (options.names.size() > 1) return fail(ErrorCode::Usage, fmt::format("{} lessons are named", options.names.size()), "name one, or check several with --check");
+    if (options.names.size() > 1)
+        return fail(ErrorCode::Usage, fmt::format("{} lessons are named", options.names.size()),
+                    "name one, or check several with --check");
     if (isCourse(options.names.front())) {
         auto course = readCourse(options.names.front());
         if (!course) return tl::unexpected(std::move(course.error()));
-        if (!options.answerFolder.empty()) return gradeClass(course->lessons, options.answerFolder, options.csv, session);
+        if (!options.answerFolder.empty())
+            return gradeClass(course->lessons, options.answerFolder, options.csv, session);
         return listCourse(*course, session);
     }
     auto lesson = findLesson(options.names.front());
     if (!lesson) return tl::unexpected(std::move(lesson.error()));
     if (options.startOver) {
-        const auto progress = LearnerProgress::change(LearnerProgress::defaultPath(), [&](LearnerProgress& kept) { kept.forget(lesson->id); });
+        const auto progress = LearnerProgress::change(LearnerProgress::defaultPath(),
+                                                      [&](LearnerProgress& kept) { kept.forget(lesson->id); });
         if (!progress) return tl::unexpected(progress.error());
         session.out(fmt::format("lesson {} starts over\n", lesson->id));
         return ExitDone;
     }
     if (!options.answerFolder.empty()) return gradeClass({*lesson}, options.answerFolder, options.csv, session);
     if (!options.start.empty() || !options.figures.empty()) return writeParts(*lesson, options, session);
-    if (!options.answers.empty() || !options.said.empty() || !options.runs.empty() || !options.settings.empty() || options.record) return gradeOne(*lesson, options, session);
+    if (!options.answers.empty() || !options.said.empty() || !options.runs.empty() || !options.settings.empty() ||
+        options.record)
+        return gradeOne(*lesson, options, session);
     LessonTextOptions text;
     text.columns = session.columns();
     text.colour = session.colourOut();
     text.hints = options.hints;
     text.solutions = options.show;
     const std::string printed = lessonText(*lesson, text);
-    if (session.json) session.answer({{"lesson", lesson->id}, {"title", lesson->title}, {"file", lesson->file}, {"text", printed}});
+    if (session.json)
+        session.answer({{"lesson", lesson->id}, {"title", lesson->title}, {"file", lesson->file}, {"text", printed}});
     session.out(printed);
-    session.out(fmt::format("\nAnswer: stagewright lesson {0} --start mine.csv writes the order to edit; --answer mine.csv grades it; --say ID=VALUE answers a question; --hints 1 helps.\n",
+    session.out(fmt::format("\nAnswer: stagewright lesson {0} --start mine.csv writes the order to edit; --answer "
+                            "mine.csv grades it; --say ID=VALUE answers a question; --hints 1 helps.\n",
                             options.names.front()));
     return ExitDone;
 }
@@ -361,25 +405,44 @@ Command command_lesson()
 {
     return {"lesson", "Learn: list, print and grade lessons; check your own", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<LessonChoice>();
-                verb.value("NAME", &options->names, "A lesson by name, number or file (.md), or a course: a folder of lessons; none: all are listed");
-                verb.flag("--check", options->check, "Check lessons: simulate every number, goal, solution and wrong answer in them");
-                verb.flag("--record", options->record, "With --check: record a small version of each run and judge its goals; otherwise record the lesson's runs and grade them");
+                verb.value(
+                    "NAME", &options->names,
+                    "A lesson by name, number or file (.md), or a course: a folder of lessons; none: all are listed");
+                verb.flag("--check", options->check,
+                          "Check lessons: simulate every number, goal, solution and wrong answer in them");
+                verb.flag("--record", options->record,
+                          "With --check: record a small version of each run and judge its goals; otherwise record the "
+                          "lesson's runs and grade them");
                 verb.flag("--notes", options->notes, "With --check: also report minor findings");
-                verb.value("--answer", &options->answers, "A schedule CSV as the answer; without an ID, to every check it fits").form("[ID=]FILE.csv").each();
+                verb.value("--answer", &options->answers,
+                           "A schedule CSV as the answer; without an ID, to every check it fits")
+                    .form("[ID=]FILE.csv")
+                    .each();
                 verb.value("--say", &options->said, "An answer to a question").form("ID=VALUE").each();
-                verb.value("--set", &options->settings, "A setting of the canvas that the answer changes, such as layers=4,4,3,1").form("KEY=VALUE").each();
+                verb.value("--set", &options->settings,
+                           "A setting of the canvas that the answer changes, such as layers=4,4,3,1")
+                    .form("KEY=VALUE")
+                    .each();
                 verb.value("--runs", &options->runs, "A run file with the lesson's recorded runs").form("FILE");
-                verb.value("--answer-dir", &options->answerFolder, "Grade a class: NAME.csv, NAME.CHECK.csv, NAME.txt (lines ID=VALUE) or NAME.json (their lessons.json) in a folder").form("FOLDER");
+                verb.value("--answer-dir", &options->answerFolder,
+                           "Grade a class: NAME.csv, NAME.CHECK.csv, NAME.txt (lines ID=VALUE) or NAME.json (their "
+                           "lessons.json) in a folder")
+                    .form("FOLDER");
                 verb.flag("--csv", options->csv, "With --answer-dir: one line per verdict, as CSV");
                 verb.value("--new", &options->makeNew, "Write a commented template of a lesson").form("NAME");
-                verb.value("--start", &options->start, "Write the order that a step starts with").form("FILE.csv").replaces();
+                verb.value("--start", &options->start, "Write the order that a step starts with")
+                    .form("FILE.csv")
+                    .replaces();
                 verb.value("--step", &options->step, "Which step --start means [the first]").form("ID");
                 verb.value("--figures", &options->figures, "Draw the lesson's figures into a folder").form("FOLDER");
-                verb.value("--hints", &options->hints, "Number of hints to print for each goal [0]").form("N").check(wholeNumber(0, 3));
+                verb.value("--hints", &options->hints, "Number of hints to print for each goal [0]")
+                    .form("N")
+                    .check(wholeNumber(0, 3));
                 verb.flag("--show", options->show, "Print the solutions as well");
                 verb.flag("--start-over", options->startOver, "Forget the progress of a lesson");
                 verb.flag("--glossary", options->glossary, "Print the glossary, or the terms named");
-                verb.notes("Exit code 0: passed, or sound; 1: a goal is missed, or a statement is false; 3: a file can't be read, with line and column.\n"
+                verb.notes("Exit code 0: passed, or sound; 1: a goal is missed, or a statement is false; 3: a file "
+                           "can't be read, with line and column.\n"
                            "Examples: stagewright lesson 6\n"
                            "          stagewright lesson latency --answer mine.csv\n"
                            "          stagewright lesson --check my-lesson.md --record");

@@ -20,7 +20,8 @@ Result<void> readAnswer(const Lesson& lesson, const std::string& text, HandedIn&
     const std::string id(file ? key : "");
     const bool named = !id.empty() && lesson.check(id);
     if (file && !named && !fileExists(text))
-        return fail(ErrorCode::Usage, fmt::format("--answer {}: the lesson has no check '{}'", text, id), "checks are " + joined(idsOf<Check>(lesson)));
+        return fail(ErrorCode::Usage, fmt::format("--answer {}: the lesson has no check '{}'", text, id),
+                    "checks are " + joined(idsOf<Check>(lesson)));
     const std::string path(named ? *file : text);
     auto schedule = readCsvFile(path, {.everyRow = true});
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
@@ -37,7 +38,8 @@ Result<void> readSaid(const Lesson& lesson, const std::string& text, Learner& le
         learner.said[std::string(id)] = *value;
         return {};
     }
-    return fail(ErrorCode::Usage, fmt::format("--say {}: the lesson has no such question", text), ids.empty() ? "it has none" : "write ID=VALUE; questions are " + joined(ids));
+    return fail(ErrorCode::Usage, fmt::format("--say {}: the lesson has no such question", text),
+                ids.empty() ? "it has none" : "write ID=VALUE; questions are " + joined(ids));
 }
 
 std::vector<GradedBlock> gradeAll(const Lesson& lesson, const HandedIn& given)
@@ -67,15 +69,20 @@ std::vector<GradedBlock> gradeAll(const Lesson& lesson, const HandedIn& given)
             continue;
         }
         Grade grade = StepState(lesson, *step, canvas, given.learner).grade(*check);
-        if (order != given.orders.end() && (canvas.settings.ranks != step->settings.ranks || canvas.settings.microbatches != step->settings.microbatches) &&
+        if (order != given.orders.end() &&
+            (canvas.settings.ranks != step->settings.ranks ||
+             canvas.settings.microbatches != step->settings.microbatches) &&
             set.empty() && grade.verdict == Verdict::Pass) {
             grade.verdict = Verdict::Fail;
         }
         if (order != given.orders.end() && grade.verdict == Verdict::Fail && set.empty() &&
-            (canvas.settings.ranks != step->settings.ranks || canvas.settings.microbatches != step->settings.microbatches))
-            grade.message = fmt::format("the answer has {} and {}, the step has {} and {}", plural(canvas.settings.ranks, "rank"),
-                                        canvas.settings.microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", canvas.settings.microbatches),
-                                        step->settings.ranks, step->settings.microbatches);
+            (canvas.settings.ranks != step->settings.ranks ||
+             canvas.settings.microbatches != step->settings.microbatches))
+            grade.message = fmt::format(
+                "the answer has {} and {}, the step has {} and {}", plural(canvas.settings.ranks, "rank"),
+                canvas.settings.microbatches == 1 ? "1 microbatch"
+                                                  : fmt::format("{} microbatches", canvas.settings.microbatches),
+                step->settings.ranks, step->settings.microbatches);
         out.push_back({check->id, "check", std::move(grade)});
     }
     const Step* last = nullptr;
@@ -83,7 +90,8 @@ std::vector<GradedBlock> gradeAll(const Lesson& lesson, const HandedIn& given)
         const Step* step = lesson.step(quiz->step);
         if (!step || given.learner.said.count(quiz->id) == 0 || !missingFor(lesson, *quiz).empty()) continue;
         auto start = startOf(lesson, *step);
-        if (start) out.push_back({quiz->id, "quiz", StepState(lesson, *step, std::move(*start), given.learner).grade(*quiz)});
+        if (start)
+            out.push_back({quiz->id, "quiz", StepState(lesson, *step, std::move(*start), given.learner).grade(*quiz)});
     }
     if (!given.learner.runs.empty() || !given.learner.failures.empty())
         for (const RunBlock* run : lesson.all<RunBlock>()) {

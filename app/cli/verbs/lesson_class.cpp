@@ -39,7 +39,8 @@ Result<void> readProgress(const std::vector<Lesson>& course, const std::string& 
     auto progress = LearnerProgress::read(file);
     if (!progress) return tl::unexpected(std::move(progress.error()));
     for (const KeptAnswer& answer : progress->answers()) {
-        const auto lesson = std::find_if(course.begin(), course.end(), [&](const Lesson& one) { return one.id == answer.lesson; });
+        const auto lesson =
+            std::find_if(course.begin(), course.end(), [&](const Lesson& one) { return one.id == answer.lesson; });
         if (lesson == course.end()) continue;
         HandedIn& given = pupil.lessons[answer.lesson];
         if (!answer.said.empty()) given.learner.said[answer.check] = answer.said;
@@ -56,7 +57,8 @@ Result<void> readProgress(const std::vector<Lesson>& course, const std::string& 
     return {};
 }
 
-Result<void> readFileOf(const std::vector<Lesson>& course, const std::string& file, const std::string& name, Pupil& pupil)
+Result<void> readFileOf(const std::vector<Lesson>& course, const std::string& file, const std::string& name,
+                        Pupil& pupil)
 {
     if (name.ends_with(".json")) return readProgress(course, file, pupil);
     // An order or a line belongs to every lesson that has its question; without a name to the first one.
@@ -64,8 +66,11 @@ Result<void> readFileOf(const std::vector<Lesson>& course, const std::string& fi
         const auto dot = name.find('.');
         const std::string check = name.size() > dot + 5 ? name.substr(dot + 1, name.size() - dot - 5) : std::string();
         for (const Lesson& lesson : course)
-            if (check.empty() || lesson.check(check) != nullptr || course.size() == 1) return readAnswer(lesson, check.empty() ? file : fmt::format("{}={}", check, file), pupil.lessons[lesson.id]);
-        return fail(ErrorCode::Usage, fmt::format("{}: the course has no check '{}'", file, check), "name the file after one of its checks");
+            if (check.empty() || lesson.check(check) != nullptr || course.size() == 1)
+                return readAnswer(lesson, check.empty() ? file : fmt::format("{}={}", check, file),
+                                  pupil.lessons[lesson.id]);
+        return fail(ErrorCode::Usage, fmt::format("{}: the course has no check '{}'", file, check),
+                    "name the file after one of its checks");
     }
     auto text = readFile(file);
     if (!text) return tl::unexpected(std::move(text.error()));
@@ -95,7 +100,9 @@ std::vector<GradedBlock> everyRow(const Lesson& lesson, const HandedIn& given, c
         if (said != given.learner.said.end() && step != nullptr) {
             row.grade.message = "guessed " + said->second;
             if (auto start = startOf(lesson, *step))
-                if (const auto truth = StepState(lesson, *step, std::move(*start), given.learner).evaluate(predict->truth)) row.grade.message += ", it is " + toText(*truth);
+                if (const auto truth =
+                        StepState(lesson, *step, std::move(*start), given.learner).evaluate(predict->truth))
+                    row.grade.message += ", it is " + toText(*truth);
         }
         rows.push_back(std::move(row));
     }
@@ -105,7 +112,8 @@ std::vector<GradedBlock> everyRow(const Lesson& lesson, const HandedIn& given, c
         rows.push_back(one);
     }
     for (const Check* check : lesson.all<Check>())
-        if (check->graded && missingFor(lesson, *check).empty() && !seen.contains(check->id)) rows.push_back(open(check->id, "check"));
+        if (check->graded && missingFor(lesson, *check).empty() && !seen.contains(check->id))
+            rows.push_back(open(check->id, "check"));
     for (const Quiz* quiz : lesson.all<Quiz>())
         if (missingFor(lesson, *quiz).empty() && !seen.contains(quiz->id)) rows.push_back(open(quiz->id, "quiz"));
     return rows;
@@ -117,7 +125,9 @@ bool counts(const GradedBlock& row) { return row.kind == "check" || row.kind == 
 
 Result<int> gradeClass(const std::vector<Lesson>& course, const std::string& folder, bool csv, Session& session)
 {
-    if (!isFolder(folder)) return fail(ErrorCode::Unreadable, fmt::format("{} is not a folder", folder), "name the folder with the answers");
+    if (!isFolder(folder))
+        return fail(ErrorCode::Unreadable, fmt::format("{} is not a folder", folder),
+                    "name the folder with the answers");
     std::map<std::string, Pupil> pupils;
     for (const std::string& name : namesIn(folder)) {
         const std::string file = std::filesystem::path(folder) / name;
@@ -129,7 +139,9 @@ Result<int> gradeClass(const std::vector<Lesson>& course, const std::string& fol
         else if (auto read = readFileOf(course, file, name, pupil); !read)
             pupil.fault = read.error().message;
     }
-    if (pupils.empty()) return fail(ErrorCode::Usage, fmt::format("{} contains no answers", folder), "name them NAME.csv, NAME.CHECK.csv, NAME.txt or NAME.json");
+    if (pupils.empty())
+        return fail(ErrorCode::Usage, fmt::format("{} contains no answers", folder),
+                    "name them NAME.csv, NAME.CHECK.csv, NAME.txt or NAME.json");
     if (csv) session.out(csvLine({"name", "lesson", "kind", "id", "verdict", "grade", "value", "minutes", "message"}));
     Json all = Json::array();
     bool every = true;
@@ -138,16 +150,23 @@ Result<int> gradeClass(const std::vector<Lesson>& course, const std::string& fol
         int right = 0, asked = 0, answered = 0;
         std::optional<double> minutes;
         bool passes = pupil.fault.empty();
-        const auto tell = [&, &who = name](const std::string& lesson, const GradedBlock& row, const std::string& verdict, const std::string& time) {
+        const auto tell = [&, &who = name](const std::string& lesson, const GradedBlock& row,
+                                           const std::string& verdict, const std::string& time) {
             std::string value;
             for (const Meter& meter : row.grade.meters)
-                if (!meter.sign.empty()) value += (value.empty() ? "" : "; ") + meter.subject + "=" + lessons::toText(meter.yours);
-            if (csv) session.out(csvLine({who, lesson, row.kind, row.id, verdict, row.grade.medal, value, time, row.grade.message}));
-            table.add({who, lesson, row.kind == "guess" ? row.id + " (guess)" : row.id.empty() ? row.kind
-                                                                                               : row.id,
+                if (!meter.sign.empty())
+                    value += (value.empty() ? "" : "; ") + meter.subject + "=" + lessons::toText(meter.yours);
+            if (csv)
+                session.out(
+                    csvLine({who, lesson, row.kind, row.id, verdict, row.grade.medal, value, time, row.grade.message}));
+            table.add({who, lesson,
+                       row.kind == "guess" ? row.id + " (guess)"
+                       : row.id.empty()    ? row.kind
+                                           : row.id,
                        verdict, time, row.grade.message},
-                      row.kind == "total" ? Tint::Bold : row.grade.verdict == Verdict::Pass ? Tint::Good
-                                                                                            : Tint::None);
+                      row.kind == "total"                  ? Tint::Bold
+                      : row.grade.verdict == Verdict::Pass ? Tint::Good
+                                                           : Tint::None);
         };
         Json lessonsJson = Json::array();
         for (const Lesson& lesson : course) {
@@ -155,7 +174,10 @@ Result<int> gradeClass(const std::vector<Lesson>& course, const std::string& fol
             const auto graded = gradeAll(lesson, given);
             if (!graded.empty()) passes = passes && passed(given, graded);
             const auto when = pupil.when.find(lesson.id);
-            const std::optional<double> took = when == pupil.when.end() ? std::nullopt : std::optional(static_cast<double>(when->second.second - when->second.first) / 60000);
+            const std::optional<double> took =
+                when == pupil.when.end()
+                    ? std::nullopt
+                    : std::optional(static_cast<double>(when->second.second - when->second.first) / 60000);
             if (took) minutes = minutes.value_or(0) + *took;
             const auto rows = everyRow(lesson, given, graded);
             for (const GradedBlock& row : rows) {
@@ -179,12 +201,16 @@ Result<int> gradeClass(const std::vector<Lesson>& course, const std::string& fol
         total.grade.message = fmt::format("{} right, {} not answered", right, asked - answered);
         tell({}, total, fmt::format("{}/{}", right, asked), minutes ? fmt::format("{:.0f}", *minutes) : std::string());
         every = every && passes && right > 0;
-        Json object = {{"name", name}, {"passed", passes && right > 0}, {"right", right}, {"answered", answered}, {"asked", asked}, {"minutes", minutes ? Json(*minutes) : Json(nullptr)}};
+        Json object = {{"name", name},   {"passed", passes && right > 0},
+                       {"right", right}, {"answered", answered},
+                       {"asked", asked}, {"minutes", minutes ? Json(*minutes) : Json(nullptr)}};
         object["fault"] = textOrNull(pupil.fault);
         object["lessons"] = std::move(lessonsJson);
         all.push_back(std::move(object));
     }
-    if (session.json) session.answer({{"lesson", course.size() == 1 ? Json(course.front().id) : Json(nullptr)}, {"answers", std::move(all)}});
+    if (session.json)
+        session.answer(
+            {{"lesson", course.size() == 1 ? Json(course.front().id) : Json(nullptr)}, {"answers", std::move(all)}});
     if (!csv) session.out(table.text(session.colourOut()));
     return every ? ExitDone : ExitDoesNotHold;
 }

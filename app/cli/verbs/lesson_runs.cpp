@@ -58,7 +58,8 @@ private:
     std::string m_path;
 };
 
-// Runs this program with other arguments; its output goes to files. Returns the exit code, or an error if it could not be started.
+// Runs this program with other arguments; its output goes to files. Returns the exit code, or an error if it could not
+// be started.
 Result<int> runSelf(std::vector<std::string> words, const std::string& out, const std::string& err)
 {
     words.insert(words.begin(), "/proc/self/exe");
@@ -74,10 +75,12 @@ Result<int> runSelf(std::vector<std::string> words, const std::string& out, cons
     pid_t child = 0;
     const int failed = posix_spawn(&child, arguments.front(), &actions, nullptr, arguments.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) return fail(ErrorCode::Unavailable, fmt::format("the recording can't be started: {}", std::strerror(failed)));
+    if (failed != 0)
+        return fail(ErrorCode::Unavailable, fmt::format("the recording can't be started: {}", std::strerror(failed)));
     int status = 0;
     while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) return fail(ErrorCode::Unavailable, fmt::format("the recording was lost: {}", std::strerror(errno)));
+        if (errno != EINTR)
+            return fail(ErrorCode::Unavailable, fmt::format("the recording was lost: {}", std::strerror(errno)));
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -87,15 +90,18 @@ RunFailure failureOf(const std::string& answer, const std::string& complaints)
     const auto object = readForeignJson(answer);
     if (object.is_object() && object.contains("error")) {
         const auto& error = object["error"];
-        failure.message = error.is_object() ? error.value("message", std::string()) : error.is_string() ? error.get<std::string>()
-                                                                                                        : std::string();
+        failure.message = error.is_object()   ? error.value("message", std::string())
+                          : error.is_string() ? error.get<std::string>()
+                                              : std::string();
     }
     if (object.is_object() && object.contains("runs") && object["runs"].is_array())
         for (const auto& run : object["runs"]) {
             if (!run.is_object() || !run.value("hung", false)) continue;
             failure.hung = true;
-            for (const auto& wait : run.value("cycle", nlohmann::json::array())) failure.cycle.push_back(wait.is_object() ? wait.value("rank", -1) : wait.get<int>());
-            for (const auto& victim : run.value("victims", nlohmann::json::array())) failure.victims.push_back(victim.get<int>());
+            for (const auto& wait : run.value("cycle", nlohmann::json::array()))
+                failure.cycle.push_back(wait.is_object() ? wait.value("rank", -1) : wait.get<int>());
+            for (const auto& victim : run.value("victims", nlohmann::json::array()))
+                failure.victims.push_back(victim.get<int>());
         }
     if (failure.message.empty()) failure.message = complaints.substr(0, complaints.find('\n'));
     if (failure.message.starts_with("stagewright: ")) failure.message.erase(0, 13);
@@ -111,7 +117,8 @@ bool coresIdle()
     return in && static_cast<double>(std::thread::hardware_concurrency()) - load >= 2;
 }
 
-Result<void> recordBlock(const Lesson& lesson, const RunBlock& block, const std::map<std::string, Schedule>& answers, bool brief, const std::string& folder, Learner& learner)
+Result<void> recordBlock(const Lesson& lesson, const RunBlock& block, const std::map<std::string, Schedule>& answers,
+                         bool brief, const std::string& folder, Learner& learner)
 {
     auto plan = lessons::recordPlan(lesson, block, folder, answers, brief);
     if (!plan) return tl::unexpected(std::move(plan.error()));
@@ -143,11 +150,14 @@ Result<void> recordBlock(const Lesson& lesson, const RunBlock& block, const std:
 
 } // namespace
 
-Result<Learner> recordLesson(const Lesson& lesson, const std::map<std::string, Schedule>& answers, bool brief, Session& session)
+Result<Learner> recordLesson(const Lesson& lesson, const std::map<std::string, Schedule>& answers, bool brief,
+                             Session& session)
 {
     Learner learner;
     const TemporaryFolder folder;
-    if (folder.path().empty()) return fail(ErrorCode::Unavailable, "can't create a temporary folder", "set TMPDIR to a folder you may write to");
+    if (folder.path().empty())
+        return fail(ErrorCode::Unavailable, "can't create a temporary folder",
+                    "set TMPDIR to a folder you may write to");
     for (const RunBlock* block : lesson.all<RunBlock>()) {
         if (!lessons::missingNeeds(block->needs).empty()) continue;
         if (session.stop().stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
@@ -175,7 +185,9 @@ Result<void> readLessonRuns(const Lesson& lesson, const std::string& file, Learn
         for (const std::string& name : plan->schedules)
             for (const RunInfo& info : *infos) {
                 const bool own = name == "mine" && info.scheduleName.ends_with(".csv");
-                if (taken.count(info.id) > 0 || !(own || info.name == name || info.scheduleName.substr(0, info.scheduleName.find(' ')) == name)) continue;
+                if (taken.count(info.id) > 0 ||
+                    !(own || info.name == name || info.scheduleName.substr(0, info.scheduleName.find(' ')) == name))
+                    continue;
                 auto run = (*runs)->read(info.id);
                 if (!run) return tl::unexpected(std::move(run.error()));
                 learner.runs[block->id + "/" + name] = std::make_shared<const Run>(std::move(*run));

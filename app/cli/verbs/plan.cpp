@@ -54,7 +54,8 @@ Result<PlanRequest> readRequest(const PlanChoice& options, Session& session)
     request.seconds = options.budget;
     request.seed = static_cast<std::uint64_t>(options.seed);
     // The costs are those of a schedule with the planner's placement and passes.
-    auto shape = makeSchedule(options.chunks == 1 ? "zb-h1" : "v-zb:reorder=no", {options.ranks, options.microbatches, options.chunks});
+    auto shape = makeSchedule(options.chunks == 1 ? "zb-h1" : "v-zb:reorder=no",
+                              {options.ranks, options.microbatches, options.chunks});
     if (!shape) return tl::unexpected(std::move(shape.error()));
     shape->name = "the plan";
     auto costs = chooseCosts(*shape, options.costs);
@@ -74,7 +75,8 @@ Result<PlanRequest> readRequest(const PlanChoice& options, Session& session)
     }
     if (request.caps.size() == 1) request.caps.assign(static_cast<std::size_t>(options.ranks), request.caps.front());
     if (!request.caps.empty() && request.caps.size() != static_cast<std::size_t>(options.ranks))
-        return fail(ErrorCode::Usage, fmt::format("--memory-limit: {} limits for {} ranks", request.caps.size(), options.ranks),
+        return fail(ErrorCode::Usage,
+                    fmt::format("--memory-limit: {} limits for {} ranks", request.caps.size(), options.ranks),
                     "give one, or one for each rank: 4,4,3,3");
     return request;
 }
@@ -85,7 +87,8 @@ Result<std::uint64_t> outcomeOf(const Schedule& shape, const CostModel& costs)
     auto out = simulatedOutcome(shape, costs);
     for (int stage = 0; out && stage < shape.stages; ++stage)
         for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch)
-            *out = mixBits(*out + static_cast<std::uint64_t>(costs.duration(makeBackward(stage, microbatch), shape.placement.rankOf(stage, microbatch))));
+            *out = mixBits(*out + static_cast<std::uint64_t>(costs.duration(
+                                      makeBackward(stage, microbatch), shape.placement.rankOf(stage, microbatch))));
     return out;
 }
 
@@ -107,7 +110,8 @@ Json leftOutJson(const std::vector<CostLeftOut>& leftOut)
 std::string leftOutText(const std::vector<CostLeftOut>& leftOut)
 {
     std::string out;
-    for (const CostLeftOut& one : leftOut) out += fmt::format("{}{} ({})", out.empty() ? "left out of the costs: " : ", ", one.what, one.reason);
+    for (const CostLeftOut& one : leftOut)
+        out += fmt::format("{}{} ({})", out.empty() ? "left out of the costs: " : ", ", one.what, one.reason);
     return out;
 }
 
@@ -150,11 +154,13 @@ Json planJson(const PlanRequest& request, const Plan& plan, const Units& units)
 std::string proofText(const Plan& plan, const Units& units)
 {
     if (plan.optimal) return fmt::format("optimal: no order within the caps is shorter ({})", plan.provenBy);
-    return fmt::format("no order within the caps is shorter than {} ({}){}: at most {} away from the best", units.timeText(plan.bound), plan.provenBy,
+    return fmt::format("no order within the caps is shorter than {} ({}){}: at most {} away from the best",
+                       units.timeText(plan.bound), plan.provenBy,
                        plan.leftOut.empty() ? "" : " without what is left out of the costs", formatPercent(plan.gap));
 }
 
-// The plan in every replica, with the ops of the shared state where the rules put them. The order was planned without them.
+// The plan in every replica, with the ops of the shared state where the rules put them. The order was planned without
+// them.
 struct SharedPlan {
     ReplicaChoice choice;
     CostModel costs;
@@ -164,7 +170,8 @@ struct SharedPlan {
 Result<SharedPlan> sharePlan(const PlanChoice& options, const PlanRequest& request, const Plan& plan)
 {
     auto choice = chooseReplicas(plan.schedule, options.replicas, [](int) -> Result<Schedule> {
-        return fail(ErrorCode::Usage, "--replica-batch: a plan has one number of microbatches", "plan each number on its own, and simulate them together");
+        return fail(ErrorCode::Usage, "--replica-batch: a plan has one number of microbatches",
+                    "plan each number on its own, and simulate them together");
     });
     if (!choice) return tl::unexpected(std::move(choice.error()));
     SharedPlan out{std::move(*choice), request.costs, nullptr};
@@ -194,9 +201,14 @@ std::string sharedText(const SharedPlan& shared, const Units& units)
 {
     const ReplicaChoice& choice = shared.choice;
     std::string peaks;
-    for (const Bytes peak : fullestMoments(*shared.timeline)) peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
-    return fmt::format("{} replicas, {}: a step with gathers, reductions and the optimizer takes {}; memory by rank {}\n", choice.schedule.replicas * choice.standsFor,
-                       choice.sharding.level == ShardLevel::None ? "nothing shared" : fmt::format("{} shared", toText(choice.sharding)), units.timeText(shared.timeline->end() - shared.timeline->begin()), peaks);
+    for (const Bytes peak : fullestMoments(*shared.timeline))
+        peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
+    return fmt::format(
+        "{} replicas, {}: a step with gathers, reductions and the optimizer takes {}; memory by rank {}\n",
+        choice.schedule.replicas * choice.standsFor,
+        choice.sharding.level == ShardLevel::None ? "nothing shared"
+                                                  : fmt::format("{} shared", toText(choice.sharding)),
+        units.timeText(shared.timeline->end() - shared.timeline->begin()), peaks);
 }
 
 Json sharedJson(const SharedPlan& shared, const Units& units)
@@ -213,7 +225,8 @@ Result<void> store(const PlanChoice& options, const SharedPlan& shared, Session&
     if (options.output.ends_with(".csv")) {
         auto csv = writeScheduleCsv(shared.choice.schedule);
         if (!csv) return tl::unexpected(std::move(csv.error()));
-        if (auto written = writeFileAtomically(options.output, *csv); !written) return tl::unexpected(std::move(written.error()));
+        if (auto written = writeFileAtomically(options.output, *csv); !written)
+            return tl::unexpected(std::move(written.error()));
         session.note(fmt::format("written to {}", options.output));
         return {};
     }
@@ -237,9 +250,13 @@ std::string placeOf(const LibraryPoint& point, const std::vector<ParetoPoint>& c
         if (planned.cap <= point.peak) same = &planned;
     std::string place = "below every cap";
     if (same) {
-        const double more = static_cast<double>(point.objective) / static_cast<double>(std::max<Nanos>(same->plan.objective, 1)) - 1;
+        const double more =
+            static_cast<double>(point.objective) / static_cast<double>(std::max<Nanos>(same->plan.objective, 1)) - 1;
         place = more > 0.0005 ? fmt::format("{} longer than the plan", formatPercent(more)) : "on it";
-        if (more < -0.0005) place = point.planned || same->cap < point.peak ? "below it: between two caps" : fmt::format("{} shorter than the plan", formatPercent(-more));
+        if (more < -0.0005)
+            place = point.planned || same->cap < point.peak
+                        ? "below it: between two caps"
+                        : fmt::format("{} shorter than the plan", formatPercent(-more));
     }
     if (point.asynchronous) return place + "; stale weights";
     if (point.copies) return place + "; weights twice";
@@ -253,12 +270,18 @@ Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Ses
     if (!found) return tl::unexpected(std::move(found.error()));
     session.progress().clear();
     const Units units{request.costs.timeUnit, request.costs.memoryUnit};
-    Table curve({{"cap", Table::Align::Right}, {options.objective, Table::Align::Right}, {"bound", Table::Align::Right}, {"gap", Table::Align::Right}, {"peak", Table::Align::Right}, {"found by"}});
+    Table curve({{"cap", Table::Align::Right},
+                 {options.objective, Table::Align::Right},
+                 {"bound", Table::Align::Right},
+                 {"gap", Table::Align::Right},
+                 {"peak", Table::Align::Right},
+                 {"found by"}});
     Json points = Json::array();
     for (const ParetoPoint& point : found->curve) {
         const Bytes peak = *std::max_element(point.plan.peaks.begin(), point.plan.peaks.end());
         curve.add({units.memoryText(point.cap), units.timeText(point.plan.objective), units.timeText(point.plan.bound),
-                   point.plan.optimal ? "optimal" : formatPercent(point.plan.gap), units.memoryText(peak), point.plan.foundBy});
+                   point.plan.optimal ? "optimal" : formatPercent(point.plan.gap), units.memoryText(peak),
+                   point.plan.foundBy});
         points.push_back({{"cap", units.memoryValue(point.cap)},
                           {"objective", units.timeValue(point.plan.objective)},
                           {"bound", units.timeValue(point.plan.bound)},
@@ -267,10 +290,12 @@ Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Ses
                           {"peak", units.memoryValue(peak)},
                           {"found_by", point.plan.foundBy}});
     }
-    Table library({{"schedule"}, {"peak", Table::Align::Right}, {options.objective, Table::Align::Right}, {"against the curve"}});
+    Table library(
+        {{"schedule"}, {"peak", Table::Align::Right}, {options.objective, Table::Align::Right}, {"against the curve"}});
     Json others = Json::array();
     for (const LibraryPoint& point : found->library) {
-        library.add({point.name, units.memoryText(point.peak), units.timeText(point.objective), placeOf(point, found->curve)});
+        library.add(
+            {point.name, units.memoryText(point.peak), units.timeText(point.objective), placeOf(point, found->curve)});
         others.push_back({{"schedule", point.name},
                           {"peak", units.memoryValue(point.peak)},
                           {"objective", units.timeValue(point.objective)},
@@ -284,7 +309,13 @@ Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Ses
         session.note(fmt::format("not compared: {}: {}", name, reason));
     }
     if (session.json)
-        session.answer({{"objective", options.objective}, {"time_unit", units.timeName()}, {"interrupted", found->interrupted}, {"curve", std::move(points)}, {"library", std::move(others)}, {"left_out", std::move(leftOut)}, {"costs_left_out", leftOutJson(leftOutOf(request))}});
+        session.answer({{"objective", options.objective},
+                        {"time_unit", units.timeName()},
+                        {"interrupted", found->interrupted},
+                        {"curve", std::move(points)},
+                        {"library", std::move(others)},
+                        {"left_out", std::move(leftOut)},
+                        {"costs_left_out", leftOutJson(leftOutOf(request))}});
     session.out(curve.text(session.colourOut()) + "\n" + library.text(session.colourOut()));
     if (const std::string costs = leftOutText(leftOutOf(request)); !costs.empty()) session.out("\n" + costs + "\n");
     return found->interrupted ? ExitInterrupted : ExitDone;
@@ -296,10 +327,17 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
     if (!request) return tl::unexpected(std::move(request.error()));
     if (options.points > 0) {
         if (!request->costs.knowsActivations())
-            return fail(ErrorCode::Usage, "--pareto plans activations against time, and the costs have no sizes of activations", "use costs of a run that recorded memory");
-        if (options.replicas.any()) return fail(ErrorCode::Usage, "--pareto plans activations against time; --replicas and what they share change neither", "omit them, or omit --pareto");
+            return fail(ErrorCode::Usage,
+                        "--pareto plans activations against time, and the costs have no sizes of activations",
+                        "use costs of a run that recorded memory");
+        if (options.replicas.any())
+            return fail(ErrorCode::Usage,
+                        "--pareto plans activations against time; --replicas and what they share change neither",
+                        "omit them, or omit --pareto");
         if (!options.output.empty() || !options.memoryLimits.empty())
-            return fail(ErrorCode::Usage, "--pareto plans for many caps: it can't be combined with -o or --memory-limit", "omit them, or omit --pareto");
+            return fail(ErrorCode::Usage,
+                        "--pareto plans for many caps: it can't be combined with -o or --memory-limit",
+                        "omit them, or omit --pareto");
         return runPareto(options, *request, session);
     }
     auto planned = plan(*request, session.reporter("planning"));
@@ -310,7 +348,8 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
     auto shared = sharePlan(options, *request, *planned);
     if (!shared) return tl::unexpected(std::move(shared.error()));
     if (shared->choice.shared) {
-        planned->leftOut.push_back({"replicas", "the order is planned for one pipeline, without gathers, reductions and the optimizer"});
+        planned->leftOut.push_back(
+            {"replicas", "the order is planned for one pipeline, without gathers, reductions and the optimizer"});
         planned->optimal = false;
     }
     if (session.json) {
@@ -321,9 +360,12 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
     std::string peaks;
     for (Bytes peak : planned->peaks) peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
     if (!request->costs.knowsActivations()) peaks = "unknown: the costs have no sizes of activations";
-    session.out(fmt::format("plan for {} × {}, {} per rank, {}\n", plural(request->ranks, "rank"), (request->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", request->microbatches)),
-                            plural(request->chunks, "stage"), request->costs.origin));
-    session.out(fmt::format("time {}, span {}, peak activation {}\n", units.timeText(planned->makespan), units.timeText(planned->span), peaks));
+    session.out(fmt::format(
+        "plan for {} × {}, {} per rank, {}\n", plural(request->ranks, "rank"),
+        (request->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", request->microbatches)),
+        plural(request->chunks, "stage"), request->costs.origin));
+    session.out(fmt::format("time {}, span {}, peak activation {}\n", units.timeText(planned->makespan),
+                            units.timeText(planned->span), peaks));
     session.out(proofText(*planned, units) + "\n");
     if (!planned->leftOut.empty()) session.out(leftOutText(planned->leftOut) + "\n");
     session.out(fmt::format("found by {}\n", planned->foundBy));
@@ -342,27 +384,46 @@ Command command_plan()
     return {"plan", "Search for the best schedule for given costs and memory, with a proven bound",
             [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<PlanChoice>();
-                verb.value("-p,--ranks", &options->ranks, "Ranks (devices) of the pipeline [4]").form("P").check(wholeNumber(1, 1024));
-                verb.value("-m,--microbatches", &options->microbatches, "Microbatches of a step [8]").form("M").check(wholeNumber(1, 100'000));
-                verb.value("--chunks", &options->chunks, "Stages per rank: 1, or 2 in V placement [1]").form("1|2").check(wholeNumber(1, 2));
+                verb.value("-p,--ranks", &options->ranks, "Ranks (devices) of the pipeline [4]")
+                    .form("P")
+                    .check(wholeNumber(1, 1024));
+                verb.value("-m,--microbatches", &options->microbatches, "Microbatches of a step [8]")
+                    .form("M")
+                    .check(wholeNumber(1, 100'000));
+                verb.value("--chunks", &options->chunks, "Stages per rank: 1, or 2 in V placement [1]")
+                    .form("1|2")
+                    .check(wholeNumber(1, 2));
                 addCostOptions(verb, options->costs);
                 addReplicaOptions(verb, options->replicas);
-                verb.value("--memory-limit", &options->memoryLimits, "Activations a rank may hold; one limit, or one for each rank [none]")
+                verb.value("--memory-limit", &options->memoryLimits,
+                           "Activations a rank may hold; one limit, or one for each rank [none]")
                     .form("X|SIZE[,…]")
                     .commas()
                     .each();
-                verb.value("--objective", &options->objective, "What to minimise: makespan, or span, from a rank's first start to its last end [makespan]")
+                verb.value("--objective", &options->objective,
+                           "What to minimise: makespan, or span, from a rank's first start to its last end [makespan]")
                     .form("WHAT")
                     .check(oneOf({"makespan", "span"}));
-                verb.value("--budget", &options->budget, "Longest search in seconds; 0: first guesses only [5]").form("S").check(realNumber(0, 86'400));
-                verb.value("--seed", &options->seed, "Seed of the local search [1]").form("N").check(wholeNumber(0, 1'000'000'000));
-                verb.value("--pareto", &options->points, "Plan for up to N caps between the least possible and none, where the curve bends: memory against time")
+                verb.value("--budget", &options->budget, "Longest search in seconds; 0: first guesses only [5]")
+                    .form("S")
+                    .check(realNumber(0, 86'400));
+                verb.value("--seed", &options->seed, "Seed of the local search [1]")
+                    .form("N")
+                    .check(wholeNumber(0, 1'000'000'000));
+                verb.value("--pareto", &options->points,
+                           "Plan for up to N caps between the least possible and none, where the curve bends: memory "
+                           "against time")
                     .form("N")
                     .check(wholeNumber(2, 200));
-                verb.value("-o,--output", &options->output, "Write the plan as a CSV, or store it as a run of a .stagewright file").form("FILE").replaces();
-                verb.notes("Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"
-                           "          stagewright plan -p 4 -m 16 --replicas 8 --shard weights --gather batch --reduce overlapped --costs analytic:gpt-6.2b@a100\n"
-                           "          stagewright plan -p 4 -m 16 --chunks 2 --costs F=1,I=1.2,W=0.8 --comm 0.1 --pareto 8");
+                verb.value("-o,--output", &options->output,
+                           "Write the plan as a CSV, or store it as a run of a .stagewright file")
+                    .form("FILE")
+                    .replaces();
+                verb.notes(
+                    "Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"
+                    "          stagewright plan -p 4 -m 16 --replicas 8 --shard weights --gather batch --reduce "
+                    "overlapped --costs analytic:gpt-6.2b@a100\n"
+                    "          stagewright plan -p 4 -m 16 --chunks 2 --costs F=1,I=1.2,W=0.8 --comm 0.1 --pareto 8");
                 return [options](Session& session) { return runPlan(*options, session); };
             },
             true, true};

@@ -64,7 +64,9 @@ struct RecordChoice {
 
 bool hasCollectives(const Schedule& schedule)
 {
-    return std::any_of(schedule.order.begin(), schedule.order.end(), [](const auto& list) { return std::any_of(list.begin(), list.end(), [](const Op& op) { return isCollective(op.kind); }); });
+    return std::any_of(schedule.order.begin(), schedule.order.end(), [](const auto& list) {
+        return std::any_of(list.begin(), list.end(), [](const Op& op) { return isCollective(op.kind); });
+    });
 }
 
 std::string defaultOutput(const std::vector<std::string>& names)
@@ -107,13 +109,14 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
         if (!checked) return tl::unexpected(checked.error());
         auto schedule = recomputed((*checked)->given(), options.recompute, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
-        auto replicas = trainedReplicas(*schedule, replicated, options.microbatchSize, [&](int microbatches) -> Result<Schedule> {
-            ShapeOptions shape = options.schedule.shape;
-            shape.microbatches = microbatches;
-            auto one = chooseSchedule(name, shape, session);
-            if (!one) return tl::unexpected(std::move(one.error()));
-            return recomputed((*one)->given(), options.recompute, session);
-        });
+        auto replicas =
+            trainedReplicas(*schedule, replicated, options.microbatchSize, [&](int microbatches) -> Result<Schedule> {
+                ShapeOptions shape = options.schedule.shape;
+                shape.microbatches = microbatches;
+                auto one = chooseSchedule(name, shape, session);
+                if (!one) return tl::unexpected(std::move(one.error()));
+                return recomputed((*one)->given(), options.recompute, session);
+            });
         if (!replicas) return tl::unexpected(std::move(replicas.error()).with(name));
         settings.sharing.clear();
         addReplicaFacts(settings.sharing, *replicas);
@@ -125,12 +128,14 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
         auto chosen = chooseChannels(schedule->name, isLowered(*schedule), options.channels, session);
         if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
         settings.training.channels = chosen->channels;
-        if (chosen->lowering) { // the training, or PyTorch's job, lowers it; the rule says which collectives there are, but for shared state
+        // the training, or PyTorch's job, lowers it; the rule says which collectives there are, but for shared state
+        if (chosen->lowering) {
             settings.training.lowering = *chosen->lowering;
             if (hasCollectives(*schedule) && !sharesState(*schedule)) schedule = withoutCommunication(*schedule);
         }
         const std::string label = schedule->name;
-        auto trained = CheckedSchedule::after(*checked, std::move(*schedule)); // again only where an option has changed its lists
+        // again only where an option has changed its lists
+        auto trained = CheckedSchedule::after(*checked, std::move(*schedule));
         if (!trained) return tl::unexpected(std::move(trained.error()).with(label));
         settings.schedules.push_back(std::move(*trained));
     }
@@ -145,8 +150,9 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     training.model = *model;
     training.microbatchSize = options.microbatchSize;
     training.stageLayers = options.stageLayers;
-    training.clock = options.clock == "wall" ? ClockMode::Wall : options.clock == "virtual" ? ClockMode::Virtual
-                                                                                            : ClockMode::Auto;
+    training.clock = options.clock == "wall"      ? ClockMode::Wall
+                     : options.clock == "virtual" ? ClockMode::Virtual
+                                                  : ClockMode::Auto;
     if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
     training.seed = static_cast<std::uint64_t>(options.seed);
     training.backend = options.backend;
@@ -169,19 +175,21 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
         auto limits = readRankMemory(options.rankMemory, schedule);
         if (!limits) return tl::unexpected(std::move(limits.error()));
         if (!limits->empty() && schedule.ranks != settings.schedules.front()->given().ranks)
-            return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks", "record them one after the other");
+            return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks",
+                        "record them one after the other");
         training.rankMemory = std::move(*limits);
     }
     if (auto held = withinMemory(options.memoryLimit, settings); !held) return tl::unexpected(std::move(held.error()));
     const bool few = settings.schedules.size() > 1 || options.engine.engine != "own";
-    settings.steps = options.steps > 0 ? options.steps : few ? 8
-                                                             : 300;
+    settings.steps = options.steps > 0 ? options.steps : few ? 8 : 300;
     settings.warmup = options.warmup;
     settings.keepWarmup = options.keepWarmup;
-    if (auto can = disturbsRealRun(settings.perturbation, settings.warmup + settings.steps); !can) return tl::unexpected(std::move(can.error()));
+    if (auto can = disturbsRealRun(settings.perturbation, settings.warmup + settings.steps); !can)
+        return tl::unexpected(std::move(can.error()));
     settings.traceDevices = !options.noTrace;
     settings.deviceDump = options.deviceDump;
-    if (options.noTrace && !options.deviceDump.empty()) return fail(ErrorCode::Usage, "--no-trace and --keep-trace can't be combined", "choose one of them");
+    if (options.noTrace && !options.deviceDump.empty())
+        return fail(ErrorCode::Usage, "--no-trace and --keep-trace can't be combined", "choose one of them");
     if (!session.jobFolder.empty()) settings.stream = session.jobFolder + "/" + jobfile::steps;
     settings.file = options.output.empty() ? defaultOutput(names) : options.output;
     return settings;
@@ -198,7 +206,8 @@ Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<Process
     }
     auto lowering = givenLowering(options.channels.lower);
     if (!lowering) return tl::unexpected(std::move(lowering.error()));
-    if (options.place.elsewhere() && !options.place.followed()) return startElsewhere(*settings, options.place, options.processes, session);
+    if (options.place.elsewhere() && !options.place.followed())
+        return startElsewhere(*settings, options.place, options.processes, session);
     auto recording = options.place.elsewhere() ? recordElsewhere(*settings, options.place, options.processes, session)
                      : options.engine.titan()  ? recordWithTitan(*settings, options.engine, session)
                      : options.engine.torch()  ? recordWithTorch(*settings, options.engine, *lowering, session)
@@ -207,7 +216,8 @@ Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<Process
     return endRecording(settings->file, std::move(*recording), session);
 }
 
-// What the other end of a host or a batch script gives as --job: events and the stop file are there. PyTorch has a folder of its own in it.
+// What the other end of a host or a batch script gives as --job: events and the stop file are there. PyTorch has a
+// folder of its own in it.
 Result<void> useJobFolder(EngineOptions& engine, Session& session)
 {
     if (engine.job.empty()) return {};
@@ -216,7 +226,9 @@ Result<void> useJobFolder(EngineOptions& engine, Session& session)
     if (!own && !prepared) return {};
     std::error_code problem;
     std::filesystem::create_directories(engine.job, problem);
-    if (problem) return fail(ErrorCode::Unreadable, fmt::format("--job {}: {}", engine.job, problem.message()), "name a folder that can be made and written");
+    if (problem)
+        return fail(ErrorCode::Unreadable, fmt::format("--job {}: {}", engine.job, problem.message()),
+                    "name a folder that can be made and written");
     session.jobFolder = engine.job;
     if (!own) engine.job += "/pytorch";
     return {};
@@ -229,7 +241,8 @@ void noteOn(const std::string& path, const std::string& text, Session& session)
     if (!file) return; // it was not even made
     const auto infos = (*file)->runs();
     if (!infos) return;
-    const auto last = std::find_if(infos->rbegin(), infos->rend(), [](const RunInfo& info) { return info.state == RunState::Interrupted; });
+    const auto last = std::find_if(infos->rbegin(), infos->rend(),
+                                   [](const RunInfo& info) { return info.state == RunState::Interrupted; });
     if (last == infos->rend()) return;
     std::string line;
     for (const std::string_view part : split(text, "\n"))
@@ -245,13 +258,17 @@ Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
     const ProcessOptions& wish = options.processes;
     const auto launched = options.engine.engine != "own" ? std::nullopt : launchedProcesses();
     if (launched && !options.schedule.shape.ranksGiven) options.schedule.shape.ranks = *launched * wish.perProcess;
-    if (launched || !wish.processes) return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return runRecord(options, job, session); });
+    if (launched || !wish.processes)
+        return inProcesses(session,
+                           [&](const std::shared_ptr<ProcessJob>& job) { return runRecord(options, job, session); });
     auto settings = settingsOf(options, session);
     if (!settings) return tl::unexpected(std::move(settings.error()));
     auto ranks = ranksOfEach(*settings);
     if (!ranks) return ranks;
     if (*ranks % wish.perProcess != 0)
-        return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly, {} a process", *ranks, wish.perProcess), "choose another --ranks-per-process");
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} ranks can't be spread evenly, {} a process", *ranks, wish.perProcess),
+                    "choose another --ranks-per-process");
     auto end = startProcesses(*ranks / wish.perProcess, session);
     if (!end) return tl::unexpected(std::move(end.error()));
     if (!end->standing.empty()) noteOn(settings->file, end->standing, session);
@@ -262,50 +279,81 @@ Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
 
 Command command_record()
 {
-    return {"record", "Train for real with one or more schedules, record each as a run, and compare them",
-            [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<RecordChoice>();
-                addScheduleOptions(verb, options->schedule, "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
-                verb.value("--steps", &options->steps, "Measured steps [300; 8 for several schedules or under PyTorch]").form("N").check(wholeNumber(1, 100'000'000));
-                verb.value("--warmup", &options->warmup, "Steps before the measured ones, excluded from the figures [1]").form("N").check(wholeNumber(0, 1'000'000));
-                verb.flag("--keep-warmup", options->keepWarmup, "Also keep runs stopped before their first measured step");
-                verb.value("--model", &options->model, "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]").form("KEY=N,…");
-                verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [4]").form("B").check(wholeNumber(1, 65'536));
-                verb.value("--stage-layers", &options->stageLayers, "Layers of each stage, such as 3,2,2,1 [balanced by cost]").form("N,N…").commas().each().check(wholeNumber(0, 65'536));
-                verb.value("--clock", &options->clock, "wall; virtual: projected for as many devices as ranks; auto: wall if there are enough cores [auto]")
-                    .form("CLOCK")
-                    .check(oneOf({"auto", "wall", "virtual"}));
-                addCommOptions(verb, options->comm, options->link);
-                addChannelOptions(verb, options->channels);
-                addPerturbOption(verb, options->perturb);
-                addMemoryOptions(verb, options->memoryLimit, options->rankMemory);
-                addRecomputeOptions(verb, options->recompute);
-                addReplicaOptions(verb, options->replicas);
-                addTrainingOptions(verb, options->choice);
-                verb.value("--data", &options->data, "A file to train on; its bytes are the tokens [built-in text]").form("FILE");
-                verb.value("--seed", &options->seed, "Seed of weights and data [1]").form("N").check(wholeNumber(0, 4'000'000'000));
-                verb.value("--backend", &options->backend, "Device to train on [cpu]").form("NAME");
-                addProcessOptions(verb, options->processes);
-                addEngineOptions(verb, options->engine);
-                addPlaceOptions(verb, options->place);
-                verb.flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
-                verb.value("--keep-trace", &options->deviceDump, "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU").form("FILE").replaces();
-                verb.value("--timeout", &options->timeout, "Give up after this long without progress, in seconds [120]").form("S").check(realNumber(0.1, 1e6));
-                verb.value("-o,--output", &options->output, "Run file; runs are appended if it exists [run-<schedule>.stagewright]").form("FILE");
-                verb.notes("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
-                           "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
-                           "          stagewright record -s mine.csv --steps 20\n"
-                           "          stagewright record -s zbv -p 2 -m 4 --engine torch --python ~/venv/bin/python3\n"
-                           "          stagewright record -s 1f1b -p 8 --host node1 --backend cuda\n"
-                           "          stagewright record -s 1f1b -p 16 --host login --processes --slurm nodes=2 --slurm time=1:00:00");
-                return [options](Session& session) -> Result<int> {
-                    if (auto honoured = engineHonours(options->engine); !honoured) return tl::unexpected(std::move(honoured.error()));
-                    if (auto can = placeHonours(options->place, options->engine.given); !can) return tl::unexpected(std::move(can.error()));
-                    if (auto made = useJobFolder(options->engine, session); !made) return tl::unexpected(std::move(made.error()));
-                    return runRecordAnywhere(*options, session);
-                };
-            },
-            true, true};
+    return {
+        "record", "Train for real with one or more schedules, record each as a run, and compare them",
+        [](OptionSet& verb) -> Runner {
+            auto options = std::make_shared<RecordChoice>();
+            addScheduleOptions(verb, options->schedule,
+                               "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
+            verb.value("--steps", &options->steps, "Measured steps [300; 8 for several schedules or under PyTorch]")
+                .form("N")
+                .check(wholeNumber(1, 100'000'000));
+            verb.value("--warmup", &options->warmup, "Steps before the measured ones, excluded from the figures [1]")
+                .form("N")
+                .check(wholeNumber(0, 1'000'000));
+            verb.flag("--keep-warmup", options->keepWarmup, "Also keep runs stopped before their first measured step");
+            verb.value("--model", &options->model,
+                       "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]")
+                .form("KEY=N,…");
+            verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [4]")
+                .form("B")
+                .check(wholeNumber(1, 65'536));
+            verb.value("--stage-layers", &options->stageLayers,
+                       "Layers of each stage, such as 3,2,2,1 [balanced by cost]")
+                .form("N,N…")
+                .commas()
+                .each()
+                .check(wholeNumber(0, 65'536));
+            verb.value("--clock", &options->clock,
+                       "wall; virtual: projected for as many devices as ranks; auto: wall if there are enough cores "
+                       "[auto]")
+                .form("CLOCK")
+                .check(oneOf({"auto", "wall", "virtual"}));
+            addCommOptions(verb, options->comm, options->link);
+            addChannelOptions(verb, options->channels);
+            addPerturbOption(verb, options->perturb);
+            addMemoryOptions(verb, options->memoryLimit, options->rankMemory);
+            addRecomputeOptions(verb, options->recompute);
+            addReplicaOptions(verb, options->replicas);
+            addTrainingOptions(verb, options->choice);
+            verb.value("--data", &options->data, "A file to train on; its bytes are the tokens [built-in text]")
+                .form("FILE");
+            verb.value("--seed", &options->seed, "Seed of weights and data [1]")
+                .form("N")
+                .check(wholeNumber(0, 4'000'000'000));
+            verb.value("--backend", &options->backend, "Device to train on [cpu]").form("NAME");
+            addProcessOptions(verb, options->processes);
+            addEngineOptions(verb, options->engine);
+            addPlaceOptions(verb, options->place);
+            verb.flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
+            verb.value("--keep-trace", &options->deviceDump,
+                       "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU")
+                .form("FILE")
+                .replaces();
+            verb.value("--timeout", &options->timeout, "Give up after this long without progress, in seconds [120]")
+                .form("S")
+                .check(realNumber(0.1, 1e6));
+            verb.value("-o,--output", &options->output,
+                       "Run file; runs are appended if it exists [run-<schedule>.stagewright]")
+                .form("FILE");
+            verb.notes("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
+                       "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
+                       "          stagewright record -s mine.csv --steps 20\n"
+                       "          stagewright record -s zbv -p 2 -m 4 --engine torch --python ~/venv/bin/python3\n"
+                       "          stagewright record -s 1f1b -p 8 --host node1 --backend cuda\n"
+                       "          stagewright record -s 1f1b -p 16 --host login --processes --slurm nodes=2 --slurm "
+                       "time=1:00:00");
+            return [options](Session& session) -> Result<int> {
+                if (auto honoured = engineHonours(options->engine); !honoured)
+                    return tl::unexpected(std::move(honoured.error()));
+                if (auto can = placeHonours(options->place, options->engine.given); !can)
+                    return tl::unexpected(std::move(can.error()));
+                if (auto made = useJobFolder(options->engine, session); !made)
+                    return tl::unexpected(std::move(made.error()));
+                return runRecordAnywhere(*options, session);
+            };
+        },
+        true, true};
 }
 
 } // namespace stagewright

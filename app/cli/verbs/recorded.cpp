@@ -38,7 +38,8 @@ Json comparisonTableJson(const std::vector<Row>& rows)
         entries.push_back({{"run", row.run.info.id},
                            {"schedule", row.run.info.scheduleName},
                            {"step_time_ns", static_cast<Nanos>(row.stepTime)},
-                           {"relative_step_time", rows.front().stepTime > 0 ? Json(row.stepTime / rows.front().stepTime) : Json(nullptr)},
+                           {"relative_step_time",
+                            rows.front().stepTime > 0 ? Json(row.stepTime / rows.front().stepTime) : Json(nullptr)},
                            {"bubble_fraction", row.figures.bubbles.bubbleFraction},
                            {"peak_activation_bytes", row.figures.largestPeak(MemoryCategory::Activations)},
                            {"loss_first", hasLoss ? Json(loss->values.front()) : Json(nullptr)},
@@ -52,14 +53,23 @@ Json comparisonTableJson(const std::vector<Row>& rows)
 std::string comparisonTable(const std::vector<Row>& rows, bool colour)
 {
     using Align = Table::Align;
-    Table table({{"run", Align::Right}, {"schedule"}, {"step time", Align::Right}, {"", Align::Right}, {"bubble", Align::Right}, {"peak activation", Align::Right}, {"loss", Align::Right}});
+    Table table({{"run", Align::Right},
+                 {"schedule"},
+                 {"step time", Align::Right},
+                 {"", Align::Right},
+                 {"bubble", Align::Right},
+                 {"peak activation", Align::Right},
+                 {"loss", Align::Right}});
     for (const Row& row : rows) {
         const Metric* loss = row.run.metric("loss");
         const double base = rows.front().stepTime;
         table.add({std::to_string(row.run.info.id), row.run.info.name, formatDuration(static_cast<Nanos>(row.stepTime)),
                    &row == &rows.front() || base <= 0 ? "" : formatChange(row.stepTime / base - 1),
-                   formatPercent(row.figures.bubbles.bubbleFraction), formatBytes(row.figures.largestPeak(MemoryCategory::Activations)),
-                   loss && !loss->values.empty() ? fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()) : ""});
+                   formatPercent(row.figures.bubbles.bubbleFraction),
+                   formatBytes(row.figures.largestPeak(MemoryCategory::Activations)),
+                   loss && !loss->values.empty()
+                       ? fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back())
+                       : ""});
     }
     return table.text(colour);
 }
@@ -89,7 +99,10 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
     Json runs = Json::array();
     for (const std::int64_t id : recording.runs) {
         constexpr int many = 10'000; // steps: this takes a while
-        if (std::any_of(recording.completeSteps.begin(), recording.completeSteps.end(), [](int steps) { return steps > many; })) session.progress().tell("reading the run", static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(recording.runs.size()));
+        if (std::any_of(recording.completeSteps.begin(), recording.completeSteps.end(),
+                        [](int steps) { return steps > many; }))
+            session.progress().tell("reading the run", static_cast<std::int64_t>(rows.size()),
+                                    static_cast<std::int64_t>(recording.runs.size()));
         auto stored = readRunForReport(*file, std::to_string(id), -1);
         if (!stored) return tl::unexpected(std::move(stored.error()));
         auto figures = reportOf(stored->run);
@@ -106,7 +119,10 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
     }
     session.progress().clear();
     if (recording.stall && recording.stalledRun == 0) runs.push_back(stalledRunJson(recording));
-    if (session.json) session.answer({{"file", rows.empty() ? Json(nullptr) : Json(path)}, {"runs", std::move(runs)}, {"comparison", comparisonTableJson(rows)}});
+    if (session.json)
+        session.answer({{"file", rows.empty() ? Json(nullptr) : Json(path)},
+                        {"runs", std::move(runs)},
+                        {"comparison", comparisonTableJson(rows)}});
     if (rows.empty()) return {};
     const bool colour = session.colourOut();
     session.out(comparisonTable(rows, colour));
@@ -116,7 +132,8 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
                                                  : "medians of " + plural(measuredSteps, "step");
     const char* whole = measuredSteps > 0 ? "; step time includes the optimizer" : ""; // a report's time does not
     session.out(fmt::format("\n{}, {}; {} × {}; {}{}{}\n", toText(first.run.info.provenance), clockText(first.run),
-                            plural(first.run.info.ranks, "rank"), plural(first.run.info.microbatches, "microbatch"), taken,
+                            plural(first.run.info.ranks, "rank"), plural(first.run.info.microbatches, "microbatch"),
+                            taken,
                             measuredSteps > 0 && first.run.info.warmupSteps > 0
                                 ? fmt::format(" after {} of warm-up", first.run.info.warmupSteps)
                                 : "",
@@ -126,9 +143,10 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
             session.out(fmt::format("{}: weights {}\n", row.run.info.name, weights));
     for (const Row& row : rows)
         if (row.run.info.clock == "wall" && row.contention > 0.05)
-            session.warn(fmt::format("{}: ops were off the processor {} of their time, so wall times are too long; use --clock virtual, or "
-                                     "leave the machine idle",
-                                     row.run.info.name, formatPercent(row.contention)));
+            session.warn(fmt::format(
+                "{}: ops were off the processor {} of their time, so wall times are too long; use --clock virtual, or "
+                "leave the machine idle",
+                row.run.info.name, formatPercent(row.contention)));
     return {};
 }
 
@@ -139,7 +157,8 @@ std::string keptText(const Recording& recording, const std::string& path)
     int steps = 0;
     for (const int complete : recording.completeSteps) steps += complete;
     return fmt::format("{} of {} {} kept in {}: see 'stagewright report {}'", plural(steps, "complete step"),
-                       plural(static_cast<long long>(recording.runs.size()), "run"), steps == 1 ? "is" : "are", path, path);
+                       plural(static_cast<long long>(recording.runs.size()), "run"), steps == 1 ? "is" : "are", path,
+                       path);
 }
 
 } // namespace

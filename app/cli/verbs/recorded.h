@@ -10,7 +10,8 @@ namespace stagewright {
 
 class Session;
 
-// The figures of its runs as text or JSON, and the "done" event. What stopped it becomes the error, with what is kept as its remedy.
+// The figures of its runs as text or JSON, and the "done" event. What stopped it becomes the error, with what is kept
+// as its remedy.
 Result<int> endRecording(const std::string& path, Recording recording, Session& session);
 
 } // namespace stagewright

@@ -60,7 +60,9 @@ Run headerOf(const Training& training, const RecordSettings& settings, std::span
     run.info.clock = std::string(toText(training.clock()));
     run.info.warmupSteps = settings.warmup;
     run.configuration = training.configuration();
-    if (settings.perturbation.secret) std::erase_if(run.configuration, [](const auto& fact) { return fact.first.starts_with("link_"); }); // would give it away
+    // would give it away
+    if (settings.perturbation.secret)
+        std::erase_if(run.configuration, [](const auto& fact) { return fact.first.starts_with("link_"); });
     if (!settings.perturbation.empty()) run.configuration.emplace_back("perturb", toText(settings.perturbation));
     if (!settings.speeds.empty()) run.configuration.emplace_back("speed", settings.speeds + " (emulated)");
     if (!settings.memoryLimit.empty()) run.configuration.emplace_back("memory_limit", settings.memoryLimit);
@@ -124,7 +126,8 @@ Result<void> prepareLinks(RecordSettings& settings, Session& session)
     auto unit = forwardUnitOfAll(settings);
     if (!unit) return tl::unexpected(std::move(unit.error()));
     settings.training.perturbation = runPerturbation(perturbation, ranks, *unit, settings.training.seed);
-    if (settings.comm >= 0) settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(*unit));
+    if (settings.comm >= 0)
+        settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(*unit));
     setLatency(perturbation, *unit, settings.training.links);
     session.note(fmt::format("the forward time of a microbatch on a rank is {}; links take {}", formatDuration(*unit),
                              formatDuration(settings.training.links.all.latency)));
@@ -136,7 +139,9 @@ Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
     const Schedule& schedule = one.training->schedule();
     one.shared = sharesState(schedule);
     if (!settings.training.cuts.empty()) {
-        auto whole = PartialReference::create(schedule, settings.training, [&] { return makeBackend(settings.training.backend, settings.training.device); });
+        auto whole = PartialReference::create(schedule, settings.training, [&] {
+            return makeBackend(settings.training.backend, settings.training.device);
+        });
         if (!whole) return tl::unexpected(std::move(whole.error()).with(schedule.name));
         one.whole = std::move(*whole);
         one.training->keepGradients(true);
@@ -169,7 +174,8 @@ Json loadJson(LoadGauge* gauge)
     return devices;
 }
 
-Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total, LoadGauge* gauge, const RunFile& file, Session& session)
+Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total,
+                      LoadGauge* gauge, const RunFile& file, Session& session)
 {
     if (one.complete == settings.warmup) one.training->timeLayers(true);
     if (one.complete == settings.warmup + stepsForLayers) one.training->timeLayers(false);
@@ -187,7 +193,8 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
             all.reduced += rank.reduced;
             all.messages += rank.messages;
         }
-        metrics.emplace_back("bytes_gathered", static_cast<double>(all.gathered)); // over all ranks, as their transports count
+        // over all ranks, as their transports count
+        metrics.emplace_back("bytes_gathered", static_cast<double>(all.gathered));
         metrics.emplace_back("bytes_reduced", static_cast<double>(all.reduced));
         metrics.emplace_back("bytes_messages", static_cast<double>(all.messages));
     }
@@ -237,12 +244,15 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
                     {"wall_time_ns", outcome->wallTime},
                     {"devices", loadJson(gauge)}});
     else
-        line.tell("steps", done, total, fmt::format("{}  loss {:.3f}  {}", name, outcome->loss, formatDuration(outcome->stepTime)));
+        line.tell("steps", done, total,
+                  fmt::format("{}  loss {:.3f}  {}", name, outcome->loss, formatDuration(outcome->stepTime)));
     return {};
 }
 
-// How complete the GPU trace is and what it cost: for the user, and by run for its environment. The untraced steps end the training.
-std::vector<std::pair<std::int64_t, TextPairs>> endTrace(std::vector<Ongoing>& ongoing, DeviceTracing& tracing, bool early, Session& session)
+// How complete the GPU trace is and what it cost: for the user, and by run for its environment. The untraced steps end
+// the training.
+std::vector<std::pair<std::int64_t, TextPairs>> endTrace(std::vector<Ongoing>& ongoing, DeviceTracing& tracing,
+                                                         bool early, Session& session)
 {
     tracing.end();
     std::vector<std::pair<std::int64_t, TextPairs>> facts;
@@ -272,7 +282,8 @@ bool isKept(const Ongoing& one, const RecordSettings& settings)
 }
 
 // Closes every run. What can't be closed is left to the file's own recovery: complete steps are in it.
-void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, const RecordSettings& settings, Recording& recording, const Progress& progress)
+void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, const RecordSettings& settings, Recording& recording,
+               const Progress& progress)
 {
     const bool early = recording.stopped.has_value();
     for (Ongoing& one : ongoing) {
@@ -284,7 +295,8 @@ void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, const RecordSetting
         if (file.keptIn() != file.path()) recording.savedIn = file.keptIn(); // without those that have no measured step
         if (!isKept(one, settings)) {
             if (recording.savedIn) continue;
-            if (auto removed = file.remove(id); !removed && !recording.stopped) recording.stopped = std::move(removed.error());
+            if (auto removed = file.remove(id); !removed && !recording.stopped)
+                recording.stopped = std::move(removed.error());
             continue;
         }
         if (recording.savedIn == "") continue;
@@ -294,7 +306,8 @@ void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, const RecordSetting
 }
 
 // Runs that are kept get their last state, the others are taken back.
-Result<void> endStream(StepStreamWriter& stream, const std::vector<std::int64_t>& begun, const std::string& path, const Recording& recording)
+Result<void> endStream(StepStreamWriter& stream, const std::vector<std::int64_t>& begun, const std::string& path,
+                       const Recording& recording)
 {
     std::unique_ptr<RunFile> file;
     for (const std::int64_t run : begun) {
@@ -324,7 +337,9 @@ Result<int> ranksOfEach(const RecordSettings& settings)
     const Schedule& first = settings.schedules.front()->compute();
     for (const auto& checked : settings.schedules)
         if (const Schedule& schedule = checked->compute(); schedule.ranks != first.ranks)
-            return fail(ErrorCode::Usage, fmt::format("{} has {} ranks, {} has {}: they can't share the same processes", first.name, first.ranks, schedule.name, schedule.ranks),
+            return fail(ErrorCode::Usage,
+                        fmt::format("{} has {} ranks, {} has {}: they can't share the same processes", first.name,
+                                    first.ranks, schedule.name, schedule.ranks),
                         "record them one after the other");
     return first.ranks;
 }
@@ -333,7 +348,8 @@ Result<void> serveRecording(const RecordSettings& given, Session& session)
 {
     RecordSettings settings = given;
     if (auto prepared = prepareLinks(settings, session); !prepared) return prepared;
-    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front()->compute().ranks); !agreed) return agreed;
+    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front()->compute().ranks); !agreed)
+        return agreed;
     std::vector<std::unique_ptr<Training>> trainings;
     for (const auto& schedule : settings.schedules) {
         auto training = Training::create(schedule, settings.training);
@@ -349,11 +365,13 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     const std::stop_token stop = session.stop();
     ProgressLine& line = session.progress();
     if (auto prepared = prepareLinks(settings, session); !prepared) return tl::unexpected(std::move(prepared.error()));
-    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front()->compute().ranks); !agreed) return tl::unexpected(std::move(agreed.error()));
+    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front()->compute().ranks); !agreed)
+        return tl::unexpected(std::move(agreed.error()));
 
     const bool traces = settings.traceDevices && !settings.training.job; // of one process CUPTI would show a part only
     DeviceTracing tracing(settings.training.backend, traces, !settings.deviceDump.empty());
-    if (settings.traceDevices && !traces && tracing.hasDevices()) session.note("GPU kernels are not traced where ranks are processes");
+    if (settings.traceDevices && !traces && tracing.hasDevices())
+        session.note("GPU kernels are not traced where ranks are processes");
     settings.training.tracer = tracing.tracer();
     std::vector<Ongoing> ongoing;
     for (const auto& schedule : settings.schedules) {
@@ -361,7 +379,8 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
         if (!training) return tl::unexpected(std::move(training.error()).with(schedule->compute().name));
         Ongoing one;
         one.training = std::move(*training);
-        if (auto prepared = prepareReference(one, settings); !prepared) return tl::unexpected(std::move(prepared.error()));
+        if (auto prepared = prepareReference(one, settings); !prepared)
+            return tl::unexpected(std::move(prepared.error()));
         ongoing.push_back(std::move(one));
     }
     const bool existed = fileExists(settings.file);
@@ -378,7 +397,9 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     for (Ongoing& one : ongoing) {
         const auto number = static_cast<std::size_t>(&one - ongoing.data());
         const bool limited = number < settings.memoryLimits.size();
-        auto writer = (*file)->begin(headerOf(*one.training, settings, limited ? std::span<const Bytes>(settings.memoryLimits[number]) : std::span<const Bytes>()));
+        auto writer = (*file)->begin(
+            headerOf(*one.training, settings,
+                     limited ? std::span<const Bytes>(settings.memoryLimits[number]) : std::span<const Bytes>()));
         if (!writer) {
             recording.stopped = std::move(writer.error());
             break;
@@ -436,7 +457,8 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
         if (auto kept = addEnvironment(settings.file, id, facts); !kept) session.warn(kept.error().message);
     }
     if (stream)
-        if (auto ended = endStream(*stream, begun, settings.file, recording); !ended && !recording.stopped) recording.stopped = std::move(ended.error());
+        if (auto ended = endStream(*stream, begun, settings.file, recording); !ended && !recording.stopped)
+            recording.stopped = std::move(ended.error());
     if (recording.runs.empty() && !existed && !recording.savedIn) removeEmptyFile(settings.file);
     return recording;
 }

@@ -1,5 +1,5 @@
-// Recording: trains one or several schedules for real, interleaved step by step (a, b, a, b) with the same seed and data, and
-// writes each as a run of one file, one transaction a step.
+// Recording: trains one or several schedules for real, interleaved step by step (a, b, a, b) with the same seed and
+// data, and writes each as a run of one file, one transaction a step.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,14 @@ struct RecordSettings {
     TrainingOptions training;
     int steps = 8;
     int warmup = 1;
-    bool keepWarmup = false;                      // keeps runs that were stopped before their first measured step
-    bool traceDevices = true;                     // where the backend has devices that can be traced
-    std::string deviceDump;                       // a file for CUPTI's buffers as they were filled; empty: none
-    double comm = -1;                             // link latency in forward units, measured once; < 0: training.links as they are
-    Perturbation perturbation;                    // in the same unit
-    std::string speeds;                           // as declared, of emulated slow ranks, which are in perturbation; empty: none
+    bool keepWarmup = false;  // keeps runs that were stopped before their first measured step
+    bool traceDevices = true; // where the backend has devices that can be traced
+    std::string deviceDump;   // a file for CUPTI's buffers as they were filled; empty: none
+    // link latency in forward units, measured once; < 0: training.links as they are
+    double comm = -1;
+    Perturbation perturbation; // in the same unit
+    // as declared, of emulated slow ranks, which are in perturbation; empty: none
+    std::string speeds;
     std::string memoryLimit;                      // as given; kept with the runs
     TextPairs sharing;                            // addReplicaFacts(); kept with the runs
     std::vector<std::vector<Bytes>> memoryLimits; // the same by schedule, then by rank; empty: none
@@ -37,12 +39,13 @@ struct RecordSettings {
 };
 
 struct Recording {
-    std::vector<std::int64_t> runs;     // ids of the runs that are kept, in the order of the schedules: those with a measured step
+    // ids of the runs that are kept, in the order of the schedules: those with a measured step
+    std::vector<std::int64_t> runs;
     std::vector<int> completeSteps;     // of those, warm-up included
     std::optional<std::string> savedIn; // the file was lost while recording: where its runs are; "": nowhere
     std::optional<Error> stopped;       // why it ended early; complete steps are kept
-    // Where the watchdog stopped it: who waited for whom, in which lists, in which run (0: it has no measured step, so it is
-    // removed again).
+    // Where the watchdog stopped it: who waited for whom, in which lists, in which run (0: it has no measured step, so
+    // it is removed again).
     std::optional<Deadlock> stall;
     Schedule stalledLists;
     std::int64_t stalledRun = 0;
@@ -51,11 +54,12 @@ struct Recording {
 // The ranks of each schedule, where all are to share the same processes. Usage: they differ.
 Result<int> ranksOfEach(const RecordSettings& settings);
 
-// Fails where nothing could start (bad model, file not writable): then the file is as it was. A failure or stop after that is
-// reported in Recording::stopped; a run without a measured step is removed again.
+// Fails where nothing could start (bad model, file not writable): then the file is as it was. A failure or stop after
+// that is reported in Recording::stopped; a run without a measured step is removed again.
 Result<Recording> recordRuns(const RecordSettings& settings, Session& session);
 
-// In a process that does not lead (settings.training.job): runs its ranks of the same recording until the leader is done.
+// In a process that does not lead (settings.training.job): runs its ranks of the same recording until the leader is
+// done.
 Result<void> serveRecording(const RecordSettings& settings, Session& session);
 
 } // namespace stagewright

@@ -29,18 +29,21 @@ namespace {
 
 ErrorCode errorCodeOf(int exitCode)
 {
-    for (const ErrorCode code : {ErrorCode::Invalid, ErrorCode::Usage, ErrorCode::Unreadable, ErrorCode::Unavailable, ErrorCode::Failed, ErrorCode::Cancelled})
+    for (const ErrorCode code : {ErrorCode::Invalid, ErrorCode::Usage, ErrorCode::Unreadable, ErrorCode::Unavailable,
+                                 ErrorCode::Failed, ErrorCode::Cancelled})
         if (exitCodeOf(code) == exitCode) return code;
     return ErrorCode::Failed;
 }
 
 std::int64_t millisecondsNow()
 {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
 }
 
 // Processes under srun: with --processes, or where several nodes or tasks are asked for; else 0.
-Result<int> tasksOf(const RecordSettings& settings, const std::vector<SlurmOption>& slurm, const ProcessOptions& processes, bool queued)
+Result<int> tasksOf(const RecordSettings& settings, const std::vector<SlurmOption>& slurm,
+                    const ProcessOptions& processes, bool queued)
 {
     if (!queued) return 0;
     int tasks = 0;
@@ -54,7 +57,9 @@ Result<int> tasksOf(const RecordSettings& settings, const std::vector<SlurmOptio
     auto ranks = ranksOfEach(settings);
     if (!ranks) return ranks;
     if (tasks == 0) tasks = *ranks / std::max(1, processes.perProcess);
-    if (tasks < 1 || *ranks % tasks != 0) return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly over {} processes", *ranks, tasks), "choose another -p, ntasks or --ranks-per-process");
+    if (tasks < 1 || *ranks % tasks != 0)
+        return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly over {} processes", *ranks, tasks),
+                    "choose another -p, ntasks or --ranks-per-process");
     return tasks;
 }
 
@@ -65,7 +70,9 @@ Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& pla
     if (!slurm) return tl::unexpected(std::move(slurm.error()));
     const bool queued = !slurm->empty();
     // PyTorch's ranks are started from within, by srun where there are several nodes.
-    const bool torch = std::any_of(place.typed.begin(), place.typed.end(), [](const TypedOption& option) { return option.name == "--engine" && option.value == "torch"; });
+    const bool torch = std::any_of(place.typed.begin(), place.typed.end(), [](const TypedOption& option) {
+        return option.name == "--engine" && option.value == "torch";
+    });
     auto tasks = torch ? Result<int>(0) : tasksOf(settings, *slurm, processes, queued);
     if (!tasks) return tl::unexpected(std::move(tasks.error()));
     std::vector<std::string> leftOut;
@@ -76,7 +83,9 @@ Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& pla
     order.tasks = *tasks;
     order.arguments = std::move(call->arguments);
     order.files = std::move(call->files);
-    if (*tasks > 0) order.arguments.push_back(fmt::format("--ranks-per-process={}", settings.schedules.front()->compute().ranks / *tasks));
+    if (*tasks > 0)
+        order.arguments.push_back(
+            fmt::format("--ranks-per-process={}", settings.schedules.front()->compute().ranks / *tasks));
     for (const char* word : {"--progress=jsonl", "--job={job}"}) order.arguments.emplace_back(word);
     order.arguments.push_back(fmt::format("--output={{job}}/{}", jobfile::run));
     HostJob& job = order.job;
@@ -96,17 +105,25 @@ void showEvent(const std::string& line, Session& session)
 {
     const auto value = readForeignJson(line);
     if (!value.is_object()) return;
-    const std::string name = value.contains("event") && value["event"].is_string() ? value["event"].get<std::string>() : std::string();
+    const std::string name =
+        value.contains("event") && value["event"].is_string() ? value["event"].get<std::string>() : std::string();
     ProgressLine& progress = session.progress();
     if (name == "error" || name == "done" || name == "hello") return; // this end has its own
     if (progress.mode() == ProgressLine::Mode::JsonLines) return progress.eventLine(line);
-    const auto number = [&](const char* key) { return value.contains(key) && value[key].is_number() ? value[key].get<double>() : 0.0; };
-    const auto text = [&](const char* key) { return value.contains(key) && value[key].is_string() ? plainText(value[key].get<std::string>(), 300) : std::string(); };
+    const auto number = [&](const char* key) {
+        return value.contains(key) && value[key].is_number() ? value[key].get<double>() : 0.0;
+    };
+    const auto text = [&](const char* key) {
+        return value.contains(key) && value[key].is_string() ? plainText(value[key].get<std::string>(), 300)
+                                                             : std::string();
+    };
     if (name == "warning") session.warn(text("message"));
     if (name != "progress") return;
     const auto whole = [&](const char* key) { return static_cast<std::int64_t>(std::clamp(number(key), 0.0, 1e15)); };
     if (text("what") == "step")
-        progress.tell("steps", whole("done"), whole("total"), fmt::format("{}  loss {:.3f}  {}", text("schedule"), number("loss"), formatDuration(whole("step_time_ns"))));
+        progress.tell("steps", whole("done"), whole("total"),
+                      fmt::format("{}  loss {:.3f}  {}", text("schedule"), number("loss"),
+                                  formatDuration(whole("step_time_ns"))));
     else
         progress.tell(text("what"), whole("done"), whole("total"));
 }
@@ -114,21 +131,30 @@ void showEvent(const std::string& line, Session& session)
 void showState(const HostJob& job, Session& session)
 {
     ProgressLine& progress = session.progress();
-    progress.event({{"event", "job"}, {"job", job.id}, {"host", textOrNull(job.host)}, {"state", toText(job.state)}, {"detail", job.detail}, {"file", job.file}});
-    if (job.state == JobState::Queued || (job.state == JobState::Running && !job.detail.empty())) session.note(fmt::format("job {}: {}", job.id, job.detail.empty() ? std::string(toText(job.state)) : job.detail));
+    progress.event({{"event", "job"},
+                    {"job", job.id},
+                    {"host", textOrNull(job.host)},
+                    {"state", toText(job.state)},
+                    {"detail", job.detail},
+                    {"file", job.file}});
+    if (job.state == JobState::Queued || (job.state == JobState::Running && !job.detail.empty()))
+        session.note(
+            fmt::format("job {}: {}", job.id, job.detail.empty() ? std::string(toText(job.state)) : job.detail));
 }
 
 // Runs that have no measured step because their recorder was killed.
 Result<void> dropUnmeasured(HostJob& job)
 {
-    const bool some = std::any_of(job.runs.begin(), job.runs.end(), [](const ReplayedRun& run) { return run.here != 0 && !run.ended; });
+    const bool some = std::any_of(job.runs.begin(), job.runs.end(),
+                                  [](const ReplayedRun& run) { return run.here != 0 && !run.ended; });
     if (!some || !job.over()) return {};
     auto file = openRunFile(job.file, OpenMode::Write);
     if (!file) return tl::unexpected(std::move(file.error()));
     auto infos = (*file)->runs();
     if (!infos) return tl::unexpected(std::move(infos.error()));
     for (ReplayedRun& run : job.runs) {
-        const auto info = std::find_if(infos->begin(), infos->end(), [&](const RunInfo& one) { return one.id == run.here; });
+        const auto info =
+            std::find_if(infos->begin(), infos->end(), [&](const RunInfo& one) { return one.id == run.here; });
         if (run.here == 0 || run.ended || info == infos->end() || info->steps > info->warmupSteps) continue;
         if (auto removed = (*file)->remove(run.here); !removed) return removed;
         run.here = 0;
@@ -141,8 +167,11 @@ Error endOf(const HostJob& job)
 {
     const int code = job.exitCode.value_or(exitCodeOf(ErrorCode::Failed));
     const std::string where = job.host.empty() ? "job " + job.id : fmt::format("job {} on {}", job.id, job.host);
-    if (code == ExitInterrupted) return {ErrorCode::Cancelled, fmt::format("{}: {}", where, job.detail.empty() ? "stopped" : job.detail), {}};
-    return {job.state == JobState::Lost ? ErrorCode::Failed : errorCodeOf(code), fmt::format("{}: {}", where, job.detail), {}};
+    if (code == ExitInterrupted)
+        return {ErrorCode::Cancelled, fmt::format("{}: {}", where, job.detail.empty() ? "stopped" : job.detail), {}};
+    return {job.state == JobState::Lost ? ErrorCode::Failed : errorCodeOf(code),
+            fmt::format("{}: {}", where, job.detail),
+            {}};
 }
 
 } // namespace
@@ -167,30 +196,37 @@ Result<Recording> followElsewhere(HostJob& job, const FollowOptions& options, Se
     if (!job.host.empty() && job.over() && !knownOver) // once
         for (const ReplayedRun& run : job.runs)
             if (run.here != 0 && run.steps > 0)
-                if (auto kept = addEnvironment(job.file, run.here, {{"host", job.host}}); !kept) session.warn(kept.error().message);
+                if (auto kept = addEnvironment(job.file, run.here, {{"host", job.host}}); !kept)
+                    session.warn(kept.error().message);
     if (!followed) recording.stopped = std::move(followed.error());
-    if (auto dropped = dropUnmeasured(job); !dropped && !recording.stopped) recording.stopped = std::move(dropped.error());
+    if (auto dropped = dropUnmeasured(job); !dropped && !recording.stopped)
+        recording.stopped = std::move(dropped.error());
     for (const ReplayedRun& run : job.runs) {
         if (run.here == 0 || run.steps == 0) continue;
         recording.runs.push_back(run.here);
         recording.completeSteps.push_back(run.steps);
     }
-    if (!recording.stopped && job.over() && (job.state == JobState::Lost || job.exitCode.value_or(0) != 0)) recording.stopped = endOf(job);
+    if (!recording.stopped && job.over() && (job.state == JobState::Lost || job.exitCode.value_or(0) != 0))
+        recording.stopped = endOf(job);
     return recording;
 }
 
-Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes, Session& session)
+Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOptions& place,
+                                  const ProcessOptions& processes, Session& session)
 {
     if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
     auto order = orderOf(settings, place, processes);
     if (!order) return tl::unexpected(std::move(order.error()));
     auto job = startJob(*order, session.stop());
     if (!job) return tl::unexpected(std::move(job.error()));
-    session.note(fmt::format("job {}{}; if this ends, 'stagewright hosts attach {}' continues", job->id, job->slurmJob.empty() ? "" : fmt::format(" is job {} in the queue", job->slurmJob), job->id));
+    session.note(fmt::format("job {}{}; if this ends, 'stagewright hosts attach {}' continues", job->id,
+                             job->slurmJob.empty() ? "" : fmt::format(" is job {} in the queue", job->slurmJob),
+                             job->id));
     showState(*job, session);
     const bool existed = std::filesystem::exists(settings.file);
     auto recording = followElsewhere(*job, {}, session);
-    if (recording && recording->runs.empty() && !existed && job->over()) { // nothing is kept: the file is not left behind
+    // nothing is kept: the file is not left behind
+    if (recording && recording->runs.empty() && !existed && job->over()) {
         std::error_code ignored;
         const auto file = openRunFile(settings.file);
         const auto runs = file ? (*file)->runs() : Result<std::vector<RunInfo>>(std::vector<RunInfo>());
@@ -199,7 +235,8 @@ Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOpt
     return recording;
 }
 
-Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes, Session& session)
+Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes,
+                           Session& session)
 {
     auto order = orderOf(settings, place, processes);
     if (!order) return tl::unexpected(std::move(order.error()));
@@ -212,7 +249,11 @@ Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& p
     }
     auto job = startJob(*order, session.stop());
     if (!job) return tl::unexpected(std::move(job.error()));
-    if (session.json) session.answer({{"job", job->id}, {"host", textOrNull(job->host)}, {"slurm_job", textOrNull(job->slurmJob)}, {"file", job->file}});
+    if (session.json)
+        session.answer({{"job", job->id},
+                        {"host", textOrNull(job->host)},
+                        {"slurm_job", textOrNull(job->slurmJob)},
+                        {"file", job->file}});
     session.out(fmt::format("{}\n", job->id));
     session.note(fmt::format("it runs there; 'stagewright hosts attach {}' fetches its steps", job->id));
     return ExitDone;

@@ -1,4 +1,5 @@
-// Recording on a host or in a cluster's queue: starts the job, shows it while it runs, and has its runs in the file here.
+// Recording on a host or in a cluster's queue: starts the job, shows it while it runs, and has its runs in the file
+// here.
 #pragma once
 
 #include "app/cli/options/place_options.h"
@@ -11,9 +12,11 @@ namespace stagewright {
 class Session;
 
 // As recordRuns(): a job that ends early is in Recording::stopped, also one whose connection is lost for good.
-Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes, Session& session);
+Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOptions& place,
+                                  const ProcessOptions& processes, Session& session);
 // --detach and --script-only: returns once it has started, or the script is printed.
-Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes, Session& session);
+Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes,
+                           Session& session);
 
 // Of `hosts attach`, `fetch` and `stop`: shows what comes; the job's runs as a Recording.
 Result<Recording> followElsewhere(HostJob& job, const FollowOptions& options, Session& session);

@@ -57,7 +57,8 @@ std::vector<std::string> tablesAsked(const ReportChoice& options)
 bool needsEveryStep(const ReportChoice& options)
 {
     const std::vector<std::string> tables = tablesAsked(options);
-    return std::any_of(tables.begin(), tables.end(), [](const std::string& name) { return findAnalysis(name)->ofEveryStep; });
+    return std::any_of(tables.begin(), tables.end(),
+                       [](const std::string& name) { return findAnalysis(name)->ofEveryStep; });
 }
 
 // Of one step what it is made from. What-ifs without the run's own costs are fitted to all steps.
@@ -76,7 +77,8 @@ Json tablesJson(const Run& run, int step, const std::vector<std::string>& names)
     return out;
 }
 
-Result<std::vector<RequirementCheck>> checkRequirements(const std::vector<Requirement>& requirements, const Json& object)
+Result<std::vector<RequirementCheck>> checkRequirements(const std::vector<Requirement>& requirements,
+                                                        const Json& object)
 {
     std::vector<RequirementCheck> checks;
     for (const Requirement& requirement : requirements) {
@@ -104,7 +106,8 @@ bool tellChecks(const std::vector<RequirementCheck>& checks, Session& session)
 Result<int> runReport(const ReportChoice& options, Session& session)
 {
     if (options.step == 0)
-        return fail(ErrorCode::Usage, "--step: steps are counted from 1, warm-up included; 0 is not a step", "write --step 1 for the first one");
+        return fail(ErrorCode::Usage, "--step: steps are counted from 1, warm-up included; 0 is not a step",
+                    "write --step 1 for the first one");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
     auto stored = readWhatIsAsked(reference, options);
@@ -121,7 +124,8 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     if (options.reveal) {
         const auto asked = parsePerturbation(configured(run, "perturb"), run.info.ranks);
         if (!asked || !asked->secret)
-            return fail(ErrorCode::Usage, fmt::format("--reveal: {} has no secret disturbance", describe(*stored)), "runs recorded with --perturb secret=SEED have one");
+            return fail(ErrorCode::Usage, fmt::format("--reveal: {} has no secret disturbance", describe(*stored)),
+                        "runs recorded with --perturb secret=SEED have one");
         secret = toText(revealed(*asked, run.info.ranks));
     }
     auto figures = reportOf(run, {.step = options.step > 0 ? options.step - 1 : -1, .levers = true});
@@ -137,10 +141,13 @@ Result<int> runReport(const ReportChoice& options, Session& session)
             residuals = std::move(*found);
         }
         if (!options.whatIf.empty()) {
-            if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("--what-if: {} has no schedule to simulate", describe(*stored)));
+            if (!run.schedule)
+                return fail(ErrorCode::Usage,
+                            fmt::format("--what-if: {} has no schedule to simulate", describe(*stored)));
             auto executed = executedRun(run);
             if (!executed) return tl::unexpected(std::move(executed.error()).with("--what-if"));
-            auto answered = answerWhatIfs(executed->schedule, executed->costs, options.whatIf, executed->channels, executed->lowering);
+            auto answered = answerWhatIfs(executed->schedule, executed->costs, options.whatIf, executed->channels,
+                                          executed->lowering);
             if (!answered) return tl::unexpected(std::move(answered.error()).with("--what-if"));
             answers = std::move(*answered);
         }
@@ -153,7 +160,9 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         object["file"] = stored->file;
         object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
         object["notes"] = notesJson(stored->notes);
-        for (const std::string& name : tablesOf(ReportPart::Device)) object[name] = figures->devices.empty() ? Json(nullptr) : tableJson(reportTable(*findAnalysis(name), run, figures->step));
+        for (const std::string& name : tablesOf(ReportPart::Device))
+            object[name] = figures->devices.empty() ? Json(nullptr)
+                                                    : tableJson(reportTable(*findAnalysis(name), run, figures->step));
         object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
         object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
@@ -167,7 +176,8 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     if (session.json) {
         Json list = Json::array();
         for (std::size_t i = 0; i < checks.size(); ++i)
-            list.push_back({{"requirement", requirements[i].text}, {"holds", checks[i].holds}, {"sentence", checks[i].sentence}});
+            list.push_back(
+                {{"requirement", requirements[i].text}, {"holds", checks[i].holds}, {"sentence", checks[i].sentence}});
         object["requirements"] = requirements.empty() ? Json(nullptr) : std::move(list);
         const bool kept = tellChecks(checks, session);
         session.answer(object);
@@ -180,20 +190,23 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     const bool ops = figures->noOps.empty();
     if (ops) session.out("\n" + leversText(*figures->levers, figures->units, colour));
     if (run.info.state != RunState::Complete)
-        session.out(tinted(fmt::format("this run is {}: its {} are complete\n", toText(run.info.state), plural(run.info.steps, "step")),
+        session.out(tinted(fmt::format("this run is {}: its {} are complete\n", toText(run.info.state),
+                                       plural(run.info.steps, "step")),
                            Tint::Warn, colour));
     if (!run.info.note.empty()) session.out(fmt::format("note: {}\n", run.info.note));
     if (!stored->notes.empty()) {
         heading("notes");
         for (const Note& note : stored->notes)
-            session.out(fmt::format("{}: {}{}\n", placeText(note, run.timeline->timeUnit()), note.text, note.fromRun != 0 ? fmt::format("  (from run {})", note.fromRun) : ""));
+            session.out(fmt::format("{}: {}{}\n", placeText(note, run.timeline->timeUnit()), note.text,
+                                    note.fromRun != 0 ? fmt::format("  (from run {})", note.fromRun) : ""));
     }
     if (ops) {
         heading("timeline");
         session.out(drawTimeline(*run.timeline, figures->step, session.columns(), colour));
         heading("bubbles");
         session.out(idleText(*figures, colour));
-        if (const std::string gaps = largestGapsText(run, *figures, static_cast<std::size_t>(options.gaps)); !gaps.empty()) {
+        if (const std::string gaps = largestGapsText(run, *figures, static_cast<std::size_t>(options.gaps));
+            !gaps.empty()) {
             heading("largest gaps");
             session.out(gaps);
         }
@@ -235,23 +248,36 @@ Command command_report()
                 auto options = std::make_shared<ReportChoice>();
                 verb.value("FILE", &options->file, "A run file, or FILE#RUN").required();
                 verb.value("RUN", &options->run, "A run, by number or name [the newest]");
-                verb.value("--step", &options->step, "Figures of this step, from 1, warm-up included [the measured step with the median time]")
+                verb.value("--step", &options->step,
+                           "Figures of this step, from 1, warm-up included [the measured step with the median time]")
                     .form("N")
                     .check(wholeNumber(0, 1'000'000'000));
-                verb.value("--gaps", &options->gaps, "How many of the largest gaps are explained [5]").form("N").check(wholeNumber(0, 10'000));
+                verb.value("--gaps", &options->gaps, "How many of the largest gaps are explained [5]")
+                    .form("N")
+                    .check(wholeNumber(0, 10'000));
                 auto names = tableNames();
                 names.emplace_back(allTables);
-                verb.value("--table", &options->tables, "A table of the report, or all of them; several times").form("NAME").each().check(oneOf(names));
-                verb.flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
-                verb.flag("--reveal", options->reveal, "What the disturbance of a run recorded with --perturb secret=SEED is");
-                verb.flag("--slack", options->slack, "How much later each op could have started without the step taking longer");
-                verb.flag("--kernels", options->kernels, "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");
+                verb.value("--table", &options->tables, "A table of the report, or all of them; several times")
+                    .form("NAME")
+                    .each()
+                    .check(oneOf(names));
+                verb.flag("--residuals", options->residuals,
+                          "What the fitted costs predict against what was measured, per op and for the step");
+                verb.flag("--reveal", options->reveal,
+                          "What the disturbance of a run recorded with --perturb secret=SEED is");
+                verb.flag("--slack", options->slack,
+                          "How much later each op could have started without the step taking longer");
+                verb.flag("--kernels", options->kernels,
+                          "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");
                 addWhatIfOption(verb, options->whatIf);
-                verb.value("--require", &options->require, "Exit code 1 where it does not hold: a key of --json against a number; several times")
+                verb.value("--require", &options->require,
+                           "Exit code 1 where it does not hold: a key of --json against a number; several times")
                     .form("KEY<=X")
                     .each();
-                verb.notes("Examples: stagewright report demo.stagewright zb-h1 --residuals --what-if 'B*0.5' --what-if m=16\n"
-                           "          stagewright report demo.stagewright --require 'bubble_fraction<=0.12' --require 'loss[-1]<3.6'");
+                verb.notes(
+                    "Examples: stagewright report demo.stagewright zb-h1 --residuals --what-if 'B*0.5' --what-if m=16\n"
+                    "          stagewright report demo.stagewright --require 'bubble_fraction<=0.12' --require "
+                    "'loss[-1]<3.6'");
                 return [options](Session& session) { return runReport(*options, session); };
             }};
 }

@@ -89,7 +89,9 @@ Result<RunDamage> checkedRun(const RunFile& file, const RunInfo& info, Session& 
     if (auto header = file.readHeader(info.id); !header) return tl::unexpected(std::move(header.error()));
     auto found = file.damage(info.id, session.reporter("verify"));
     if (found && found->blocks > 0 && found->spans == 0)
-        return fail(ErrorCode::Unreadable, fmt::format("{}#{} {}: damaged: none of its spans can be read", file.path(), info.id, info.name), "restore the file from a copy, or record the run again");
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("{}#{} {}: damaged: none of its spans can be read", file.path(), info.id, info.name),
+                    "restore the file from a copy, or record the run again");
     return found;
 }
 
@@ -112,9 +114,12 @@ Verified verify(const RunFile& file, std::vector<RunInfo>& runs, Session& sessio
         result.intact.back() = intact ? *intact : false;
         const bool altered = result.intact.back() == false;
         if (!result.intact.back())
-            session.note(fmt::format("run {} {}: written by an earlier version, so its pyramids and the headers of its blocks could not be checked", info.id, info.name));
+            session.note(fmt::format("run {} {}: written by an earlier version, so its pyramids and the headers of its "
+                                     "blocks could not be checked",
+                                     info.id, info.name));
         if (altered)
-            session.warn(fmt::format("run {} {}: the run's metadata or data (configuration, schedule, tracks, metrics, spans, memory, edges, pyramids) changed since it was "
+            session.warn(fmt::format("run {} {}: the run's metadata or data (configuration, schedule, tracks, metrics, "
+                                     "spans, memory, edges, pyramids) changed since it was "
                                      "written\n  restore the file from a copy",
                                      info.id, info.name));
         if (info.damagedBlocks > 0 || altered) ++result.damaged;
@@ -133,15 +138,15 @@ struct Made {
 Made madeWith(const RunFile::ListedRun& listed)
 {
     const Run& run = listed.run;
-    Made out{configured(run, "model"), configured(run, "microbatch_size"), linkLatencyText(run), {}, madeUnderJson(run)};
+    Made out{
+        configured(run, "model"), configured(run, "microbatch_size"), linkLatencyText(run), {}, madeUnderJson(run)};
     const auto add = [&out](const std::string& words) { out.under += (out.under.empty() ? "" : "; ") + words; };
     if (const std::string perturb = configured(run, "perturb"); !perturb.empty()) add(perturb);
     if (const std::string links = emulatedLinksText(run); !links.empty()) add("links " + links);
     const Units units{listed.timeUnit, listed.memoryUnit};
     const auto cap = memoryCapOf(run);
     if (cap) add("at most " + units.memoryText(*cap));
-    out.json["memory_cap"] = !cap ? Json(nullptr) : units.memory != 1 ? Json(units.memoryValue(*cap))
-                                                                      : Json(*cap);
+    out.json["memory_cap"] = !cap ? Json(nullptr) : units.memory != 1 ? Json(units.memoryValue(*cap)) : Json(*cap);
     if (const auto contention = contentionOf(run)) add("contention " + formatPercent(*contention));
     return out;
 }
@@ -286,18 +291,23 @@ Result<int> runRuns(const RunsChoice& options, Session& session)
 
 Command command_runs()
 {
-    return {"runs", "List the runs of a file; rename, note, delete, merge, compact", [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<RunsChoice>();
-                verb.value("FILE", &options->file, "A run file").required();
-                verb.value("--rename", &options->rename, "Give a run another name").form("RUN NAME").values(2, 2);
-                verb.value("--note", &options->note, "Set the note of a run; an empty one removes it").form("RUN TEXT").values(2, 2);
-                verb.value("--delete", &options->remove, "Delete a run").form("RUN").each();
-                verb.value("--merge", &options->merge, "Append the runs of another file").form("OTHER").each();
-                verb.flag("--verify", options->verify, "Read every run completely and report damage (exit code 1 if there is any)");
-                verb.flag("--compact", options->compact, "Give freed space back to the disk");
-                verb.notes("RUN is a number as listed, or a name (the newest of that name). Changed runs are listed afterwards.");
-                return [options](Session& session) { return runRuns(*options, session); };
-            }};
+    return {
+        "runs", "List the runs of a file; rename, note, delete, merge, compact", [](OptionSet& verb) -> Runner {
+            auto options = std::make_shared<RunsChoice>();
+            verb.value("FILE", &options->file, "A run file").required();
+            verb.value("--rename", &options->rename, "Give a run another name").form("RUN NAME").values(2, 2);
+            verb.value("--note", &options->note, "Set the note of a run; an empty one removes it")
+                .form("RUN TEXT")
+                .values(2, 2);
+            verb.value("--delete", &options->remove, "Delete a run").form("RUN").each();
+            verb.value("--merge", &options->merge, "Append the runs of another file").form("OTHER").each();
+            verb.flag("--verify", options->verify,
+                      "Read every run completely and report damage (exit code 1 if there is any)");
+            verb.flag("--compact", options->compact, "Give freed space back to the disk");
+            verb.notes(
+                "RUN is a number as listed, or a name (the newest of that name). Changed runs are listed afterwards.");
+            return [options](Session& session) { return runRuns(*options, session); };
+        }};
 }
 
 } // namespace stagewright

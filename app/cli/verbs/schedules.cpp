@@ -95,7 +95,8 @@ void addBuffering(const Schedule& schedule, Json& object, Session& session)
         const std::string rule = toText(outcome.lowering);
         session.out(fmt::format("  {:<14}{}\n", rule,
                                 outcome.ends() ? std::string("ends")
-                                               : fmt::format("hangs, needs buffers: ranks {} wait for each other", fmt::join(outcome.cycle, ", "))));
+                                               : fmt::format("hangs, needs buffers: ranks {} wait for each other",
+                                                             fmt::join(outcome.cycle, ", "))));
         rules[rule] = {{"ends", outcome.ends()}, {"cycle", outcome.cycle}};
     }
     object["without_buffers"] = std::move(rules);
@@ -132,7 +133,8 @@ Result<int> page(const ScheduleInfo& info, const SchedulesChoice& options, Sessi
     if (!info.parameters.empty()) {
         session.out("\n" + tinted("parameters", Tint::Bold, colour) + "\n");
         for (const ScheduleParameter& parameter : info.parameters)
-            session.out(fmt::format("  {}={}  [{}] {}\n", parameter.name, parameter.values, parameter.fallback, parameter.meaning));
+            session.out(fmt::format("  {}={}  [{}] {}\n", parameter.name, parameter.values, parameter.fallback,
+                                    parameter.meaning));
         session.out(fmt::format("  after the name: {}:{}=…\n", info.name, info.parameters.front().name));
     }
     session.out("\n" + tinted("formulas", Tint::Bold, colour) + "\n" + indented(info.formulas));
@@ -158,9 +160,10 @@ Result<int> page(const ScheduleInfo& info, const SchedulesChoice& options, Sessi
             peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
             peakArray.push_back(units.memoryValue(peak));
         }
-        session.out(fmt::format("\n{} × {} at unit costs: time {}, bubble {}, peak activation {}\n\n",
-                                plural(schedule->ranks, "rank"), schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
-                                units.timeText(result->makespan), formatPercent(figures.bubbleFraction), peaks));
+        session.out(fmt::format(
+            "\n{} × {} at unit costs: time {}, bubble {}, peak activation {}\n\n", plural(schedule->ranks, "rank"),
+            schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
+            units.timeText(result->makespan), formatPercent(figures.bubbleFraction), peaks));
         session.out(drawTimeline(**timeline, 0, session.columns(), colour));
         object["stages"] = schedule->stages;
         object["makespan"] = units.timeValue(result->makespan);
@@ -178,19 +181,24 @@ Command command_schedules()
 {
     return {"schedules", "List the schedules, or show the page of one", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<SchedulesChoice>();
-                verb.value("NAME", &options->name, "A schedule, by name or alias, with or without parameters: chimera:f=2:join=doubling");
+                verb.value("NAME", &options->name,
+                           "A schedule, by name or alias, with or without parameters: chimera:f=2:join=doubling");
                 addShapeOptions(verb, options->shape);
                 verb.flag("--csv", options->csv, "Print the schedule as CSV (PyTorch's convention) and nothing else");
-                verb.flag("--block", options->block, "Print its building block; edited, it is a schedule too: -s mine.block");
+                verb.flag("--block", options->block,
+                          "Print its building block; edited, it is a schedule too: -s mine.block");
                 verb.flag("--markdown", options->markdown, "Print the pages of all schedules, as in docs/schedules.md");
                 verb.notes("Example: stagewright schedules zb-h1 --ranks 4 --csv > mine.csv");
                 return [options](Session& session) -> Result<int> {
                     if (options->markdown) {
-                        if (!options->name.empty()) return fail(ErrorCode::Usage, "--markdown is for all schedules", "omit the name");
+                        if (!options->name.empty())
+                            return fail(ErrorCode::Usage, "--markdown is for all schedules", "omit the name");
                         return printPages(session);
                     }
                     if (options->name.empty()) {
-                        if (options->csv) return fail(ErrorCode::Usage, "--csv needs a schedule", "name one: stagewright schedules 1f1b --csv");
+                        if (options->csv)
+                            return fail(ErrorCode::Usage, "--csv needs a schedule",
+                                        "name one: stagewright schedules 1f1b --csv");
                         return list(session);
                     }
                     if (options->block) return printBlock(options->name, *options, session);

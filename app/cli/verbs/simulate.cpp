@@ -38,14 +38,18 @@ Result<std::vector<Bytes>> readLimits(const std::string& text, const CostModel& 
         if (text.empty()) break;
         auto limit = readMemoryLimit(std::string(item), costs);
         if (!limit) return tl::unexpected(std::move(limit.error()));
-        if (!*limit) return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: a rank's limit is missing", text), "write 4,4,3,3");
+        if (!*limit)
+            return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: a rank's limit is missing", text),
+                        "write 4,4,3,3");
         given.push_back(**limit);
     }
     const auto pipeline = static_cast<std::size_t>(schedule.pipelineRanks());
     if (given.size() > 1 && given.size() != pipeline)
-        return fail(ErrorCode::Usage, fmt::format("--memory-limit: {} limits for {} ranks", given.size(), pipeline), "give one, or one for each rank of a pipeline: 4,4,3,3");
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit: {} limits for {} ranks", given.size(), pipeline),
+                    "give one, or one for each rank of a pipeline: 4,4,3,3");
     std::vector<Bytes> out;
-    for (int rank = 0; !given.empty() && rank < schedule.ranks; ++rank) out.push_back(given[given.size() == 1 ? 0 : static_cast<std::size_t>(rank) % pipeline]);
+    for (int rank = 0; !given.empty() && rank < schedule.ranks; ++rank)
+        out.push_back(given[given.size() == 1 ? 0 : static_cast<std::size_t>(rank) % pipeline]);
     return out;
 }
 
@@ -70,7 +74,8 @@ void addReplicasJson(Json& object, const ReplicaChoice& choice)
 }
 
 // A schedule that can't end is an answer too: the cycle, with exit code 1.
-Result<int> hung(const LoweredChoice& chosen, const Validation& validation, const ReplicaChoice& replicas, Session& session)
+Result<int> hung(const LoweredChoice& chosen, const Validation& validation, const ReplicaChoice& replicas,
+                 Session& session)
 {
     auto deadlock = explainDeadlock(chosen.schedule, chosen.channels);
     if (!deadlock || validation.cycle.empty()) deadlock = Deadlock{};
@@ -109,14 +114,19 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
         if (!one) return tl::unexpected(std::move(one.error()));
         const Schedule& lists = (*one)->given();
         if (lists.microbatches != microbatches)
-            return fail(ErrorCode::Usage, fmt::format("--replica-batch: {} has {} microbatches, not {}", name, lists.microbatches, microbatches), "give a schedule of the library");
+            return fail(
+                ErrorCode::Usage,
+                fmt::format("--replica-batch: {} has {} microbatches, not {}", name, lists.microbatches, microbatches),
+                "give a schedule of the library");
         return recomputed(lists, options.recompute, session);
     };
     ReplicaOptions replicated = options.replicas;
     if (const auto& layers = options.costs.stageLayers; !layers.empty())
         replicated.layersOf = [&layers](int stages) -> Result<std::vector<int>> {
             if (layers.size() == static_cast<std::size_t>(stages)) return layers;
-            return fail(ErrorCode::Usage, fmt::format("--stage-layers: {} numbers for {} stages", layers.size(), stages), "give one for each stage");
+            return fail(ErrorCode::Usage,
+                        fmt::format("--stage-layers: {} numbers for {} stages", layers.size(), stages),
+                        "give one for each stage");
         };
     replicated.samplesOfCosts = samplesOf(options.costs);
     const auto replicas = chooseReplicas(*schedule, replicated, ofMicrobatches);
@@ -125,7 +135,8 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     auto chosen = chooseLowering(*schedule, options.channels, session);
     if (!chosen) return tl::unexpected(std::move(chosen.error()));
     schedule = chosen->schedule;
-    if (const Validation validation = validate(*schedule, chosen->channels); !validation.valid()) return hung(*chosen, validation, *replicas, session);
+    if (const Validation validation = validate(*schedule, chosen->channels); !validation.valid())
+        return hung(*chosen, validation, *replicas, session);
     auto costs = chooseCosts(*schedule, options.costs);
     if (!costs) return tl::unexpected(std::move(costs.error()));
     shareCosts(*costs, *replicas);
@@ -142,7 +153,8 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
         session.warn(freeCollectives);
     const auto limits = readLimits(options.memoryLimit, *costs, *schedule);
     if (!limits) return tl::unexpected(limits.error());
-    const bool one = !limits->empty() && std::all_of(limits->begin(), limits->end(), [&](Bytes limit) { return limit == limits->front(); });
+    const bool one = !limits->empty() &&
+                     std::all_of(limits->begin(), limits->end(), [&](Bytes limit) { return limit == limits->front(); });
     const auto limit = one ? std::optional<Bytes>(limits->front()) : std::nullopt;
     auto simulated = simulatedRun(*schedule, *costs, chosen->channels, chosen->lowering);
     if (!simulated) return tl::unexpected(std::move(simulated.error()));
@@ -174,7 +186,8 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
         Json object = runJson(*simulated, *figures);
         addChannelsJson(object, *chosen);
         addReplicasJson(object, *replicas);
-        if (replicas->shared) object["collectives"] = tableJson(reportTable(*findAnalysis("collectives"), *simulated, 0));
+        if (replicas->shared)
+            object["collectives"] = tableJson(reportTable(*findAnalysis("collectives"), *simulated, 0));
         object["what_if"] = answers.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
         session.answer(object);
     }
@@ -183,9 +196,11 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     session.out(drawTimeline(*simulated->timeline, 0, session.columns(), colour) + "\n");
     session.out(idleText(*figures, colour));
     if (replicas->shared) {
-        session.out("\n" + tableText(reportTable(*findAnalysis("collectives"), *simulated, 0), figures->units, colour, mostCollectiveRows));
+        session.out("\n" + tableText(reportTable(*findAnalysis("collectives"), *simulated, 0), figures->units, colour,
+                                     mostCollectiveRows));
         if (costs->memoryUnit == 1) session.out("\n" + memoryText(*figures, colour));
-        if (replicas->standsFor > 1) session.note(fmt::format("the {} replicas are alike; one of them is shown", replicas->standsFor));
+        if (replicas->standsFor > 1)
+            session.note(fmt::format("the {} replicas are alike; one of them is shown", replicas->standsFor));
     }
     if (simulated->costs && simulated->costs->links != Links{}) session.out("\n" + overlapText(*figures));
     if (!answers.empty()) session.out("\nwhat if\n" + whatIfText(answers, figures->units, colour));
@@ -194,7 +209,8 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     for (std::size_t rank = 0; rank < limits->size(); ++rank) {
         const Bytes peak = figures->peak(static_cast<int>(rank), MemoryCategory::Activations);
         if (peak <= (*limits)[rank]) continue;
-        session.warn(fmt::format("rank {} holds {} at its peak, over the limit of {}", rank, figures->units.memoryText(peak), figures->units.memoryText((*limits)[rank])));
+        session.warn(fmt::format("rank {} holds {} at its peak, over the limit of {}", rank,
+                                 figures->units.memoryText(peak), figures->units.memoryText((*limits)[rank])));
         exit = ExitDoesNotHold;
     }
     return exit;
@@ -204,7 +220,8 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
 
 Command command_simulate()
 {
-    return {"simulate", "Time a schedule with a cost model; print figures and a picture", [](OptionSet& verb) -> Runner {
+    return {"simulate", "Time a schedule with a cost model; print figures and a picture",
+            [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<SimulateChoice>();
                 addScheduleOptions(verb, options->schedule, "A schedule, by name or from a CSV [1f1b]");
                 addCostOptions(verb, options->costs);
@@ -213,7 +230,8 @@ Command command_simulate()
                 addChannelOptions(verb, options->channels);
                 addReplicaOptions(verb, options->replicas);
                 verb.value("--memory-limit", &options->memoryLimit,
-                           "Activations a rank may hold: one limit, or one for each rank of a pipeline; exit code 1 if it holds more; waits for one limit are shown separately")
+                           "Activations a rank may hold: one limit, or one for each rank of a pipeline; exit code 1 if "
+                           "it holds more; waits for one limit are shown separately")
                     .form("X|SIZE[,…]");
                 addWhatIfOption(verb, options->whatIf);
                 verb.value("-o,--output", &options->output, "Store it as a run in this file").form("FILE");

@@ -67,7 +67,8 @@ Json typedRow(const std::vector<std::string>& cells)
 
 Result<int> runSql(const SqlChoice& options, Session& session)
 {
-    if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
+    if (options.csv && session.json)
+        return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
     auto file = openRunFile(options.file);
     if (!file) return tl::unexpected(std::move(file.error()));
     auto table = ask(**file, options.query, session.json ? 0 : options.maxRows, options); // of JSON the columns
@@ -99,7 +100,8 @@ Result<int> runSql(const SqlChoice& options, Session& session)
         for (const auto& row : table->rows) session.out(text.line(row, Tint::None, session.colourOut()));
     }
     if (table->truncated && table->rows.size() < static_cast<std::size_t>(options.maxRows))
-        session.warn(fmt::format("stopped after {} rows, which have more than 256 MiB; ask for less of each", table->rows.size()));
+        session.warn(fmt::format("stopped after {} rows, which have more than 256 MiB; ask for less of each",
+                                 table->rows.size()));
     else if (table->rows.size() == static_cast<std::size_t>(options.maxRows))
         session.warn(fmt::format("stopped after {} rows; --max-rows takes more", options.maxRows));
     return ExitDone;
@@ -114,14 +116,19 @@ Command command_sql()
                 verb.value("FILE", &options->file, "A run file").required();
                 verb.value("QUERY", &options->query, "A SELECT").required();
                 verb.flag("--csv", options->csv, "Print CSV");
-                verb.value("--max-rows", &options->maxRows, "Stop after this many rows [100000]").form("N").check(wholeNumber(1, 100'000'000));
+                verb.value("--max-rows", &options->maxRows, "Stop after this many rows [100000]")
+                    .form("N")
+                    .check(wholeNumber(1, 100'000'000));
                 verb.value("--time-limit", &options->seconds,
                            "End it once it has computed so long, in seconds [60, and 1 for each MB of the file]")
                     .form("S")
                     .check(realNumber(0.1, 1e9));
-                verb.notes("Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
-                           "duration_ns, span, step_number), runs, steps, memory, edges, metrics, notes. The file is opened for reading only.\n"
-                           "Example: stagewright sql demo.stagewright \"SELECT kind, count(*), avg(end_ns - start_ns) FROM spans WHERE run = 1 GROUP BY kind\"");
+                verb.notes(
+                    "Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
+                    "duration_ns, span, step_number), runs, steps, memory, edges, metrics, notes. The file is opened "
+                    "for reading only.\n"
+                    "Example: stagewright sql demo.stagewright \"SELECT kind, count(*), avg(end_ns - start_ns) FROM "
+                    "spans WHERE run = 1 GROUP BY kind\"");
                 return [options](Session& session) { return runSql(*options, session); };
             }};
 }

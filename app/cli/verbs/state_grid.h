@@ -1,5 +1,5 @@
-// What `check` trains beside every schedule where nothing is named: a few schedules over two and three replicas that share state at each
-// level, so that every way to divide, gather and reduce it occurs.
+// What `check` trains beside every schedule where nothing is named: a few schedules over two and three replicas that
+// share state at each level, so that every way to divide, gather and reduce it occurs.
 #pragma once
 
 #include <string>

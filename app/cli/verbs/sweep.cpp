@@ -48,10 +48,7 @@ struct SweepChoice {
 };
 
 // Of an option that is given: one item at least.
-std::vector<std::string_view> listOf(std::string_view text)
-{
-    return text.empty() ? std::vector{text} : itemsOf(text);
-}
+std::vector<std::string_view> listOf(std::string_view text) { return text.empty() ? std::vector{text} : itemsOf(text); }
 
 // "2,4,8", "2-6", "4-32/4" (in steps of 4); "auto" is 0 where allowed.
 Result<std::vector<int>> wholeNumbers(const std::string& text, const char* option, int most, bool automatic)
@@ -65,8 +62,10 @@ Result<std::vector<int>> wholeNumbers(const std::string& text, const char* optio
         const auto [ends, step] = keyValueOf(part, '/');
         const auto range = rangeOf(ends);
         int by = 1;
-        if (!range || (step && (ends.find('-') == std::string_view::npos || !readNumber(*step, by))) || range->first < 1 || range->last < range->first || range->last > most || by < 1)
-            return fail(ErrorCode::Usage, fmt::format("{}: '{}' is not a list of numbers from 1 to {}", option, part, most),
+        if (!range || (step && (ends.find('-') == std::string_view::npos || !readNumber(*step, by))) ||
+            range->first < 1 || range->last < range->first || range->last > most || by < 1)
+            return fail(ErrorCode::Usage,
+                        fmt::format("{}: '{}' is not a list of numbers from 1 to {}", option, part, most),
                         "write 2,4,8 or 2-8 or 4-32/4");
         for (int value = range->first; value <= range->last; value += by) out.push_back(value);
     }
@@ -79,7 +78,8 @@ Result<std::vector<double>> realNumbers(const std::string& text, const char* opt
     for (const std::string_view part : listOf(text)) {
         double value = 0;
         if (!readNumber(part, value) || value < 0 || value > 1e6)
-            return fail(ErrorCode::Usage, fmt::format("{}: '{}' is not a list of numbers of at least 0", option, part), "write 0,0.1,0.5");
+            return fail(ErrorCode::Usage, fmt::format("{}: '{}' is not a list of numbers of at least 0", option, part),
+                        "write 0,0.1,0.5");
         out.push_back(value);
     }
     return out;
@@ -90,18 +90,20 @@ struct Source {
     std::string name;
     std::optional<Schedule> schedule;
     std::optional<Block> block;
-    int fixedRanks() const { return schedule ? schedule->ranks : block ? static_cast<int>(block->devices.size())
-                                                                       : 0; }
+    int fixedRanks() const { return schedule ? schedule->ranks : block ? static_cast<int>(block->devices.size()) : 0; }
     int fixedMicrobatches() const { return schedule ? schedule->microbatches : 0; }
-    int fixedChunks() const { return schedule ? std::max(1, schedule->stages / std::max(1, schedule->ranks)) : block ? block->chunks
-                                                                                                                     : 0; }
+    int fixedChunks() const
+    {
+        return schedule ? std::max(1, schedule->stages / std::max(1, schedule->ranks)) : block ? block->chunks : 0;
+    }
 };
 
 Result<Source> sourceOf(const std::string& name)
 {
     Source source{name, std::nullopt, std::nullopt};
     if (!namesFile(name)) {
-        if (auto known = scheduleInfoOf(name); !known) return tl::unexpected(std::move(known.error()).with("--schedule"));
+        if (auto known = scheduleInfoOf(name); !known)
+            return tl::unexpected(std::move(known.error()).with("--schedule"));
         return source;
     }
     if (name.ends_with(".block")) {
@@ -126,14 +128,16 @@ struct Grid {
 };
 
 // The values of an option for a source: its fixed one if it has no choice, with a note if another was requested.
-std::vector<int> valuesFor(const Source& source, const std::vector<int>& asked, int fixed, const char* option, const char* what, Grid& grid)
+std::vector<int> valuesFor(const Source& source, const std::vector<int>& asked, int fixed, const char* option,
+                           const char* what, Grid& grid)
 {
     if (fixed == 0) return asked;
     if (std::any_of(asked.begin(), asked.end(), [fixed](int value) { return value != fixed && value != 0; })) {
         std::string list;
         for (const int value : asked)
             if (value != fixed && value != 0) list += (list.empty() ? "" : ",") + std::to_string(value);
-        grid.notes.push_back(fmt::format("{} has its own number of {}, {}: {} {} is not used", source.name, what, fixed, option, list));
+        grid.notes.push_back(
+            fmt::format("{} has its own number of {}, {}: {} {} is not used", source.name, what, fixed, option, list));
     }
     return {std::find(asked.begin(), asked.end(), 0) != asked.end() ? 0 : fixed};
 }
@@ -142,11 +146,13 @@ Result<Grid> gridOf(const SweepChoice& options)
 {
     auto ranks = wholeNumbers(options.ranks.empty() ? "4" : options.ranks, "--ranks", 4096, false);
     if (!ranks) return tl::unexpected(std::move(ranks.error()));
-    auto microbatches = wholeNumbers(options.microbatches.empty() ? "8" : options.microbatches, "--microbatches", 1'000'000, false);
+    auto microbatches =
+        wholeNumbers(options.microbatches.empty() ? "8" : options.microbatches, "--microbatches", 1'000'000, false);
     if (!microbatches) return tl::unexpected(std::move(microbatches.error()));
     auto chunks = wholeNumbers(options.chunks, "--chunks", 64, true);
     if (!chunks) return tl::unexpected(std::move(chunks.error()));
-    auto comm = options.comm.empty() ? Result<std::vector<double>>(std::vector<double>{ownLinks}) : realNumbers(options.comm, "--comm");
+    auto comm = options.comm.empty() ? Result<std::vector<double>>(std::vector<double>{ownLinks})
+                                     : realNumbers(options.comm, "--comm");
     if (!comm) return tl::unexpected(std::move(comm.error()));
     Grid grid;
     std::vector<std::string> names = options.schedules;
@@ -156,7 +162,8 @@ Result<Grid> gridOf(const SweepChoice& options)
         auto source = sourceOf(name);
         if (!source) return tl::unexpected(std::move(source.error()));
         if (source->schedule)
-            if (const std::string idle = withoutEffect(*source->schedule); !idle.empty()) grid.notes.push_back(fmt::format("{}: {}", name, idle));
+            if (const std::string idle = withoutEffect(*source->schedule); !idle.empty())
+                grid.notes.push_back(fmt::format("{}: {}", name, idle));
         grid.sources.push_back(std::move(*source));
     }
     std::vector<std::string> costs = options.costs;
@@ -164,19 +171,22 @@ Result<Grid> gridOf(const SweepChoice& options)
     const std::size_t count =
         names.size() * ranks->size() * microbatches->size() * chunks->size() * costs.size() * comm->size();
     if (count > mostRows)
-        return fail(ErrorCode::Usage, fmt::format("the grid has {} points; at most {} are simulated", count, mostRows), "take fewer values");
+        return fail(ErrorCode::Usage, fmt::format("the grid has {} points; at most {} are simulated", count, mostRows),
+                    "take fewer values");
     for (const Source& source : grid.sources) {
         const bool file = source.schedule || source.block;
         int fixedChunks = source.fixedChunks();
         if (!file)
             if (const auto info = scheduleInfoOf(source.name)) fixedChunks = (*info)->fixedChunks;
         // a file's shape is noted only if another one was requested
-        const auto given = [&](const std::string& text, const std::vector<int>& values, int fixed, const char* option, const char* what) {
+        const auto given = [&](const std::string& text, const std::vector<int>& values, int fixed, const char* option,
+                               const char* what) {
             if (fixed > 0 && text.empty()) return std::vector<int>{fixed};
             return valuesFor(source, values, fixed, option, what, grid);
         };
         const std::vector<int> ofRanks = given(options.ranks, *ranks, source.fixedRanks(), "--ranks", "ranks");
-        const std::vector<int> ofMicrobatches = given(options.microbatches, *microbatches, source.fixedMicrobatches(), "--microbatches", "microbatches");
+        const std::vector<int> ofMicrobatches =
+            given(options.microbatches, *microbatches, source.fixedMicrobatches(), "--microbatches", "microbatches");
         const std::vector<int> ofChunks = valuesFor(source, *chunks, fixedChunks, "--chunks", "stages per rank", grid);
         for (const int p : ofRanks)
             for (const int m : ofMicrobatches)
@@ -232,7 +242,8 @@ SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
 {
     SweepSources sources;
     sources.schedule = [&options, &grid](const SweepPoint& point) -> Result<Schedule> {
-        const auto source = std::find_if(grid.sources.begin(), grid.sources.end(), [&](const Source& one) { return one.name == point.schedule; });
+        const auto source = std::find_if(grid.sources.begin(), grid.sources.end(),
+                                         [&](const Source& one) { return one.name == point.schedule; });
         const auto make = [&]() -> Result<Schedule> {
             if (source->schedule) return *source->schedule;
             if (!source->block) return makeSchedule(point.schedule, point.shape);
@@ -244,11 +255,15 @@ SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
         if (!schedule) return schedule;
         auto stages = parseRecompute(options.recompute, schedule->stages);
         if (!stages) return tl::unexpected(std::move(stages.error()));
-        const auto recomputed = [stages = *stages](const Schedule& one) -> Result<Schedule> { return withRecompute(one, stages); };
+        const auto recomputed = [stages = *stages](const Schedule& one) -> Result<Schedule> {
+            return withRecompute(one, stages);
+        };
         schedule = recomputed(*schedule);
         if (!schedule || !options.replicas.any()) return schedule;
         auto shared = chooseReplicas(*schedule, options.replicas, [&](int microbatches) -> Result<Schedule> {
-            if (source->schedule || source->block) return fail(ErrorCode::Usage, "--replica-batch: a file has its own microbatches", "give a schedule of the library");
+            if (source->schedule || source->block)
+                return fail(ErrorCode::Usage, "--replica-batch: a file has its own microbatches",
+                            "give a schedule of the library");
             Shape shape = point.shape;
             shape.microbatches = microbatches;
             auto one = makeSchedule(point.schedule, shape);
@@ -264,19 +279,23 @@ SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
 }
 
 // What of each costs changes no row, and replicas whose gathers and reductions are free in all.
-void tellUnused(const SweepChoice& options, const SweepSources& sources, const std::vector<SweepRow>& rows, Session& session)
+void tellUnused(const SweepChoice& options, const SweepSources& sources, const std::vector<SweepRow>& rows,
+                Session& session)
 {
     if (options.replicas.any()) {
         const bool free = std::all_of(rows.begin(), rows.end(), [&](const SweepRow& row) {
             if (!row.done || !row.good()) return true;
             const auto schedule = sources.schedule(row.point);
-            const auto costs = schedule ? sources.costs(*schedule, row.point) : Result<CostModel>(tl::unexpected(schedule.error()));
+            const auto costs =
+                schedule ? sources.costs(*schedule, row.point) : Result<CostModel>(tl::unexpected(schedule.error()));
             return costs && collectivesAreFree(*costs);
         });
         const ReplicaOptions& given = options.replicas;
         std::string names;
-        for (const auto& [name, is] : {std::pair("--replicas", given.replicas > 1), std::pair("--shard", given.shard != "none"), std::pair("--gather", !given.gather.empty()),
-                                       std::pair("--reduce", !given.reduce.empty()), std::pair("--collectives", !given.collectives.empty())})
+        for (const auto& [name, is] :
+             {std::pair("--replicas", given.replicas > 1), std::pair("--shard", given.shard != "none"),
+              std::pair("--gather", !given.gather.empty()), std::pair("--reduce", !given.reduce.empty()),
+              std::pair("--collectives", !given.collectives.empty())})
             if (is) names += (names.empty() ? "" : ", ") + std::string(name);
         if (free && !names.empty()) session.warn(fmt::format("{}: {}", names, freeCollectives));
     }
@@ -325,21 +344,23 @@ Json jsonOf(const std::vector<SweepRow>& rows, bool interrupted)
         Json peaks = Json::array();
         for (const Bytes peak : row.peaks) peaks.push_back(row.memoryValue(peak));
         const Shape& shape = row.point.shape;
-        out.push_back({{"schedule", row.point.schedule},
-                       {"ranks", shape.ranks},
-                       {"microbatches", shape.microbatches},
-                       {"chunks", shape.chunks > 0 ? Json(shape.chunks) : Json(nullptr)},
-                       {"stages", known(row.stages)},
-                       {"costs", textOrNull(row.point.costs)},
-                       {"comm", row.point.comm < 0 && !(good && row.timeUnit != 1) ? Json(nullptr) : Json(std::max(0.0, row.point.comm))},
-                       {"time_unit", known(row.timeUnit != 1 ? "rank_share" : "ns")},
-                       {"makespan", known(row.timeValue(row.makespan))},
-                       {"span", known(row.timeValue(row.span))},
-                       {"whole_step", known(row.timeValue(row.step))},
-                       {"bubble_fraction", known(row.bubbleFraction)},
-                       {"bubble_rate_span", known(row.bubbleRateSpan)},
-                       {"peak_activation", known(row.peaks.empty() ? Json(nullptr) : std::move(peaks))},
-                       {"error", good ? Json(nullptr) : Json(row.error)}});
+        out.push_back(
+            {{"schedule", row.point.schedule},
+             {"ranks", shape.ranks},
+             {"microbatches", shape.microbatches},
+             {"chunks", shape.chunks > 0 ? Json(shape.chunks) : Json(nullptr)},
+             {"stages", known(row.stages)},
+             {"costs", textOrNull(row.point.costs)},
+             {"comm",
+              row.point.comm < 0 && !(good && row.timeUnit != 1) ? Json(nullptr) : Json(std::max(0.0, row.point.comm))},
+             {"time_unit", known(row.timeUnit != 1 ? "rank_share" : "ns")},
+             {"makespan", known(row.timeValue(row.makespan))},
+             {"span", known(row.timeValue(row.span))},
+             {"whole_step", known(row.timeValue(row.step))},
+             {"bubble_fraction", known(row.bubbleFraction)},
+             {"bubble_rate_span", known(row.bubbleRateSpan)},
+             {"peak_activation", known(row.peaks.empty() ? Json(nullptr) : std::move(peaks))},
+             {"error", good ? Json(nullptr) : Json(row.error)}});
     }
     return {{"rows", std::move(out)}, {"interrupted", interrupted}};
 }
@@ -357,18 +378,21 @@ Result<int> runSweep(const SweepChoice& options, Session& session)
     const auto failed = count([](const SweepRow& row) { return row.done && !row.good(); });
     const bool interrupted = done < static_cast<std::ptrdiff_t>(rows.size());
     if (!interrupted && failed == done)
-        return fail(ErrorCode::Usage, fmt::format("none of {} can be simulated; the first: {}", plural(static_cast<long long>(rows.size()), "point"),
-                                                  rows.front().error));
+        return fail(ErrorCode::Usage,
+                    fmt::format("none of {} can be simulated; the first: {}",
+                                plural(static_cast<long long>(rows.size()), "point"), rows.front().error));
     if (!interrupted) tellUnused(options, sources, rows, session);
     if (session.json) session.answer(jsonOf(rows, interrupted));
     const std::string csv = sweepCsv(rows);
     if (options.output.empty()) {
         session.out(csv);
     } else {
-        if (auto written = writeFileAtomically(options.output, csv); !written) return tl::unexpected(std::move(written.error()));
+        if (auto written = writeFileAtomically(options.output, csv); !written)
+            return tl::unexpected(std::move(written.error()));
         session.note(fmt::format("{} written to {}", plural(done, "row"), options.output));
     }
-    if (failed > 0) session.note(fmt::format("{} could not be simulated; the column error says why", plural(failed, "point")));
+    if (failed > 0)
+        session.note(fmt::format("{} could not be simulated; the column error says why", plural(failed, "point")));
     if (!interrupted) return ExitDone;
     session.warn(fmt::format("interrupted after {} of {} points; finished rows are written", done, rows.size()));
     return ExitInterrupted;
@@ -378,30 +402,45 @@ Result<int> runSweep(const SweepChoice& options, Session& session)
 
 Command command_sweep()
 {
-    return {"sweep", "Simulate a grid of schedules, shapes, costs and latencies; write a table as CSV",
-            [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<SweepChoice>();
-                verb.value("-s,--schedule", &options->schedules, "Schedules, by name, or files [all]").form("NAME|FILE.csv|FILE.block,…").commas().each();
-                verb.value("-p,--ranks", &options->ranks, "Ranks: 2,4,8 or 2-8 or 4-32/4 [4]").form("LIST");
-                verb.value("-m,--microbatches", &options->microbatches, "Microbatches, in the same form [8]").form("LIST");
-                verb.value("--chunks", &options->chunks, "Stages per rank, in the same form; auto: schedule default [auto]").form("LIST");
-                Option& costs = verb.value("--costs", &options->costs, "Costs, as for simulate; repeat the option for several [F=1,I=1,W=1]")
-                                    .form("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")
-                                    .each();
-                verb.value("--costs-from", &options->costsFrom, "Costs fitted from a recorded run").form("FILE#RUN").excludes(costs);
-                Option& comm = verb.value("--comm", &options->comm, "Latencies between ranks, in forward times [units: 0; else the costs' own links]").form("LIST");
-                verb.value("--link", &options->link, "Latency and bandwidth between ranks, with costs in time [the costs' own]").form("LATENCY[,BANDWIDTH]").excludes(comm);
-                verb.value("--recompute", &options->recompute, "Stages that recompute before the backward [none]").form("all|none|0-2");
-                addPerturbOption(verb, options->perturb);
-                addSeedOption(verb, options->seed);
-                addReplicaOptions(verb, options->replicas);
-                verb.value("-o,--output", &options->output, "Write the CSV to this file").form("FILE").replaces();
-                verb.notes("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that can't be simulated has\n"
-                           "its reason in the column error. Ctrl+C keeps the rows that are done (exit code 130).\n"
-                           "Example: stagewright sweep -s 1f1b,zb-h1 -p 4,8 -m 8-64/8 --comm 0,0.1 -o grid.csv");
-                return [options](Session& session) { return runSweep(*options, session); };
-            },
-            true, true};
+    return {
+        "sweep", "Simulate a grid of schedules, shapes, costs and latencies; write a table as CSV",
+        [](OptionSet& verb) -> Runner {
+            auto options = std::make_shared<SweepChoice>();
+            verb.value("-s,--schedule", &options->schedules, "Schedules, by name, or files [all]")
+                .form("NAME|FILE.csv|FILE.block,…")
+                .commas()
+                .each();
+            verb.value("-p,--ranks", &options->ranks, "Ranks: 2,4,8 or 2-8 or 4-32/4 [4]").form("LIST");
+            verb.value("-m,--microbatches", &options->microbatches, "Microbatches, in the same form [8]").form("LIST");
+            verb.value("--chunks", &options->chunks, "Stages per rank, in the same form; auto: schedule default [auto]")
+                .form("LIST");
+            Option& costs = verb.value("--costs", &options->costs,
+                                       "Costs, as for simulate; repeat the option for several [F=1,I=1,W=1]")
+                                .form("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")
+                                .each();
+            verb.value("--costs-from", &options->costsFrom, "Costs fitted from a recorded run")
+                .form("FILE#RUN")
+                .excludes(costs);
+            Option& comm = verb.value("--comm", &options->comm,
+                                      "Latencies between ranks, in forward times [units: 0; else the costs' own links]")
+                               .form("LIST");
+            verb.value("--link", &options->link,
+                       "Latency and bandwidth between ranks, with costs in time [the costs' own]")
+                .form("LATENCY[,BANDWIDTH]")
+                .excludes(comm);
+            verb.value("--recompute", &options->recompute, "Stages that recompute before the backward [none]")
+                .form("all|none|0-2");
+            addPerturbOption(verb, options->perturb);
+            addSeedOption(verb, options->seed);
+            addReplicaOptions(verb, options->replicas);
+            verb.value("-o,--output", &options->output, "Write the CSV to this file").form("FILE").replaces();
+            verb.notes("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that "
+                       "can't be simulated has\n"
+                       "its reason in the column error. Ctrl+C keeps the rows that are done (exit code 130).\n"
+                       "Example: stagewright sweep -s 1f1b,zb-h1 -p 4,8 -m 8-64/8 --comm 0,0.1 -o grid.csv");
+            return [options](Session& session) { return runSweep(*options, session); };
+        },
+        true, true};
 }
 
 } // namespace stagewright

@@ -34,8 +34,8 @@ struct PreparedJob {
     std::string folder;
 };
 
-// A new folder: beside the run file and named after it, or the one that was asked for; of several schedules one each. A number
-// distinguishes it from one that is there.
+// A new folder: beside the run file and named after it, or the one that was asked for; of several schedules one each. A
+// number distinguishes it from one that is there.
 Result<std::string> jobFolder(const RecordSettings& settings, const EngineOptions& options, const Schedule& schedule)
 {
     const bool several = settings.schedules.size() > 1;
@@ -44,21 +44,27 @@ Result<std::string> jobFolder(const RecordSettings& settings, const EngineOption
         if (c == '/' || c == ' ') c = '-';
     std::string base = settings.file;
     if (base.ends_with(".stagewright")) base.resize(base.size() - std::string_view(".stagewright").size());
-    const std::string wanted = !options.job.empty() ? options.job + (several ? "/" + leaf : "") : base + (several ? "-" + leaf : "") + ".job";
+    const std::string wanted =
+        !options.job.empty() ? options.job + (several ? "/" + leaf : "") : base + (several ? "-" + leaf : "") + ".job";
     std::error_code error;
     fs::path folder = wanted;
     const bool given = !options.job.empty() && !several; // an empty one will do
     for (int number = 2; !given && fs::exists(folder, error); ++number) folder = fmt::format("{}{}", wanted, number);
     fs::create_directories(folder, error);
-    if (error) return fail(ErrorCode::Unreadable, fmt::format("folder {}: {}", folder.string(), error.message()), "name a folder that can be written with --job");
+    if (error)
+        return fail(ErrorCode::Unreadable, fmt::format("folder {}: {}", folder.string(), error.message()),
+                    "name a folder that can be written with --job");
     return fs::absolute(folder).lexically_normal().string();
 }
 
 Result<void> mayUseFolder(const std::string& folder)
 {
     std::error_code error;
-    if (folder.empty() || !fs::exists(folder, error) || (fs::is_directory(folder, error) && fs::is_empty(folder, error))) return {};
-    return fail(ErrorCode::Usage, fmt::format("--job {}: it is not an empty folder", folder), "name a new folder, or empty it");
+    if (folder.empty() || !fs::exists(folder, error) ||
+        (fs::is_directory(folder, error) && fs::is_empty(folder, error)))
+        return {};
+    return fail(ErrorCode::Usage, fmt::format("--job {}: it is not an empty folder", folder),
+                "name a new folder, or empty it");
 }
 
 void tellStep(const PreparedJob& one, const TorchEvent& event, std::int64_t done, std::int64_t total, Session& session)
@@ -77,7 +83,9 @@ void tellStep(const PreparedJob& one, const TorchEvent& event, std::int64_t done
                     {"loss", event.loss},
                     {"step_time_ns", event.stepTime}});
     else
-        line.tell("steps", done, total, fmt::format("{}  loss {:.3f}  {}", one.job.schedule.name, event.loss, formatDuration(event.stepTime)));
+        line.tell(
+            "steps", done, total,
+            fmt::format("{}  loss {:.3f}  {}", one.job.schedule.name, event.loss, formatDuration(event.stepTime)));
 }
 
 // For whoever started the job from elsewhere: a run of the file, whole.
@@ -93,7 +101,8 @@ Result<void> sendAlong(StepStreamWriter& stream, const std::string& path, const 
 }
 
 // With its plan beside it, in the file, and in the stream where there is one.
-Result<void> store(const TorchImport& imported, const RecordSettings& settings, StepStreamWriter* stream, Session& session, Recording& recording)
+Result<void> store(const TorchImport& imported, const RecordSettings& settings, StepStreamWriter* stream,
+                   Session& session, Recording& recording)
 {
     const std::string& name = imported.run.info.scheduleName;
     if (!imported.warning.empty()) session.warn(imported.warning);
@@ -111,12 +120,15 @@ Result<void> store(const TorchImport& imported, const RecordSettings& settings, 
         if (auto sent = sendAlong(*stream, settings.file, *ids); !sent) return sent;
     recording.runs.push_back(ids->back());
     recording.completeSteps.push_back(imported.run.info.steps);
-    if (plan) session.note(fmt::format("run {} is its plan; compare them: stagewright compare {} {} {}", ids->front(), settings.file, ids->front(), ids->back()));
+    if (plan)
+        session.note(fmt::format("run {} is its plan; compare them: stagewright compare {} {} {}", ids->front(),
+                                 settings.file, ids->front(), ids->back()));
     return {};
 }
 
 // Runs a job and stores what it traced. What stops it is in `recording`.
-Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int64_t before, std::int64_t total, const RecordSettings& settings, StepStreamWriter* stream, Session& session, Recording& recording)
+Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int64_t before, std::int64_t total,
+                    const RecordSettings& settings, StepStreamWriter* stream, Session& session, Recording& recording)
 {
     TorchRun run;
     run.python = python.path;
@@ -125,7 +137,10 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int6
     auto nodes = nodesOfThisJob();
     if (!nodes) return tl::unexpected(std::move(nodes.error()));
     run.nodes = std::move(*nodes);
-    if (!run.nodes.empty()) session.note(fmt::format("{}: ranks on {} nodes of the Slurm job, from {}", one.job.schedule.name, std::min<std::size_t>(run.nodes.size(), static_cast<std::size_t>(run.ranks)), run.nodes.front()));
+    if (!run.nodes.empty())
+        session.note(fmt::format("{}: ranks on {} nodes of the Slurm job, from {}", one.job.schedule.name,
+                                 std::min<std::size_t>(run.nodes.size(), static_cast<std::size_t>(run.ranks)),
+                                 run.nodes.front()));
     run.warmup = one.job.warmup;
     run.timeoutSeconds = one.job.training.timeoutSeconds;
     run.onEvent = [&](const TorchEvent& event) {
@@ -137,32 +152,52 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int6
     if (end->stopped) {
         recording.stopped = std::move(*end->stopped);
         recording.stopped->message = one.job.schedule.name + ": " + recording.stopped->message;
-        recording.stopped->remedy = fmt::format("the job is kept in {}{}{}", one.folder, recording.stopped->remedy.empty() ? "" : "; ", recording.stopped->remedy);
+        recording.stopped->remedy =
+            fmt::format("the job is kept in {}{}{}", one.folder, recording.stopped->remedy.empty() ? "" : "; ",
+                        recording.stopped->remedy);
     }
     if (!end->traces) {
-        if (!recording.stopped) return fail(ErrorCode::Failed, fmt::format("{}: no traces were written", one.job.schedule.name), fmt::format("the job is kept in {}", one.folder));
+        if (!recording.stopped)
+            return fail(ErrorCode::Failed, fmt::format("{}: no traces were written", one.job.schedule.name),
+                        fmt::format("the job is kept in {}", one.folder));
         return {};
     }
     end->stopped = recording.stopped;
     // After a stop request the steps that are complete are still brought in.
-    auto imported = importTorchJob(one.job, *end, one.folder, recording.stopped ? Progress{} : session.reporter("bytes"));
+    auto imported =
+        importTorchJob(one.job, *end, one.folder, recording.stopped ? Progress{} : session.reporter("bytes"));
     if (!imported) return tl::unexpected(std::move(imported.error()).with(one.job.schedule.name));
-    session.note(fmt::format("{}: PyTorch {} with {}; the job is kept in {}", one.job.schedule.name, end->torch, python.path, one.folder));
+    session.note(fmt::format("{}: PyTorch {} with {}; the job is kept in {}", one.job.schedule.name, end->torch,
+                             python.path, one.folder));
     return store(*imported, settings, stream, session, recording);
 }
 
 // As runJob(), of a TorchTitan job.
-Result<void> runTitan(const Schedule& schedule, const TitanRun& run, std::int64_t before, std::int64_t total, const RecordSettings& settings, StepStreamWriter* stream, Session& session, Recording& recording)
+Result<void> runTitan(const Schedule& schedule, const TitanRun& run, std::int64_t before, std::int64_t total,
+                      const RecordSettings& settings, StepStreamWriter* stream, Session& session, Recording& recording)
 {
     auto files = torchTitanFolder(schedule, "stagewright record");
     if (!files) return tl::unexpected(std::move(files.error()).with(schedule.name));
     if (auto written = writeTorchTitanFolder(*files, run.folder); !written) return written;
-    session.progress().event({{"event", "job"}, {"schedule", schedule.name}, {"engine", "torchtitan"}, {"folder", run.folder}, {"file", settings.file}});
+    session.progress().event({{"event", "job"},
+                              {"schedule", schedule.name},
+                              {"engine", "torchtitan"},
+                              {"folder", run.folder},
+                              {"file", settings.file}});
     TitanRun watched = run;
     watched.onStep = [&](int step, double loss) {
         ProgressLine& line = session.progress();
         if (line.mode() == ProgressLine::Mode::JsonLines)
-            line.event({{"event", "progress"}, {"what", "step"}, {"done", before + step + 1}, {"total", total}, {"schedule", schedule.name}, {"engine", "torchtitan"}, {"job", run.folder}, {"step", step}, {"step_number", stepNumber(step)}, {"loss", loss}});
+            line.event({{"event", "progress"},
+                        {"what", "step"},
+                        {"done", before + step + 1},
+                        {"total", total},
+                        {"schedule", schedule.name},
+                        {"engine", "torchtitan"},
+                        {"job", run.folder},
+                        {"step", step},
+                        {"step_number", stepNumber(step)},
+                        {"loss", loss}});
         else
             line.tell("steps", before + step + 1, total, fmt::format("{}  loss {:.3f}", schedule.name, loss));
     };
@@ -172,7 +207,9 @@ Result<void> runTitan(const Schedule& schedule, const TitanRun& run, std::int64_
     if (end->stopped) {
         recording.stopped = end->stopped;
         recording.stopped->message = schedule.name + ": " + recording.stopped->message;
-        recording.stopped->remedy = fmt::format("the job is kept in {}{}{}", run.folder, recording.stopped->remedy.empty() ? "" : "; ", recording.stopped->remedy);
+        recording.stopped->remedy =
+            fmt::format("the job is kept in {}{}{}", run.folder, recording.stopped->remedy.empty() ? "" : "; ",
+                        recording.stopped->remedy);
     }
     if (end->traces.empty()) return {};
     auto imported = importTitanJob(schedule, watched, *end, recording.stopped ? Progress{} : session.reporter("bytes"));
@@ -190,7 +227,8 @@ Result<std::unique_ptr<StepStreamWriter>> streamOf(const RecordSettings& setting
 
 } // namespace
 
-Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOptions& options, const std::optional<Lowering>& lowering, Session& session)
+Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOptions& options,
+                                  const std::optional<Lowering>& lowering, Session& session)
 {
     std::string file;
     std::string function;
@@ -202,20 +240,27 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
     auto python = choosePython(options.python, traitsOf(settings.training.backend).hasDevices, session.stop());
     if (!python) return tl::unexpected(std::move(python.error()));
     if (*python->version > newestTorch)
-        session.warn(fmt::format("{}: PyTorch is {}; the driver was written for {} to {}", python->path, python->torch, toText(oldestTorch), toText(newestTorch)));
+        session.warn(fmt::format("{}: PyTorch is {}; the driver was written for {} to {}", python->path, python->torch,
+                                 toText(oldestTorch), toText(newestTorch)));
     if (auto may = mayUseFolder(options.job); !may) return tl::unexpected(std::move(may.error()));
     if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
     std::vector<PreparedJob> jobs;
     for (const auto& checked : settings.schedules) // before the first is run
-        if (auto can = torchSchedule(checked->given(), lowering, *python->version); !can) return tl::unexpected(std::move(can.error()));
+        if (auto can = torchSchedule(checked->given(), lowering, *python->version); !can)
+            return tl::unexpected(std::move(can.error()));
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
         PreparedJob one{{schedule, lowering, settings.training, settings.steps, settings.warmup, file, function}, {}};
         auto folder = jobFolder(settings, options, schedule);
         if (!folder) return tl::unexpected(std::move(folder.error()));
         one.folder = std::move(*folder);
-        if (auto written = writeTorchJob(one.job, *python->version, one.folder); !written) return tl::unexpected(std::move(written.error()));
-        session.progress().event({{"event", "job"}, {"schedule", schedule.name}, {"engine", "torch"}, {"folder", one.folder}, {"file", settings.file}});
+        if (auto written = writeTorchJob(one.job, *python->version, one.folder); !written)
+            return tl::unexpected(std::move(written.error()));
+        session.progress().event({{"event", "job"},
+                                  {"schedule", schedule.name},
+                                  {"engine", "torch"},
+                                  {"folder", one.folder},
+                                  {"file", settings.file}});
         jobs.push_back(std::move(one));
     }
     auto stream = streamOf(settings);
@@ -236,12 +281,18 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
 Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOptions& options, Session& session)
 {
     if (settings.steps < fewestTitanSteps)
-        return fail(ErrorCode::Usage, fmt::format("--steps {}: TorchTitan's profiler warms up for three steps and traces the next", settings.steps), fmt::format("give --steps {} or more", fewestTitanSteps));
+        return fail(ErrorCode::Usage,
+                    fmt::format("--steps {}: TorchTitan's profiler warms up for three steps and traces the next",
+                                settings.steps),
+                    fmt::format("give --steps {} or more", fewestTitanSteps));
     std::error_code error;
     const fs::path config = fs::absolute(options.config, error);
-    if (error || !fs::is_regular_file(config, error)) return fail(ErrorCode::Usage, fmt::format("--config {}: there is no such file", options.config), "name the job's TOML file");
+    if (error || !fs::is_regular_file(config, error))
+        return fail(ErrorCode::Usage, fmt::format("--config {}: there is no such file", options.config),
+                    "name the job's TOML file");
     for (const auto& checked : settings.schedules) // before the first is run
-        if (auto can = torchTitanFolder(checked->given(), "stagewright record"); !can) return tl::unexpected(std::move(can.error()).with(checked->given().name));
+        if (auto can = torchTitanFolder(checked->given(), "stagewright record"); !can)
+            return tl::unexpected(std::move(can.error()).with(checked->given().name));
     auto python = choosePython(options.python, false, session.stop());
     if (!python) return tl::unexpected(std::move(python.error()));
     if (auto may = mayUseFolder(options.job); !may) return tl::unexpected(std::move(may.error()));
@@ -255,7 +306,9 @@ Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOp
         const Schedule& schedule = checked->given();
         auto folder = jobFolder(settings, options, schedule);
         if (!folder) return tl::unexpected(std::move(folder.error()));
-        const TitanRun run{python->path, python->torch, *folder, config.lexically_normal().string(), settings.steps, settings.training.timeoutSeconds};
+        const TitanRun run{python->path,   python->torch,
+                           *folder,        config.lexically_normal().string(),
+                           settings.steps, settings.training.timeoutSeconds};
         auto ran = runTitan(schedule, run, before, total, settings, stream->get(), session, recording);
         if (!ran) recording.stopped = std::move(ran.error());
         if (recording.stopped) break;

@@ -9,9 +9,10 @@ namespace stagewright {
 
 class Session;
 
-// As recordRuns(): fails where nothing could start (no PyTorch, a schedule that it can't run, a job folder that is in use), and reports
-// an end before the last step in Recording::stopped; the job folders are kept and named.
-Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOptions& options, const std::optional<Lowering>& lowering, Session& session);
+// As recordRuns(): fails where nothing could start (no PyTorch, a schedule that it can't run, a job folder that is in
+// use), and reports an end before the last step in Recording::stopped; the job folders are kept and named.
+Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOptions& options,
+                                  const std::optional<Lowering>& lowering, Session& session);
 
 // The same by a TorchTitan job of the user's, whose configuration is options.config.
 Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOptions& options, Session& session);

@@ -33,11 +33,14 @@ struct ValidateChoice {
 Result<Schedule> given(const ValidateChoice& options, Session& session)
 {
     CsvOptions csv;
-    csv.dialect = options.dialect == "new" ? CsvDialect::New : options.dialect == "old" ? CsvDialect::Old
-                                                                                        : CsvDialect::Auto;
+    csv.dialect = options.dialect == "new"   ? CsvDialect::New
+                  : options.dialect == "old" ? CsvDialect::Old
+                                             : CsvDialect::Auto;
     csv.pytorch = options.pytorch;
     if (options.file != "-" && !namesFile(options.file) && !fileExists(options.file)) {
-        if (options.dialect != "auto") session.note(fmt::format("--dialect is not used: {} is a schedule of the library, not a file", options.file));
+        if (options.dialect != "auto")
+            session.note(
+                fmt::format("--dialect is not used: {} is a schedule of the library, not a file", options.file));
         auto made = readSchedule(options.file, options.shape, session);
         if (!made || !options.pytorch) return made;
         auto text = writeScheduleCsv(*made, csv);
@@ -52,8 +55,9 @@ Result<Schedule> given(const ValidateChoice& options, Session& session)
 // "the nearest library schedule is 1f1b, 2 of 16 ops differ; first difference: rank 1, op 3: 1F1 here, 1B0 there"
 std::string nearestText(const NearestSchedule& nearest, const Schedule& schedule)
 {
-    std::string text = fmt::format("the nearest library schedule is {}, {} of {} ops differ", nearest.name, nearest.diff.distance(),
-                                   std::max(computeOrder(schedule).opCount(), nearest.diff.distance()));
+    std::string text =
+        fmt::format("the nearest library schedule is {}, {} of {} ops differ", nearest.name, nearest.diff.distance(),
+                    std::max(computeOrder(schedule).opCount(), nearest.diff.distance()));
     if (!nearest.diff.first.empty()) text += "; first difference: " + describeFirst(nearest.diff.first.front());
     return text;
 }
@@ -62,7 +66,8 @@ Result<int> runValidate(const ValidateChoice& options, Session& session)
 {
     auto schedule = given(options, session);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
-    if (const std::string idle = withoutEffect(*schedule); !idle.empty()) session.note(fmt::format("{}: {}", options.file, idle));
+    if (const std::string idle = withoutEffect(*schedule); !idle.empty())
+        session.note(fmt::format("{}: {}", options.file, idle));
 
     auto chosen = chooseLowering(*schedule, options.channels, session);
     if (!chosen) return tl::unexpected(std::move(chosen.error()));
@@ -83,34 +88,43 @@ Result<int> runValidate(const ValidateChoice& options, Session& session)
         addDeadlockJson(object, deadlock);
         addChannelsJson(object, *chosen);
         object["recognised_as"] = textOrNull(known);
-        object["nearest"] = nearest ? Json{{"name", nearest->name},
-                                           {"distance", nearest->diff.distance()},
-                                           {"first_difference", nearest->diff.first.empty() ? Json(nullptr) : Json(describeFirst(nearest->diff.first.front()))}}
-                                    : Json(nullptr);
+        object["nearest"] =
+            nearest
+                ? Json{{"name", nearest->name},
+                       {"distance", nearest->diff.distance()},
+                       {"first_difference",
+                        nearest->diff.first.empty() ? Json(nullptr) : Json(describeFirst(nearest->diff.first.front()))}}
+                : Json(nullptr);
         session.answer(object);
     }
-    const std::string shape = fmt::format("{}, {}, {}, {}", plural(schedule->ranks, "rank"), plural(schedule->stages, "stage"),
-                                          schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
-                                          plural(static_cast<long long>(schedule->opCount()), "op"));
+    const std::string shape = fmt::format(
+        "{}, {}, {}, {}", plural(schedule->ranks, "rank"), plural(schedule->stages, "stage"),
+        schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
+        plural(static_cast<long long>(schedule->opCount()), "op"));
     if (validation.valid()) {
         session.out(fmt::format("{}: valid; {}{}\n", options.file, shape, known.empty() ? "" : "; this is " + known));
         if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");
         return ExitDone;
     }
     session.out(fmt::format("{}: not valid; {}\n", options.file, shape));
-    const std::size_t shown = options.all ? validation.faults.size() : std::min<std::size_t>(1, validation.faults.size());
+    const std::size_t shown =
+        options.all ? validation.faults.size() : std::min<std::size_t>(1, validation.faults.size());
     for (std::size_t i = 0; i < shown; ++i) {
         const Fault& fault = validation.faults[i];
         session.out(fmt::format("  {}\n", fault.message));
-        if (fault.kind != FaultKind::Deadlock || !deadlock.hung()) session.out(fmt::format("    {}\n", fault.remedy)); // else it follows
+        // else it follows
+        if (fault.kind != FaultKind::Deadlock || !deadlock.hung()) session.out(fmt::format("    {}\n", fault.remedy));
     }
     const std::size_t others = validation.faults.size() + validation.more - shown;
     if (shown < validation.faults.size())
-        session.out(fmt::format("  {} more: --all shows {}\n", others, validation.more > 0 ? fmt::format("{} of them", validation.faults.size() - shown) : "them"));
+        session.out(
+            fmt::format("  {} more: --all shows {}\n", others,
+                        validation.more > 0 ? fmt::format("{} of them", validation.faults.size() - shown) : "them"));
     else if (others > 0)
         session.out(fmt::format("  {} more\n", others));
     if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");
-    if (deadlock.hung()) session.out("ranks that wait for each other:\n" + deadlockText(chosen->schedule, deadlock, session.columns()));
+    if (deadlock.hung())
+        session.out("ranks that wait for each other:\n" + deadlockText(chosen->schedule, deadlock, session.columns()));
     return ExitDoesNotHold;
 }
 
@@ -118,15 +132,19 @@ Result<int> runValidate(const ValidateChoice& options, Session& session)
 
 Command command_validate()
 {
-    return {"validate", "Check a schedule; explain the first fault, and how to resolve a deadlock", [](OptionSet& verb) -> Runner {
+    return {"validate", "Check a schedule; explain the first fault, and how to resolve a deadlock",
+            [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<ValidateChoice>();
                 verb.value("FILE", &options->file, "A schedule CSV, - for stdin, or a library schedule").required();
                 addShapeOptions(verb, options->shape);
                 verb.flag("--all", options->all, "Show every fault, not only the first");
-                verb.value("--dialect", &options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]").form("D").check(oneOf({"auto", "new", "old"}));
+                verb.value("--dialect", &options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]")
+                    .form("D")
+                    .check(oneOf({"auto", "new", "old"}));
                 verb.flag("--pytorch", options->pytorch, "Refuse what PyTorch's pipelining can't express");
                 addChannelOptions(verb, options->channels);
-                verb.notes("With --sends rendezvous or --channels, a compute-only file is checked with the messages that --lower inserts.\n"
+                verb.notes("With --sends rendezvous or --channels, a compute-only file is checked with the messages "
+                           "that --lower inserts.\n"
                            "Exit code 0: valid; 1: not valid; 3: the file can't be read as a schedule.");
                 return [options](Session& session) { return runValidate(*options, session); };
             }};

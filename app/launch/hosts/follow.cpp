@@ -65,7 +65,9 @@ Result<Message> fileList(const std::vector<SentFile>& files)
     for (const SentFile& file : files) {
         std::error_code problem;
         const auto size = fs::file_size(file.path, problem);
-        if (problem) return fail(ErrorCode::Unreadable, fmt::format("{}: {}", file.path, problem.message()), "check the name and the permission");
+        if (problem)
+            return fail(ErrorCode::Unreadable, fmt::format("{}: {}", file.path, problem.message()),
+                        "check the name and the permission");
         list.push_back({{"name", file.name}, {"bytes", static_cast<std::uint64_t>(size)}});
     }
     return list;
@@ -80,7 +82,9 @@ Result<void> sendFiles(HostLink& link, const std::vector<SentFile>& files, const
         for (std::uint64_t at = 0; at < size;) {
             in.read(bytes.data(), static_cast<std::streamsize>(std::min<std::uint64_t>(bytes.size(), size - at)));
             const auto count = static_cast<std::size_t>(in.gcount());
-            if (count == 0) return fail(ErrorCode::Unreadable, fmt::format("{}: it changed while it was sent", files[i].path), "try again");
+            if (count == 0)
+                return fail(ErrorCode::Unreadable, fmt::format("{}: it changed while it was sent", files[i].path),
+                            "try again");
             link.send(FrameKind::File, std::string_view(bytes).substr(0, count), at);
             at += count;
         }
@@ -89,7 +93,8 @@ Result<void> sendFiles(HostLink& link, const std::vector<SentFile>& files, const
 }
 
 // The next answer; signs of life are not. refused: the other end says no, so nothing has begun there.
-Result<Message> answerOf(HostLink& link, const std::stop_token& stop, bool* refused = nullptr, double seconds = answerSeconds)
+Result<Message> answerOf(HostLink& link, const std::stop_token& stop, bool* refused = nullptr,
+                         double seconds = answerSeconds)
 {
     const auto begin = Clock::now();
     while (secondsSince(begin) < seconds) {
@@ -111,8 +116,16 @@ Result<Message> orderOf(const JobOrder& order, const std::optional<Host>& host)
     auto files = fileList(order.files);
     if (!files) return tl::unexpected(std::move(files.error()));
     Message slurm = Message::array();
-    for (const auto& [key, value] : order.slurm) slurm.push_back(value.empty() ? key : fmt::format("{}={}", key, value));
-    return Message{{"do", "start"}, {"job", order.job.id}, {"arguments", order.arguments}, {"files", std::move(*files)}, {"queued", order.job.slurm}, {"slurm", std::move(slurm)}, {"tasks", order.tasks}, {"setup", host ? host->setup : std::vector<std::string>()}};
+    for (const auto& [key, value] : order.slurm)
+        slurm.push_back(value.empty() ? key : fmt::format("{}={}", key, value));
+    return Message{{"do", "start"},
+                   {"job", order.job.id},
+                   {"arguments", order.arguments},
+                   {"files", std::move(*files)},
+                   {"queued", order.job.slurm},
+                   {"slurm", std::move(slurm)},
+                   {"tasks", order.tasks},
+                   {"setup", host ? host->setup : std::vector<std::string>()}};
 }
 
 // A request about a job that is answered at once.
@@ -130,8 +143,10 @@ Result<void> askedThere(const HostJob& job, const char* what, const std::stop_to
 // One connection to a job, and what it said.
 class JobFollower {
 public:
-    JobFollower(HostJob& job, std::optional<Host> host, JobCopy& copy, const FollowOptions& options, const JobWatch& watch, const std::stop_token& stop)
-        : m_job(job), m_host(std::move(host)), m_copy(copy), m_options(options), m_watch(watch), m_stop(stop), m_stopping(options.stop)
+    JobFollower(HostJob& job, std::optional<Host> host, JobCopy& copy, const FollowOptions& options,
+                const JobWatch& watch, const std::stop_token& stop)
+        : m_job(job), m_host(std::move(host)), m_copy(copy), m_options(options), m_watch(watch), m_stop(stop),
+          m_stopping(options.stop)
     {
     }
     Result<void> run();
@@ -166,9 +181,13 @@ void JobFollower::keep(bool now)
 
 Result<void> JobFollower::status(const Message& value)
 {
-    const auto isOf = [&](const char* key, bool (Message::*type)() const noexcept) { return !value.contains(key) || value[key].is_null() || (value[key].*type)(); };
-    if (!isOf("status", &Message::is_string) || !isOf("all", &Message::is_boolean) || !isOf("exit_code", &Message::is_number_integer))
-        return fail(ErrorCode::Unreadable, "what the host sends is damaged: a status has values of a wrong type", "check what answers there");
+    const auto isOf = [&](const char* key, bool (Message::*type)() const noexcept) {
+        return !value.contains(key) || value[key].is_null() || (value[key].*type)();
+    };
+    if (!isOf("status", &Message::is_string) || !isOf("all", &Message::is_boolean) ||
+        !isOf("exit_code", &Message::is_number_integer))
+        return fail(ErrorCode::Unreadable, "what the host sends is damaged: a status has values of a wrong type",
+                    "check what answers there");
     const std::string kind = shownOf(value, "status", 20);
     JobState state = JobState::Running;
     std::string words = shownOf(value, "words", 500);
@@ -180,13 +199,16 @@ Result<void> JobFollower::status(const Message& value)
     else if (kind == "lost" || kind == "absent")
         state = JobState::Lost;
     if (kind == "absent") words = "its folder is not there: it never started, or was removed";
-    if (value.contains("exit_code") && value["exit_code"].is_number_integer()) m_job.exitCode = static_cast<int>(std::clamp<std::int64_t>(value["exit_code"].get<std::int64_t>(), 0, 255));
+    if (value.contains("exit_code") && value["exit_code"].is_number_integer())
+        m_job.exitCode = static_cast<int>(std::clamp<std::int64_t>(value["exit_code"].get<std::int64_t>(), 0, 255));
     const bool failed = state == JobState::Lost || (state == JobState::Ended && m_job.exitCode.value_or(0) != 0);
     if (failed) {
         constexpr int signals = 128;
         const int code = m_job.exitCode.value_or(0);
-        if (state == JobState::Ended && words.empty()) words = code > signals && code != signals + 2 ? fmt::format("ended by signal {}", code - signals) : code == signals + 2 ? "stopped"
-                                                                                                                                                                               : fmt::format("failed with code {}", code);
+        if (state == JobState::Ended && words.empty())
+            words = code > signals && code != signals + 2 ? fmt::format("ended by signal {}", code - signals)
+                    : code == signals + 2                 ? "stopped"
+                                                          : fmt::format("failed with code {}", code);
         const std::string& said = m_copy.lastError();
         const std::string lines = shownOf(value, "last_lines");
         if (!said.empty())
@@ -207,7 +229,8 @@ Result<void> JobFollower::status(const Message& value)
 Result<bool> JobFollower::take(const Frame& frame)
 {
     if (frame.kind == FrameKind::Steps) {
-        if (auto taken = m_copy.takeSteps(frame.offset, frame.bytes); !taken) return tl::unexpected(std::move(taken.error()));
+        if (auto taken = m_copy.takeSteps(frame.offset, frame.bytes); !taken)
+            return tl::unexpected(std::move(taken.error()));
         if (m_job.state == JobState::Starting || m_job.state == JobState::Queued) { // the queue is asked less often
             m_job.state = JobState::Running;
             m_job.detail.clear();
@@ -218,7 +241,8 @@ Result<bool> JobFollower::take(const Frame& frame)
         return false;
     }
     if (frame.kind == FrameKind::Events) {
-        if (auto taken = m_copy.takeEvents(frame.offset, frame.bytes); !taken) return tl::unexpected(std::move(taken.error()));
+        if (auto taken = m_copy.takeEvents(frame.offset, frame.bytes); !taken)
+            return tl::unexpected(std::move(taken.error()));
         return false;
     }
     if (frame.kind != FrameKind::Message) return false;
@@ -247,11 +271,20 @@ Result<bool> JobFollower::connection()
     if (!link) return tl::unexpected(std::move(link.error()));
     m_asked = false; // a request may have been lost with the last connection
     if (stopDue(**link)) return true;
-    (*link)->send(FrameKind::Message, dumped({{"do", "follow"}, {"job", m_job.id}, {"steps", m_copy.steps()}, {"sum", m_copy.stepsSum()}, {"events", m_copy.events()}, {"once", m_options.onlyWhatIsThere}}));
+    (*link)->send(FrameKind::Message, dumped({{"do", "follow"},
+                                              {"job", m_job.id},
+                                              {"steps", m_copy.steps()},
+                                              {"sum", m_copy.stepsSum()},
+                                              {"events", m_copy.events()},
+                                              {"once", m_options.onlyWhatIsThere}}));
     for (;;) {
         auto frame = (*link)->next(0.1);
         if (!frame) return tl::unexpected(std::move(frame.error()));
-        if (stopDue(**link)) return fail(ErrorCode::Cancelled, fmt::format("job {} was asked to stop and has not ended within {:.0f} s", m_job.id, stopSeconds), fmt::format("see 'stagewright hosts attach {}'", m_job.id));
+        if (stopDue(**link))
+            return fail(
+                ErrorCode::Cancelled,
+                fmt::format("job {} was asked to stop and has not ended within {:.0f} s", m_job.id, stopSeconds),
+                fmt::format("see 'stagewright hosts attach {}'", m_job.id));
         if (!*frame) continue;
         if (!m_heard && m_watch.connection) m_watch.connection({});
         m_heard = m_ever = true;
@@ -276,12 +309,17 @@ Result<void> JobFollower::run()
         if (!lost) lost = Clock::now();
         m_heard = false;
         const auto giveUp = [&](ErrorCode code) {
-            return fail(code, why.message, fmt::format("job {} goes on there: 'stagewright hosts attach {}' fetches it{}{}", m_job.id, m_job.id, why.remedy.empty() ? "" : "; ", why.remedy));
+            return fail(code, why.message,
+                        fmt::format("job {} goes on there: 'stagewright hosts attach {}' fetches it{}{}", m_job.id,
+                                    m_job.id, why.remedy.empty() ? "" : "; ", why.remedy));
         };
         if (m_stop.stop_requested() && !m_stopping) m_stopping = true;
-        if (secondsSince(*lost) + pause > (m_ever ? m_options.reconnectSeconds : std::min(m_options.reconnectSeconds, firstSeconds))) return giveUp(ErrorCode::Unavailable);
+        if (secondsSince(*lost) + pause >
+            (m_ever ? m_options.reconnectSeconds : std::min(m_options.reconnectSeconds, firstSeconds)))
+            return giveUp(ErrorCode::Unavailable);
         if (m_watch.connection) m_watch.connection(why.message);
-        for (const auto begin = Clock::now(); secondsSince(begin) < pause;) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        for (const auto begin = Clock::now(); secondsSince(begin) < pause;)
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
         pause = std::min(pause * 2, longestPause);
     }
 }
@@ -330,7 +368,8 @@ Result<std::string> batchScriptOf(const JobOrder& order, const std::stop_token& 
     auto link = HostLink::open(*host, stop);
     if (!link) return tl::unexpected(std::move(link.error()));
     (*link)->send(FrameKind::Message, dumped(*value));
-    if (auto sent = sendFiles(**link, order.files, (*value)["files"]); !sent) return tl::unexpected(std::move(sent.error()));
+    if (auto sent = sendFiles(**link, order.files, (*value)["files"]); !sent)
+        return tl::unexpected(std::move(sent.error()));
     auto answer = answerOf(**link, stop);
     if (!answer) return tl::unexpected(std::move(answer.error()));
     return shownOf(*answer, "script", std::size_t{1} << 20);
@@ -348,21 +387,16 @@ Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatc
     auto copy = JobCopy::open(job, watch.event);
     if (!copy) {
         Error& error = copy.error();
-        error.remedy += fmt::format("{}job {} is not affected: 'stagewright hosts attach {}' fetches its steps", error.remedy.empty() ? "" : "; ", job.id, job.id);
+        error.remedy += fmt::format("{}job {} is not affected: 'stagewright hosts attach {}' fetches its steps",
+                                    error.remedy.empty() ? "" : "; ", job.id, job.id);
         return tl::unexpected(std::move(error));
     }
     return JobFollower(job, std::move(*host), **copy, options, watch, stop).run();
 }
 
-Result<void> stopThere(const HostJob& job, const std::stop_token& stop)
-{
-    return askedThere(job, "stop", stop);
-}
+Result<void> stopThere(const HostJob& job, const std::stop_token& stop) { return askedThere(job, "stop", stop); }
 
-Result<void> forgetThere(const HostJob& job, const std::stop_token& stop)
-{
-    return askedThere(job, "forget", stop);
-}
+Result<void> forgetThere(const HostJob& job, const std::stop_token& stop) { return askedThere(job, "forget", stop); }
 
 Result<int> callThere(const RemoteCall& call, const RemoteOutput& output, const std::stop_token& stop)
 {
@@ -372,7 +406,9 @@ Result<int> callThere(const RemoteCall& call, const RemoteOutput& output, const 
     if (!files) return tl::unexpected(std::move(files.error()));
     auto link = HostLink::open(*host, stop);
     if (!link) return tl::unexpected(std::move(link.error()));
-    (*link)->send(FrameKind::Message, dumped({{"do", "call"}, {"job", newJobId(call.host)}, {"arguments", call.arguments}, {"files", *files}}));
+    (*link)->send(
+        FrameKind::Message,
+        dumped({{"do", "call"}, {"job", newJobId(call.host)}, {"arguments", call.arguments}, {"files", *files}}));
     if (auto sent = sendFiles(**link, call.files, *files); !sent) return tl::unexpected(std::move(sent.error()));
     for (;;) {
         if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted"); // it ends with the connection
@@ -383,9 +419,11 @@ Result<int> callThere(const RemoteCall& call, const RemoteOutput& output, const 
         if ((*frame)->kind == FrameKind::Err && output.err) output.err((*frame)->bytes);
         if ((*frame)->kind != FrameKind::Message) continue;
         const Message value = readForeignJson<Message>((*frame)->bytes);
-        if (!value.is_object()) return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
+        if (!value.is_object())
+            return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
         if (value.contains("error")) return tl::unexpected(errorOf(value));
-        if (value.contains("exit_code") && value["exit_code"].is_number_integer()) return static_cast<int>(std::clamp<std::int64_t>(value["exit_code"].get<std::int64_t>(), 0, 255));
+        if (value.contains("exit_code") && value["exit_code"].is_number_integer())
+            return static_cast<int>(std::clamp<std::int64_t>(value["exit_code"].get<std::int64_t>(), 0, 255));
     }
 }
 

@@ -1,5 +1,5 @@
-// Starting a job on a host or in a queue, and bringing its steps into a run file here while it runs. Used by `record --host`, `record --slurm`
-// and `hosts attach|fetch|stop`.
+// Starting a job on a host or in a queue, and bringing its steps into a run file here while it runs. Used by `record
+// --host`, `record --slurm` and `hosts attach|fetch|stop`.
 #pragma once
 
 #include <functional>
@@ -33,26 +33,31 @@ Result<std::string> batchScriptOf(const JobOrder& order, const std::stop_token& 
 
 // Said while a job is followed; all on the calling thread.
 struct JobWatch {
-    std::function<void(const std::string& line)> event{};          // one JSON object of --progress jsonl: runs and files are those here
+    // one JSON object of --progress jsonl: runs and files are those here
+    std::function<void(const std::string& line)> event{};
     std::function<void(const HostJob& job)> changed{};             // state or its words changed
     std::function<void(const std::string& sentence)> connection{}; // lost, and again
 };
 
 struct FollowOptions {
-    double reconnectSeconds = 600; // keeps trying for so long after the connection was lost, 20 s where there was none yet; 0: not at all
-    bool onlyWhatIsThere = false;  // fetch: ends when everything that is there now is here
-    bool stop = false;             // ask it to stop first
+    // keeps trying for so long after the connection was lost, 20 s where there was none yet; 0: not at all
+    double reconnectSeconds = 600;
+    bool onlyWhatIsThere = false; // fetch: ends when everything that is there now is here
+    bool stop = false;            // ask it to stop first
 };
 
-// Starts it. Its record is in the list of jobs from before the first byte is sent. Unavailable where the host can't be reached, lacks the
-// program, or has another version: the error names the older end and what to do.
+// Starts it. Its record is in the list of jobs from before the first byte is sent. Unavailable where the host can't be
+// reached, lacks the program, or has another version: the error names the older end and what to do.
 Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop = {});
 
-// Until the job is over, or fetched as far as it is. A stop request stops the job there once, and goes on until its last steps are here.
-// Unavailable where the connection is lost for longer than the options allow: the job goes on there. `job` is kept up to date.
-Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatch& watch, const std::stop_token& stop = {});
+// Until the job is over, or fetched as far as it is. A stop request stops the job there once, and goes on until its
+// last steps are here. Unavailable where the connection is lost for longer than the options allow: the job goes on
+// there. `job` is kept up to date.
+Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatch& watch,
+                       const std::stop_token& stop = {});
 
-// Asks it to stop, and returns: it ends after its step, or is cancelled while it waits in a queue. Whoever follows it has its last steps.
+// Asks it to stop, and returns: it ends after its step, or is cancelled while it waits in a queue. Whoever follows it
+// has its last steps.
 Result<void> stopThere(const HostJob& job, const std::stop_token& stop = {});
 // Removes its folder over there. One that runs is not stopped by it: stop it first.
 Result<void> forgetThere(const HostJob& job, const std::stop_token& stop = {});

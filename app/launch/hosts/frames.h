@@ -1,4 +1,5 @@
-// What goes through the pipe between the two ends of a host: frames of a kind, an offset and bytes, with length and checksum.
+// What goes through the pipe between the two ends of a host: frames of a kind, an offset and bytes, with length and
+// checksum.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,8 @@ inline constexpr std::size_t mostFrame = std::size_t{4} << 20;
 
 std::string frameBytes(FrameKind kind, std::string_view bytes, std::uint64_t offset = 0); // at most mostFrame bytes
 
-// Takes bytes as they come and gives whole frames. What a shell's start-up files print before the first frame is skipped, up to 64 KiB.
+// Takes bytes as they come and gives whole frames. What a shell's start-up files print before the first frame is
+// skipped, up to 64 KiB.
 class FrameReader {
 public:
     void add(std::string_view bytes) { m_rest.append(bytes); }

@@ -29,15 +29,19 @@ namespace fs = std::filesystem;
 
 constexpr double installPatience = 1800; // seconds, for slow lines
 // Of the C library and of drivers: each system has its own.
-constexpr auto systemLibraries = std::to_array<std::string_view>({"ld-linux", "libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libresolv.so", "libutil.so", "libnss_", "libcuda.so", "libnvidia", "linux-vdso", "linux-gate"});
-constexpr auto modules = std::to_array<std::string_view>({"libstagewright_mpi.so", "libstagewright_cuda.so", "libstagewright_cupti.so"});
+constexpr auto systemLibraries = std::to_array<std::string_view>(
+    {"ld-linux", "libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libresolv.so", "libutil.so", "libnss_",
+     "libcuda.so", "libnvidia", "linux-vdso", "linux-gate"});
+constexpr auto modules =
+    std::to_array<std::string_view>({"libstagewright_mpi.so", "libstagewright_cuda.so", "libstagewright_cupti.so"});
 
-constexpr const char* starter = "#!/bin/sh\n"
-                                "# The program with the libraries that came with it; written by 'stagewright hosts install'.\n"
-                                "here=$(cd \"$(dirname \"$0\")/..\" && pwd) || exit 1\n"
-                                "export STAGEWRIGHT_PROGRAM=\"$here/bin/stagewright\"\n"
-                                "export LD_LIBRARY_PATH=\"$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\n"
-                                "exec \"$here/lib/stagewright\" \"$@\"\n";
+constexpr const char* starter =
+    "#!/bin/sh\n"
+    "# The program with the libraries that came with it; written by 'stagewright hosts install'.\n"
+    "here=$(cd \"$(dirname \"$0\")/..\" && pwd) || exit 1\n"
+    "export STAGEWRIGHT_PROGRAM=\"$here/bin/stagewright\"\n"
+    "export LD_LIBRARY_PATH=\"$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\n"
+    "exec \"$here/lib/stagewright\" \"$@\"\n";
 
 // The libraries of this process under the names that the loader looks for.
 std::vector<std::string> loadedLibraries()
@@ -47,7 +51,8 @@ std::vector<std::string> loadedLibraries()
         [](dl_phdr_info* info, std::size_t, void* data) {
             const std::string path = info->dlpi_name ? info->dlpi_name : "";
             const std::string name = path.substr(path.rfind('/') + 1);
-            const bool system = std::any_of(systemLibraries.begin(), systemLibraries.end(), [&](std::string_view one) { return name.starts_with(one); });
+            const bool system = std::any_of(systemLibraries.begin(), systemLibraries.end(),
+                                            [&](std::string_view one) { return name.starts_with(one); });
             if (path.starts_with('/') && !system) static_cast<std::vector<std::string>*>(data)->push_back(path);
             return 0;
         },
@@ -80,9 +85,11 @@ Result<void> stage(const std::string& folder, InstallReport& report)
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/self/exe", error);
     std::vector<std::pair<std::string, std::string>> files{{program.string(), "stagewright"}};
-    for (const std::string& library : loadedLibraries()) files.emplace_back(library, library.substr(library.rfind('/') + 1));
+    for (const std::string& library : loadedLibraries())
+        files.emplace_back(library, library.substr(library.rfind('/') + 1));
     for (const std::string_view module : modules)
-        for (const fs::path& place : {program.parent_path() / module, program.parent_path() / "../lib/stagewright" / module})
+        for (const fs::path& place :
+             {program.parent_path() / module, program.parent_path() / "../lib/stagewright" / module})
             if (fs::exists(place, error)) {
                 files.emplace_back(place.string(), std::string(module));
                 break;
@@ -92,7 +99,9 @@ Result<void> stage(const std::string& folder, InstallReport& report)
     fs::create_directories(root / "lib", error);
     for (const auto& [from, name] : files) {
         fs::copy_file(from, root / "lib" / name, fs::copy_options::overwrite_existing, error);
-        if (error) return fail(ErrorCode::Failed, fmt::format("{} can't be copied: {}", from, error.message()), "free some space in the folder for temporary files");
+        if (error)
+            return fail(ErrorCode::Failed, fmt::format("{} can't be copied: {}", from, error.message()),
+                        "free some space in the folder for temporary files");
         report.files.push_back(name);
         report.bytes += static_cast<std::int64_t>(fs::file_size(root / "lib" / name, error));
     }
@@ -118,26 +127,42 @@ Result<void> mayInstall(const Host& host, const HostReport& report)
 {
     utsname here{};
     ::uname(&here);
-    const std::string build = fmt::format("build it there: copy the source, run './bootstrap.sh' and 'cmake --preset release && cmake --build --preset release', then copy build/release/bin/stagewright to {}/bin", host.folder);
+    const std::string build =
+        fmt::format("build it there: copy the source, run './bootstrap.sh' and 'cmake --preset release && cmake "
+                    "--build --preset release', then copy build/release/bin/stagewright to {}/bin",
+                    host.folder);
     if (report.system != "Linux" || report.machine != here.machine)
-        return fail(ErrorCode::Unavailable, fmt::format("host {} is {} on {}, this program is for {} on {}", host.name, report.system, report.machine, here.sysname, here.machine), build);
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("host {} is {} on {}, this program is for {} on {}", host.name, report.system,
+                                report.machine, here.sysname, here.machine),
+                    build);
     const std::string own = ::gnu_get_libc_version();
-    if (report.libc.empty()) return fail(ErrorCode::Unavailable, fmt::format("host {} has no GNU C library, which this program needs", host.name), build);
-    if (isOlderLibc(report.libc, own)) return fail(ErrorCode::Unavailable, fmt::format("host {}: its C library {} is older than {}, for which this program was built", host.name, report.libc, own), build);
+    if (report.libc.empty())
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("host {} has no GNU C library, which this program needs", host.name), build);
+    if (isOlderLibc(report.libc, own))
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("host {}: its C library {} is older than {}, for which this program was built",
+                                host.name, report.libc, own),
+                    build);
     return {};
 }
 
 std::string unpackScript(const Host& host)
 {
-    return fmt::format("umask 077\nd={}\nmkdir -p \"$d\" || exit 3\nrm -rf \"$d/new\" && mkdir \"$d/new\" && tar -xzf - -C \"$d/new\" || exit 3\n"
-                       "for x in lib bin; do\n  rm -rf \"$d/$x.old\"\n  [ ! -e \"$d/$x\" ] || mv \"$d/$x\" \"$d/$x.old\" || exit 3\n  mv \"$d/new/$x\" \"$d/$x\" || exit 3\n  rm -rf \"$d/$x.old\"\ndone\n"
-                       "rmdir \"$d/new\"\nprintf 'stagewright-program %s\\n' \"$d/bin/stagewright\"\n\"$d/bin/stagewright\" --version",
-                       shellPath(host.folder));
+    return fmt::format(
+        "umask 077\nd={}\nmkdir -p \"$d\" || exit 3\nrm -rf \"$d/new\" && mkdir \"$d/new\" && tar -xzf - -C \"$d/new\" "
+        "|| exit 3\n"
+        "for x in lib bin; do\n  rm -rf \"$d/$x.old\"\n  [ ! -e \"$d/$x\" ] || mv \"$d/$x\" \"$d/$x.old\" || exit 3\n  "
+        "mv \"$d/new/$x\" \"$d/$x\" || exit 3\n  rm -rf \"$d/$x.old\"\ndone\n"
+        "rmdir \"$d/new\"\nprintf 'stagewright-program %s\\n' \"$d/bin/stagewright\"\n\"$d/bin/stagewright\" --version",
+        shellPath(host.folder));
 }
 
 } // namespace
 
-Result<InstallReport> installOnHost(const Host& host, const std::function<void(const std::string&)>& progress, const std::stop_token& stop)
+Result<InstallReport> installOnHost(const Host& host, const std::function<void(const std::string&)>& progress,
+                                    const std::stop_token& stop)
 {
     const auto tell = [&](const std::string& what) {
         if (progress) progress(what);
@@ -148,7 +173,8 @@ Result<InstallReport> installOnHost(const Host& host, const std::function<void(c
     if (auto may = mayInstall(host, *tested); !may) return tl::unexpected(std::move(may.error()));
     InstallReport report;
     const Staged staged;
-    if (staged.path().empty()) return fail(ErrorCode::Failed, "no folder for temporary files can be made", "check $TMPDIR");
+    if (staged.path().empty())
+        return fail(ErrorCode::Failed, "no folder for temporary files can be made", "check $TMPDIR");
     if (auto done = stage(staged.path(), report); !done) return tl::unexpected(std::move(done.error()));
     tell(fmt::format("copying {} files, {:.1f} MB", report.files.size(), static_cast<double>(report.bytes) / 1e6));
     auto tar = ChildProcess::start({{"/bin/tar", "-C", staged.path(), "-czf", "-", "bin", "lib"}, {}, "/", true});
@@ -165,7 +191,11 @@ Result<InstallReport> installOnHost(const Host& host, const std::function<void(c
     if (!said) return tl::unexpected(std::move(said.error()));
     const std::size_t at = said->out.find("stagewright-program ");
     if (!said->end.good() || at == std::string::npos)
-        return fail(ErrorCode::Failed, fmt::format("host {}: it can't be installed in {}: {}", host.name, host.folder, plainText(trimmed(said->err + said->out), 600)), "check free space and permissions there, or choose another folder with 'stagewright hosts add … --folder'");
+        return fail(
+            ErrorCode::Failed,
+            fmt::format("host {}: it can't be installed in {}: {}", host.name, host.folder,
+                        plainText(trimmed(said->err + said->out), 600)),
+            "check free space and permissions there, or choose another folder with 'stagewright hosts add … --folder'");
     const auto lines = split(std::string_view(said->out).substr(at), "\n");
     report.program = plainText(lines.front().substr(std::string_view("stagewright-program ").size()), 400);
     report.version = lines.size() > 1 ? plainText(keyValueOf(lines[1], ' ').value.value_or(""), 60) : std::string();

@@ -18,7 +18,9 @@ struct InstallReport {
     std::int64_t bytes = 0;
 };
 
-// Unavailable where it would not run there (another processor, an older C library): the remedy says how to build it there.
-Result<InstallReport> installOnHost(const Host& host, const std::function<void(const std::string& what)>& progress = {}, const std::stop_token& stop = {});
+// Unavailable where it would not run there (another processor, an older C library): the remedy says how to build it
+// there.
+Result<InstallReport> installOnHost(const Host& host, const std::function<void(const std::string& what)>& progress = {},
+                                    const std::stop_token& stop = {});
 
 } // namespace stagewright

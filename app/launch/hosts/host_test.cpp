@@ -55,10 +55,7 @@ say clock "$(date +%s.%N)"
                        begins, shellPath(host.folder), shellPath(scratch));
 }
 
-std::string first(std::string_view text)
-{
-    return plainText(text.substr(0, text.find('\n')), 200);
-}
+std::string first(std::string_view text) { return plainText(text.substr(0, text.find('\n')), 200); }
 
 struct Answers {
     std::map<std::string, std::string, std::less<>> values;
@@ -89,10 +86,13 @@ HostFact versionFact(const Host& host, const Answers& answers, HostReport& repor
     if (answers.of("program").empty()) {
         fact.remedy = fmt::format("stagewright hosts install {}", host.name);
     } else if (report.version.empty()) {
-        fact.remedy = fmt::format("{} does not run there: {}; stagewright hosts install {}", answers.of("program"), said, host.name);
+        fact.remedy = fmt::format("{} does not run there: {}; stagewright hosts install {}", answers.of("program"),
+                                  said, host.name);
     } else {
         fact.value = fmt::format("{} ({})", report.version, answers.of("program"));
-        if (report.version != serveVersion()) fact.remedy = fmt::format("this computer has {}: both ends need the same; stagewright hosts install {}", serveVersion(), host.name);
+        if (report.version != serveVersion())
+            fact.remedy = fmt::format("this computer has {}: both ends need the same; stagewright hosts install {}",
+                                      serveVersion(), host.name);
     }
     return fact;
 }
@@ -104,8 +104,11 @@ HostFact clockFact(const Answers& answers, double now, HostReport& report)
     if (!there) return fact;
     report.clockOffsetSeconds = *there - now;
     const double offset = std::abs(report.clockOffsetSeconds);
-    fact.value = offset < clockTolerance ? std::string("agrees with this computer's") : fmt::format("{:.0f} s {} of this computer's", offset, report.clockOffsetSeconds > 0 ? "ahead" : "behind");
-    if (offset >= clockTolerance) fact.remedy = "set it with NTP: times of runs will not fit; steps and durations are not affected";
+    fact.value = offset < clockTolerance ? std::string("agrees with this computer's")
+                                         : fmt::format("{:.0f} s {} of this computer's", offset,
+                                                       report.clockOffsetSeconds > 0 ? "ahead" : "behind");
+    if (offset >= clockTolerance)
+        fact.remedy = "set it with NTP: times of runs will not fit; steps and durations are not affected";
     return fact;
 }
 
@@ -113,7 +116,8 @@ HostFact clockFact(const Answers& answers, double now, HostReport& report)
 
 bool HostReport::usable() const
 {
-    return std::none_of(facts.begin(), facts.end(), [](const HostFact& fact) { return fact.needed && !fact.remedy.empty(); });
+    return std::none_of(facts.begin(), facts.end(),
+                        [](const HostFact& fact) { return fact.needed && !fact.remedy.empty(); });
 }
 
 Result<HostReport> testHost(const Host& host, const std::stop_token& stop)
@@ -123,35 +127,59 @@ Result<HostReport> testHost(const Host& host, const std::stop_token& stop)
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     const std::size_t at = said->out.find(begins);
     if (at == std::string::npos)
-        return fail(ErrorCode::Unavailable, fmt::format("host {}: its shell gives no answer: {}", host.name, plainText(trimmed(said->err + said->out), 300)), "a POSIX shell at /bin/sh is needed there; check the setup lines with 'stagewright hosts list'");
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("host {}: its shell gives no answer: {}", host.name,
+                                plainText(trimmed(said->err + said->out), 300)),
+                    "a POSIX shell at /bin/sh is needed there; check the setup lines with 'stagewright hosts list'");
     Answers answers;
     for (const std::string_view line : split(std::string_view(said->out).substr(at), "\n"))
-        if (const KeyValue pair = keyValueOf(line); pair.value) answers.values.emplace(std::string(pair.key), first(trimmed(*pair.value)));
+        if (const KeyValue pair = keyValueOf(line); pair.value)
+            answers.values.emplace(std::string(pair.key), first(trimmed(*pair.value)));
     HostReport report;
     report.system = answers.of("system");
     report.machine = answers.of("machine");
     if (const std::string libc = answers.of("libc"); libc.starts_with("glibc ")) report.libc = libc.substr(6);
-    const auto add = [&](std::string key, std::string label, std::string value, std::string remedy, bool needed = false) {
+    const auto add = [&](std::string key, std::string label, std::string value, std::string remedy,
+                         bool needed = false) {
         const bool missing = value.empty();
-        report.facts.push_back({std::move(key), std::move(label), std::move(value), missing ? std::move(remedy) : std::string(), needed});
+        report.facts.push_back(
+            {std::move(key), std::move(label), std::move(value), missing ? std::move(remedy) : std::string(), needed});
     };
     report.facts.push_back(versionFact(host, answers, report));
-    add("system", "system", joined({answers.of("release").empty() ? report.system : answers.of("release"), report.machine, answers.of("libc")}), {});
+    add("system", "system",
+        joined({answers.of("release").empty() ? report.system : answers.of("release"), report.machine,
+                answers.of("libc")}),
+        {});
     if (report.system != "Linux") report.facts.back().remedy = "only Linux can record";
     const auto memory = numberOf(answers.of("memory")).value_or(0) / 1024 / 1024;
-    add("cpus", "processors", answers.of("cpus").empty() ? "" : fmt::format("{} × {}, {:.0f} GiB of memory", answers.of("cpus"), answers.of("cpu").empty() ? "processor" : answers.of("cpu"), memory), "nproc is not there");
-    add("gpus", "GPUs", countedGpus(answers.of("gpus")), "no NVIDIA driver answers (nvidia-smi): record with --backend cpu, or install the driver");
+    add("cpus", "processors",
+        answers.of("cpus").empty() ? ""
+                                   : fmt::format("{} × {}, {:.0f} GiB of memory", answers.of("cpus"),
+                                                 answers.of("cpu").empty() ? "processor" : answers.of("cpu"), memory),
+        "nproc is not there");
+    add("gpus", "GPUs", countedGpus(answers.of("gpus")),
+        "no NVIDIA driver answers (nvidia-smi): record with --backend cpu, or install the driver");
     if (!answers.of("gpus").empty()) {
         report.facts.back().value += ", driver " + answers.of("driver");
-        add("cuda", "CUDA", answers.of("cuda"), "the CUDA runtime is not found: install CUDA 12 or later, or load its module in a setup line");
+        add("cuda", "CUDA", answers.of("cuda"),
+            "the CUDA runtime is not found: install CUDA 12 or later, or load its module in a setup line");
     }
-    add("mpi", "MPI", answers.of("mpi"), "for --processes: install Open MPI (Debian: apt install openmpi-bin), or load its module in a setup line");
-    add("pytorch", "PyTorch", answers.of("torch").empty() ? "" : fmt::format("{} ({})", answers.of("torch"), answers.of("python")),
-        answers.of("python").empty() ? "for --engine torch: install Python 3 and PyTorch" : fmt::format("for --engine torch: {} can't import torch; install it, or name another interpreter with --python", answers.of("python")));
+    add("mpi", "MPI", answers.of("mpi"),
+        "for --processes: install Open MPI (Debian: apt install openmpi-bin), or load its module in a setup line");
+    add("pytorch", "PyTorch",
+        answers.of("torch").empty() ? "" : fmt::format("{} ({})", answers.of("torch"), answers.of("python")),
+        answers.of("python").empty()
+            ? "for --engine torch: install Python 3 and PyTorch"
+            : fmt::format(
+                  "for --engine torch: {} can't import torch; install it, or name another interpreter with --python",
+                  answers.of("python")));
     add("slurm", "Slurm", answers.of("slurm"), "for --slurm: use the login node of a cluster");
     const double space = numberOf(answers.of("space")).value_or(0) / 1024 / 1024;
-    add("space", "free space for jobs", answers.of("writable").empty() ? "" : fmt::format("{:.1f} GiB", space), "the folder can't be written: choose another with 'stagewright hosts add … --scratch'", true);
-    if (!answers.of("writable").empty() && space < littleSpace) report.facts.back().remedy = "free some space, or choose another folder with 'stagewright hosts add … --scratch'";
+    add("space", "free space for jobs", answers.of("writable").empty() ? "" : fmt::format("{:.1f} GiB", space),
+        "the folder can't be written: choose another with 'stagewright hosts add … --scratch'", true);
+    if (!answers.of("writable").empty() && space < littleSpace)
+        report.facts.back().remedy =
+            "free some space, or choose another folder with 'stagewright hosts add … --scratch'";
     report.facts.push_back(clockFact(answers, now, report));
     return report;
 }

@@ -72,16 +72,17 @@ public:
     }
 
 private:
-    tl::unexpected<Error> problem() const { return fail(ErrorCode::Failed, fmt::format("file {}: {}", m_path, std::strerror(errno)), "free some space, or check the folder's permissions"); }
+    tl::unexpected<Error> problem() const
+    {
+        return fail(ErrorCode::Failed, fmt::format("file {}: {}", m_path, std::strerror(errno)),
+                    "free some space, or check the folder's permissions");
+    }
     std::string m_path;
     int m_descriptor = -1;
     std::uint64_t m_size = 0;
 };
 
-std::span<const std::byte> bytesOf(std::string_view text)
-{
-    return std::as_bytes(std::span(text.data(), text.size()));
-}
+std::span<const std::byte> bytesOf(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
 } // namespace
 
@@ -128,12 +129,14 @@ Result<void> JobCopy::State::replayFile()
 void JobCopy::State::takeLine(const std::string& text)
 {
     Value value = readForeignJson<Value>(text);
-    if (!value.is_object() || !value.contains("event") || !value["event"].is_string()) return; // of a library that prints
+    // of a library that prints
+    if (!value.is_object() || !value.contains("event") || !value["event"].is_string()) return;
     const std::string name = value["event"].get<std::string>();
     if (name == "hello") return;
     const auto runHere = [&](const Value& there) -> std::int64_t {
         if (!there.is_number_integer()) return 0;
-        const auto found = std::find_if(job->runs.begin(), job->runs.end(), [&](const ReplayedRun& run) { return run.there == there.get<std::int64_t>(); });
+        const auto found = std::find_if(job->runs.begin(), job->runs.end(),
+                                        [&](const ReplayedRun& run) { return run.there == there.get<std::int64_t>(); });
         return found == job->runs.end() ? 0 : found->here;
     };
     if (value.contains("run")) {
@@ -143,9 +146,11 @@ void JobCopy::State::takeLine(const std::string& text)
     if (value.contains("runs") && value["runs"].is_array())
         for (Value& run : value["runs"]) run = runHere(run);
     if (value.contains("file")) value["file"] = job->file;
-    if (name == "progress" && value.contains("total") && value["total"].is_number_integer() && value.value("what", Value()) == Value("step"))
+    if (name == "progress" && value.contains("total") && value["total"].is_number_integer() &&
+        value.value("what", Value()) == Value("step"))
         job->stepsAsked = static_cast<int>(std::clamp<std::int64_t>(value["total"].get<std::int64_t>(), 0, 1 << 30));
-    if (name == "error" && value.contains("message") && value["message"].is_string()) lastError = plainText(value["message"].get<std::string>());
+    if (name == "error" && value.contains("message") && value["message"].is_string())
+        lastError = plainText(value["message"].get<std::string>());
     if (event) event(value.dump(-1, ' ', true, Value::error_handler_t::replace));
 }
 
@@ -155,20 +160,26 @@ Result<std::unique_ptr<JobCopy>> JobCopy::open(HostJob& job, std::function<void(
     state->job = &job;
     state->event = std::move(event);
     if (auto kept = keepJob(job); !kept) return tl::unexpected(std::move(kept.error()));
-    for (auto& [file, name] : {std::pair<CopiedFile&, const char*>(state->steps, jobfile::steps), {state->events, jobfile::events}})
-        if (auto opened = file.open(folderOfJob(job.id) + "/" + name); !opened) return tl::unexpected(std::move(opened.error()));
+    for (auto& [file, name] :
+         {std::pair<CopiedFile&, const char*>(state->steps, jobfile::steps), {state->events, jobfile::events}})
+        if (auto opened = file.open(folderOfJob(job.id) + "/" + name); !opened)
+            return tl::unexpected(std::move(opened.error()));
     auto replayed = state->replayFile();
-    if (!replayed && replayed.error().code == ErrorCode::Unreadable && state->replay) { // this computer went down while it wrote
-        if (auto cut = state->steps.cut(static_cast<std::uint64_t>(state->replay->taken())); !cut) return tl::unexpected(std::move(cut.error()));
+    // this computer went down while it wrote
+    if (!replayed && replayed.error().code == ErrorCode::Unreadable && state->replay) {
+        if (auto cut = state->steps.cut(static_cast<std::uint64_t>(state->replay->taken())); !cut)
+            return tl::unexpected(std::move(cut.error()));
         replayed = state->replayFile();
     }
     if (!replayed) return tl::unexpected(std::move(replayed.error()));
     // a line that is not complete comes again
-    const std::string tail = state->events.read(state->events.size() > longestLine ? state->events.size() - longestLine : 0, longestLine);
+    const std::string tail =
+        state->events.read(state->events.size() > longestLine ? state->events.size() - longestLine : 0, longestLine);
     const std::size_t whole = tail.rfind('\n');
     const std::size_t extra = whole == std::string::npos ? tail.size() : tail.size() - whole - 1;
     if (extra > 0)
-        if (auto cut = state->events.cut(state->events.size() - extra); !cut) return tl::unexpected(std::move(cut.error()));
+        if (auto cut = state->events.cut(state->events.size() - extra); !cut)
+            return tl::unexpected(std::move(cut.error()));
     return std::unique_ptr<JobCopy>(new JobCopy(std::move(state)));
 }
 
@@ -176,37 +187,37 @@ JobCopy::JobCopy(std::unique_ptr<State> state) : m_state(std::move(state)) {}
 
 JobCopy::~JobCopy() = default;
 
-std::uint64_t JobCopy::steps() const
-{
-    return m_state->steps.size();
-}
+std::uint64_t JobCopy::steps() const { return m_state->steps.size(); }
 
-std::uint64_t JobCopy::events() const
-{
-    return m_state->events.size();
-}
+std::uint64_t JobCopy::events() const { return m_state->events.size(); }
 
 std::uint32_t JobCopy::stepsSum() const
 {
     const std::uint64_t size = m_state->steps.size();
     const std::string bytes = m_state->steps.read(size > checkedBytes ? size - checkedBytes : 0, checkedBytes);
-    return static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+    return static_cast<std::uint32_t>(
+        crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
 }
 
 Result<void> JobCopy::takeSteps(std::uint64_t offset, std::string_view bytes)
 {
     State& state = *m_state;
-    if (offset != state.steps.size()) return fail(ErrorCode::Unreadable, fmt::format("steps came from byte {} where {} was expected", offset, state.steps.size()));
+    if (offset != state.steps.size())
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("steps came from byte {} where {} was expected", offset, state.steps.size()));
     if (auto done = state.steps.append(bytes); !done) return done;
     auto done = state.replayed(state.replay->take(bytesOf(bytes)));
-    if (!done && done.error().code == ErrorCode::Unreadable) (void)state.steps.cut(static_cast<std::uint64_t>(state.replay->taken()));
+    if (!done && done.error().code == ErrorCode::Unreadable)
+        (void)state.steps.cut(static_cast<std::uint64_t>(state.replay->taken()));
     return done;
 }
 
 Result<void> JobCopy::takeEvents(std::uint64_t offset, std::string_view bytes)
 {
     State& state = *m_state;
-    if (offset != state.events.size()) return fail(ErrorCode::Unreadable, fmt::format("events came from byte {} where {} was expected", offset, state.events.size()));
+    if (offset != state.events.size())
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("events came from byte {} where {} was expected", offset, state.events.size()));
     if (auto done = state.events.append(bytes); !done) return done;
     for (const char c : bytes) {
         if (c != '\n') {
@@ -219,9 +230,6 @@ Result<void> JobCopy::takeEvents(std::uint64_t offset, std::string_view bytes)
     return {};
 }
 
-const std::string& JobCopy::lastError() const
-{
-    return m_state->lastError;
-}
+const std::string& JobCopy::lastError() const { return m_state->lastError; }
 
 } // namespace stagewright

@@ -1,4 +1,5 @@
-// What has been fetched of a job: its steps and events as they are over there, up to some byte, and the run file that the steps are replayed into.
+// What has been fetched of a job: its steps and events as they are over there, up to some byte, and the run file that
+// the steps are replayed into.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace stagewright {
 
 class JobCopy {
 public:
-    // Replays what is here already, so that a run file that lost steps has them again. Holds the run file as its writer.
+    // Replays what is here already, so that a run file that lost steps has them again. Holds the run file as its
+    // writer.
     static Result<std::unique_ptr<JobCopy>> open(HostJob& job, std::function<void(const std::string& line)> event);
     ~JobCopy();
 

@@ -103,7 +103,8 @@ Result<pid_t> startApart(const std::string& folder)
     const int failed = ::posix_spawn(&process, argv[0], &actions, &attributes, argv.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     ::posix_spawnattr_destroy(&attributes);
-    if (failed != 0) return fail(ErrorCode::Unavailable, fmt::format("{} can't be started: {}", script, std::strerror(failed)));
+    if (failed != 0)
+        return fail(ErrorCode::Unavailable, fmt::format("{} can't be started: {}", script, std::strerror(failed)));
     return process;
 }
 
@@ -111,7 +112,8 @@ JobStatus endedStatus(const std::string& folder, const std::string& text)
 {
     JobStatus status{JobStatus::Kind::Ended, {}, std::nullopt, lastLines(folder)};
     const auto value = readForeignJson(text);
-    if (value.is_object() && value.contains("code") && value["code"].is_number_integer()) status.exitCode = value["code"].get<int>();
+    if (value.is_object() && value.contains("code") && value["code"].is_number_integer())
+        status.exitCode = value["code"].get<int>();
     return status;
 }
 
@@ -149,18 +151,22 @@ JobStatus processStatus(const std::string& folder)
 {
     const Who who = whoIn(folder + "/" + processFile);
     if (!who.known) return {JobStatus::Kind::Lost, "it never started", std::nullopt, lastLines(folder)};
-    if (!who.node.empty()) return {JobStatus::Kind::Running, fmt::format("on {}; ask there", plainText(who.node, 64)), std::nullopt, {}};
+    if (!who.node.empty())
+        return {JobStatus::Kind::Running, fmt::format("on {}; ask there", plainText(who.node, 64)), std::nullopt, {}};
     if (who.lives) return {JobStatus::Kind::Running, {}, std::nullopt, {}};
-    return {JobStatus::Kind::Lost, who.restarted ? "its computer was restarted" : "it was killed or crashed", std::nullopt, lastLines(folder)};
+    return {JobStatus::Kind::Lost, who.restarted ? "its computer was restarted" : "it was killed or crashed",
+            std::nullopt, lastLines(folder)};
 }
 
-// Whether sbatch has been called and has not answered yet. Where whoever called it is gone, the queue is asked for the job, and its number kept.
+// Whether sbatch has been called and has not answered yet. Where whoever called it is gone, the queue is asked for the
+// job, and its number kept.
 bool isSubmitting(const std::string& folder)
 {
     const Who who = whoIn(folder + "/" + submittingFile);
     if (!who.known || !queueNumberOf(folder).empty()) return false;
     if (!who.node.empty() || who.lives) return true;
-    if (const std::string number = jobNamed(fs::path(folder).filename().string()); !number.empty()) (void)writePrivateFile(folder + "/" + slurmFile, number + "\n");
+    if (const std::string number = jobNamed(fs::path(folder).filename().string()); !number.empty())
+        (void)writePrivateFile(folder + "/" + slurmFile, number + "\n");
     return false;
 }
 
@@ -174,23 +180,27 @@ std::string batchText(const JobSetUp& job)
 Result<std::string> startJobFolder(const JobSetUp& job)
 {
     const std::string script = job.folder + "/job.sh";
-    if (auto written = writePrivateFile(script, batchText(job)); !written) return tl::unexpected(std::move(written.error()));
+    if (auto written = writePrivateFile(script, batchText(job)); !written)
+        return tl::unexpected(std::move(written.error()));
     std::error_code ignored;
     fs::permissions(script, fs::perms::owner_exec, fs::perm_options::add, ignored);
     if (job.queued) {
         const std::string submitting = job.folder + "/" + submittingFile;
-        if (auto kept = writePrivateFile(submitting, whoText(::getpid())); !kept) return tl::unexpected(std::move(kept.error()));
+        if (auto kept = writePrivateFile(submitting, whoText(::getpid())); !kept)
+            return tl::unexpected(std::move(kept.error()));
         auto number = submitBatch(script, job.name);
         if (!number) {
             ::unlink(submitting.c_str());
             return number;
         }
-        if (auto kept = writePrivateFile(job.folder + "/" + slurmFile, *number + "\n"); !kept) return tl::unexpected(std::move(kept.error()));
+        if (auto kept = writePrivateFile(job.folder + "/" + slurmFile, *number + "\n"); !kept)
+            return tl::unexpected(std::move(kept.error()));
         return number;
     }
     auto process = startApart(job.folder);
     if (!process) return tl::unexpected(std::move(process.error()));
-    if (auto kept = writePrivateFile(job.folder + "/" + processFile, whoText(*process)); !kept) return tl::unexpected(std::move(kept.error()));
+    if (auto kept = writePrivateFile(job.folder + "/" + processFile, whoText(*process)); !kept)
+        return tl::unexpected(std::move(kept.error()));
     return std::string();
 }
 
@@ -226,7 +236,8 @@ JobStatus jobStatus(const std::string& folder)
     if (state->kind == SlurmState::Kind::Running) return {JobStatus::Kind::Running, state->words, std::nullopt, {}};
     if (auto after = ended()) return *after;
     constexpr int interrupted = 130;
-    if (state->kind == SlurmState::Kind::Cancelled) return {JobStatus::Kind::Ended, state->words, interrupted, lastLines(folder)};
+    if (state->kind == SlurmState::Kind::Cancelled)
+        return {JobStatus::Kind::Ended, state->words, interrupted, lastLines(folder)};
     return {JobStatus::Kind::Lost, state->words, std::nullopt, lastLines(folder)};
 }
 

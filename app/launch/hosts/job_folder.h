@@ -36,8 +36,8 @@ struct JobSetUp {
     int tasks = 0;
 };
 
-// Writes job.sh and starts it: by sbatch where it is queued, else in a session of its own with no terminal. Returns the queue's number of it, or
-// "".
+// Writes job.sh and starts it: by sbatch where it is queued, else in a session of its own with no terminal. Returns the
+// queue's number of it, or "".
 Result<std::string> startJobFolder(const JobSetUp& job);
 std::string batchText(const JobSetUp& job); // job.sh
 

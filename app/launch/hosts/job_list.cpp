@@ -34,7 +34,11 @@ Value valueOf(const HostJob& job)
 {
     Value runs = Value::array();
     for (const ReplayedRun& run : job.runs)
-        runs.push_back({{"there", run.there}, {"here", run.here}, {"created_unix_ms", run.createdUnixMs}, {"steps", run.steps}, {"ended", run.ended}});
+        runs.push_back({{"there", run.there},
+                        {"here", run.here},
+                        {"created_unix_ms", run.createdUnixMs},
+                        {"steps", run.steps},
+                        {"ended", run.ended}});
     return {{"id", job.id},
             {"host", job.host},
             {"verb", job.verb},
@@ -71,39 +75,30 @@ std::optional<HostJob> jobOf(const Value& value)
         job.steps = value.at("steps").get<int>();
         job.stepsAsked = value.at("steps_asked").get<int>();
         for (const Value& run : value.at("runs"))
-            job.runs.push_back({run.at("there").get<std::int64_t>(), run.at("here").get<std::int64_t>(), run.at("created_unix_ms").get<std::int64_t>(), run.at("steps").get<int>(), run.at("ended").get<bool>()});
+            job.runs.push_back({run.at("there").get<std::int64_t>(), run.at("here").get<std::int64_t>(),
+                                run.at("created_unix_ms").get<std::int64_t>(), run.at("steps").get<int>(),
+                                run.at("ended").get<bool>()});
     } catch (const nlohmann::json::exception&) {
         return std::nullopt;
     }
     return job;
 }
 
-std::string jobFile(std::string_view id)
-{
-    return folderOfJob(id) + "/job.json";
-}
+std::string jobFile(std::string_view id) { return folderOfJob(id) + "/job.json"; }
 
 } // namespace
 
-std::string_view toText(JobState state)
-{
-    return stateNames[static_cast<std::size_t>(state)];
-}
+std::string_view toText(JobState state) { return stateNames[static_cast<std::size_t>(state)]; }
 
-std::string jobsFolder()
-{
-    return stateFolder() + "/jobs";
-}
+std::string jobsFolder() { return stateFolder() + "/jobs"; }
 
-std::string folderOfJob(std::string_view id)
-{
-    return jobsFolder() + "/" + std::string(id);
-}
+std::string folderOfJob(std::string_view id) { return jobsFolder() + "/" + std::string(id); }
 
 bool isJobId(std::string_view id)
 {
-    return !id.empty() && id.size() <= longestId && id.front() != '-' &&
-           std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+    return !id.empty() && id.size() <= longestId && id.front() != '-' && std::all_of(id.begin(), id.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    });
 }
 
 std::string newJobId(std::string_view host)
@@ -115,7 +110,8 @@ std::string newJobId(std::string_view host)
     std::tm local{};
     ::localtime_r(&now, &local);
     std::random_device random;
-    return fmt::format("{}-{:04}{:02}{:02}-{:02}{:02}-{:04x}", name, local.tm_year + 1900, local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, random() & 0xffff);
+    return fmt::format("{}-{:04}{:02}{:02}-{:02}{:02}-{:04x}", name, local.tm_year + 1900, local.tm_mon + 1,
+                       local.tm_mday, local.tm_hour, local.tm_min, random() & 0xffff);
 }
 
 std::vector<HostJob> readJobs(std::vector<std::string>* damaged)
@@ -131,14 +127,17 @@ std::vector<HostJob> readJobs(std::vector<std::string>* damaged)
         else if (damaged)
             damaged->push_back(fs::path(jobsFolder()) / id);
     }
-    std::sort(jobs.begin(), jobs.end(), [](const HostJob& a, const HostJob& b) { return a.createdUnixMs != b.createdUnixMs ? a.createdUnixMs > b.createdUnixMs : a.id < b.id; });
+    std::sort(jobs.begin(), jobs.end(), [](const HostJob& a, const HostJob& b) {
+        return a.createdUnixMs != b.createdUnixMs ? a.createdUnixMs > b.createdUnixMs : a.id < b.id;
+    });
     return jobs;
 }
 
 Result<HostJob> findJob(std::string_view id)
 {
     std::vector<HostJob> jobs = readJobs();
-    if (jobs.empty()) return fail(ErrorCode::Usage, "there are no jobs", "start one with: stagewright record --host NAME");
+    if (jobs.empty())
+        return fail(ErrorCode::Usage, "there are no jobs", "start one with: stagewright record --host NAME");
     if (id.empty() || id == "latest") return std::move(jobs.front());
     std::vector<std::string> newest;
     const HostJob* found = nullptr;
@@ -152,7 +151,10 @@ Result<HostJob> findJob(std::string_view id)
         if (newest.size() < listedJobs) newest.push_back(job.id);
     }
     if (matches == 1) return *found;
-    return fail(ErrorCode::Usage, fmt::format("{} job '{}'", matches == 0 ? "there is no" : "there is more than one", plainText(id, longestId)), fmt::format("the newest are {}", listed(newest)));
+    return fail(
+        ErrorCode::Usage,
+        fmt::format("{} job '{}'", matches == 0 ? "there is no" : "there is more than one", plainText(id, longestId)),
+        fmt::format("the newest are {}", listed(newest)));
 }
 
 Result<void> keepJob(const HostJob& job)
@@ -165,7 +167,9 @@ Result<void> forgetJob(std::string_view id)
     if (!isJobId(id)) return fail(ErrorCode::Usage, "not the id of a job");
     std::error_code problem;
     fs::remove_all(folderOfJob(id), problem);
-    if (problem) return fail(ErrorCode::Unreadable, fmt::format("folder {}: {}", folderOfJob(id), problem.message()), "check its permissions");
+    if (problem)
+        return fail(ErrorCode::Unreadable, fmt::format("folder {}: {}", folderOfJob(id), problem.message()),
+                    "check its permissions");
     return {};
 }
 

@@ -1,5 +1,6 @@
-// Jobs that run or ran elsewhere, and how far they have been fetched: one folder each in ~/.local/state/stagewright/jobs (XDG_STATE_HOME),
-// with job.json, the steps and events fetched so far. They outlive this program and this computer's next start.
+// Jobs that run or ran elsewhere, and how far they have been fetched: one folder each in
+// ~/.local/state/stagewright/jobs (XDG_STATE_HOME), with job.json, the steps and events fetched so far. They outlive
+// this program and this computer's next start.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,8 @@ std::string newJobId(std::string_view host); // "node1-20261123-0412-7f3a"
 
 // The newest first. A folder without a readable job.json is left out and named in `damaged`.
 std::vector<HostJob> readJobs(std::vector<std::string>* damaged = nullptr);
-// By id or a unique beginning of one; "" or "latest" is the newest. Usage where there is none; the remedy lists the newest.
+// By id or a unique beginning of one; "" or "latest" is the newest. Usage where there is none; the remedy lists the
+// newest.
 Result<HostJob> findJob(std::string_view id);
 Result<void> keepJob(const HostJob& job);    // creates its folder (0700) at the first call; replaced as a whole
 Result<void> forgetJob(std::string_view id); // its folder here goes; the run file stays

@@ -61,12 +61,15 @@ tl::unexpected<Error> HostLink::State::lost()
     for (int i = 0; i < 50 && !(end = child->poll()); ++i) ::poll(nullptr, 0, 20);
     said += child->readErrors();
     if (said.find("stagewright-missing") != std::string::npos)
-        return fail(ErrorCode::Unavailable, fmt::format("{}: stagewright is not there", name()), host ? fmt::format("copy it there: stagewright hosts install {}", host->name) : std::string());
+        return fail(ErrorCode::Unavailable, fmt::format("{}: stagewright is not there", name()),
+                    host ? fmt::format("copy it there: stagewright hosts install {}", host->name) : std::string());
     if (host && end && end->code == 255) return tl::unexpected(sshError(*host, said));
     const std::string words = plainText(trimmed(said), 600);
     if (words.find("has no option") != std::string::npos || words.find("there is no verb") != std::string::npos)
-        return fail(ErrorCode::Unavailable, fmt::format("{}: the stagewright there is older than this one", name()), host ? fmt::format("replace it: stagewright hosts install {}", host->name) : std::string());
-    return fail(ErrorCode::Unavailable, fmt::format("{}: the connection is lost{}{}", name(), words.empty() ? "" : ": ", words));
+        return fail(ErrorCode::Unavailable, fmt::format("{}: the stagewright there is older than this one", name()),
+                    host ? fmt::format("replace it: stagewright hosts install {}", host->name) : std::string());
+    return fail(ErrorCode::Unavailable,
+                fmt::format("{}: the connection is lost{}{}", name(), words.empty() ? "" : ": ", words));
 }
 
 Result<void> HostLink::State::greet(const std::stop_token& stop)
@@ -82,18 +85,28 @@ Result<void> HostLink::State::greet(const std::stop_token& stop)
         if (!frame) return tl::unexpected(std::move(frame.error()).with(name()));
         if (*frame) {
             const auto hello = readForeignJson((*frame)->bytes);
-            if (!hello.is_object() || !hello.contains("version") || !hello["version"].is_string() || !hello.contains("protocol") || !hello["protocol"].is_number_integer())
+            if (!hello.is_object() || !hello.contains("version") || !hello["version"].is_string() ||
+                !hello.contains("protocol") || !hello["protocol"].is_number_integer())
                 return fail(ErrorCode::Unreadable, fmt::format("{}: what answers there is not stagewright", name()));
             const std::string version = plainText(hello["version"].get<std::string>(), 60);
             if (version == serveVersion() && hello["protocol"].get<std::int64_t>() == linkProtocol) return {};
-            const std::string install = host ? fmt::format("'stagewright hosts install {}' copies this version there", host->name) : std::string();
+            const std::string install =
+                host ? fmt::format("'stagewright hosts install {}' copies this version there", host->name)
+                     : std::string();
             if (isOlder(version, serveVersion()))
-                return fail(ErrorCode::Unavailable, fmt::format("{} has stagewright {}, which is older than {} here", name(), version, serveVersion()), install);
-            return fail(ErrorCode::Unavailable, fmt::format("this computer has stagewright {}, which is older than {} on {}", serveVersion(), version, name()), "update it here; " + install);
+                return fail(
+                    ErrorCode::Unavailable,
+                    fmt::format("{} has stagewright {}, which is older than {} here", name(), version, serveVersion()),
+                    install);
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("this computer has stagewright {}, which is older than {} on {}", serveVersion(),
+                                    version, name()),
+                        "update it here; " + install);
         }
         if (child->atEnd()) return lost();
     }
-    return fail(ErrorCode::Unavailable, fmt::format("{} does not answer within {:.0f} s", name(), patience), host ? fmt::format("'ssh {}' must work by hand, without a password", host->target) : std::string());
+    return fail(ErrorCode::Unavailable, fmt::format("{} does not answer within {:.0f} s", name(), patience),
+                host ? fmt::format("'ssh {}' must work by hand, without a password", host->target) : std::string());
 }
 
 Result<std::unique_ptr<HostLink>> HostLink::open(const std::optional<Host>& host, const std::stop_token& stop)
@@ -125,14 +138,12 @@ HostLink::HostLink(std::unique_ptr<State> state) : m_state(std::move(state)) {}
 
 HostLink::~HostLink() = default;
 
-void HostLink::leave()
-{
-    m_state->child->leave();
-}
+void HostLink::leave() { m_state->child->leave(); }
 
 void HostLink::send(FrameKind kind, std::string_view bytes, std::uint64_t offset)
 {
-    for (std::size_t at = 0; at == 0 || at < bytes.size(); at += mostFrame) m_state->child->say(frameBytes(kind, bytes.substr(at, mostFrame), offset + at));
+    for (std::size_t at = 0; at == 0 || at < bytes.size(); at += mostFrame)
+        m_state->child->say(frameBytes(kind, bytes.substr(at, mostFrame), offset + at));
 }
 
 Result<std::optional<Frame>> HostLink::next(double seconds)
@@ -148,7 +159,9 @@ Result<std::optional<Frame>> HostLink::next(double seconds)
         }
         if (state.child->atEnd()) return state.lost();
         if (secondsSince(state.heard) > silence)
-            return fail(ErrorCode::Unavailable, fmt::format("{}: the connection is lost: nothing was heard for {:.0f} s", state.name(), silence));
+            return fail(
+                ErrorCode::Unavailable,
+                fmt::format("{}: the connection is lost: nothing was heard for {:.0f} s", state.name(), silence));
         const double left = seconds - secondsSince(begin);
         if (left <= 0) return std::optional<Frame>();
         std::array<pollfd, 2> ready{{{state.child->output(), POLLIN, 0}, {state.child->errors(), POLLIN, 0}}};

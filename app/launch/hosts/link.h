@@ -15,8 +15,8 @@ namespace stagewright {
 
 class HostLink {
 public:
-    // No host: this computer. Returns when the other end has said who it is. Unavailable: not reached, no program there, or another version, with the
-    // older end named. Cancelled.
+    // No host: this computer. Returns when the other end has said who it is. Unavailable: not reached, no program
+    // there, or another version, with the older end named. Cancelled.
     static Result<std::unique_ptr<HostLink>> open(const std::optional<Host>& host, const std::stop_token& stop = {});
     ~HostLink();
 

@@ -10,7 +10,11 @@ namespace stagewright {
 
 using Message = nlohmann::json;
 
-inline std::string dumped(const Message& message) { return message.dump(-1, ' ', false, Message::error_handler_t::replace); } // one line; bytes that are not UTF-8 are replaced
+// one line; bytes that are not UTF-8 are replaced
+inline std::string dumped(const Message& message)
+{
+    return message.dump(-1, ' ', false, Message::error_handler_t::replace);
+}
 // What is there with another type counts as missing.
 // Empty: there is none. As it came: show it by plainText().
 inline std::string textOf(const Message& message, const char* key)

@@ -23,7 +23,8 @@ Result<void> makePrivateFolder(const std::string& path)
     if (folder.empty() || fs::is_directory(folder, problem)) return {};
     if (auto made = makePrivateFolder(folder.parent_path().string()); !made) return made;
     if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
-    return fail(ErrorCode::Unreadable, fmt::format("folder {}: {}", folder.string(), std::strerror(errno)), "check its permissions");
+    return fail(ErrorCode::Unreadable, fmt::format("folder {}: {}", folder.string(), std::strerror(errno)),
+                "check its permissions");
 }
 
 std::string userFolder(const char* variable, const std::string& fallback)
@@ -38,7 +39,10 @@ Result<void> writePrivateFile(const std::string& path, const std::string& text)
     if (auto made = makePrivateFolder(fs::path(path).parent_path().string()); !made) return made;
     std::string part = path + ".XXXXXX";
     const int descriptor = ::mkostemp(part.data(), O_CLOEXEC); // mode 0600
-    const auto refuse = [&](int why) { return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", path, std::strerror(why)), "check the folder's permissions and free space"); };
+    const auto refuse = [&](int why) {
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", path, std::strerror(why)),
+                    "check the folder's permissions and free space");
+    };
     if (descriptor < 0) return refuse(errno);
     std::size_t written = 0;
     while (written < text.size()) {

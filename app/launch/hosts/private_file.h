@@ -7,7 +7,8 @@
 
 namespace stagewright {
 
-// $variable, else $HOME/fallback; "/" + fallback where there is no home. Relative values of the variable are ignored, as XDG says.
+// $variable, else $HOME/fallback; "/" + fallback where there is no home. Relative values of the variable are ignored,
+// as XDG says.
 std::string userFolder(const char* variable, const std::string& fallback);
 Result<void> makePrivateFolder(const std::string& folder); // and those above it, with mode 0700
 // Folders on the way are created with mode 0700; the file has 0600 and is renamed into its place.

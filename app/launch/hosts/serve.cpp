@@ -84,8 +84,8 @@ struct Growing {
     }
 };
 
-// Says that this end lives, from a thread of its own: whatever is waited for, such as one of Slurm's programs, the link isn't taken for lost.
-// All that is written goes through here.
+// Says that this end lives, from a thread of its own: whatever is waited for, such as one of Slurm's programs, the link
+// isn't taken for lost. All that is written goes through here.
 class HostLine {
 public:
     explicit HostLine(int out) : m_out(out), m_thread([this](const std::stop_token& stop) { keepAlive(stop); }) {}
@@ -135,7 +135,11 @@ public:
 
 private:
     void answer(const Message& value) { m_line.send(FrameKind::Message, dumped(value)); }
-    void refuse(const Error& error) { answer({{"error", {{"code", static_cast<int>(error.code)}, {"message", error.message}, {"remedy", error.remedy}}}}); }
+    void refuse(const Error& error)
+    {
+        answer({{"error",
+                 {{"code", static_cast<int>(error.code)}, {"message", error.message}, {"remedy", error.remedy}}}});
+    }
     void take(const Frame& frame);
     void request(const Message& value);
     Result<void> begin(const Message& value, bool call); // a job, or a call in the foreground: files come next
@@ -183,8 +187,10 @@ Result<void> HostServer::begin(const Message& value, bool call)
     std::uint64_t number = 0;
     for (const Message& file : listOf(value, "files")) {
         const std::string name = textOf(file, "name");
-        const bool good = !name.empty() && name.size() <= longestFileName && name != "." && name != ".." && name.find('/') == std::string::npos && whyNotSent(name).empty();
-        if (!good || !file.contains("bytes") || !file["bytes"].is_number_unsigned()) return fail(ErrorCode::Usage, fmt::format("file {} of the job has no usable name", number));
+        const bool good = !name.empty() && name.size() <= longestFileName && name != "." && name != ".." &&
+                          name.find('/') == std::string::npos && whyNotSent(name).empty();
+        if (!good || !file.contains("bytes") || !file["bytes"].is_number_unsigned())
+            return fail(ErrorCode::Usage, fmt::format("file {} of the job has no usable name", number));
         m_files.emplace_back(fmt::format("files/{}/{}", number, name), file["bytes"].get<std::uint64_t>());
         ++number;
     }
@@ -201,13 +207,16 @@ Result<void> HostServer::launch()
 {
     std::error_code error;
     std::vector<std::string> command{fs::read_symlink("/proc/self/exe", error).string()};
-    if (const char* wrapper = ::secure_getenv("STAGEWRIGHT_PROGRAM"); wrapper && *wrapper == '/') command.front() = wrapper; // it finds the libraries
+    // it finds the libraries
+    if (const char* wrapper = ::secure_getenv("STAGEWRIGHT_PROGRAM"); wrapper && *wrapper == '/')
+        command.front() = wrapper;
     for (const Message& word : listOf(m_order, "arguments")) {
         if (!word.is_string()) return fail(ErrorCode::Usage, "an argument is not text");
         std::string text = word.get<std::string>();
         for (std::size_t i = 0; i < m_files.size(); ++i) {
             const std::string place = fmt::format("{{file:{}}}", i);
-            if (const std::size_t at = text.find(place); at != std::string::npos) text.replace(at, place.size(), m_folder + "/" + m_files[i].first);
+            if (const std::size_t at = text.find(place); at != std::string::npos)
+                text.replace(at, place.size(), m_folder + "/" + m_files[i].first);
         }
         if (const std::size_t at = text.find("{job}"); at != std::string::npos) text.replace(at, 5, m_folder);
         command.push_back(std::move(text));
@@ -255,7 +264,9 @@ void HostServer::follow(const Message& value)
         const auto sum = crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
         if (bytes.size() != m_steps.sent - from || sum != countOf(value, "sum")) {
             m_job.clear();
-            return refuse({ErrorCode::Unreadable, fmt::format("the steps in {} are not those that were fetched so far", folder), {}});
+            return refuse({ErrorCode::Unreadable,
+                           fmt::format("the steps in {} are not those that were fetched so far", folder),
+                           {}});
         }
     }
     m_once = flagOf(value, "once");
@@ -294,13 +305,15 @@ void HostServer::take(const Frame& frame)
     const auto& [name, bytes] = m_files[m_file];
     const std::string path = m_folder + "/" + name;
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-    const bool good = frame.offset == m_written && frame.bytes.size() <= bytes - m_written && descriptor >= 0 &&
-                      ::write(descriptor, frame.bytes.data(), frame.bytes.size()) == static_cast<ssize_t>(frame.bytes.size());
+    const bool good =
+        frame.offset == m_written && frame.bytes.size() <= bytes - m_written && descriptor >= 0 &&
+        ::write(descriptor, frame.bytes.data(), frame.bytes.size()) == static_cast<ssize_t>(frame.bytes.size());
     const int why = errno;
     if (descriptor >= 0) ::close(descriptor);
     if (!good) {
         m_files.clear();
-        return refuse({ErrorCode::Failed, fmt::format("file {} can't be written: {}", path, std::strerror(why)), "free some space there"});
+        return refuse({ErrorCode::Failed, fmt::format("file {} can't be written: {}", path, std::strerror(why)),
+                       "free some space there"});
     }
     m_written += frame.bytes.size();
     if (m_written < bytes) return;
@@ -315,7 +328,8 @@ bool HostServer::sendGrown(Growing& file, std::uint64_t upTo)
 {
     bool any = false;
     while (file.sent < upTo && !m_line.gone()) {
-        const std::string bytes = file.read(file.sent, static_cast<std::size_t>(std::min<std::uint64_t>(chunk, upTo - file.sent)));
+        const std::string bytes =
+            file.read(file.sent, static_cast<std::size_t>(std::min<std::uint64_t>(chunk, upTo - file.sent)));
         if (bytes.empty()) break;
         m_line.send(file.kind, bytes, file.sent);
         file.sent += bytes.size();
@@ -340,7 +354,12 @@ void HostServer::pump()
     if (m_told == status && !over && !m_once) return;
     m_told = status;
     const bool all = over || m_once;
-    answer({{"status", toText(status.kind)}, {"words", status.words}, {"exit_code", status.exitCode ? Message(*status.exitCode) : Message(nullptr)}, {"last_lines", status.lastLines}, {"slurm_job", queueNumberOf(folderOf(m_job))}, {"all", all}});
+    answer({{"status", toText(status.kind)},
+            {"words", status.words},
+            {"exit_code", status.exitCode ? Message(*status.exitCode) : Message(nullptr)},
+            {"last_lines", status.lastLines},
+            {"slurm_job", queueNumberOf(folderOf(m_job))},
+            {"all", all}});
     if (all) m_job.clear();
 }
 
@@ -348,8 +367,10 @@ void HostServer::pumpCall()
 {
     const std::string out = m_call->read();
     const std::string err = m_call->readErrors();
-    for (std::size_t at = 0; at < out.size(); at += chunk) m_line.send(FrameKind::Out, std::string_view(out).substr(at, chunk));
-    for (std::size_t at = 0; at < err.size(); at += chunk) m_line.send(FrameKind::Err, std::string_view(err).substr(at, chunk));
+    for (std::size_t at = 0; at < out.size(); at += chunk)
+        m_line.send(FrameKind::Out, std::string_view(out).substr(at, chunk));
+    for (std::size_t at = 0; at < err.size(); at += chunk)
+        m_line.send(FrameKind::Err, std::string_view(err).substr(at, chunk));
     if (!m_call->atEnd() || m_call->errors() >= 0) return;
     const auto end = m_call->poll();
     if (!end) return;
@@ -392,10 +413,7 @@ Result<void> HostServer::run()
 
 } // namespace
 
-std::string serveVersion()
-{
-    return STAGEWRIGHT_VERSION;
-}
+std::string serveVersion() { return STAGEWRIGHT_VERSION; }
 
 std::vector<std::string> serveArguments(const std::string& scratch)
 {
@@ -408,7 +426,8 @@ Result<void> serveHost(const std::string& scratch, int in, int out)
 {
     std::string folder = scratch.empty() ? stateFolder() + "/hosted" : scratch;
     if (folder.starts_with("~/")) folder = userFolder("", folder.substr(2));
-    if (!folder.starts_with('/')) return fail(ErrorCode::Usage, fmt::format("folder '{}' is relative", folder), "start it with / or ~/");
+    if (!folder.starts_with('/'))
+        return fail(ErrorCode::Usage, fmt::format("folder '{}' is relative", folder), "start it with / or ~/");
     return HostServer(folder, in, out).run();
 }
 

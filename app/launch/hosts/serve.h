@@ -12,8 +12,8 @@ std::string serveVersion(); // of this program
 // The call of this program that serves; scratch "": ~/.local/state/stagewright/hosted.
 std::vector<std::string> serveArguments(const std::string& scratch);
 
-// Answers requests from one descriptor on the other until it ends or the other side is gone. What it runs is this program, never a shell's text
-// from a request.
+// Answers requests from one descriptor on the other until it ends or the other side is gone. What it runs is this
+// program, never a shell's text from a request.
 Result<void> serveHost(const std::string& scratch, int in, int out);
 
 } // namespace stagewright

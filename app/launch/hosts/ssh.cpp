@@ -23,7 +23,8 @@ Result<std::string> sshProgram()
 {
     if (const char* given = ::secure_getenv("STAGEWRIGHT_SSH"); given && *given == '/') return std::string(given);
     if (std::string file = programOnPath("ssh"); !file.empty()) return file;
-    return fail(ErrorCode::Unavailable, "hosts are reached by OpenSSH's program ssh, which is not on PATH", "install it (Debian: apt install openssh-client)");
+    return fail(ErrorCode::Unavailable, "hosts are reached by OpenSSH's program ssh, which is not on PATH",
+                "install it (Debian: apt install openssh-client)");
 }
 
 struct Cause {
@@ -31,9 +32,12 @@ struct Cause {
     const char* remedy;
 };
 constexpr auto causes = std::to_array<Cause>({
-    {"Host key verification failed", "connect once by hand with 'ssh {}' and compare the host's key; keys are never accepted for you"},
-    {"REMOTE HOST IDENTIFICATION HAS CHANGED", "the host's key is not the known one: ask its administrator before you change ~/.ssh/known_hosts"},
-    {"Permission denied", "ssh can't log in without a password: add your key to an agent, or copy it there with 'ssh-copy-id {}'"},
+    {"Host key verification failed",
+     "connect once by hand with 'ssh {}' and compare the host's key; keys are never accepted for you"},
+    {"REMOTE HOST IDENTIFICATION HAS CHANGED",
+     "the host's key is not the known one: ask its administrator before you change ~/.ssh/known_hosts"},
+    {"Permission denied",
+     "ssh can't log in without a password: add your key to an agent, or copy it there with 'ssh-copy-id {}'"},
     {"Could not resolve hostname", "check the target's name: 'ssh {}' must work by hand"},
     {"Connection refused", "check that sshd runs there, and the port: 'ssh {}' must work by hand"},
     {"Connection timed out", "check the network and the target: 'ssh {}' must work by hand"},
@@ -49,8 +53,23 @@ Result<std::vector<std::string>> sshCommand(const Host& host, const std::string&
     if (!program) return tl::unexpected(std::move(program.error()));
     std::string lines;
     for (const std::string& line : host.setup) lines += line + "\n";
-    return std::vector<std::string>{*program, "-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3", "-o", "ConnectTimeout=20",
-                                    "--", host.target, "exec /bin/sh -c " + shellWord(lines + script)};
+    return std::vector<std::string>{*program,
+                                    "-T",
+                                    "-x",
+                                    "-a",
+                                    "-o",
+                                    "BatchMode=yes",
+                                    "-o",
+                                    "ClearAllForwardings=yes",
+                                    "-o",
+                                    "ServerAliveInterval=10",
+                                    "-o",
+                                    "ServerAliveCountMax=3",
+                                    "-o",
+                                    "ConnectTimeout=20",
+                                    "--",
+                                    host.target,
+                                    "exec /bin/sh -c " + shellWord(lines + script)};
 }
 
 Error sshError(const Host& host, const std::string& said)
@@ -62,10 +81,12 @@ Error sshError(const Host& host, const std::string& said)
             remedy = fmt::format(fmt::runtime(cause.remedy), host.target);
             break;
         }
-    return {ErrorCode::Unavailable, fmt::format("host {} can't be reached{}{}", host.name, text.empty() ? "" : ": ", text), remedy};
+    return {ErrorCode::Unavailable,
+            fmt::format("host {} can't be reached{}{}", host.name, text.empty() ? "" : ": ", text), remedy};
 }
 
-Result<SshSaid> runOverSsh(const Host& host, const std::string& script, double seconds, const std::stop_token& stop, const std::function<std::string()>& input)
+Result<SshSaid> runOverSsh(const Host& host, const std::string& script, double seconds, const std::stop_token& stop,
+                           const std::function<std::string()>& input)
 {
     constexpr std::size_t most = std::size_t{1} << 20;
     constexpr int unreached = 255; // ssh's own
@@ -86,10 +107,13 @@ Result<SshSaid> runOverSsh(const Host& host, const std::string& script, double s
         }
         std::array<pollfd, 2> ready{{{child->output(), POLLIN, 0}, {child->errors(), POLLIN, 0}}};
         ::poll(ready.data(), ready.size(), feeding ? 0 : 100);
-        for (auto& [text, more] : {std::pair<std::string&, std::string>(said.out, child->read()), {said.err, child->readErrors()}})
+        for (auto& [text, more] :
+             {std::pair<std::string&, std::string>(said.out, child->read()), {said.err, child->readErrors()}})
             if (text.size() < most) text += more;
         if (secondsSince(begin) > seconds)
-            return fail(ErrorCode::Unavailable, fmt::format("host {} gives no answer within {:.0f} s", host.name, seconds), fmt::format("'ssh {}' must work by hand, without a password", host.target));
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("host {} gives no answer within {:.0f} s", host.name, seconds),
+                        fmt::format("'ssh {}' must work by hand, without a password", host.target));
     }
     for (;;) {
         if (const auto end = child->poll()) {

@@ -22,8 +22,9 @@ namespace stagewright {
 
 namespace {
 
-constexpr double patience = 60;                         // seconds for one of Slurm's programs
-constexpr std::size_t mostSaid = std::size_t{16} << 20; // by one of them: the names of all nodes of a large cluster are far less
+constexpr double patience = 60; // seconds for one of Slurm's programs
+// by one of them: the names of all nodes of a large cluster are far less
+constexpr std::size_t mostSaid = std::size_t{16} << 20;
 
 struct Said {
     ChildEnd end;
@@ -32,13 +33,16 @@ struct Said {
 
 tl::unexpected<Error> late(const std::string& program)
 {
-    return fail(ErrorCode::Unavailable, fmt::format("{} gives no answer within {:.0f} s", program, patience), "try again later: the job is not affected");
+    return fail(ErrorCode::Unavailable, fmt::format("{} gives no answer within {:.0f} s", program, patience),
+                "try again later: the job is not affected");
 }
 
 Result<Said> ask(const std::string& program, const std::vector<std::string>& arguments)
 {
     const std::string path = programOnPath(program);
-    if (path.empty()) return fail(ErrorCode::Unavailable, fmt::format("Slurm's {} is not on PATH", program), "use --slurm on a computer of the cluster, or add --host LOGIN");
+    if (path.empty())
+        return fail(ErrorCode::Unavailable, fmt::format("Slurm's {} is not on PATH", program),
+                    "use --slurm on a computer of the cluster, or add --host LOGIN");
     ChildStart start{{path}, {{"LC_ALL", "C"}}, "/", true};
     start.arguments.insert(start.arguments.end(), arguments.begin(), arguments.end());
     auto child = ChildProcess::start(start);
@@ -50,7 +54,10 @@ Result<Said> ask(const std::string& program, const std::vector<std::string>& arg
         ::poll(ready.data(), ready.size(), 200);
         said.out += child->read();
         said.err += child->readErrors();
-        if (said.out.size() + said.err.size() > mostSaid) return fail(ErrorCode::Failed, fmt::format("{} prints more than {} MiB, so it is not Slurm's", program, mostSaid >> 20), "check which one is first on PATH");
+        if (said.out.size() + said.err.size() > mostSaid)
+            return fail(ErrorCode::Failed,
+                        fmt::format("{} prints more than {} MiB, so it is not Slurm's", program, mostSaid >> 20),
+                        "check which one is first on PATH");
         if (secondsSince(begin) > patience) return late(program);
     }
     while (secondsSince(begin) <= patience) {
@@ -112,16 +119,24 @@ std::string reasonWords(std::string_view reason)
     return plainText(reason, 100);
 }
 
-std::optional<SlurmState> stateOf(std::string_view name, std::string_view reason, std::string_view nodes, std::string_view limit, std::string_view code)
+std::optional<SlurmState> stateOf(std::string_view name, std::string_view reason, std::string_view nodes,
+                                  std::string_view limit, std::string_view code)
 {
     name = name.substr(0, name.find_first_of(" +")); // "CANCELLED by 0"
-    const auto found = std::find_if(meanings.begin(), meanings.end(), [&](const Meaning& one) { return one.name == name; });
-    if (found == meanings.end()) return name.empty() ? std::nullopt : std::optional(SlurmState{SlurmState::Kind::Running, fmt::format("Slurm's state {}", plainText(name, 40))});
+    const auto found =
+        std::find_if(meanings.begin(), meanings.end(), [&](const Meaning& one) { return one.name == name; });
+    if (found == meanings.end())
+        return name.empty() ? std::nullopt
+                            : std::optional(SlurmState{SlurmState::Kind::Running,
+                                                       fmt::format("Slurm's state {}", plainText(name, 40))});
     SlurmState state{found->kind, std::string(found->words)};
-    if (state.kind == SlurmState::Kind::Queued && !reason.empty() && reason != "None") state.words += ": " + reasonWords(reason);
-    if (state.kind == SlurmState::Kind::Running && !nodes.empty() && nodes != "(null)") state.words += " on " + plainText(nodes, 200);
+    if (state.kind == SlurmState::Kind::Queued && !reason.empty() && reason != "None")
+        state.words += ": " + reasonWords(reason);
+    if (state.kind == SlurmState::Kind::Running && !nodes.empty() && nodes != "(null)")
+        state.words += " on " + plainText(nodes, 200);
     if (found->name == "TIMEOUT" && !limit.empty()) state.words += " of " + plainText(limit, 40);
-    if (found->name == "FAILED" && !code.empty()) state.words += " with code " + plainText(code.substr(0, code.find(':')), 20);
+    if (found->name == "FAILED" && !code.empty())
+        state.words += " with code " + plainText(code.substr(0, code.find(':')), 20);
     return state;
 }
 
@@ -157,7 +172,8 @@ std::optional<SlurmState> readScontrol(const std::string& text)
             if (const KeyValue pair = keyValueOf(word); pair.key == key) return pair.value.value_or("");
         return {};
     };
-    return stateOf(valueOf("JobState"), valueOf("Reason"), valueOf("NodeList"), valueOf("TimeLimit"), valueOf("ExitCode"));
+    return stateOf(valueOf("JobState"), valueOf("Reason"), valueOf("NodeList"), valueOf("TimeLimit"),
+                   valueOf("ExitCode"));
 }
 
 std::string jobNamed(const std::string& name)
@@ -176,7 +192,9 @@ Result<std::string> submitBatch(const std::string& scriptFile, const std::string
     }
     const std::string_view number = firstLine(said->out).substr(0, firstLine(said->out).find(';'));
     if (said->end.good() && isNumber(number)) return std::string(number);
-    return fail(ErrorCode::Failed, fmt::format("sbatch refused the job: {}", plainText(trimmed(said->err + said->out), 600)), fmt::format("the script is {}", scriptFile));
+    return fail(ErrorCode::Failed,
+                fmt::format("sbatch refused the job: {}", plainText(trimmed(said->err + said->out), 600)),
+                fmt::format("the script is {}", scriptFile));
 }
 
 Result<SlurmState> slurmState(const std::string& job)
@@ -187,14 +205,17 @@ Result<SlurmState> slurmState(const std::string& job)
     if (queue->end.good()) state = readSqueue(queue->out);
     if (state && !state->over()) return *state;
     // over: accounting has the code, scontrol has it for some minutes
-    if (auto account = ask("sacct", {"--noheader", "--allocations", "--parsable2", "--jobs=" + job, "--format=State,ExitCode,NodeList,Timelimit"}); account && account->end.good())
+    if (auto account = ask("sacct", {"--noheader", "--allocations", "--parsable2", "--jobs=" + job,
+                                     "--format=State,ExitCode,NodeList,Timelimit"});
+        account && account->end.good())
         if (auto known = readSacct(account->out)) return *known;
     if (auto shown = ask("scontrol", {"show", "job", job}); shown && shown->end.good())
         if (auto known = readScontrol(shown->out)) return *known;
     if (state) return *state;
     const bool unknown = queue->end.good() || queue->err.find("Invalid job id") != std::string::npos;
     if (unknown) return SlurmState{SlurmState::Kind::Unknown, fmt::format("Slurm no longer knows job {}", job)};
-    return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", plainText(trimmed(queue->err), 300)), "Slurm's controller may be down; the job is not affected");
+    return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", plainText(trimmed(queue->err), 300)),
+                "Slurm's controller may be down; the job is not affected");
 }
 
 Result<void> cancelBatch(const std::string& job)
@@ -211,7 +232,9 @@ Result<std::vector<std::string>> nodesOfThisJob()
     if (std::getenv("SLURM_JOB_ID") == nullptr || list == nullptr) return std::vector<std::string>{};
     auto said = ask("scontrol", {"show", "hostnames", list});
     if (!said) return tl::unexpected(std::move(said.error()));
-    if (!said->end.good()) return fail(ErrorCode::Failed, fmt::format("scontrol can't list the nodes of this job: {}", plainText(trimmed(said->err), 300)));
+    if (!said->end.good())
+        return fail(ErrorCode::Failed,
+                    fmt::format("scontrol can't list the nodes of this job: {}", plainText(trimmed(said->err), 300)));
     std::vector<std::string> nodes;
     for (const std::string_view line : split(said->out, "\n"))
         if (!trimmed(line).empty()) nodes.emplace_back(trimmed(line));

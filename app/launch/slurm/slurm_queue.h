@@ -21,10 +21,14 @@ struct SlurmState {
     };
     Kind kind = Kind::Unknown;
     std::string words; // "queued: waits for resources", "running on node1", "ended at its time limit of 1:00:00"
-    bool over() const { return kind == Kind::Done || kind == Kind::Failed || kind == Kind::TimeLimit || kind == Kind::Cancelled; }
+    bool over() const
+    {
+        return kind == Kind::Done || kind == Kind::Failed || kind == Kind::TimeLimit || kind == Kind::Cancelled;
+    }
 };
 
-// The number of the new job, which the script calls `name`. Unavailable where Slurm is missing, Failed with what sbatch said.
+// The number of the new job, which the script calls `name`. Unavailable where Slurm is missing, Failed with what sbatch
+// said.
 Result<std::string> submitBatch(const std::string& scriptFile, const std::string& name);
 // The number of this user's job of that name; "": Slurm doesn't know one, or does not say.
 std::string jobNamed(const std::string& name);

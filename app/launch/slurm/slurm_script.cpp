@@ -13,12 +13,16 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t longestValue = 1000;
-constexpr auto own = std::to_array<std::string_view>({"output", "error", "chdir", "wrap", "job-name", "open-mode", "array", "wait", "parsable", "test-only", "help", "version", "usage"});
+constexpr auto own =
+    std::to_array<std::string_view>({"output", "error", "chdir", "wrap", "job-name", "open-mode", "array", "wait",
+                                     "parsable", "test-only", "help", "version", "usage"});
 
 // sbatch reads #SBATCH lines itself, with quotes as a shell's, and no expansion.
 std::string batchWord(const std::string& value)
 {
-    const bool plain = std::all_of(value.begin(), value.end(), [](char c) { return c > ' ' && c != '"' && c != '\'' && c != '\\' && c != '#' && c != '$' && c != '`'; });
+    const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
+        return c > ' ' && c != '"' && c != '\'' && c != '\\' && c != '#' && c != '$' && c != '`';
+    });
     return plain ? value : shellWord(value);
 }
 
@@ -33,13 +37,25 @@ Result<SlurmOption> parseSlurmOption(const std::string& text)
 {
     const KeyValue parts = keyValueOf(text);
     const std::string key(parts.key);
-    const bool named = !key.empty() && key.front() != '-' && std::all_of(key.begin(), key.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
-    if (!named) return fail(ErrorCode::Usage, fmt::format("--slurm {}: '{}' can't be an option of sbatch", plainText(text, 100), plainText(key, 100)), "write a long option without dashes, such as nodes=2 or partition=gpu");
-    if (std::find(own.begin(), own.end(), key) != own.end()) return fail(ErrorCode::Usage, fmt::format("--slurm {}: the job sets it itself", key), "leave it out; --script-only writes a script to edit");
+    const bool named = !key.empty() && key.front() != '-' &&
+                       std::all_of(key.begin(), key.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+    if (!named)
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("--slurm {}: '{}' can't be an option of sbatch", plainText(text, 100), plainText(key, 100)),
+            "write a long option without dashes, such as nodes=2 or partition=gpu");
+    if (std::find(own.begin(), own.end(), key) != own.end())
+        return fail(ErrorCode::Usage, fmt::format("--slurm {}: the job sets it itself", key),
+                    "leave it out; --script-only writes a script to edit");
     const std::string value(parts.value.value_or(""));
-    if (const std::string why = whyNotSent(value); !why.empty()) return fail(ErrorCode::Usage, fmt::format("--slurm {}: {}", key, why), "leave it out");
-    if (value.size() > longestValue) return fail(ErrorCode::Usage, fmt::format("--slurm {}: a value of {} bytes; at most {} are sent", key, value.size(), longestValue));
-    if (parts.value && value.empty()) return fail(ErrorCode::Usage, fmt::format("--slurm {}= has no value", key), fmt::format("write {}=VALUE, or {} alone", key, key));
+    if (const std::string why = whyNotSent(value); !why.empty())
+        return fail(ErrorCode::Usage, fmt::format("--slurm {}: {}", key, why), "leave it out");
+    if (value.size() > longestValue)
+        return fail(ErrorCode::Usage, fmt::format("--slurm {}: a value of {} bytes; at most {} are sent", key,
+                                                  value.size(), longestValue));
+    if (parts.value && value.empty())
+        return fail(ErrorCode::Usage, fmt::format("--slurm {}= has no value", key),
+                    fmt::format("write {}=VALUE, or {} alone", key, key));
     return SlurmOption{key, value};
 }
 
@@ -47,11 +63,16 @@ std::string toText(const BatchScript& script)
 {
     std::string text = "#!/bin/sh\n";
     if (script.queued) {
-        text += fmt::format("#SBATCH --job-name={}\n#SBATCH --output={}\n", batchWord(script.name), batchWord(script.folder + "/slurm.log"));
-        if (script.tasks > 0 && !hasOption(script.options, "ntasks")) text += fmt::format("#SBATCH --ntasks={}\n", script.tasks);
-        for (const auto& [key, value] : script.options) text += value.empty() ? fmt::format("#SBATCH --{}\n", key) : fmt::format("#SBATCH --{}={}\n", key, batchWord(value));
+        text += fmt::format("#SBATCH --job-name={}\n#SBATCH --output={}\n", batchWord(script.name),
+                            batchWord(script.folder + "/slurm.log"));
+        if (script.tasks > 0 && !hasOption(script.options, "ntasks"))
+            text += fmt::format("#SBATCH --ntasks={}\n", script.tasks);
+        for (const auto& [key, value] : script.options)
+            text += value.empty() ? fmt::format("#SBATCH --{}\n", key)
+                                  : fmt::format("#SBATCH --{}={}\n", key, batchWord(value));
     }
-    text += fmt::format("# A recording of stagewright. Its steps, events and log are kept in this folder; `touch stop` ends it and keeps its steps.\n"
+    text += fmt::format("# A recording of stagewright. Its steps, events and log are kept in this folder; `touch stop` "
+                        "ends it and keeps its steps.\n"
                         "cd {} || exit 1\n",
                         shellWord(script.folder));
     if (script.queued && !script.setup.empty()) {
@@ -60,7 +81,8 @@ std::string toText(const BatchScript& script)
     }
     const std::string command = shellCommand(script.command);
     if (script.queued && script.tasks > 0)
-        text += fmt::format("srun --ntasks={} --mpi=pmix --kill-on-bad-exit=0 {} >>log 2>&1 </dev/null\n", script.tasks, command);
+        text += fmt::format("srun --ntasks={} --mpi=pmix --kill-on-bad-exit=0 {} >>log 2>&1 </dev/null\n", script.tasks,
+                            command);
     else
         text += command + " >>log 2>&1 </dev/null\n";
     text += "code=$?\n"

@@ -11,7 +11,8 @@ namespace stagewright {
 
 // A long option of sbatch without its dashes, and its value ("" for one without a value).
 using SlurmOption = std::pair<std::string, std::string>;
-// "nodes=2", "exclusive". Usage: keys are [a-z-]+, values have no control characters; output, error, chdir and wrap are the job's own.
+// "nodes=2", "exclusive". Usage: keys are [a-z-]+, values have no control characters; output, error, chdir and wrap are
+// the job's own.
 Result<SlurmOption> parseSlurmOption(const std::string& text);
 
 struct BatchScript {

@@ -48,12 +48,17 @@ std::optional<Nanos> startOf(const RunView& view, Op op)
     return view.run->timeline->spans()[span].start - view.panel->origin;
 }
 
-Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views, const std::optional<Op>& alignedAt, const std::stop_token& stop)
+Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views, const std::optional<Op>& alignedAt,
+                        const std::stop_token& stop)
 {
     Answer answer;
     for (const auto& view : views)
         if (view->panel->isPart())
-            return fail(ErrorCode::Invalid, view->run->info.name + ": one of its steps has more than " + std::to_string(detailedSpans) + " ops, " + std::to_string(view->run->info.spanCount) + " spans in all; it is drawn, but its ops are not loaded", "use stagewright compare, which reads the whole run");
+            return fail(ErrorCode::Invalid,
+                        view->run->info.name + ": one of its steps has more than " + std::to_string(detailedSpans) +
+                            " ops, " + std::to_string(view->run->info.spanCount) +
+                            " spans in all; it is drawn, but its ops are not loaded",
+                        "use stagewright compare, which reads the whole run");
     for (std::size_t i = 1; i < views.size(); ++i) {
         auto comparison = compareRuns(*views[0]->run, *views[i]->run, views[0]->step, views[i]->step, {{}, stop});
         if (!comparison) return tl::unexpected(comparison.error());
@@ -64,7 +69,8 @@ Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views
         for (const auto& view : views) {
             const auto start = startOf(*view, *alignedAt);
             if (!start)
-                return fail(ErrorCode::Usage, "op " + toText(*alignedAt) + " does not run in " + view->run->info.name, "align at an op that every run has");
+                return fail(ErrorCode::Usage, "op " + toText(*alignedAt) + " does not run in " + view->run->info.name,
+                            "align at an op that every run has");
             starts.push_back(*start);
         }
     for (std::size_t i = 0; i < views.size(); ++i) {
@@ -88,15 +94,50 @@ Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views
 std::vector<ActionEntry> CompareController::actionTable()
 {
     return {
-        {.id = "compare", .group = ActionGroup::AnalyseCompare, .at = 0, .text = tr("&Compare…"), .button = tr("Compare"), .keys = "Ctrl+K", .tool = 34, .tooltip = tr("Two to four runs on one axis, what differs and why"), .checkable = true, .needs = Needs::TwoRuns, .missing = tr("No run is shown.")},
-        {.id = "swapCompare", .group = ActionGroup::AnalyseCompare, .at = 20, .text = tr("S&wap A and B"), .needs = Needs::Nothing, .missing = tr("Compare two runs first.")},
-        {.id = "nextCompared", .group = ActionGroup::AnalyseCompare, .at = 20, .text = tr("&Other run against A"), .keys = "Ctrl+Shift+K", .tooltip = tr("Chooses the run that the panel and the memory curves compare with A")},
-        {.id = "alignAtOp", .group = ActionGroup::AnalyseCompare, .at = 20, .text = tr("Align at the selected &op"), .keys = "Ctrl+J", .tooltip = tr("Puts the op at the same place on the axis in every run; again: aligns the starts of the steps"), .checkable = true},
-        {.id = "setBaseline", .group = ActionGroup::AnalyseCompare, .at = 20, .text = tr("Use as &baseline"), .keys = "Ctrl+Shift+D", .tooltip = tr("Compares every run shown from now on with this one, until you clear it"), .checkable = true},
+        {.id = "compare",
+         .group = ActionGroup::AnalyseCompare,
+         .at = 0,
+         .text = tr("&Compare…"),
+         .button = tr("Compare"),
+         .keys = "Ctrl+K",
+         .tool = 34,
+         .tooltip = tr("Two to four runs on one axis, what differs and why"),
+         .checkable = true,
+         .needs = Needs::TwoRuns,
+         .missing = tr("No run is shown.")},
+        {.id = "swapCompare",
+         .group = ActionGroup::AnalyseCompare,
+         .at = 20,
+         .text = tr("S&wap A and B"),
+         .needs = Needs::Nothing,
+         .missing = tr("Compare two runs first.")},
+        {.id = "nextCompared",
+         .group = ActionGroup::AnalyseCompare,
+         .at = 20,
+         .text = tr("&Other run against A"),
+         .keys = "Ctrl+Shift+K",
+         .tooltip = tr("Chooses the run that the panel and the memory curves compare with A")},
+        {.id = "alignAtOp",
+         .group = ActionGroup::AnalyseCompare,
+         .at = 20,
+         .text = tr("Align at the selected &op"),
+         .keys = "Ctrl+J",
+         .tooltip = tr("Puts the op at the same place on the axis in every run; again: aligns the starts of the steps"),
+         .checkable = true},
+        {.id = "setBaseline",
+         .group = ActionGroup::AnalyseCompare,
+         .at = 20,
+         .text = tr("Use as &baseline"),
+         .keys = "Ctrl+Shift+D",
+         .tooltip = tr("Compares every run shown from now on with this one, until you clear it"),
+         .checkable = true},
     };
 }
 
-CompareController::CompareController(Workspace& workspace) : Feature(workspace), m_strip(new BaselineStrip(workspace.window())), m_panel(new ComparePanel(workspace.room().panels())), m_reading(workspace.jobs()), m_comparing(workspace.jobs()), m_answering(workspace.jobs())
+CompareController::CompareController(Workspace& workspace)
+    : Feature(workspace), m_strip(new BaselineStrip(workspace.window())),
+      m_panel(new ComparePanel(workspace.room().panels())), m_reading(workspace.jobs()), m_comparing(workspace.jobs()),
+      m_answering(workspace.jobs())
 {
     workspace.room().panelColumn()->insertWidget(0, m_strip);
     m_strip->hide();
@@ -106,7 +147,8 @@ CompareController::CompareController(Workspace& workspace) : Feature(workspace),
     });
     connect(&workspace.shown(), &Shown::timesRefreshed, this, [this] {
         const Shown& now = m_workspace.shown();
-        if (now.mode() == Shown::Mode::Compare && now.view() && now.other()) m_panel->setComparison(now.view()->run, now.other()->run, now.comparison());
+        if (now.mode() == Shown::Mode::Compare && now.view() && now.other())
+            m_panel->setComparison(now.view()->run, now.other()->run, now.comparison());
     });
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_panel->setTheme(m_workspace.theme()); });
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
@@ -120,7 +162,10 @@ CompareController::CompareController(Workspace& workspace) : Feature(workspace),
         const Shown& now = m_workspace.shown();
         if (!now.view() || !now.other()) return {};
         QString clock = provenanceText(*now.view()->run);
-        if (provenanceText(*now.other()->run) != clock) clock = tr("A: %1, %2: %3").arg(clock, QString(QChar(static_cast<char16_t>(u'A' + m_against))), provenanceText(*now.other()->run));
+        if (provenanceText(*now.other()->run) != clock)
+            clock = tr("A: %1, %2: %3")
+                        .arg(clock, QString(QChar(static_cast<char16_t>(u'A' + m_against))),
+                             provenanceText(*now.other()->run));
         return {title(), QStringLiteral(", ") + statusText(), clock};
     });
     connect(m_strip, &BaselineStrip::clearAsked, this, [this] { setBaseline({}); });
@@ -152,7 +197,8 @@ CompareController::CompareController(Workspace& workspace) : Feature(workspace),
             action->setChecked(!atOp);
             action->trigger();
         }
-        if (!m_comparing.running() && m_workspace.shown().mode() == Shown::Mode::Compare) present(false); // nothing to align at: restores the box
+        // nothing to align at: restores the box
+        if (!m_comparing.running() && m_workspace.shown().mode() == Shown::Mode::Compare) present(false);
     });
     connect(panel, &ComparePanel::opChosen, this, [this](SpanId a, SpanId b) {
         if (m_workspace.shown().mode() != Shown::Mode::Compare) return;
@@ -190,11 +236,13 @@ void CompareController::showPredicted(const RunRef& original, const RunRef& pred
 QString CompareController::predictionText() const
 {
     if (!m_question.predicted || m_comparisons.size() != 2) return {};
-    const Nanos predicted = m_comparisons[0]->reportB.bubbles.makespan(), measured = m_comparisons[1]->reportB.bubbles.makespan();
+    const Nanos predicted = m_comparisons[0]->reportB.bubbles.makespan(),
+                measured = m_comparisons[1]->reportB.bubbles.makespan();
     if (measured <= 0) return {};
     const Units units{m_views[2]->run->timeline->timeUnit(), m_views[2]->run->timeline->memoryUnit()};
     const double off = 100 * static_cast<double>(predicted - measured) / static_cast<double>(measured);
-    return tr("Predicted %1 (B), measured %2 (C): the prediction is off by %3 %.").arg(durationText(predicted, units), durationText(measured, units), signedFixed(off, 1));
+    return tr("Predicted %1 (B), measured %2 (C): the prediction is off by %3 %.")
+        .arg(durationText(predicted, units), durationText(measured, units), signedFixed(off, 1));
 }
 
 std::vector<RunRef> CompareController::chosen() const
@@ -237,7 +285,9 @@ void CompareController::swap()
 
 void CompareController::setAgainst(int index)
 {
-    if (m_workspace.shown().mode() != Shown::Mode::Compare || index < 1 || index >= static_cast<int>(m_views.size()) || index == m_against) return;
+    if (m_workspace.shown().mode() != Shown::Mode::Compare || index < 1 || index >= static_cast<int>(m_views.size()) ||
+        index == m_against)
+        return;
     m_against = index;
     present(false);
 }
@@ -265,40 +315,45 @@ void CompareController::ask(const Question& question, int against)
     m_askedRequest = request;
     auto views = std::make_shared<std::vector<std::shared_ptr<const RunView>>>(question.refs.size());
     for (std::size_t i = 0; i < question.refs.size(); ++i)
-        m_workspace.library()->request(question.refs[i], question.step, [this, request, views, i, question, against](Result<std::shared_ptr<const RunView>> view) {
-            if (!m_workspace.shown().isLatest(request)) return;
-            const bool closed = view && !m_workspace.runs()->files().contains((*view)->ref.file); // while it was read
-            if (!view || closed) {
-                m_workspace.shown().drop();
-                if (!closed) m_workspace.banner()->showError(QString(), view.error());
-                if (m_workspace.shown().mode() == Shown::Mode::Compare) present(false);
-                m_workspace.refreshActions();
-                return;
-            }
-            (*views)[i] = *view;
-            if (std::all_of(views->begin(), views->end(), [](const auto& one) { return one != nullptr; })) compareViews(question, request, against, *views);
-        });
+        m_workspace.library()->request(
+            question.refs[i], question.step,
+            [this, request, views, i, question, against](Result<std::shared_ptr<const RunView>> view) {
+                if (!m_workspace.shown().isLatest(request)) return;
+                const bool closed =
+                    view && !m_workspace.runs()->files().contains((*view)->ref.file); // while it was read
+                if (!view || closed) {
+                    m_workspace.shown().drop();
+                    if (!closed) m_workspace.banner()->showError(QString(), view.error());
+                    if (m_workspace.shown().mode() == Shown::Mode::Compare) present(false);
+                    m_workspace.refreshActions();
+                    return;
+                }
+                (*views)[i] = *view;
+                if (std::all_of(views->begin(), views->end(), [](const auto& one) { return one != nullptr; }))
+                    compareViews(question, request, against, *views);
+            });
 }
 
-void CompareController::compareViews(const Question& question, quint64 request, int against, const std::vector<std::shared_ptr<const RunView>>& views)
+void CompareController::compareViews(const Question& question, quint64 request, int against,
+                                     const std::vector<std::shared_ptr<const RunView>>& views)
 {
-    m_answering.start(
-        [views, alignedAt = question.alignedAt](const std::stop_token& stop) { return answerOf(views, alignedAt, stop); },
-        [this, question, request, against, views](Result<Answer> answer) {
-            if (!m_workspace.shown().answered(request)) return;
-            if (!answer) {
-                m_workspace.banner()->showRefusal(tr("these runs can't be compared"), answer.error());
-                if (m_workspace.shown().mode() == Shown::Mode::Compare) present(false);
-                m_workspace.refreshActions();
-                return;
-            }
-            m_question = question;
-            m_views = views;
-            m_comparisons = std::move(answer->comparisons);
-            m_panels = std::move(answer->panels);
-            m_against = std::clamp(against, 1, static_cast<int>(m_views.size()) - 1);
-            present(true);
-        });
+    m_answering.start([views, alignedAt = question.alignedAt](
+                          const std::stop_token& stop) { return answerOf(views, alignedAt, stop); },
+                      [this, question, request, against, views](Result<Answer> answer) {
+                          if (!m_workspace.shown().answered(request)) return;
+                          if (!answer) {
+                              m_workspace.banner()->showRefusal(tr("these runs can't be compared"), answer.error());
+                              if (m_workspace.shown().mode() == Shown::Mode::Compare) present(false);
+                              m_workspace.refreshActions();
+                              return;
+                          }
+                          m_question = question;
+                          m_views = views;
+                          m_comparisons = std::move(answer->comparisons);
+                          m_panels = std::move(answer->panels);
+                          m_against = std::clamp(against, 1, static_cast<int>(m_views.size()) - 1);
+                          present(true);
+                      });
 }
 
 void CompareController::present(bool fit)
@@ -314,7 +369,8 @@ void CompareController::present(bool fit)
     std::vector<bool> shows;
     for (const auto& one : m_comparisons) shows.push_back(one->shows());
     m_workspace.views().timeline->setDifferenceShows(std::move(shows));
-    m_workspace.views().memory->setPanels({m_panels.front(), m_panels[other]}, QStringLiteral("A") + QChar(static_cast<char16_t>(u'A' + other)));
+    m_workspace.views().memory->setPanels({m_panels.front(), m_panels[other]},
+                                          QStringLiteral("A") + QChar(static_cast<char16_t>(u'A' + other)));
     m_workspace.views().legend->setPanels(m_panels);
     m_workspace.shown().applyBudget();
     m_workspace.shown().tellDamage({m_views.front().get(), m_views[other].get()});
@@ -351,7 +407,9 @@ QString CompareController::title() const
 
 QString CompareController::statusText() const
 {
-    const QString where = m_question.alignedAt ? tr("aligned at %1").arg(QString::fromStdString(toText(*m_question.alignedAt))) : tr("aligned at the start of their steps");
+    const QString where = m_question.alignedAt
+                              ? tr("aligned at %1").arg(QString::fromStdString(toText(*m_question.alignedAt)))
+                              : tr("aligned at the start of their steps");
     return tr("%1 runs %2").arg(m_views.size()).arg(where);
 }
 
@@ -385,7 +443,8 @@ void CompareController::choose()
             const RunInfo* info = m_workspace.runs()->info(ref);
             if (info == nullptr) continue;
             const QString file = m_workspace.runs()->indexOfFile(ref.file).data().toString();
-            box->addItem(tr("%1  (%2, run %3)").arg(runTitle(*info), file).arg(ref.id), QVariant::fromValue(static_cast<int>(&ref - refs.data())));
+            box->addItem(tr("%1  (%2, run %3)").arg(runTitle(*info), file).arg(ref.id),
+                         QVariant::fromValue(static_cast<int>(&ref - refs.data())));
         }
         const QString letter(QChar(static_cast<char16_t>(u'A' + i)));
         auto* label = makeLabel(i == 0 ? tr("A, the baseline") : letter, "secondary", dialog);
@@ -408,10 +467,12 @@ void CompareController::choose()
     connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, refs, boxes] {
         std::vector<RunRef> chosen;
         for (const QComboBox* box : boxes)
-            if (const QVariant index = box->currentData(); index.isValid()) chosen.push_back(refs[static_cast<std::size_t>(index.toInt())]);
+            if (const QVariant index = box->currentData(); index.isValid())
+                chosen.push_back(refs[static_cast<std::size_t>(index.toInt())]);
         dialog->accept();
         for (std::size_t i = 0; i < chosen.size(); ++i)
-            if (std::find(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(i), chosen[i]) != chosen.begin() + static_cast<std::ptrdiff_t>(i)) {
+            if (std::find(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(i), chosen[i]) !=
+                chosen.begin() + static_cast<std::ptrdiff_t>(i)) {
                 m_workspace.banner()->showRefusal(tr("two of them are the same run"), tr("choose different ones"));
                 return;
             }
@@ -427,7 +488,8 @@ void CompareController::refresh()
     actions["alignAtOp"]->setEnabled(comparing);
     actions["alignAtOp"]->setChecked(comparing && m_question.alignedAt.has_value());
     actions["nextCompared"]->setEnabled(comparing && m_views.size() > 2);
-    actions["setBaseline"]->setEnabled(m_workspace.shown().ref().valid() && m_workspace.shown().mode() != Shown::Mode::Edit);
+    actions["setBaseline"]->setEnabled(m_workspace.shown().ref().valid() &&
+                                       m_workspace.shown().mode() != Shown::Mode::Edit);
     actions["setBaseline"]->setChecked(m_baseline && m_workspace.shown().ref() == m_baseline->ref);
     if (m_workspace.shown().mode() == Shown::Mode::Empty && !comparing) {
         m_views.clear();
@@ -462,7 +524,10 @@ void CompareController::setBaseline(const RunRef& ref)
 
 void CompareController::measureBaseline()
 {
-    const bool wanted = m_baseline && (m_workspace.shown().mode() == Shown::Mode::Run || m_workspace.shown().mode() == Shown::Mode::Compare) && m_workspace.shown().view();
+    const bool wanted =
+        m_baseline &&
+        (m_workspace.shown().mode() == Shown::Mode::Run || m_workspace.shown().mode() == Shown::Mode::Compare) &&
+        m_workspace.shown().view();
     m_strip->setVisible(wanted);
     if (!wanted) {
         m_workspace.views().side->setMeasure(nullptr);
@@ -470,7 +535,9 @@ void CompareController::measureBaseline()
     }
     const QString name = runTitle(m_baseline->run->info);
     // in a comparison: the compared run, so that its figures have a second measure
-    const std::shared_ptr<const RunView> shown = m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().other() ? m_workspace.shown().other() : m_workspace.shown().view();
+    const std::shared_ptr<const RunView> shown =
+        m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().other() ? m_workspace.shown().other()
+                                                                                          : m_workspace.shown().view();
     const Units units{m_baseline->run->timeline->timeUnit(), m_baseline->run->timeline->memoryUnit()};
     if (shown->ref == m_baseline->ref && shown->step == m_baseline->step) {
         m_comparing.drop();
@@ -494,7 +561,8 @@ void CompareController::measureBaseline()
         [this, name, units](Result<std::shared_ptr<const Comparison>> comparison) {
             m_againstBaseline = comparison ? *comparison : nullptr;
             m_workspace.views().side->setMeasure(m_measure, m_againstBaseline && !m_againstBaseline->shows());
-            m_strip->setBaseline(name, m_againstBaseline, units, comparison ? QString() : QString::fromStdString(comparison.error().message));
+            m_strip->setBaseline(name, m_againstBaseline, units,
+                                 comparison ? QString() : QString::fromStdString(comparison.error().message));
         });
 }
 

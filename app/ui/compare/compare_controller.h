@@ -1,6 +1,6 @@
-// CompareController: compares two to four runs on one axis. Selects and aligns them (at the start of a step, or at an op), compares each
-// with the first, and shows one pair in the panel. It also keeps the baseline: a run that every run shown is compared with, until it is
-// cleared.
+// CompareController: compares two to four runs on one axis. Selects and aligns them (at the start of a step, or at an
+// op), compares each with the first, and shows one pair in the panel. It also keeps the baseline: a run that every run
+// shown is compared with, until it is cleared.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,8 @@ public:
     std::optional<Op> alignedAt() const { return m_question.alignedAt; }
     void toggle(); // the button: selects runs, or returns to a single run
     const std::vector<std::shared_ptr<const RunView>>& shown() const override { return m_views; }
-    const std::vector<std::shared_ptr<const Comparison>>& comparisons() const { return m_comparisons; } // of A and each other
+    // of A and each other
+    const std::vector<std::shared_ptr<const Comparison>>& comparisons() const { return m_comparisons; }
 
     void setBaseline(const RunRef& ref) override;
     RunRef baseline() const { return m_baseline ? m_baseline->ref : RunRef{}; }
@@ -59,7 +60,8 @@ private:
     QString statusText() const;
     QString title() const;              // the runs by name
     std::vector<RunRef> chosen() const; // the runs compared or about to be; else the run shown
-    void compareViews(const Question& question, quint64 request, int against, const std::vector<std::shared_ptr<const RunView>>& views);
+    void compareViews(const Question& question, quint64 request, int against,
+                      const std::vector<std::shared_ptr<const RunView>>& views);
     void present(bool fit);
     void refresh();         // actions, and the strip's visibility
     void measureBaseline(); // the run shown against the baseline

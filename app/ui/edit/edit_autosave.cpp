@@ -21,14 +21,17 @@ Result<void> writeRecord(const EditRecord& record, const QString& path)
     auto text = writeEditRecord(record);
     if (!text) return tl::unexpected(text.error());
     QSaveFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || file.write(text->data(), static_cast<qint64>(text->size())) < 0 || !file.commit())
-        return fail(ErrorCode::Failed, "file " + path.toStdString() + ": " + file.errorString().toStdString(), "the edit is not autosaved; save it");
+    if (!file.open(QIODevice::WriteOnly) || file.write(text->data(), static_cast<qint64>(text->size())) < 0 ||
+        !file.commit())
+        return fail(ErrorCode::Failed, "file " + path.toStdString() + ": " + file.errorString().toStdString(),
+                    "the edit is not autosaved; save it");
     return {};
 }
 
 } // namespace
 
-EditAutosave::EditAutosave(Jobs& jobs, QObject* parent) : QObject(parent), m_disk(std::make_shared<std::mutex>()), m_writing(jobs)
+EditAutosave::EditAutosave(Jobs& jobs, QObject* parent)
+    : QObject(parent), m_disk(std::make_shared<std::mutex>()), m_writing(jobs)
 {
     m_due.setSingleShot(true);
     connect(&m_due, &QTimer::timeout, this, &EditAutosave::write);
@@ -53,7 +56,10 @@ void EditAutosave::flush()
     m_take = nullptr;
 }
 
-QString EditAutosave::folder() { return QFileInfo(QSettings().fileName()).absolutePath() + QStringLiteral("/autosave"); }
+QString EditAutosave::folder()
+{
+    return QFileInfo(QSettings().fileName()).absolutePath() + QStringLiteral("/autosave");
+}
 
 bool EditAutosave::prepare()
 {
@@ -90,12 +96,14 @@ void EditAutosave::write()
     if (!m_take) return;
     if (m_writing.running()) return m_due.start(); // once more
     if (!prepare()) {
-        emit failed({ErrorCode::Failed, "folder " + folder().toStdString() + " can't be written to", "the edit is not autosaved; save it"});
+        emit failed({ErrorCode::Failed, "folder " + folder().toStdString() + " can't be written to",
+                     "the edit is not autosaved; save it"});
         return;
     }
     m_cleared = false;
     m_writing.start(
-        [record = std::make_shared<const EditRecord>(m_take()), path = m_file, disk = m_disk](const std::stop_token& stop) -> Result<void> {
+        [record = std::make_shared<const EditRecord>(m_take()), path = m_file,
+         disk = m_disk](const std::stop_token& stop) -> Result<void> {
             const std::lock_guard hold(*disk);
             if (stop.stop_requested()) return {};
             return writeRecord(*record, path);

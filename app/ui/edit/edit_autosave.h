@@ -1,6 +1,6 @@
-// EditAutosave: saves a window's order to disk while it is edited, and finds edits left by a window that ended without leaving edit
-// mode. Each window writes its own file beside the settings, guarded by a lock that dies with the process; a file with a free lock is
-// an orphan. Written off the GUI thread to a temporary name, then renamed. GUI thread only.
+// EditAutosave: saves a window's order to disk while it is edited, and finds edits left by a window that ended without
+// leaving edit mode. Each window writes its own file beside the settings, guarded by a lock that dies with the process;
+// a file with a free lock is an orphan. Written off the GUI thread to a temporary name, then renamed. GUI thread only.
 #pragma once
 
 #include <functional>

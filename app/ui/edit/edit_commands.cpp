@@ -29,38 +29,229 @@ namespace stagewright {
 std::vector<ActionEntry> EditController::actionTable()
 {
     return {
-        {.id = "undo", .group = ActionGroup::EditUndo, .text = tr("&Undo"), .keys = "Ctrl+Z", .tooltip = tr("Undoes the last change to the order"), .needs = Needs::Nothing, .missing = tr("Nothing has changed.")},
-        {.id = "redo", .group = ActionGroup::EditUndo, .text = tr("&Redo"), .keys = "Ctrl+Shift+Z|Ctrl+Y", .tooltip = tr("Redoes the change undone last"), .needs = Needs::Nothing, .missing = tr("Nothing has been undone.")},
-        {.id = "cutOps", .group = ActionGroup::Order, .text = tr("C&ut"), .keys = "Ctrl+X", .tooltip = tr("Removes the selected ops; the first Paste puts them back, further ones paste them for the following microbatches"), .needs = Needs::Editing},
-        {.id = "copyOps", .group = ActionGroup::Order, .text = tr("&Copy the pattern"), .button = tr("Copy"), .keys = "Ctrl+Ins", .tooltip = tr("Ctrl+C on the canvas. Copies the selected ops with their ranks and rhythm"), .needs = Needs::Editing},
-        {.id = "pasteOps", .group = ActionGroup::Order, .text = tr("&Paste for the next microbatch"), .button = tr("Paste"), .keys = "Ctrl+V", .tooltip = tr("Pastes the pattern one period later for the next microbatch; again for the one after"), .needs = Needs::Editing, .missing = tr("Nothing has been copied.")},
-        {.id = "removeOps", .group = ActionGroup::Order, .text = tr("Remo&ve"), .button = tr("Remove"), .keys = "Delete", .tooltip = tr("Removes the selected ops; those the schedule needs go to the tray"), .needs = Needs::Editing},
-        {.id = "insertDelay", .group = ActionGroup::Order, .line = true, .text = tr("Insert &delay before it"), .button = tr("Insert delay"), .keys = "Shift+D", .tooltip = tr("An intended delay, as long as the op"), .needs = Needs::Editing},
-        {.id = "splitBackward", .group = ActionGroup::Order, .text = tr("&Split B into I and W"), .button = tr("Split B"), .keys = "B", .tooltip = tr("The weight gradient follows the input gradient and can be moved on its own"), .needs = Needs::Editing, .missing = tr("Select a full backward (B) first.")},
-        {.id = "mergeBackward", .group = ActionGroup::Order, .text = tr("&Merge I and W into B"), .button = tr("Merge I, W"), .keys = "Shift+B", .tooltip = tr("One full backward in place of the input gradient"), .needs = Needs::Editing, .missing = tr("Select an input gradient (I) or weight gradient (W) first.")},
-        {.id = "insertRecompute", .group = ActionGroup::Order, .text = tr("&Recompute before its backward"), .button = tr("Recompute"), .keys = "Shift+R", .tooltip = tr("Inserts R before the backward, so the forward keeps only its input"), .needs = Needs::Editing},
-        {.id = "swapOps", .group = ActionGroup::Order, .text = tr("S&wap the two ops"), .button = tr("Swap"), .keys = "Shift+X", .tooltip = tr("Swaps the two selected ops of one rank"), .needs = Needs::Editing, .missing = tr("Select two ops of one rank first.")},
-        {.id = "fillGap", .group = ActionGroup::Order, .text = tr("&Fill W here"), .button = tr("Fill W here"), .keys = "Shift+W", .tooltip = tr("Moves weight gradients that fit into the selected gap, or the one before the selected op"), .needs = Needs::Editing, .missing = tr("Select a gap first: click idle time or the op after it.")},
-        {.id = "snapOps", .group = ActionGroup::Order, .text = tr("S&nap to the earliest place"), .button = tr("Snap"), .keys = "Shift+S", .tooltip = tr("Moves each selected op to where it can start earliest"), .needs = Needs::Editing},
-        {.id = "snapAll", .group = ActionGroup::Order, .text = tr("Snap &all"), .keys = "Ctrl+Alt+S", .tooltip = tr("Each rank runs the op whose inputs arrived first; memory may grow"), .needs = Needs::Editing},
-        {.id = "rankAbove", .group = ActionGroup::Order, .line = true, .text = tr("Move to the rank a&bove"), .keys = "Ctrl+Up", .tooltip = tr("Only to a rank with a copy of its stage; a delay can go anywhere"), .needs = Needs::Editing},
-        {.id = "rankBelow", .group = ActionGroup::Order, .text = tr("Move to the rank be&low"), .keys = "Ctrl+Down", .tooltip = tr("Only to a rank with a copy of its stage; a delay can go anywhere"), .needs = Needs::Editing},
-        {.id = "goThere", .group = ActionGroup::Order, .text = tr("&Go to the nearest valid place"), .keys = "Ctrl+.", .tooltip = tr("For the op that was dropped at an invalid place"), .needs = Needs::Editing, .missing = tr("No op was dropped at an invalid place.")},
-        {.id = "carryThere", .group = ActionGroup::Order, .text = tr("Carr&y its dependants along"), .keys = "Ctrl+Shift+.|Ctrl+>", .tooltip = tr("Leaves the dropped op there and moves its dependants as far as needed"), .needs = Needs::Editing, .missing = tr("No op was dropped at an invalid place.")},
-        {.id = "chooseMicrobatch", .group = ActionGroup::Order, .line = true, .text = tr("Select its m&icrobatch"), .keys = "Ctrl+D", .tooltip = tr("Selects all ops of the same microbatch, to copy or move them together"), .needs = Needs::Editing},
-        {.id = "chooseRank", .group = ActionGroup::Order, .text = tr("Select its rank"), .keys = "Ctrl+Alt+A", .tooltip = tr("Selects all ops of the same rank"), .needs = Needs::Editing},
-        {.id = "chooseAll", .group = ActionGroup::Order, .text = tr("Select all"), .keys = "Ctrl+A", .tooltip = tr("Selects every op"), .needs = Needs::Editing},
-        {.id = "extendLeft", .group = ActionGroup::Order, .text = tr("Extend the selection to the previous op"), .keys = "Shift+Left", .needs = Needs::Editing},
-        {.id = "extendRight", .group = ActionGroup::Order, .text = tr("Extend the selection to the next op"), .keys = "Shift+Right", .needs = Needs::Editing},
-        {.id = "microbatches", .group = ActionGroup::Order, .line = true, .text = tr("Micr&obatches…"), .keys = "Ctrl+Alt+M", .tooltip = tr("Changes their number, where the order has a repeating pattern"), .needs = Needs::Editing},
-        {.id = "revertOrder", .group = ActionGroup::Order, .text = tr("Back to the original"), .tooltip = tr("One change, which can be undone"), .needs = Needs::Editing, .missing = tr("Nothing has changed.")},
-        {.id = "scheduleText", .group = ActionGroup::Order, .line = true, .text = tr("Schedule &text"), .keys = "Ctrl+T", .tooltip = tr("The order as editable text under the canvas, kept in sync"), .checkable = true, .needs = Needs::Editing},
-        {.id = "ghostOriginal", .group = ActionGroup::Order, .text = tr("Outlines of the original"), .keys = "O", .tooltip = tr("Where the ops were, as faint outlines"), .checkable = true, .needs = Needs::Editing},
-        {.id = "ghostLibrary", .group = ActionGroup::Order, .text = tr("Outlines of the library schedule"), .keys = "Shift+O", .tooltip = tr("For the schedule chosen in the side panel"), .checkable = true, .needs = Needs::Editing, .missing = tr("Not compared with a library schedule.")},
-        {.id = "carryAlong", .group = ActionGroup::Order, .text = tr("Moves carry dependants along"), .tooltip = tr("Ops that depend on a moved op move later as far as needed; otherwise only that op moves. Hold Shift while dragging to do it once"), .checkable = true, .needs = Needs::Editing},
-        {.id = "strictMoves", .group = ActionGroup::Order, .text = tr("Refuse moves that break the order"), .tooltip = tr("The op moves back and the reason is shown; otherwise it stays and the fault is outlined"), .checkable = true, .needs = Needs::Editing},
-        {.id = "newEmpty", .group = ActionGroup::ScheduleEdit, .at = 10, .text = tr("New e&mpty canvas…"), .keys = "Ctrl+Alt+N", .tooltip = tr("Every op starts in a tray, to be placed by hand")},
-        {.id = "editMode", .group = ActionGroup::ScheduleEdit, .at = 30, .text = tr("&Edit the schedule"), .button = tr("Edit"), .keys = "E", .tool = 21, .tooltip = tr("Drag ops along their rank; the order is checked and timed as you drag"), .checkable = true},
+        {.id = "undo",
+         .group = ActionGroup::EditUndo,
+         .text = tr("&Undo"),
+         .keys = "Ctrl+Z",
+         .tooltip = tr("Undoes the last change to the order"),
+         .needs = Needs::Nothing,
+         .missing = tr("Nothing has changed.")},
+        {.id = "redo",
+         .group = ActionGroup::EditUndo,
+         .text = tr("&Redo"),
+         .keys = "Ctrl+Shift+Z|Ctrl+Y",
+         .tooltip = tr("Redoes the change undone last"),
+         .needs = Needs::Nothing,
+         .missing = tr("Nothing has been undone.")},
+        {.id = "cutOps",
+         .group = ActionGroup::Order,
+         .text = tr("C&ut"),
+         .keys = "Ctrl+X",
+         .tooltip = tr("Removes the selected ops; the first Paste puts them back, further ones paste them for the "
+                       "following microbatches"),
+         .needs = Needs::Editing},
+        {.id = "copyOps",
+         .group = ActionGroup::Order,
+         .text = tr("&Copy the pattern"),
+         .button = tr("Copy"),
+         .keys = "Ctrl+Ins",
+         .tooltip = tr("Ctrl+C on the canvas. Copies the selected ops with their ranks and rhythm"),
+         .needs = Needs::Editing},
+        {.id = "pasteOps",
+         .group = ActionGroup::Order,
+         .text = tr("&Paste for the next microbatch"),
+         .button = tr("Paste"),
+         .keys = "Ctrl+V",
+         .tooltip = tr("Pastes the pattern one period later for the next microbatch; again for the one after"),
+         .needs = Needs::Editing,
+         .missing = tr("Nothing has been copied.")},
+        {.id = "removeOps",
+         .group = ActionGroup::Order,
+         .text = tr("Remo&ve"),
+         .button = tr("Remove"),
+         .keys = "Delete",
+         .tooltip = tr("Removes the selected ops; those the schedule needs go to the tray"),
+         .needs = Needs::Editing},
+        {.id = "insertDelay",
+         .group = ActionGroup::Order,
+         .line = true,
+         .text = tr("Insert &delay before it"),
+         .button = tr("Insert delay"),
+         .keys = "Shift+D",
+         .tooltip = tr("An intended delay, as long as the op"),
+         .needs = Needs::Editing},
+        {.id = "splitBackward",
+         .group = ActionGroup::Order,
+         .text = tr("&Split B into I and W"),
+         .button = tr("Split B"),
+         .keys = "B",
+         .tooltip = tr("The weight gradient follows the input gradient and can be moved on its own"),
+         .needs = Needs::Editing,
+         .missing = tr("Select a full backward (B) first.")},
+        {.id = "mergeBackward",
+         .group = ActionGroup::Order,
+         .text = tr("&Merge I and W into B"),
+         .button = tr("Merge I, W"),
+         .keys = "Shift+B",
+         .tooltip = tr("One full backward in place of the input gradient"),
+         .needs = Needs::Editing,
+         .missing = tr("Select an input gradient (I) or weight gradient (W) first.")},
+        {.id = "insertRecompute",
+         .group = ActionGroup::Order,
+         .text = tr("&Recompute before its backward"),
+         .button = tr("Recompute"),
+         .keys = "Shift+R",
+         .tooltip = tr("Inserts R before the backward, so the forward keeps only its input"),
+         .needs = Needs::Editing},
+        {.id = "swapOps",
+         .group = ActionGroup::Order,
+         .text = tr("S&wap the two ops"),
+         .button = tr("Swap"),
+         .keys = "Shift+X",
+         .tooltip = tr("Swaps the two selected ops of one rank"),
+         .needs = Needs::Editing,
+         .missing = tr("Select two ops of one rank first.")},
+        {.id = "fillGap",
+         .group = ActionGroup::Order,
+         .text = tr("&Fill W here"),
+         .button = tr("Fill W here"),
+         .keys = "Shift+W",
+         .tooltip = tr("Moves weight gradients that fit into the selected gap, or the one before the selected op"),
+         .needs = Needs::Editing,
+         .missing = tr("Select a gap first: click idle time or the op after it.")},
+        {.id = "snapOps",
+         .group = ActionGroup::Order,
+         .text = tr("S&nap to the earliest place"),
+         .button = tr("Snap"),
+         .keys = "Shift+S",
+         .tooltip = tr("Moves each selected op to where it can start earliest"),
+         .needs = Needs::Editing},
+        {.id = "snapAll",
+         .group = ActionGroup::Order,
+         .text = tr("Snap &all"),
+         .keys = "Ctrl+Alt+S",
+         .tooltip = tr("Each rank runs the op whose inputs arrived first; memory may grow"),
+         .needs = Needs::Editing},
+        {.id = "rankAbove",
+         .group = ActionGroup::Order,
+         .line = true,
+         .text = tr("Move to the rank a&bove"),
+         .keys = "Ctrl+Up",
+         .tooltip = tr("Only to a rank with a copy of its stage; a delay can go anywhere"),
+         .needs = Needs::Editing},
+        {.id = "rankBelow",
+         .group = ActionGroup::Order,
+         .text = tr("Move to the rank be&low"),
+         .keys = "Ctrl+Down",
+         .tooltip = tr("Only to a rank with a copy of its stage; a delay can go anywhere"),
+         .needs = Needs::Editing},
+        {.id = "goThere",
+         .group = ActionGroup::Order,
+         .text = tr("&Go to the nearest valid place"),
+         .keys = "Ctrl+.",
+         .tooltip = tr("For the op that was dropped at an invalid place"),
+         .needs = Needs::Editing,
+         .missing = tr("No op was dropped at an invalid place.")},
+        {.id = "carryThere",
+         .group = ActionGroup::Order,
+         .text = tr("Carr&y its dependants along"),
+         .keys = "Ctrl+Shift+.|Ctrl+>",
+         .tooltip = tr("Leaves the dropped op there and moves its dependants as far as needed"),
+         .needs = Needs::Editing,
+         .missing = tr("No op was dropped at an invalid place.")},
+        {.id = "chooseMicrobatch",
+         .group = ActionGroup::Order,
+         .line = true,
+         .text = tr("Select its m&icrobatch"),
+         .keys = "Ctrl+D",
+         .tooltip = tr("Selects all ops of the same microbatch, to copy or move them together"),
+         .needs = Needs::Editing},
+        {.id = "chooseRank",
+         .group = ActionGroup::Order,
+         .text = tr("Select its rank"),
+         .keys = "Ctrl+Alt+A",
+         .tooltip = tr("Selects all ops of the same rank"),
+         .needs = Needs::Editing},
+        {.id = "chooseAll",
+         .group = ActionGroup::Order,
+         .text = tr("Select all"),
+         .keys = "Ctrl+A",
+         .tooltip = tr("Selects every op"),
+         .needs = Needs::Editing},
+        {.id = "extendLeft",
+         .group = ActionGroup::Order,
+         .text = tr("Extend the selection to the previous op"),
+         .keys = "Shift+Left",
+         .needs = Needs::Editing},
+        {.id = "extendRight",
+         .group = ActionGroup::Order,
+         .text = tr("Extend the selection to the next op"),
+         .keys = "Shift+Right",
+         .needs = Needs::Editing},
+        {.id = "microbatches",
+         .group = ActionGroup::Order,
+         .line = true,
+         .text = tr("Micr&obatches…"),
+         .keys = "Ctrl+Alt+M",
+         .tooltip = tr("Changes their number, where the order has a repeating pattern"),
+         .needs = Needs::Editing},
+        {.id = "revertOrder",
+         .group = ActionGroup::Order,
+         .text = tr("Back to the original"),
+         .tooltip = tr("One change, which can be undone"),
+         .needs = Needs::Editing,
+         .missing = tr("Nothing has changed.")},
+        {.id = "scheduleText",
+         .group = ActionGroup::Order,
+         .line = true,
+         .text = tr("Schedule &text"),
+         .keys = "Ctrl+T",
+         .tooltip = tr("The order as editable text under the canvas, kept in sync"),
+         .checkable = true,
+         .needs = Needs::Editing},
+        {.id = "ghostOriginal",
+         .group = ActionGroup::Order,
+         .text = tr("Outlines of the original"),
+         .keys = "O",
+         .tooltip = tr("Where the ops were, as faint outlines"),
+         .checkable = true,
+         .needs = Needs::Editing},
+        {.id = "ghostLibrary",
+         .group = ActionGroup::Order,
+         .text = tr("Outlines of the library schedule"),
+         .keys = "Shift+O",
+         .tooltip = tr("For the schedule chosen in the side panel"),
+         .checkable = true,
+         .needs = Needs::Editing,
+         .missing = tr("Not compared with a library schedule.")},
+        {.id = "carryAlong",
+         .group = ActionGroup::Order,
+         .text = tr("Moves carry dependants along"),
+         .tooltip = tr("Ops that depend on a moved op move later as far as needed; otherwise only that op moves. Hold "
+                       "Shift while dragging to do it once"),
+         .checkable = true,
+         .needs = Needs::Editing},
+        {.id = "strictMoves",
+         .group = ActionGroup::Order,
+         .text = tr("Refuse moves that break the order"),
+         .tooltip = tr("The op moves back and the reason is shown; otherwise it stays and the fault is outlined"),
+         .checkable = true,
+         .needs = Needs::Editing},
+        {.id = "newEmpty",
+         .group = ActionGroup::ScheduleEdit,
+         .at = 10,
+         .text = tr("New e&mpty canvas…"),
+         .keys = "Ctrl+Alt+N",
+         .tooltip = tr("Every op starts in a tray, to be placed by hand")},
+        {.id = "editMode",
+         .group = ActionGroup::ScheduleEdit,
+         .at = 30,
+         .text = tr("&Edit the schedule"),
+         .button = tr("Edit"),
+         .keys = "E",
+         .tool = 21,
+         .tooltip = tr("Drag ops along their rank; the order is checked and timed as you drag"),
+         .checkable = true},
     };
 }
 
@@ -68,7 +259,9 @@ void EditController::connectCommands()
 {
     Actions& actions = m_workspace.actions();
     auto on = [&](ActionId id, auto slot) { connect(actions[id], &QAction::triggered, this, slot); };
-    auto whole = [this](const QString& text, auto change) { return [this, text, change] { apply(text.arg(names(m_chosen)), change(m_editor->schedule(), m_chosen)); }; };
+    auto whole = [this](const QString& text, auto change) {
+        return [this, text, change] { apply(text.arg(names(m_chosen)), change(m_editor->schedule(), m_chosen)); };
+    };
     on("cutOps", [this] { copy(true); });
     on("copyOps", [this] { copy(false); });
     on("pasteOps", [this] { paste(); });
@@ -77,14 +270,21 @@ void EditController::connectCommands()
     on("splitBackward", [this] { // counts the backwards among the selected ops: "Split 32 backwards"
         std::vector<OpPosition> backwards;
         for (const OpPosition at : m_chosen)
-            if (const Op* op = opAt(m_editor->schedule(), at); op != nullptr && isFullBackward(op->kind)) backwards.push_back(at);
-        const QString what = backwards.size() > 2 ? countText(static_cast<qint64>(backwards.size()), tr("1 backward"), tr("%L1 backwards")) : names(backwards.empty() ? m_chosen : backwards);
+            if (const Op* op = opAt(m_editor->schedule(), at); op != nullptr && isFullBackward(op->kind))
+                backwards.push_back(at);
+        const QString what = backwards.size() > 2 ? countText(static_cast<qint64>(backwards.size()), tr("1 backward"),
+                                                              tr("%L1 backwards"))
+                                                  : names(backwards.empty() ? m_chosen : backwards);
         apply(tr("Split %1").arg(what), splitBackward(m_editor->schedule(), m_chosen));
     });
-    on("mergeBackward", whole(tr("Merge %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return mergeBackward(s, p); }));
-    on("insertRecompute", whole(tr("Recompute %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return insertRecompute(s, p); }));
+    on("mergeBackward",
+       whole(tr("Merge %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return mergeBackward(s, p); }));
+    on("insertRecompute", whole(tr("Recompute %1"), [](const Schedule& s, const std::vector<OpPosition>& p) {
+           return insertRecompute(s, p);
+       }));
     on("swapOps", [this] {
-        if (m_chosen.size() == 2) apply(tr("Swap %1").arg(names(m_chosen)), swapTwo(m_editor->schedule(), m_chosen[0], m_chosen[1]));
+        if (m_chosen.size() == 2)
+            apply(tr("Swap %1").arg(names(m_chosen)), swapTwo(m_editor->schedule(), m_chosen[0], m_chosen[1]));
     });
     on("fillGap", [this] { fill(); });
     on("snapOps", [this] { snap(false); });
@@ -117,15 +317,18 @@ void EditController::connectCommands()
     on("newEmpty", [this] { askEmpty(); });
     on("revertOrder", [this] { m_editor->revert(); });
     // Keys of single ops belong to the canvas; the text and the tables have their own copy and paste.
-    for (const ActionId id : {"cutOps", "copyOps", "pasteOps", "removeOps", "splitBackward", "mergeBackward", "insertRecompute", "swapOps", "fillGap", "snapOps", "snapAll", "rankAbove", "rankBelow",
+    for (const ActionId id : {"cutOps", "copyOps", "pasteOps", "removeOps", "splitBackward", "mergeBackward",
+                              "insertRecompute", "swapOps", "fillGap", "snapOps", "snapAll", "rankAbove", "rankBelow",
                               "extendLeft", "extendRight", "chooseAll", "chooseMicrobatch", "chooseRank"}) {
         m_workspace.views().timeline->addAction(actions[id]);
         actions[id]->setShortcutContext(Qt::WidgetShortcut);
     }
-    for (const ActionId id : {"insertDelay", "removeOps", "splitBackward", "mergeBackward", "insertRecompute", "swapOps", "fillGap", "snapOps", "copyOps", "pasteOps"})
+    for (const ActionId id : {"insertDelay", "removeOps", "splitBackward", "mergeBackward", "insertRecompute",
+                              "swapOps", "fillGap", "snapOps", "copyOps", "pasteOps"})
         actions[id]->setIconText(actions.buttonText(id));
-    m_panel->setOpActions({actions["insertDelay"], actions["removeOps"], actions["splitBackward"], actions["mergeBackward"], actions["insertRecompute"], actions["swapOps"], actions["fillGap"], actions["snapOps"],
-                           actions["copyOps"], actions["pasteOps"]});
+    m_panel->setOpActions({actions["insertDelay"], actions["removeOps"], actions["splitBackward"],
+                           actions["mergeBackward"], actions["insertRecompute"], actions["swapOps"], actions["fillGap"],
+                           actions["snapOps"], actions["copyOps"], actions["pasteOps"]});
 }
 
 void EditController::refreshActions()
@@ -135,7 +338,9 @@ void EditController::refreshActions()
     const bool records = recording != nullptr && recording->process()->running();
     const bool editing = m_editor->active() && m_source;
     const auto& shown = m_workspace.shown().view();
-    actions["editMode"]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && shown && !shown->partial && !shown->excerpt); // of a growing run only the newest step is here
+    // of a growing run only the newest step is here
+    actions["editMode"]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && shown && !shown->partial &&
+                                    !shown->excerpt);
     actions["editMode"]->setChecked(m_workspace.shown().mode() == Shown::Mode::Edit);
     actions["undo"]->setEnabled(m_editor->undoStack()->canUndo());
     actions["redo"]->setEnabled(m_editor->undoStack()->canRedo());
@@ -153,10 +358,11 @@ void EditController::refreshActions()
         if (whole && parts && compute) break;
     }
     auto enable = [&](std::initializer_list<ActionId> ids, bool on) {
-        for (const ActionId id : ids)
-            actions[id]->setEnabled(on);
+        for (const ActionId id : ids) actions[id]->setEnabled(on);
     };
-    enable({"cutOps", "copyOps", "removeOps", "insertDelay", "snapOps", "extendLeft", "extendRight", "chooseMicrobatch", "chooseRank"}, any);
+    enable({"cutOps", "copyOps", "removeOps", "insertDelay", "snapOps", "extendLeft", "extendRight", "chooseMicrobatch",
+            "chooseRank"},
+           any);
     enable({"rankAbove", "rankBelow"}, any && m_chosen.size() == 1);
     enable({"pasteOps"}, editing && !m_pattern.empty());
     enable({"splitBackward"}, whole);
@@ -176,8 +382,10 @@ QString EditController::names(const std::vector<OpPosition>& positions) const
     const Op* first = positions.empty() ? nullptr : opAt(m_editor->schedule(), positions.front());
     if (first == nullptr) return {};
     const QString name = QString::fromStdString(toText(*first));
-    return positions.size() == 1 ? name : positions.size() == 2 ? tr("%1 and %2").arg(name, QString::fromStdString(toText(*opAt(m_editor->schedule(), positions[1]))))
-                                                                : tr("%1 and %2 more").arg(name).arg(positions.size() - 1);
+    return positions.size() == 1 ? name
+           : positions.size() == 2
+               ? tr("%1 and %2").arg(name, QString::fromStdString(toText(*opAt(m_editor->schedule(), positions[1]))))
+               : tr("%1 and %2 more").arg(name).arg(positions.size() - 1);
 }
 
 bool EditController::apply(const QString& text, Result<Edited> change)
@@ -200,7 +408,8 @@ void EditController::refused(const Error& error)
     QString reason = QString::fromStdString(error.message), remedy = QString::fromStdString(error.remedy);
     for (QString* one : {&reason, &remedy})
         if (!one->isEmpty()) (*one)[0] = (*one)[0].toUpper();
-    m_hint->showAt(rect.value_or(QRectF(gutterWidth + 20, rulerHeight + 20, 10, 10)), reason, remedy, false, false, false);
+    m_hint->showAt(rect.value_or(QRectF(gutterWidth + 20, rulerHeight + 20, 10, 10)), reason, remedy, false, false,
+                   false);
 }
 
 void EditController::copy(bool cut)
@@ -213,7 +422,9 @@ void EditController::copy(bool cut)
     if (cut)
         apply(tr("Cut %1").arg(what), removeOps(m_editor->schedule(), m_chosen));
     else
-        m_workspace.room().tell(tr("Copied %1. Paste inserts them for the next microbatch; paste again for the one after.").arg(what), 8000);
+        m_workspace.room().tell(
+            tr("Copied %1. Paste inserts them for the next microbatch; paste again for the one after.").arg(what),
+            8000);
     refreshActions();
 }
 
@@ -225,18 +436,25 @@ void EditController::paste()
     if (!stamped) return refused(stamped.error());
     const int microbatch = m_pattern.items.front().op.microbatch + next * m_pattern.microbatches;
     const int shoved = stamped->shoved;
-    const bool changed = apply(next == 0 ? tr("Paste back") : tr("Paste for microbatch %1").arg(microbatch), std::move(stamped->edited));
+    const bool changed =
+        apply(next == 0 ? tr("Paste back") : tr("Paste for microbatch %1").arg(microbatch), std::move(stamped->edited));
     m_copies = next;
     if (!changed)
         m_workspace.room().tell(tr("Microbatch %1 is already there").arg(microbatch), 6000);
     else if (shoved > 0)
-        m_workspace.room().tell(tr("Pasted for microbatch %1; %2").arg(microbatch).arg(countText(static_cast<qint64>(shoved), tr("1 op of its ranks moved later"), tr("%L1 ops of its ranks moved later"))), 6000);
+        m_workspace.room().tell(tr("Pasted for microbatch %1; %2")
+                                    .arg(microbatch)
+                                    .arg(countText(static_cast<qint64>(shoved), tr("1 op of its ranks moved later"),
+                                                   tr("%L1 ops of its ranks moved later"))),
+                                6000);
 }
 
 void EditController::remove()
 {
-    const bool delay = m_chosen.size() == 1 && opAt(m_editor->schedule(), m_chosen.front()) != nullptr && isDelay(opAt(m_editor->schedule(), m_chosen.front())->kind);
-    apply(delay ? tr("Remove delay on rank %1").arg(m_chosen.front().rank) : tr("Remove %1").arg(names(m_chosen)), removeOps(m_editor->schedule(), m_chosen));
+    const bool delay = m_chosen.size() == 1 && opAt(m_editor->schedule(), m_chosen.front()) != nullptr &&
+                       isDelay(opAt(m_editor->schedule(), m_chosen.front())->kind);
+    apply(delay ? tr("Remove delay on rank %1").arg(m_chosen.front().rank) : tr("Remove %1").arg(names(m_chosen)),
+          removeOps(m_editor->schedule(), m_chosen));
 }
 
 void EditController::insertDelay()
@@ -251,8 +469,10 @@ void EditController::insertDelay()
 void EditController::fill()
 {
     RowGap gap = m_gap;
-    if (!gap.valid() && m_chosen.size() == 1) gap = gapBefore(m_editor->times(), m_chosen.front().rank, m_chosen.front().position);
-    apply(tr("Fill a gap of rank %1").arg(gap.rank), fillGap(m_editor->schedule(), m_editor->costs(), m_editor->times(), gap));
+    if (!gap.valid() && m_chosen.size() == 1)
+        gap = gapBefore(m_editor->times(), m_chosen.front().rank, m_chosen.front().position);
+    apply(tr("Fill a gap of rank %1").arg(gap.rank),
+          fillGap(m_editor->schedule(), m_editor->costs(), m_editor->times(), gap));
 }
 
 void EditController::snap(bool all)
@@ -260,10 +480,12 @@ void EditController::snap(bool all)
     if (!m_editor->active()) return;
     if (all) {
         Edited next{earliestOrder(m_editor->schedule(), m_editor->costs()), {}};
-        if (!apply(tr("Snap all to the earliest place"), std::move(next))) m_workspace.room().tell(tr("Every op is already where it can start earliest"), 6000);
+        if (!apply(tr("Snap all to the earliest place"), std::move(next)))
+            m_workspace.room().tell(tr("Every op is already where it can start earliest"), 6000);
         return;
     }
-    if (!apply(tr("Snap %1 to the earliest place").arg(names(m_chosen)), snapToEarliest(m_editor->schedule(), m_editor->costs(), m_editor->times(), m_chosen)))
+    if (!apply(tr("Snap %1 to the earliest place").arg(names(m_chosen)),
+               snapToEarliest(m_editor->schedule(), m_editor->costs(), m_editor->times(), m_chosen)))
         m_workspace.room().tell(tr("It is already where it can start earliest"), 6000);
 }
 
@@ -277,15 +499,20 @@ void EditController::toRank(int by)
     int target = from.rank + by;
     for (int rank = from.rank + by; rank >= 0 && rank < m_editor->schedule().ranks; rank += by)
         if (isDelay(op->kind) || (op->stage < m_editor->schedule().placement.stages() &&
-                                  std::any_of(m_editor->schedule().placement.copiesOf(op->stage).begin(), m_editor->schedule().placement.copiesOf(op->stage).end(), [&](const auto& copy) { return copy.rank == rank; }))) {
+                                  std::any_of(m_editor->schedule().placement.copiesOf(op->stage).begin(),
+                                              m_editor->schedule().placement.copiesOf(op->stage).end(),
+                                              [&](const auto& copy) { return copy.rank == rank; }))) {
             target = rank;
             break;
         }
     if (target < 0 || target >= m_editor->schedule().ranks) return;
     const SimResult& times = m_editor->times();
-    const auto first = times.start.begin() + static_cast<std::ptrdiff_t>(times.indexOf(target, 0)), last = times.start.begin() + static_cast<std::ptrdiff_t>(times.indexOf(target + 1, 0));
-    const auto at = std::lower_bound(first, last, times.start[times.indexOf(from.rank, static_cast<std::size_t>(from.position))]);
-    apply(tr("Move %1 to rank %2").arg(QString::fromStdString(toText(*op))).arg(target), moveToRank(m_editor->schedule(), from, target, static_cast<int>(at - first)));
+    const auto first = times.start.begin() + static_cast<std::ptrdiff_t>(times.indexOf(target, 0)),
+               last = times.start.begin() + static_cast<std::ptrdiff_t>(times.indexOf(target + 1, 0));
+    const auto at =
+        std::lower_bound(first, last, times.start[times.indexOf(from.rank, static_cast<std::size_t>(from.position))]);
+    apply(tr("Move %1 to rank %2").arg(QString::fromStdString(toText(*op))).arg(target),
+          moveToRank(m_editor->schedule(), from, target, static_cast<int>(at - first)));
 }
 
 void EditController::extend(int by)
@@ -314,15 +541,17 @@ int earliestPlace(const Schedule& order, const CostModel& costs, const SimResult
     const std::size_t at = times.indexOf(rank + 1, 0);
     with.start.insert(with.start.begin() + static_cast<std::ptrdiff_t>(at), 0);
     with.end.insert(with.end.begin() + static_cast<std::ptrdiff_t>(at), 0);
-    for (std::size_t r = static_cast<std::size_t>(rank) + 1; r < with.offsets.size(); ++r)
-        ++with.offsets[r];
+    for (std::size_t r = static_cast<std::size_t>(rank) + 1; r < with.offsets.size(); ++r) ++with.offsets[r];
     const std::vector<Nanos> arrivals = arrivalsOf(trial, costs, with);
     int place = 0;
     for (std::size_t i = 0; i + 1 < row.size(); ++i)
-        if (times.start[times.indexOf(rank, i)] < arrivals[at] || (isForward(op.kind) && times.start[times.indexOf(rank, i)] <= arrivals[at])) place = static_cast<int>(i) + 1;
+        if (times.start[times.indexOf(rank, i)] < arrivals[at] ||
+            (isForward(op.kind) && times.start[times.indexOf(rank, i)] <= arrivals[at]))
+            place = static_cast<int>(i) + 1;
     // Never before its inputs on the same rank.
     for (std::size_t i = 0; i + 1 < row.size(); ++i)
-        if (row[i].stage == op.stage && row[i].microbatch == op.microbatch && row[i].kind < op.kind) place = std::max(place, static_cast<int>(i) + 1);
+        if (row[i].stage == op.stage && row[i].microbatch == op.microbatch && row[i].kind < op.kind)
+            place = std::max(place, static_cast<int>(i) + 1);
     return place;
 }
 
@@ -346,7 +575,8 @@ void EditController::place(const std::vector<Op>& ops)
         if (ops.size() > 1) times = simulateRelaxed(change.schedule, m_editor->costs());
     }
     const QString name = QString::fromStdString(toText(ops.front()));
-    apply(ops.size() == 1 ? tr("Place %1").arg(name) : tr("Place %1 and %2 more").arg(name).arg(ops.size() - 1), std::move(change));
+    apply(ops.size() == 1 ? tr("Place %1").arg(name) : tr("Place %1 and %2 more").arg(name).arg(ops.size() - 1),
+          std::move(change));
 }
 
 // All remaining ops: each rank takes what it can start first; placed ops keep their order.
@@ -355,14 +585,16 @@ void EditController::placeAll()
     if (!m_editor->active() || m_editor->complete()) return;
     Schedule next = m_editor->schedule();
     std::vector<Op> left = m_editor->unplaced();
-    std::stable_sort(left.begin(), left.end(), [](const Op& a, const Op& b) { return std::pair(!isForward(a.kind), a.microbatch) < std::pair(!isForward(b.kind), b.microbatch); });
+    std::stable_sort(left.begin(), left.end(), [](const Op& a, const Op& b) {
+        return std::pair(!isForward(a.kind), a.microbatch) < std::pair(!isForward(b.kind), b.microbatch);
+    });
     for (const Op& op : left)
         next.order[static_cast<std::size_t>(next.placement.rankOf(op.stage, op.microbatch))].push_back(op);
     std::vector<std::size_t> placed;
-    for (const auto& row : m_editor->schedule().order)
-        placed.push_back(row.size());
+    for (const auto& row : m_editor->schedule().order) placed.push_back(row.size());
     next = earliestOrder(next, m_editor->costs(), placed);
-    apply(countText(static_cast<qint64>(left.size()), tr("Place 1 op"), tr("Place %L1 ops")), Edited{std::move(next), {}});
+    apply(countText(static_cast<qint64>(left.size()), tr("Place 1 op"), tr("Place %L1 ops")),
+          Edited{std::move(next), {}});
 }
 
 bool EditController::changeMicrobatches(int count)
@@ -377,14 +609,17 @@ bool EditController::changeMicrobatches(int count)
         refused(next.error());
         return false;
     }
-    return apply(countText(count, tr("Change to 1 microbatch"), tr("Change to %L1 microbatches")), Edited{std::move(*next), {}});
+    return apply(countText(count, tr("Change to 1 microbatch"), tr("Change to %L1 microbatches")),
+                 Edited{std::move(*next), {}});
 }
 
 void EditController::askMicrobatches()
 {
     if (!m_editor->active()) return;
     bool ok = false;
-    const int count = QInputDialog::getInt(m_workspace.window(), tr("Microbatches"), tr("Number of microbatches per step:"), m_editor->schedule().microbatches, 1, 65536, 1, &ok);
+    const int count =
+        QInputDialog::getInt(m_workspace.window(), tr("Microbatches"), tr("Number of microbatches per step:"),
+                             m_editor->schedule().microbatches, 1, 65536, 1, &ok);
     if (ok) changeMicrobatches(count);
 }
 
@@ -397,7 +632,8 @@ void EditController::askEmpty()
     auto* layout = new QVBoxLayout(dialog);
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(12);
-    layout->addWidget(makeLabel(tr("Every op starts in a tray under the canvas, to be placed by hand."), "secondary", dialog));
+    layout->addWidget(
+        makeLabel(tr("Every op starts in a tray under the canvas, to be placed by hand."), "secondary", dialog));
     auto* form = new QFormLayout;
     QSpinBox* boxes[3] = {};
     const QString words[3] = {tr("Ranks"), tr("Stages"), tr("Microbatches")};
@@ -410,7 +646,9 @@ void EditController::askEmpty()
         form->addRow(words[i], boxes[i]);
     }
     boxes[1]->setToolTip(tr("Stage s is on rank s mod ranks."));
-    connect(boxes[0], &QSpinBox::valueChanged, boxes[1], [stages = boxes[1]](int ranks) { stages->setValue(std::max(ranks, stages->value() / std::max(1, ranks) * ranks)); });
+    connect(boxes[0], &QSpinBox::valueChanged, boxes[1], [stages = boxes[1]](int ranks) {
+        stages->setValue(std::max(ranks, stages->value() / std::max(1, ranks) * ranks));
+    });
     layout->addLayout(form);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
     buttons->button(QDialogButtonBox::Ok)->setText(tr("Start"));
@@ -433,8 +671,7 @@ void EditController::newEmpty(int ranks, int stages, int microbatches)
     for (int r = 0; r < ranks; ++r) { // backwards of a rank from the last stage down
         auto& row = base.order[static_cast<std::size_t>(r)];
         for (int j = 0; j < microbatches; ++j)
-            for (int s = r; s < stages; s += ranks)
-                row.push_back(makeForward(s, j));
+            for (int s = r; s < stages; s += ranks) row.push_back(makeForward(s, j));
         for (int j = 0; j < microbatches; ++j)
             for (int s = stages - 1; s >= 0; --s)
                 if (s % ranks == r) row.push_back(makeBackward(s, j));
@@ -454,7 +691,10 @@ void EditController::newEmpty(int ranks, int stages, int microbatches)
 bool EditController::editIncomplete(const Schedule& order, const QString& name)
 {
     const Validation found = validate(order);
-    if (found.valid() || std::any_of(found.faults.begin(), found.faults.end(), [](const Fault& fault) { return fault.kind != FaultKind::Count && fault.kind != FaultKind::Deadlock; })) return false;
+    if (found.valid() || std::any_of(found.faults.begin(), found.faults.end(), [](const Fault& fault) {
+            return fault.kind != FaultKind::Count && fault.kind != FaultKind::Deadlock;
+        }))
+        return false;
     const std::vector<Op> left = unplacedOps(order);
     if (left.empty()) return false;
     Schedule whole = order;
@@ -463,8 +703,7 @@ bool EditController::editIncomplete(const Schedule& order, const QString& name)
     whole = earliestOrder(whole, CostModel::uniform(whole));
     auto run = simulatedRun(whole, CostModel::uniform(whole));
     if (!run) return false;
-    run->info.name = !name.isEmpty() ? name.toStdString() : whole.name.empty() ? tr("order").toStdString()
-                                                                               : whole.name;
+    run->info.name = !name.isEmpty() ? name.toStdString() : whole.name.empty() ? tr("order").toStdString() : whole.name;
     editRun(std::move(*run), {}, order);
     return true;
 }

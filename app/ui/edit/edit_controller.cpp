@@ -28,7 +28,11 @@
 namespace stagewright {
 
 EditController::EditController(Workspace& workspace)
-    : Feature(workspace), m_editor(new ScheduleEditor(this)), m_overlay(new EditOverlay(workspace.views().timeline, workspace.viewState())), m_panel(new EditPanel(m_editor, workspace.room().panels())), m_detailing(workspace.jobs()), m_explaining(workspace.jobs()), m_completing(workspace.jobs()), m_recognising(workspace.jobs()), m_referencing(workspace.jobs())
+    : Feature(workspace), m_editor(new ScheduleEditor(this)),
+      m_overlay(new EditOverlay(workspace.views().timeline, workspace.viewState())),
+      m_panel(new EditPanel(m_editor, workspace.room().panels())), m_detailing(workspace.jobs()),
+      m_explaining(workspace.jobs()), m_completing(workspace.jobs()), m_recognising(workspace.jobs()),
+      m_referencing(workspace.jobs())
 {
     m_panel->setAccessibleName(tr("Edited schedule"));
     m_autosave = new EditAutosave(workspace.jobs(), this);
@@ -38,10 +42,14 @@ EditController::EditController(Workspace& workspace)
     connectCommands();
     connectReference();
     const QSettings settings;
-    const std::pair<ActionId, const char*> remembered[] = {{"scheduleText", "edit/text"}, {"strictMoves", "edit/strict"}, {"carryAlong", "edit/carry"}, {"ghostOriginal", "edit/ghost"}};
+    const std::pair<ActionId, const char*> remembered[] = {{"scheduleText", "edit/text"},
+                                                           {"strictMoves", "edit/strict"},
+                                                           {"carryAlong", "edit/carry"},
+                                                           {"ghostOriginal", "edit/ghost"}};
     for (const auto& [id, key] : remembered) {
         workspace.actions()[id]->setChecked(settings.value(QLatin1String(key), id == "scheduleText").toBool());
-        connect(workspace.actions()[id], &QAction::toggled, this, [key = key](bool on) { QSettings().setValue(QLatin1String(key), on); });
+        connect(workspace.actions()[id], &QAction::toggled, this,
+                [key = key](bool on) { QSettings().setValue(QLatin1String(key), on); });
     }
     m_deck->hide();
     offerRecovery();
@@ -88,7 +96,8 @@ void EditController::connectAll()
 {
     Actions& actions = m_workspace.actions();
     Shown& shown = m_workspace.shown();
-    connect(actions["editMode"], &QAction::triggered, this, [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
+    connect(actions["editMode"], &QAction::triggered, this,
+            [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
     connect(actions["undo"], &QAction::triggered, this, [this] {
         if (m_workspace.shown().mode() == Shown::Mode::Edit) m_editor->undoStack()->undo(); // else that of the notes
     });
@@ -105,13 +114,19 @@ void EditController::connectAll()
     shown.setCaptions(Shown::Mode::Edit, [this]() -> Shown::Captions {
         if (!m_source) return {};
         const QString title = runTitle(m_source->run->info); // of a lesson: the order is the learner's from the start
-        return {m_keptElsewhere ? title : tr("%1 (edited)%2").arg(title, m_editor->changed() ? QStringLiteral(" *") : QString()), tr(", simulated as you edit"),
-                tr("model: %1").arg(QString::fromStdString(m_editor->costs().origin.empty() ? std::string("costs of the run") : m_editor->costs().origin))};
+        return {m_keptElsewhere
+                    ? title
+                    : tr("%1 (edited)%2").arg(title, m_editor->changed() ? QStringLiteral(" *") : QString()),
+                tr(", simulated as you edit"),
+                tr("model: %1")
+                    .arg(QString::fromStdString(m_editor->costs().origin.empty() ? std::string("costs of the run")
+                                                                                 : m_editor->costs().origin))};
     });
     connect(&m_workspace, &Workspace::actionsRefreshed, this, &EditController::refreshActions);
     connect(&m_workspace, &Workspace::themeChanged, this, &EditController::applyTheme);
     connect(m_editor, &ScheduleEditor::edited, this, &EditController::edited);
-    connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, [this] { refreshEdit(); }); // after the change was announced
+    // after the change was announced
+    connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, [this] { refreshEdit(); });
     connect(m_editor, &ScheduleEditor::refused, this, &EditController::refused);
     connect(m_workspace.viewState(), &ViewState::selectionChanged, this, &EditController::selectionChanged);
     connect(actions["scheduleText"], &QAction::toggled, this, [this](bool wanted) {
@@ -126,9 +141,12 @@ void EditController::connectAll()
         if (m_editor->active()) m_editor->replace(tr("Type in the text"), schedule, session);
     });
     connect(m_text, &ScheduleText::caretMoved, this, [this](OpPosition at) {
-        if (!m_editor->active() || opAt(m_editor->schedule(), at) == nullptr || (m_chosen.size() == 1 && m_chosen.front() == at)) return;
+        if (!m_editor->active() || opAt(m_editor->schedule(), at) == nullptr ||
+            (m_chosen.size() == 1 && m_chosen.front() == at))
+            return;
         choose({at});
-        if (m_workspace.viewState()->selected().valid()) m_workspace.views().timeline->ensureVisible(m_workspace.viewState()->selected());
+        if (m_workspace.viewState()->selected().valid())
+            m_workspace.views().timeline->ensureVisible(m_workspace.viewState()->selected());
     });
     connect(m_text, &ScheduleText::undoAsked, m_editor->undoStack(), &QUndoStack::undo);
     connect(m_text, &ScheduleText::redoAsked, m_editor->undoStack(), &QUndoStack::redo);
@@ -151,7 +169,8 @@ void EditController::connectAll()
         choose(std::move(next));
     });
     connect(m_workspace.views().timeline, &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
-        if (m_editor->active() && panel == 0) chooseGap(gapAt(m_editor->times(), rank, time + (m_picture ? m_picture->origin : 0)));
+        if (m_editor->active() && panel == 0)
+            chooseGap(gapAt(m_editor->times(), rank, time + (m_picture ? m_picture->origin : 0)));
     });
     connect(m_panel, &EditPanel::runAsked, this, [this] { m_workspace.feature<Recording>()->runEdited(); });
     connect(m_panel, &EditPanel::doneAsked, this, &EditController::leaveEdit);
@@ -182,10 +201,12 @@ void EditController::fitDeck(bool fresh)
     const int wanted = fresh || !text ? lines : std::max(m_text->height(), m_text->minimumSizeHint().height());
     const int deck = std::clamp(std::min(wanted, height / 3) + chips, 110, std::max(110, height * 3 / 5));
     QList<int> sizes = rows->sizes();
-    const int timeline = rows->indexOf(m_workspace.views().timeline), memory = rows->indexOf(m_workspace.views().memory);
+    const int timeline = rows->indexOf(m_workspace.views().timeline),
+              memory = rows->indexOf(m_workspace.views().memory);
     sizes[rows->indexOf(m_deck)] = deck;
     const bool charts = m_workspace.views().memory->isVisible();
-    sizes[timeline] = charts ? std::min(m_workspace.views().timeline->sizeHint().height(), (height - deck) * 62 / 100) : height - deck;
+    sizes[timeline] = charts ? std::min(m_workspace.views().timeline->sizeHint().height(), (height - deck) * 62 / 100)
+                             : height - deck;
     if (memory >= 0) sizes[memory] = std::max(60, height - deck - sizes[timeline]);
     rows->setSizes(sizes);
     if (text && tray) m_deck->setSizes({chips, std::max(m_text->minimumSizeHint().height(), deck - chips)});
@@ -194,7 +215,8 @@ void EditController::fitDeck(bool fresh)
 // Ctrl+C copies a table everywhere except on the canvas, where it copies the selected ops.
 bool EditController::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_workspace.views().timeline && m_editor->active() && (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress)) {
+    if (watched == m_workspace.views().timeline && m_editor->active() &&
+        (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress)) {
         const auto* key = static_cast<QKeyEvent*>(event);
         if (key->matches(QKeySequence::Copy) && m_workspace.actions()["copyOps"]->isEnabled()) {
             if (event->type() == QEvent::ShortcutOverride)
@@ -207,7 +229,8 @@ bool EditController::eventFilter(QObject* watched, QEvent* event)
     return QObject::eventFilter(watched, event);
 }
 
-void EditController::begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected)
+void EditController::begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule,
+                           const CostModel& costs, OpPosition selected)
 {
     m_source = source;
     m_chosen.clear();
@@ -220,7 +243,9 @@ void EditController::begun(const std::shared_ptr<const RunView>& source, const S
     m_kept.reset();
     m_editor->start(schedule, costs);
     m_originalPicture = m_picture;
-    if (m_left && m_left->file == source->ref.file && m_left->id == source->ref.id && m_left->schedule.order.size() == schedule.order.size()) m_editor->replace(tr("Restore the unfinished edit"), m_left->schedule);
+    if (m_left && m_left->file == source->ref.file && m_left->id == source->ref.id &&
+        m_left->schedule.order.size() == schedule.order.size())
+        m_editor->replace(tr("Restore the unfinished edit"), m_left->schedule);
     m_left.reset();
     makeReference();
     fitDeck(true);
@@ -233,15 +258,24 @@ static QString splitNote(const BackwardCosts& complete)
 {
     const auto sourceAt = [&](std::optional<std::size_t> place) { return place ? &complete.sources[*place] : nullptr; };
     const auto nameOf = [](const SplitSource& source) {
-        if (source.basis == SplitBasis::Run && source.run) return EditController::tr("run %1, %2, which has the same setup").arg(source.run->id).arg(runTitle(*source.run));
-        return source.basis == SplitBasis::Layers ? EditController::tr("the run's layers, which were timed one by one") : EditController::tr("the shape of the model");
+        if (source.basis == SplitBasis::Run && source.run)
+            return EditController::tr("run %1, %2, which has the same setup")
+                .arg(source.run->id)
+                .arg(runTitle(*source.run));
+        return source.basis == SplitBasis::Layers ? EditController::tr("the run's layers, which were timed one by one")
+                                                  : EditController::tr("the shape of the model");
     };
     const SplitSource* times = sourceAt(complete.use.times);
     const SplitSource* memory = sourceAt(complete.use.memory);
-    QString text = times ? EditController::tr("I and W were not measured in this run: B is split as in %1.").arg(nameOf(*times))
-                         : EditController::tr("I and W were not measured in this run: each is taken as half of B.");
-    if (memory && memory != times) text += QLatin1Char(' ') + EditController::tr("What I frees is as in %1.").arg(nameOf(*memory));
-    if (!times || times->basis == SplitBasis::Shape) text += QLatin1Char(' ') + EditController::tr("Record a split schedule with this model, such as ZB-H1, and they are taken from it.");
+    QString text =
+        times ? EditController::tr("I and W were not measured in this run: B is split as in %1.").arg(nameOf(*times))
+              : EditController::tr("I and W were not measured in this run: each is taken as half of B.");
+    if (memory && memory != times)
+        text += QLatin1Char(' ') + EditController::tr("What I frees is as in %1.").arg(nameOf(*memory));
+    if (!times || times->basis == SplitBasis::Shape)
+        text +=
+            QLatin1Char(' ') +
+            EditController::tr("Record a split schedule with this model, such as ZB-H1, and they are taken from it.");
     return text;
 }
 
@@ -255,16 +289,14 @@ void EditController::completeSplit(const CostModel& measured, const BackwardCost
     }
     m_panel->setSplitNote(splitNote(given));
     if (m_workspace.library()->isSimulated(m_source->ref.file)) return;
-    m_completing.start(
-        [path = m_source->ref.file.toStdString(), run = m_source->run, measured, ranks = m_editor->schedule().ranks] {
-            return withBackward(measured, *run, ranks, path);
-        },
-        [this](BackwardCosts complete) {
-            if (!m_editor->active()) return;
-            complete.costs.origin = m_editor->costs().origin;
-            m_panel->setSplitNote(splitNote(complete));
-            if (!(complete.costs == m_editor->costs())) takeCosts(complete.costs);
-        });
+    m_completing.start([path = m_source->ref.file.toStdString(), run = m_source->run, measured,
+                        ranks = m_editor->schedule().ranks] { return withBackward(measured, *run, ranks, path); },
+                       [this](BackwardCosts complete) {
+                           if (!m_editor->active()) return;
+                           complete.costs.origin = m_editor->costs().origin;
+                           m_panel->setSplitNote(splitNote(complete));
+                           if (!(complete.costs == m_editor->costs())) takeCosts(complete.costs);
+                       });
 }
 
 // Not during a drag: a running drag ends first.
@@ -315,7 +347,9 @@ void EditController::keepLeft()
     ++m_keeping;
     inBackground(
         this,
-        [schedule = std::make_shared<const Schedule>(order), costs = std::make_shared<const CostModel>(m_editor->costs()), name = tr("%1 (edited)").arg(runTitle(m_source->run->info)).toStdString()]() -> Result<std::shared_ptr<Run>> {
+        [schedule = std::make_shared<const Schedule>(order),
+         costs = std::make_shared<const CostModel>(m_editor->costs()),
+         name = tr("%1 (edited)").arg(runTitle(m_source->run->info)).toStdString()]() -> Result<std::shared_ptr<Run>> {
             auto run = simulatedRun(*schedule, *costs);
             if (!run) return tl::unexpected(run.error());
             run->info.name = name;
@@ -359,23 +393,33 @@ void EditController::edited()
     else
         keepChosen();
     picture(m_editor->schedule().opCount() <= ScheduleEditor::detailLimit);
-    if (m_text->isVisibleTo(m_deck)) m_text->setSchedule(std::make_shared<const Schedule>(m_editor->schedule()), m_editor->validation());
+    if (m_text->isVisibleTo(m_deck))
+        m_text->setSchedule(std::make_shared<const Schedule>(m_editor->schedule()), m_editor->validation());
     std::vector<TrayOp> tray;
     if (!m_editor->complete()) {
         const Schedule& order = m_editor->schedule();
-        std::vector<char> there(static_cast<std::size_t>(order.stages) * static_cast<std::size_t>(order.microbatches) * 2, 1); // F, then I or B
-        auto at = [&](int stage, int microbatch, int what) { return (static_cast<std::size_t>(stage) * static_cast<std::size_t>(order.microbatches) + static_cast<std::size_t>(microbatch)) * 2 + static_cast<std::size_t>(what); };
+        // F, then I or B
+        std::vector<char> there(
+            static_cast<std::size_t>(order.stages) * static_cast<std::size_t>(order.microbatches) * 2, 1);
+        auto at = [&](int stage, int microbatch, int what) {
+            return (static_cast<std::size_t>(stage) * static_cast<std::size_t>(order.microbatches) +
+                    static_cast<std::size_t>(microbatch)) *
+                       2 +
+                   static_cast<std::size_t>(what);
+        };
         for (const Op& op : m_editor->unplaced())
             if (!isWeightGrad(op.kind)) there[at(op.stage, op.microbatch, isForward(op.kind) ? 0 : 1)] = 0;
         for (const Op& op : m_editor->unplaced()) {
             const bool forward = isForward(op.kind), last = op.stage + 1 == order.stages;
             const bool ready = forward                 ? op.stage == 0 || there[at(op.stage - 1, op.microbatch, 0)] != 0
                                : isWeightGrad(op.kind) ? there[at(op.stage, op.microbatch, 1)] != 0
-                                                       : there[at(op.stage, op.microbatch, 0)] != 0 && (last || there[at(op.stage + 1, op.microbatch, 1)] != 0);
+                                                       : there[at(op.stage, op.microbatch, 0)] != 0 &&
+                                                             (last || there[at(op.stage + 1, op.microbatch, 1)] != 0);
             tray.push_back({op, order.placement.rankOf(op.stage, op.microbatch), ready});
         }
     }
-    for (const MissingCollective& missing : missingCollectives(m_editor->schedule())) tray.push_back({missing.op, missing.at.rank, true});
+    for (const MissingCollective& missing : missingCollectives(m_editor->schedule()))
+        tray.push_back({missing.op, missing.at.rank, true});
     const int chipsBefore = showsTray() ? m_tray->heightFor(m_deck->width()) : 0;
     m_tray->setOps(std::move(tray));
     m_tray->setVisible(showsTray());
@@ -387,7 +431,8 @@ void EditController::edited()
     refreshEdit();
 }
 
-// The committed order on screen. Large orders are drawn at once from their spans; the rest is computed in the background.
+// The committed order on screen. Large orders are drawn at once from their spans; the rest is computed in the
+// background.
 void EditController::picture(bool detailed)
 {
     PanelOptions options;
@@ -397,7 +442,8 @@ void EditController::picture(bool detailed)
     options.causes = detailed;
     options.pyramids = detailed || m_editor->schedule().opCount() > 200000;
     if (m_editor->timeline() == nullptr) return;
-    const bool keep = !m_workspace.views().timeline->panels().empty() && m_workspace.viewState()->extent().duration() > 0 && !m_workspace.viewState()->isFitted();
+    const bool keep = !m_workspace.views().timeline->panels().empty() &&
+                      m_workspace.viewState()->extent().duration() > 0 && !m_workspace.viewState()->isFitted();
     m_picture = makePanel(m_editor->timeline(), options);
     m_choosing = true;
     m_workspace.views().timeline->setPanels({m_picture});
@@ -411,7 +457,10 @@ void EditController::picture(bool detailed)
     if (detailed) return;
     options.causes = options.pyramids = true;
     m_detailing.start(
-        [order = std::make_shared<const Schedule>(m_editor->schedule()), times = std::make_shared<const SimResult>(m_editor->times()), costs = std::make_shared<const CostModel>(m_editor->costs()), options]() -> std::shared_ptr<const TimelinePanel> {
+        [order = std::make_shared<const Schedule>(m_editor->schedule()),
+         times = std::make_shared<const SimResult>(m_editor->times()),
+         costs = std::make_shared<const CostModel>(m_editor->costs()),
+         options]() -> std::shared_ptr<const TimelinePanel> {
             auto timeline = timelineOf(*order, *times, *costs);
             return timeline ? makePanel(*timeline, options) : nullptr;
         },
@@ -444,7 +493,8 @@ void EditController::showWaiting()
 OpPosition EditController::primary() const
 {
     const SpanRef selected = m_workspace.viewState()->selected();
-    return m_editor->active() && selected.valid() && selected.panel == 0 ? m_editor->positionOf(selected.span) : OpPosition{};
+    return m_editor->active() && selected.valid() && selected.panel == 0 ? m_editor->positionOf(selected.span)
+                                                                         : OpPosition{};
 }
 
 std::vector<OpPosition> EditController::opsIn(const std::vector<AreaSelection>& areas) const
@@ -455,11 +505,13 @@ std::vector<OpPosition> EditController::opsIn(const std::vector<AreaSelection>& 
     if (panels.empty() || !plan) return out;
     const TimelinePanel& panel = *panels.front();
     for (const AreaSelection& area : areas)
-        for (int row = std::max(0, area.firstRow); row <= area.lastRow && row < static_cast<int>(plan->rankAt.size()); ++row) {
+        for (int row = std::max(0, area.firstRow); row <= area.lastRow && row < static_cast<int>(plan->rankAt.size());
+             ++row) {
             const auto [panelIndex, rankIndex] = plan->rankAt[static_cast<std::size_t>(row)];
             if (panelIndex != 0) continue;
             const LaneData& lane = panel.ranks[static_cast<std::size_t>(rankIndex)].compute;
-            for (std::size_t i = lane.firstEndingAfter(area.range.begin); i < lane.size() && lane.slices()[i].begin() < area.range.end; ++i) {
+            for (std::size_t i = lane.firstEndingAfter(area.range.begin);
+                 i < lane.size() && lane.slices()[i].begin() < area.range.end; ++i) {
                 const OpPosition at = m_editor->positionOf(lane.spanOf(i));
                 if (at.valid()) out.push_back(at);
             }
@@ -525,8 +577,7 @@ void EditController::keepChosen()
         auto [known, fresh] = places.try_emplace(rank);
         if (fresh && rank < static_cast<int>(m_editor->schedule().order.size())) {
             const auto& row = m_editor->schedule().order[static_cast<std::size_t>(rank)];
-            for (std::size_t i = 0; i < row.size(); ++i)
-                known->second.emplace(row[i], static_cast<int>(i));
+            for (std::size_t i = 0; i < row.size(); ++i) known->second.emplace(row[i], static_cast<int>(i));
         }
         const auto at = known->second.find(op);
         if (at != known->second.end()) next.push_back({rank, at->second});
@@ -539,7 +590,8 @@ void EditController::chooseGap(const RowGap& gap)
     if (!m_editor->active()) return;
     m_gap = gap;
     const Nanos origin = m_picture ? m_picture->origin : 0;
-    m_overlay->setGap(gap.valid() ? std::optional(EditOverlay::GapMark{gap.rank, gap.begin - origin, gap.end - origin}) : std::nullopt);
+    m_overlay->setGap(gap.valid() ? std::optional(EditOverlay::GapMark{gap.rank, gap.begin - origin, gap.end - origin})
+                                  : std::nullopt);
     refreshActions();
 }
 

@@ -1,6 +1,7 @@
-// EditController: edit mode. It connects the ScheduleEditor with the views: selecting and dragging ops, commands on them, the text and
-// the tray under the canvas, the reference schedule, and the autosave. Sources: edit_entry.cpp (entering, leaving), edit_controller.cpp (layout, selection, pictures),
-// edit_drag.cpp, edit_commands.cpp, edit_reference.cpp (recognition, library, ghosts, autosave). GUI thread only.
+// EditController: edit mode. It connects the ScheduleEditor with the views: selecting and dragging ops, commands on
+// them, the text and the tray under the canvas, the reference schedule, and the autosave. Sources: edit_entry.cpp
+// (entering, leaving), edit_controller.cpp (layout, selection, pictures), edit_drag.cpp, edit_commands.cpp,
+// edit_reference.cpp (recognition, library, ghosts, autosave). GUI thread only.
 #pragma once
 
 #include <memory>
@@ -44,11 +45,13 @@ public:
     EditPanel* panel() { return m_panel; }
     void enterEdit() override;
     void leaveEdit() override;
-    // Shows an in-memory run and edits it, with `order` as a change of this name; without a name the edit starts from `order`.
+    // Shows an in-memory run and edits it, with `order` as a change of this name; without a name the edit starts from
+    // `order`.
     void editRun(Run run, const QString& change, Schedule order);
-    // Edits a run that may not be open yet, with `order` as a change of this name, if its order is `original`; else done(false) and
-    // nothing has changed.
-    void editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order, const std::function<void(bool)>& done);
+    // Edits a run that may not be open yet, with `order` as a change of this name, if its order is `original`; else
+    // done(false) and nothing has changed.
+    void editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order,
+                      const std::function<void(bool)>& done);
     void saved() override;
     void recorded(const Schedule& order) override;   // it may be another than the one edited now
     void closing() override { m_autosave->flush(); } // what is being edited stays on disk, for the next start
@@ -66,7 +69,8 @@ public:
     OpTray* tray() { return m_tray; }
     MoveHint* hint() { return m_hint; }
     RecoveryBar* recovery() { return m_recovery; }
-    bool offersRecovery() const override { return m_orphan.has_value(); } // an edit from an earlier window can be recovered
+    // an edit from an earlier window can be recovered
+    bool offersRecovery() const override { return m_orphan.has_value(); }
     EditAutosave* autosave() { return m_autosave; }
     void newEmpty(int ranks, int stages, int microbatches); // an empty canvas, in edit mode
     bool editIncomplete(const Schedule& order, const QString& name = {}) override;
@@ -83,8 +87,11 @@ private:
     void refreshEdit();                                // title, actions and status after a change of the order
     void showEditedDeadlock();                         // why the edited order hangs, with a suggested change
     // edit_controller.cpp
-    void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected); // mode Edit is set
-    // Costs without I and W: says where they are from, first without the run's file (given), then with it where another run of it fits.
+    // mode Edit is set
+    void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs,
+               OpPosition selected);
+    // Costs without I and W: says where they are from, first without the run's file (given), then with it where another
+    // run of it fits.
     void completeSplit(const CostModel& measured, const BackwardCosts& given);
     void applyTheme();
     void takeCosts(const CostModel& costs);

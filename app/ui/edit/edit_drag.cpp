@@ -29,10 +29,13 @@ void showLabel(TimelineView* view, const Theme& theme, const QString& text, bool
         label->setAttribute(Qt::WA_TransparentForMouseEvents);
     }
     const QColor fill = valid ? theme.better : theme.critical;
-    label->setStyleSheet(QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 3px 9px; font-weight: 600; }").arg(fill.name(), (theme.dark ? theme.canvas : theme.onAccent).name()));
+    label->setStyleSheet(
+        QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 3px 9px; font-weight: 600; }")
+            .arg(fill.name(), (theme.dark ? theme.canvas : theme.onAccent).name()));
     label->setText(text);
     label->adjustSize();
-    const int x = std::clamp(static_cast<int>(at.left()), static_cast<int>(gutterFor(view->width())), std::max(static_cast<int>(gutterFor(view->width())), view->width() - label->width() - 4));
+    const int x = std::clamp(static_cast<int>(at.left()), static_cast<int>(gutterFor(view->width())),
+                             std::max(static_cast<int>(gutterFor(view->width())), view->width() - label->width() - 4));
     int y = static_cast<int>(at.bottom()) + 5;
     if (y + label->height() > view->height()) y = static_cast<int>(at.top()) - label->height() - 5;
     label->move(x, y);
@@ -58,13 +61,16 @@ QString onTwoLines(const MoveRefusal& why, const Op& op)
 void EditController::connectDrag()
 {
     TimelineView* view = m_workspace.views().timeline;
-    connect(view, &TimelineView::opDragged, this, [this](SpanRef, int rank, int from, int toRank, int to) { dragged(rank, from, toRank, to); });
-    connect(view, &TimelineView::opDropped, this, [this](SpanRef, int rank, int from, int toRank, int to) { dropped(rank, from, toRank, to); });
+    connect(view, &TimelineView::opDragged, this,
+            [this](SpanRef, int rank, int from, int toRank, int to) { dragged(rank, from, toRank, to); });
+    connect(view, &TimelineView::opDropped, this,
+            [this](SpanRef, int rank, int from, int toRank, int to) { dropped(rank, from, toRank, to); });
     connect(view, &TimelineView::opDragCancelled, this, [this] {
         const bool wasDrag = m_dragging;
         endDrag();
         // A click on one of several without a drag selects only it.
-        if (!wasDrag && m_editor->active() && m_chosen.size() > 1 && m_workspace.viewState()->areas().empty()) choose({m_chosen.front()});
+        if (!wasDrag && m_editor->active() && m_chosen.size() > 1 && m_workspace.viewState()->areas().empty())
+            choose({m_chosen.front()});
     });
     connect(view, &TimelineView::opNudged, this, [this](SpanRef, int rank, int position, int by) {
         if (!m_editor->active()) return;
@@ -73,12 +79,16 @@ void EditController::connectDrag()
         if (op == nullptr) return;
         const Op moving = *op;
         if (m_chosen.size() > 1) {
-            m_editor->apply(tr("Nudge %1").arg(names(m_chosen)), moveOps(m_editor->schedule(), m_chosen, by), static_cast<int>(m_chosen.size()));
+            m_editor->apply(tr("Nudge %1").arg(names(m_chosen)), moveOps(m_editor->schedule(), m_chosen, by),
+                            static_cast<int>(m_chosen.size()));
             return;
         }
         if (on("carryAlong")) {
-            if (position + by < 0 || position + by >= static_cast<int>(m_editor->schedule().order[static_cast<std::size_t>(rank)].size())) return;
-            m_editor->apply(tr("Nudge %1 on rank %2").arg(QString::fromStdString(toText(moving))).arg(rank), moveCarrying(m_editor->schedule(), from, position + by));
+            if (position + by < 0 ||
+                position + by >= static_cast<int>(m_editor->schedule().order[static_cast<std::size_t>(rank)].size()))
+                return;
+            m_editor->apply(tr("Nudge %1 on rank %2").arg(QString::fromStdString(toText(moving))).arg(rank),
+                            moveCarrying(m_editor->schedule(), from, position + by));
             return;
         }
         const bool before = m_editor->valid();
@@ -130,7 +140,8 @@ void EditController::dragged(int rank, int from, int toRank, int to)
         m_editor->cancelPreview();
         m_workspace.views().timeline->setPreview(nullptr);
         QString message = QString::fromStdString(change.error().message);
-        if (!change.error().remedy.empty()) message += QLatin1Char('\n') + QString::fromStdString(change.error().remedy);
+        if (!change.error().remedy.empty())
+            message += QLatin1Char('\n') + QString::fromStdString(change.error().remedy);
         tellDrag(message, false, rank, toRank, to, {rank, from});
         return;
     }
@@ -144,8 +155,10 @@ void EditController::dragged(int rank, int from, int toRank, int to)
     if (m_editor->timeline()) m_workspace.views().timeline->setPreview(makePanel(m_editor->timeline(), options));
     if (m_editor->valid() || !m_editor->committedValid()) {
         const EditFigures& now = m_editor->figures();
-        QString message = unmoved ? tr("no change") : now.makespan == before.makespan ? tr("same time")
-                                                                                      : signedDurationText(now.makespan - before.makespan, units());
+        QString message = unmoved ? tr("no change")
+                          : now.makespan == before.makespan
+                              ? tr("same time")
+                              : signedDurationText(now.makespan - before.makespan, units());
         Bytes change2 = 0; // the rank whose peak changes most
         std::size_t changed = 0;
         for (std::size_t r = 0; r < now.peaks.size() && r < before.peaks.size(); ++r)
@@ -153,8 +166,13 @@ void EditController::dragged(int rank, int from, int toRank, int to)
                 change2 = now.peaks[r] - before.peaks[r];
                 changed = r;
             }
-        if (change2 != 0) message += tr(" · peak of rank %1 %2%3").arg(changed).arg(change2 < 0 ? QString(QChar(0x2212)) : QStringLiteral("+"), bytesText(std::abs(change2), units()));
-        if (!m_editor->valid()) message += QLatin1Char('\n') + QString::fromStdString(m_editor->validation().faults.front().message);
+        if (change2 != 0)
+            message += tr(" · peak of rank %1 %2%3")
+                           .arg(changed)
+                           .arg(change2 < 0 ? QString(QChar(0x2212)) : QStringLiteral("+"),
+                                bytesText(std::abs(change2), units()));
+        if (!m_editor->valid())
+            message += QLatin1Char('\n') + QString::fromStdString(m_editor->validation().faults.front().message);
         tellDrag(message, m_editor->valid(), rank, toRank, to, there);
         return;
     }
@@ -162,11 +180,14 @@ void EditController::dragged(int rank, int from, int toRank, int to)
     if (toRank != rank || m_chosen.size() > 1) {
         tellDrag(fault, false, rank, toRank, to, there);
     } else if (m_editor->schedule().opCount() <= explainLimit) {
-        tellDrag(onTwoLines(explainMove(m_editor->schedule(), {rank, from}, to), moving), false, rank, toRank, to, there);
+        tellDrag(onTwoLines(explainMove(m_editor->schedule(), {rank, from}, to), moving), false, rank, toRank, to,
+                 there);
     } else { // computed in the background
         tellDrag(fault, false, rank, toRank, to, there);
         m_explaining.start(
-            [order = std::make_shared<const Schedule>(m_editor->schedule()), rank, from, to] { return explainMove(*order, {rank, from}, to); },
+            [order = std::make_shared<const Schedule>(m_editor->schedule()), rank, from, to] {
+                return explainMove(*order, {rank, from}, to);
+            },
             [this, moving, rank, toRank, to, there](const MoveRefusal& why) {
                 if (m_dragging) tellDrag(onTwoLines(why, moving), false, rank, toRank, to, there);
             });
@@ -191,11 +212,15 @@ void EditController::tellDrag(const QString& message, bool valid, int rank, int 
     feedback.end = drawn.toAxis(placed.end);
     const auto& lane = panels.front()->ranks[static_cast<std::size_t>(toRank)].compute;
     const int from = there.position;
-    const auto follows = static_cast<std::size_t>(std::max(0, rank == toRank && to >= from && !view->preview() ? to + 1 : to));
-    if (!view->preview() && !lane.slices().empty()) feedback.insertAt = follows < lane.size() ? lane.slices()[follows].begin() : lane.end();
+    const auto follows =
+        static_cast<std::size_t>(std::max(0, rank == toRank && to >= from && !view->preview() ? to + 1 : to));
+    if (!view->preview() && !lane.slices().empty())
+        feedback.insertAt = follows < lane.size() ? lane.slices()[follows].begin() : lane.end();
     view->setDragFeedback(feedback);
     const auto row = view->rowRect(0, toRank);
-    if (row) showLabel(view, m_workspace.theme(), message, valid, QRectF(view->axis().toX(feedback.begin), row->top(), 10, row->height()));
+    if (row)
+        showLabel(view, m_workspace.theme(), message, valid,
+                  QRectF(view->axis().toX(feedback.begin), row->top(), 10, row->height()));
 }
 
 void EditController::endDrag()
@@ -214,9 +239,11 @@ void EditController::endDrag()
 QString EditController::dragName(int rank, int from, int toRank) const
 {
     const Op* op = opAt(m_editor->schedule(), {rank, from});
-    const QString name = m_chosen.size() > 1 && toRank == rank ? names(m_chosen) : op != nullptr ? QString::fromStdString(toText(*op))
-                                                                                                 : QString();
-    return toRank == rank ? tr("Move %1 on rank %2").arg(name).arg(rank) : tr("Move %1 to rank %2").arg(name).arg(toRank);
+    const QString name = m_chosen.size() > 1 && toRank == rank ? names(m_chosen)
+                         : op != nullptr                       ? QString::fromStdString(toText(*op))
+                                                               : QString();
+    return toRank == rank ? tr("Move %1 on rank %2").arg(name).arg(rank)
+                          : tr("Move %1 to rank %2").arg(name).arg(toRank);
 }
 
 void EditController::dropped(int rank, int from, int toRank, int to)
@@ -277,7 +304,10 @@ void EditController::trayDragged(const Op& op, const QPoint& at)
     const QString name = QString::fromStdString(toText(op));
     if (place->rank != own) {
         const auto row = view->rowRect(place->panel, place->rank);
-        if (row) showLabel(view, m_workspace.theme(), tr("%1 belongs to stage %2, which is on rank %3").arg(name).arg(op.stage).arg(own), false, QRectF(pointer.x(), row->top(), 10, row->height()));
+        if (row)
+            showLabel(view, m_workspace.theme(),
+                      tr("%1 belongs to stage %2, which is on rank %3").arg(name).arg(op.stage).arg(own), false,
+                      QRectF(pointer.x(), row->top(), 10, row->height()));
         return;
     }
     auto change = insertOps(m_editor->schedule(), own, place->position, {op});
@@ -290,21 +320,26 @@ void EditController::trayDragged(const Op& op, const QPoint& at)
     if (m_editor->timeline()) view->setPreview(makePanel(m_editor->timeline(), options));
     // An order that is not complete has faults for what is missing; only one of this op's place speaks against it.
     const auto& faults = m_editor->validation().faults;
-    const auto wrong = std::find_if(faults.begin(), faults.end(), [](const Fault& fault) { return fault.kind != FaultKind::Count && fault.kind != FaultKind::Deadlock; });
-    tellDrag(wrong == faults.end() ? tr("Place %1 here").arg(name) : QString::fromStdString(wrong->message), wrong == faults.end(), own, own, place->position, there);
+    const auto wrong = std::find_if(faults.begin(), faults.end(), [](const Fault& fault) {
+        return fault.kind != FaultKind::Count && fault.kind != FaultKind::Deadlock;
+    });
+    tellDrag(wrong == faults.end() ? tr("Place %1 here").arg(name) : QString::fromStdString(wrong->message),
+             wrong == faults.end(), own, own, place->position, there);
 }
 
 void EditController::trayDropped(const Op& op, const QPoint& at)
 {
     if (!m_editor->active()) return;
-    const auto place = m_workspace.views().timeline->dropPlace(m_workspace.views().timeline->mapFromGlobal(QPointF(at)));
+    const auto place =
+        m_workspace.views().timeline->dropPlace(m_workspace.views().timeline->mapFromGlobal(QPointF(at)));
     endDrag();
     const OpPosition missing = placeOfMissing(m_editor->schedule(), op);
     const int own = missing.valid() ? missing.rank : m_editor->schedule().placement.rankOf(op.stage, op.microbatch);
     const QString name = QString::fromStdString(toText(op));
     if (!place) return;
     if (place->rank != own) {
-        m_workspace.room().tell(tr("%1 belongs to stage %2, which is on rank %3; drop it there").arg(name).arg(op.stage).arg(own), 6000);
+        m_workspace.room().tell(
+            tr("%1 belongs to stage %2, which is on rank %3; drop it there").arg(name).arg(op.stage).arg(own), 6000);
         return;
     }
     apply(tr("Place %1").arg(name), insertOps(m_editor->schedule(), own, place->position, {op}));
@@ -330,16 +365,17 @@ void EditController::explain(OpPosition from, int to, bool made)
         const auto rect = span == noSpan ? std::nullopt : m_workspace.views().timeline->rectOf({0, span});
         QString place = QString::fromStdString(why.where);
         if (!place.isEmpty()) place[0] = place[0].toUpper();
-        const QString reason = tr("%1 can't go there: %2").arg(QString::fromStdString(toText(op)), QString::fromStdString(why.reason));
-        m_hint->showAt(rect.value_or(QRectF(gutterWidth + 20, rulerHeight + 20, 10, 10)), reason, place, why.goThere >= 0 && why.goThere != from.position, true, made);
+        const QString reason =
+            tr("%1 can't go there: %2").arg(QString::fromStdString(toText(op)), QString::fromStdString(why.reason));
+        m_hint->showAt(rect.value_or(QRectF(gutterWidth + 20, rulerHeight + 20, 10, 10)), reason, place,
+                       why.goThere >= 0 && why.goThere != from.position, true, made);
         m_workspace.room().tell(m_hint->text(), 10000);
         refreshActions();
     };
     if (before->opCount() <= explainLimit)
         show(explainMove(*before, from, to));
     else
-        m_explaining.start(
-            [before, from, to] { return explainMove(*before, from, to); }, show);
+        m_explaining.start([before, from, to] { return explainMove(*before, from, to); }, show);
 }
 
 void EditController::goThere()
@@ -348,7 +384,8 @@ void EditController::goThere()
     const OpPosition now = positionOf(m_editor->schedule(), m_refusedOp, m_refusedFrom.rank);
     m_hint->hide();
     if (now.valid() && now.position != m_goThere)
-        m_editor->apply(tr("Move %1 to the nearest place").arg(QString::fromStdString(toText(m_refusedOp))), moveOps(m_editor->schedule(), {now}, m_goThere - now.position));
+        m_editor->apply(tr("Move %1 to the nearest place").arg(QString::fromStdString(toText(m_refusedOp))),
+                        moveOps(m_editor->schedule(), {now}, m_goThere - now.position));
 }
 
 void EditController::carryAlong()
@@ -357,8 +394,11 @@ void EditController::carryAlong()
     const OpPosition now = positionOf(m_editor->schedule(), m_refusedOp, m_refusedFrom.rank);
     m_hint->hide();
     if (!now.valid()) return;
-    auto before = now == m_refusedFrom ? Result<Edited>(Edited{m_editor->schedule(), {}}) : moveOps(m_editor->schedule(), {now}, m_refusedFrom.position - now.position);
-    if (before) m_editor->apply(tr("Move %1 with its dependants").arg(QString::fromStdString(toText(m_refusedOp))), moveCarrying(before->schedule, m_refusedFrom, m_refusedTo));
+    auto before = now == m_refusedFrom ? Result<Edited>(Edited{m_editor->schedule(), {}})
+                                       : moveOps(m_editor->schedule(), {now}, m_refusedFrom.position - now.position);
+    if (before)
+        m_editor->apply(tr("Move %1 with its dependants").arg(QString::fromStdString(toText(m_refusedOp))),
+                        moveCarrying(before->schedule, m_refusedFrom, m_refusedTo));
 }
 
 } // namespace stagewright

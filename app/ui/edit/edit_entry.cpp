@@ -20,32 +20,40 @@ void EditController::refreshEdit()
 
 void EditController::showEditedDeadlock()
 {
-    showDeadlock(m_workspace, std::make_shared<const Schedule>(m_editor->schedule()), {}, [this](const Schedule& fixed) {
-        if (m_workspace.shown().mode() == Shown::Mode::Edit) m_editor->replace(tr("remove the deadlock"), fixed);
-    });
+    showDeadlock(m_workspace, std::make_shared<const Schedule>(m_editor->schedule()), {},
+                 [this](const Schedule& fixed) {
+                     if (m_workspace.shown().mode() == Shown::Mode::Edit)
+                         m_editor->replace(tr("remove the deadlock"), fixed);
+                 });
 }
 
 void EditController::editRun(Run run, const QString& change, Schedule order)
 {
-    const RunRef ref = m_keptElsewhere ? m_workspace.library()->addAside(std::move(run)) : m_workspace.library()->addSimulated(std::move(run));
-    m_workspace.library()->request(ref, -1, [this, request = m_workspace.shown().request(), change, order = std::move(order)](Result<std::shared_ptr<const RunView>> view) {
-        if (!m_workspace.shown().answered(request)) return; // superseded by another request
-        if (!view) {
-            m_workspace.banner()->showError(QString(), view.error());
-            m_workspace.refreshCaptions();
-            return;
-        }
-        m_workspace.shown().present(*view, true);
-        if (change.isEmpty()) {
-            startEdit(order);
-            return;
-        }
-        startEdit(std::nullopt);
-        if (m_workspace.shown().mode() == Shown::Mode::Edit) m_editor->replace(change, order);
-    });
+    const RunRef ref = m_keptElsewhere ? m_workspace.library()->addAside(std::move(run))
+                                       : m_workspace.library()->addSimulated(std::move(run));
+    m_workspace.library()->request(ref, -1,
+                                   [this, request = m_workspace.shown().request(), change,
+                                    order = std::move(order)](Result<std::shared_ptr<const RunView>> view) {
+                                       if (!m_workspace.shown().answered(request))
+                                           return; // superseded by another request
+                                       if (!view) {
+                                           m_workspace.banner()->showError(QString(), view.error());
+                                           m_workspace.refreshCaptions();
+                                           return;
+                                       }
+                                       m_workspace.shown().present(*view, true);
+                                       if (change.isEmpty()) {
+                                           startEdit(order);
+                                           return;
+                                       }
+                                       startEdit(std::nullopt);
+                                       if (m_workspace.shown().mode() == Shown::Mode::Edit)
+                                           m_editor->replace(change, order);
+                                   });
 }
 
-void EditController::editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order, const std::function<void(bool)>& done)
+void EditController::editRunAgain(const RunRef& ref, const Schedule& original, const QString& change,
+                                  const Schedule& order, const std::function<void(bool)>& done)
 {
     auto begin = [=, this] {
         const quint64 request = m_workspace.shown().request();
@@ -86,7 +94,8 @@ void EditController::startEdit(std::optional<Schedule> beginWith)
     if (m_workspace.shown().mode() == Shown::Mode::Edit) return;
     m_workspace.refreshActions(); // the button stays unchecked until it succeeds
     m_workspace.shown().setTool(Shown::Tool::None);
-    const std::shared_ptr<const RunView> source = m_workspace.shown().mode() == Shown::Mode::Compare ? m_workspace.shown().other() : m_workspace.shown().view();
+    const std::shared_ptr<const RunView> source =
+        m_workspace.shown().mode() == Shown::Mode::Compare ? m_workspace.shown().other() : m_workspace.shown().view();
     if (!source) return;
     emit m_workspace.shown().asked();
     auto schedule = beginWith ? Result<Schedule>(std::move(*beginWith)) : scheduleOfRun(*source->run);
@@ -104,18 +113,21 @@ void EditController::startEdit(std::optional<Schedule> beginWith)
     complete.costs.origin = costs->origin;
     *costs = complete.costs;
     if (costs->origin.empty())
-        costs->origin = costs->source == CostSource::Fitted ? tr("fitted from %1").arg(runTitle(source->run->info)).toStdString()
-                                                            : tr("unit costs").toStdString();
+        costs->origin = costs->source == CostSource::Fitted
+                            ? tr("fitted from %1").arg(runTitle(source->run->info)).toStdString()
+                            : tr("unit costs").toStdString();
     const SpanRef selected = m_workspace.viewState()->selected();
     int rank = -1;
     int position = -1;
-    if (selected.valid() && selected.span < source->run->timeline->spans().size() && m_workspace.shown().mode() == Shown::Mode::Run) {
+    if (selected.valid() && selected.span < source->run->timeline->spans().size() &&
+        m_workspace.shown().mode() == Shown::Mode::Run) {
         rank = source->run->timeline->trackOf(selected.span).rank;
         position = source->panel->positionOf(selected.span);
     }
     m_source = source;
     m_workspace.shown().presentEdited(source);
-    m_panel->setSource(runTitle(source->run->info), QString::fromStdString(costs->origin), stepTimesOf(*source->run, source->figures ? source->figures->bubbles.stepTime() : 0));
+    m_panel->setSource(runTitle(source->run->info), QString::fromStdString(costs->origin),
+                       stepTimesOf(*source->run, source->figures ? source->figures->bubbles.stepTime() : 0));
     begun(source, *schedule, *costs, {rank, position});
     completeSplit(measured, complete);
     m_workspace.viewState()->fitAll();
@@ -138,7 +150,9 @@ void EditController::leaveEdit()
 std::vector<ShowEntry> EditController::showTable()
 {
     return {
-        {.name = "edit", .at = 0, .view = [](const ShowRequest& request) { request.workspace.feature<OrderEditing>()->enterEdit(); }},
+        {.name = "edit",
+         .at = 0,
+         .view = [](const ShowRequest& request) { request.workspace.feature<OrderEditing>()->enterEdit(); }},
     };
 }
 

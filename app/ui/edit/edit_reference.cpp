@@ -29,7 +29,10 @@ Schedule unshared(const Schedule& order)
 {
     Schedule out = order.replicas > 1 ? replicaSchedule(order, 0) : order;
     const auto isShared = [](const Op& op) { return isCollective(op.kind); };
-    if (out.placement.hasCopies() || std::none_of(out.order.begin(), out.order.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), isShared); })) return out;
+    if (out.placement.hasCopies() || std::none_of(out.order.begin(), out.order.end(), [&](const auto& row) {
+            return std::any_of(row.begin(), row.end(), isShared);
+        }))
+        return out;
     out = withoutCollectives(out);
     for (auto& row : out.order)
         while (!row.empty() && isOptimizer(row.back().kind)) row.pop_back();
@@ -41,10 +44,13 @@ constexpr int recognisePause = 300; // ms after the last change
 QString titleOf(std::string_view name)
 {
     auto info = findSchedule(name.substr(0, name.find_first_of(":,")));
-    QString title = info ? QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size())) : QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+    QString title = info ? QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size()))
+                         : QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
     if (const auto aside = title.indexOf(QLatin1String(" (")); aside > 0) title.truncate(aside);
     const auto rest = name.find_first_of(":,");
-    if (rest != std::string_view::npos) title += QLatin1Char(' ') + QString::fromUtf8(name.data() + rest + 1, static_cast<qsizetype>(name.size() - rest - 1));
+    if (rest != std::string_view::npos)
+        title += QLatin1Char(' ') +
+                 QString::fromUtf8(name.data() + rest + 1, static_cast<qsizetype>(name.size() - rest - 1));
     return title;
 }
 
@@ -53,13 +59,17 @@ CostModel::UnitCosts unitsOf(const CostModel& costs, const Schedule& schedule)
 {
     CostModel::UnitCosts out;
     const double chunks = schedule.ranks > 0 ? std::max(1.0, static_cast<double>(schedule.stages) / schedule.ranks) : 1;
-    auto share = [&](OpKind kind) { return static_cast<double>(costs.duration(kind, 0, 0)) * chunks / static_cast<double>(rankShare); };
+    auto share = [&](OpKind kind) {
+        return static_cast<double>(costs.duration(kind, 0, 0)) * chunks / static_cast<double>(rankShare);
+    };
     out.forward = share(OpKind::Forward);
     out.inputGrad = share(OpKind::InputGrad);
     out.weightGrad = share(OpKind::WeightGrad);
     out.backward = share(OpKind::Backward);
     out.latency = static_cast<double>(costs.links.all.latency) / static_cast<double>(rankShare);
-    if (!costs.memory.empty() && costs.memory.front().activation > 0) out.freedAtInput = static_cast<double>(costs.memory.front().freedAtInput) / static_cast<double>(costs.memory.front().activation);
+    if (!costs.memory.empty() && costs.memory.front().activation > 0)
+        out.freedAtInput = static_cast<double>(costs.memory.front().freedAtInput) /
+                           static_cast<double>(costs.memory.front().activation);
     return out;
 }
 
@@ -80,9 +90,11 @@ void EditController::connectReference()
         });
     connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, [this] {
         m_autosave->preferencesChanged();
-        if (m_editor->active() && !(m_kept && *m_kept == m_editor->schedule())) keepSoon(); // switched on during an edit
+        // switched on during an edit
+        if (m_editor->active() && !(m_kept && *m_kept == m_editor->schedule())) keepSoon();
     });
-    connect(m_autosave, &EditAutosave::failed, this, [this](const Error& error) { m_workspace.banner()->showError(QString(), error); });
+    connect(m_autosave, &EditAutosave::failed, this,
+            [this](const Error& error) { m_workspace.banner()->showError(QString(), error); });
 }
 
 void EditController::recogniseSoon()
@@ -95,7 +107,8 @@ void EditController::recogniseNow()
 {
     if (!m_editor->active()) return;
     if (!m_editor->valid()) { // a name would suggest that the order can run
-        m_panel->setRecognised(m_editor->complete() ? tr("unknown: it has a fault") : tr("not complete yet"), tr("An order gets a name once it is complete and valid."));
+        m_panel->setRecognised(m_editor->complete() ? tr("unknown: it has a fault") : tr("not complete yet"),
+                               tr("An order gets a name once it is complete and valid."));
         return;
     }
     struct Name {
@@ -112,13 +125,20 @@ void EditController::recogniseNow()
         [this](const Name& name) {
             if (!m_editor->active()) return;
             const Schedule& order = m_editor->schedule();
-            const QString shape = tr("%1 × %2").arg(countText(order.ranks, tr("1 rank"), tr("%L1 ranks")), countText(order.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
+            const QString shape =
+                tr("%1 × %2").arg(countText(order.ranks, tr("1 rank"), tr("%L1 ranks")),
+                                  countText(order.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
             if (!name.known.empty()) {
-                m_panel->setRecognised(titleOf(name.known), tr("Every rank runs the order of %1 for %2. The name says nothing about time or memory; see the figures.").arg(titleOf(name.known), shape));
+                m_panel->setRecognised(titleOf(name.known), tr("Every rank runs the order of %1 for %2. The name says "
+                                                               "nothing about time or memory; see the figures.")
+                                                                .arg(titleOf(name.known), shape));
             } else if (name.nearest) {
                 const auto away = name.nearest->diff.distance();
-                m_panel->setRecognised(tr("%1 from %2").arg(countText(away, tr("1 op"), tr("%L1 ops")), titleOf(name.nearest->name)),
-                                       tr("No library schedule has this order for %1. The nearest is %2; the number of ops says how many would have to be moved, removed or inserted.").arg(shape, titleOf(name.nearest->name)));
+                m_panel->setRecognised(
+                    tr("%1 from %2").arg(countText(away, tr("1 op"), tr("%L1 ops")), titleOf(name.nearest->name)),
+                    tr("No library schedule has this order for %1. The nearest is %2; the number of ops says how many "
+                       "would have to be moved, removed or inserted.")
+                        .arg(shape, titleOf(name.nearest->name)));
             } else {
                 m_panel->setRecognised(tr("custom"), tr("No library schedule has this order for %1.").arg(shape));
             }
@@ -153,13 +173,17 @@ void EditController::makeReference()
     const Schedule& original = m_editor->original();
     Shape shape(original.ranks, m_editor->schedule().microbatches, 0);
     m_referencing.start(
-        [name = m_against.name.toStdString(), shape, original = std::make_shared<const Schedule>(original), costs = std::make_shared<const CostModel>(m_editor->costs())]() -> Result<Made> {
+        [name = m_against.name.toStdString(), shape, original = std::make_shared<const Schedule>(original),
+         costs = std::make_shared<const CostModel>(m_editor->costs())]() -> Result<Made> {
             auto schedule = makeSchedule(name, shape);
             if (!schedule) return tl::unexpected(schedule.error());
             CostModel own = *costs;
             if (schedule->stages != original->stages) {
                 if (costs->source != CostSource::Uniform)
-                    return fail(ErrorCode::Usage, "it has " + std::to_string(schedule->stages) + " stages, but the costs are for " + std::to_string(original->stages), "choose a schedule with the same number");
+                    return fail(ErrorCode::Usage,
+                                "it has " + std::to_string(schedule->stages) + " stages, but the costs are for " +
+                                    std::to_string(original->stages),
+                                "choose a schedule with the same number");
                 own = CostModel::uniform(*schedule, unitsOf(*costs, *original));
             }
             auto times = simulate(*schedule, own);
@@ -180,7 +204,10 @@ void EditController::makeReference()
                 m_against.figures = made->figures;
                 m_againstPicture = made->panel;
             } else {
-                m_against.fault = QString::fromStdString(made.error().message) + (made.error().remedy.empty() ? QString() : QStringLiteral("; ") + QString::fromStdString(made.error().remedy));
+                m_against.fault =
+                    QString::fromStdString(made.error().message) +
+                    (made.error().remedy.empty() ? QString()
+                                                 : QStringLiteral("; ") + QString::fromStdString(made.error().remedy));
             }
             m_panel->setReference(m_against);
             refreshGhost();
@@ -192,10 +219,12 @@ void EditController::refreshGhost()
 {
     if (m_dragging) return; // then it is the order before the drag
     const bool library = m_workspace.actions()["ghostLibrary"]->isChecked() && m_againstPicture;
-    const bool original = m_workspace.actions()["ghostOriginal"]->isChecked() && m_editor->active() && m_editor->changed();
-    m_overlay->setGhost(!m_editor->active() ? nullptr : library ? m_againstPicture
-                                                    : original  ? m_originalPicture
-                                                                : nullptr);
+    const bool original =
+        m_workspace.actions()["ghostOriginal"]->isChecked() && m_editor->active() && m_editor->changed();
+    m_overlay->setGhost(!m_editor->active() ? nullptr
+                        : library           ? m_againstPicture
+                        : original          ? m_originalPicture
+                                            : nullptr);
 }
 
 void EditController::keepSoon()
@@ -226,10 +255,14 @@ void EditController::offerRecovery()
     m_recovery = new RecoveryBar(m_workspace.window()->centralWidget());
     const EditRecord& record = m_orphan->record;
     const QDateTime when = QDateTime::fromString(record.when, Qt::ISODate).toLocalTime();
-    const QString file = record.file.startsWith(QLatin1String("sim:")) ? tr("not saved in a file") : QFileInfo(record.file).fileName();
+    const QString file =
+        record.file.startsWith(QLatin1String("sim:")) ? tr("not saved in a file") : QFileInfo(record.file).fileName();
     m_recovery->offer(tr("The window ended while “%1” was being edited").arg(record.source),
-                      tr("%1; %2; last saved %3").arg(file, record.changes == 1 ? tr("1 change") : tr("%1 changes").arg(record.changes), QLocale().toString(when, QLocale::ShortFormat)));
-    if (auto* column = qobject_cast<QVBoxLayout*>(m_workspace.window()->centralWidget()->layout())) column->insertWidget(0, m_recovery);
+                      tr("%1; %2; last saved %3")
+                          .arg(file, record.changes == 1 ? tr("1 change") : tr("%1 changes").arg(record.changes),
+                               QLocale().toString(when, QLocale::ShortFormat)));
+    if (auto* column = qobject_cast<QVBoxLayout*>(m_workspace.window()->centralWidget()->layout()))
+        column->insertWidget(0, m_recovery);
     connect(m_recovery, &RecoveryBar::recoverAsked, this, &EditController::recover);
     connect(m_recovery, &RecoveryBar::discardAsked, this, [this] {
         if (m_orphan) m_autosave->drop(*m_orphan);

@@ -10,17 +10,25 @@ namespace stagewright {
 std::vector<ActionEntry> PlanController::actionTable()
 {
     return {
-        {.id = "comparePlan", .group = ActionGroup::AnalyseCompare, .at = 10, .text = tr("Compare with the p&lan"), .keys = "Ctrl+Alt+P", .tooltip = tr("A measured run against its own schedule, simulated with the costs fitted from it: the first op that deviates, and why")},
+        {.id = "comparePlan",
+         .group = ActionGroup::AnalyseCompare,
+         .at = 10,
+         .text = tr("Compare with the p&lan"),
+         .keys = "Ctrl+Alt+P",
+         .tooltip = tr("A measured run against its own schedule, simulated with the costs fitted from it: the first op "
+                       "that deviates, and why")},
     };
 }
 
-PlanController::PlanController(Workspace& workspace) : Feature(workspace), m_planning(workspace.jobs()), m_deviating(workspace.jobs())
+PlanController::PlanController(Workspace& workspace)
+    : Feature(workspace), m_planning(workspace.jobs()), m_deviating(workspace.jobs())
 {
     QAction* action = workspace.actions()["comparePlan"];
     connect(action, &QAction::triggered, this, [this] { compareWithPlan(m_workspace.shown().ref()); });
     connect(&workspace, &Workspace::actionsRefreshed, this, [this, action] {
         const auto view = m_workspace.shown().view();
-        action->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && view && !view->partial && !view->excerpt && view->run->info.provenance != Provenance::Simulated);
+        action->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && view && !view->partial && !view->excerpt &&
+                           view->run->info.provenance != Provenance::Simulated);
     });
     connect(&workspace.shown(), &Shown::runShown, this, &PlanController::shown);
 }
@@ -29,22 +37,23 @@ void PlanController::compareWithPlan(const RunRef& measured)
 {
     if (!measured.valid()) return;
     m_measured = m_plan = {};
-    m_workspace.library()->request(measured, -1, m_planning.expect([this, measured](Result<std::shared_ptr<const RunView>> view) {
-        if (!view) return m_workspace.banner()->showError(QString(), view.error());
-        m_planning.start(
-            [run = (*view)->run]() -> Result<std::shared_ptr<Run>> {
-                auto plan = planOf(*run);
-                if (!plan) return tl::unexpected(std::move(plan.error()));
-                return std::make_shared<Run>(std::move(*plan));
-            },
-            [this, measured](Result<std::shared_ptr<Run>> plan) {
-                if (!plan) return m_workspace.banner()->showRefusal(tr("no plan to compare with"), plan.error());
-                m_workspace.banner()->clear();
-                m_plan = m_workspace.library()->addSimulated(std::move(**plan));
-                m_measured = measured;
-                m_workspace.feature<RunComparing>()->show({m_plan, m_measured});
-            });
-    }));
+    m_workspace.library()->request(
+        measured, -1, m_planning.expect([this, measured](Result<std::shared_ptr<const RunView>> view) {
+            if (!view) return m_workspace.banner()->showError(QString(), view.error());
+            m_planning.start(
+                [run = (*view)->run]() -> Result<std::shared_ptr<Run>> {
+                    auto plan = planOf(*run);
+                    if (!plan) return tl::unexpected(std::move(plan.error()));
+                    return std::make_shared<Run>(std::move(*plan));
+                },
+                [this, measured](Result<std::shared_ptr<Run>> plan) {
+                    if (!plan) return m_workspace.banner()->showRefusal(tr("no plan to compare with"), plan.error());
+                    m_workspace.banner()->clear();
+                    m_plan = m_workspace.library()->addSimulated(std::move(**plan));
+                    m_measured = measured;
+                    m_workspace.feature<RunComparing>()->show({m_plan, m_measured});
+                });
+        }));
 }
 
 void PlanController::shown()
@@ -54,9 +63,12 @@ void PlanController::shown()
     if (views.size() != 2 || !(views[0]->ref == m_plan) || !(views[1]->ref == m_measured)) return;
     m_plan = m_measured = {};
     m_deviating.start(
-        [plan = views[0]->run, run = views[1]->run, comparison = m_workspace.shown().comparison()] { return firstDeviation(*plan, *run, *comparison); },
+        [plan = views[0]->run, run = views[1]->run, comparison = m_workspace.shown().comparison()] {
+            return firstDeviation(*plan, *run, *comparison);
+        },
         [this, of = m_workspace.shown().comparison()](const std::optional<Deviation>& deviation) {
-            if (m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().comparison() == of) tell(deviation);
+            if (m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().comparison() == of)
+                tell(deviation);
         });
 }
 
@@ -70,16 +82,20 @@ void PlanController::tell(const std::optional<Deviation>& deviation)
     const SpanRef ref{1, deviation->op.b};
     m_workspace.viewState()->select(ref);
     m_workspace.views().timeline->ensureVisible(ref);
-    m_workspace.banner()->showNote(tr("First deviation from the plan: %1").arg(QString::fromStdString(deviation->sentence)));
+    m_workspace.banner()->showNote(
+        tr("First deviation from the plan: %1").arg(QString::fromStdString(deviation->sentence)));
 }
 
 std::vector<ShowEntry> PlanController::showTable()
 {
     return {
-        {.name = "plan", .at = 290, .view = [](const ShowRequest& request) {
-             request.workspace.actions()["comparePlan"]->trigger();
-             request.settle();
-         }},
+        {.name = "plan",
+         .at = 290,
+         .view =
+             [](const ShowRequest& request) {
+                 request.workspace.actions()["comparePlan"]->trigger();
+                 request.settle();
+             }},
     };
 }
 

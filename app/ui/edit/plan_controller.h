@@ -1,5 +1,5 @@
-// PlanController: compares a measured run with its own plan, which is its schedule simulated with the costs fitted from it
-// (traces/compare/plan_of.h), and selects and reports the first op that deviates. GUI thread only.
+// PlanController: compares a measured run with its own plan, which is its schedule simulated with the costs fitted from
+// it (traces/compare/plan_of.h), and selects and reports the first op that deviates. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,8 @@ public:
     static std::vector<ShowEntry> showTable();
 
     void compareWithPlan(const RunRef& measured) override;
-    const std::optional<Deviation>& deviation() const { return m_deviation; } // of the last comparison; nullopt: no op deviates
+    // of the last comparison; nullopt: no op deviates
+    const std::optional<Deviation>& deviation() const { return m_deviation; }
 
 private:
     void shown();

@@ -32,7 +32,8 @@ RecoveryBar::RecoveryBar(QWidget* parent) : QFrame(parent)
         connect(button, &QPushButton::clicked, this, asked);
         layout->addWidget(button, 0, Qt::AlignVCenter);
     };
-    add(tr("&Recover"), tr("Opens the order in edit mode; Undo returns to the original."), "primary", &RecoveryBar::recoverAsked);
+    add(tr("&Recover"), tr("Opens the order in edit mode; Undo returns to the original."), "primary",
+        &RecoveryBar::recoverAsked);
     add(tr("&Later"), tr("Asks again at the next start."), "flat", &RecoveryBar::laterAsked);
     add(tr("&Discard"), tr("Deletes the autosaved edit."), "flat", &RecoveryBar::discardAsked);
     hide();
@@ -45,6 +46,9 @@ void RecoveryBar::offer(const QString& what, const QString& details)
     show();
 }
 
-QString RecoveryBar::text() const { return isHidden() ? QString() : m_what->text() + QStringLiteral("; ") + m_details->text(); }
+QString RecoveryBar::text() const
+{
+    return isHidden() ? QString() : m_what->text() + QStringLiteral("; ") + m_details->text();
+}
 
 } // namespace stagewright

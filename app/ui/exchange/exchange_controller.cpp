@@ -27,7 +27,9 @@ QString suggested(const RunView& view, const FormatInfo& format, bool edited)
     name.replace(QLatin1Char('/'), QLatin1Char('-'));
     if (edited && format.order) name += QStringLiteral(".edited");
     name += format.folder ? QLatin1Char(' ') + qtText(format.name) : qtText(format.suffixes.front());
-    const QString folder = view.ref.file.startsWith(QLatin1String("sim:")) ? QString() : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
+    const QString folder = view.ref.file.startsWith(QLatin1String("sim:"))
+                               ? QString()
+                               : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
     return folder + name;
 }
 
@@ -35,7 +37,8 @@ QString filterOf(const FormatInfo& format)
 {
     QStringList patterns;
     for (const std::string_view suffix : format.suffixes) patterns << QLatin1Char('*') + qtText(suffix);
-    return format.folder ? ExchangeController::tr("Folders (*)") : QStringLiteral("%1 (%2)").arg(qtText(format.title), patterns.join(QLatin1Char(' ')));
+    return format.folder ? ExchangeController::tr("Folders (*)")
+                         : QStringLiteral("%1 (%2)").arg(qtText(format.title), patterns.join(QLatin1Char(' ')));
 }
 
 std::string sourceOf(const RunView& view)
@@ -61,14 +64,21 @@ struct ExchangeController::Cell {
 std::vector<ActionEntry> ExchangeController::actionTable()
 {
     return {
-        {.id = "exportRun", .group = ActionGroup::FileExport, .at = 10, .text = tr("Export for ot&her tools…"), .tooltip = tr("Traces, PyTorch schedules, tables: in every format that Stagewright writes")},
+        {.id = "exportRun",
+         .group = ActionGroup::FileExport,
+         .at = 10,
+         .text = tr("Export for ot&her tools…"),
+         .tooltip = tr("Traces, PyTorch schedules, tables: in every format that Stagewright writes")},
     };
 }
 
-ExchangeController::ExchangeController(Workspace& workspace) : Feature(workspace), m_checking(workspace.jobs()), m_writing(workspace.jobs())
+ExchangeController::ExchangeController(Workspace& workspace)
+    : Feature(workspace), m_checking(workspace.jobs()), m_writing(workspace.jobs())
 {
     QAction* action = workspace.actions()["exportRun"];
-    connect(&workspace, &Workspace::actionsRefreshed, this, [this, action] { action->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().view()); });
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this, action] {
+        action->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().view());
+    });
     connect(action, &QAction::triggered, this, &ExchangeController::openDialog);
     m_poll.setInterval(150);
     connect(&m_poll, &QTimer::timeout, this, &ExchangeController::poll);
@@ -85,7 +95,8 @@ FormatDialog* ExchangeController::openDialog()
     }
     const auto shown = m_workspace.shown().view();
     if (!shown) return nullptr;
-    m_dialog = new FormatDialog(shown->partial || shown->panel->isPart(), m_workspace.window()); // of a growing run only the newest step is here
+    // of a growing run only the newest step is here
+    m_dialog = new FormatDialog(shown->partial || shown->panel->isPart(), m_workspace.window());
     m_dialog->setObjectName(QStringLiteral("exportRun"));
     m_dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(m_dialog, &FormatDialog::placeAsked, this, [this, dialog = m_dialog] {
@@ -109,21 +120,27 @@ FormatDialog* ExchangeController::openDialog()
 void ExchangeController::exportOrder()
 {
     const auto formats = allFormats();
-    const auto found = std::find_if(formats.begin(), formats.end(), [](const FormatInfo* one) { return one->order && one->read != nullptr && one->write != nullptr; });
+    const auto found = std::find_if(formats.begin(), formats.end(), [](const FormatInfo* one) {
+        return one->order && one->read != nullptr && one->write != nullptr;
+    });
     if (found == formats.end()) return;
     ask(
-        **found, {}, [this](const Error& why) { m_workspace.banner()->showRefusal(tr("could not export"), why); }, [] {});
+        **found, {}, [this](const Error& why) { m_workspace.banner()->showRefusal(tr("could not export"), why); },
+        [] {});
 }
 
-std::shared_ptr<ExchangeController::Asked> ExchangeController::asked(const FormatInfo& format, const TextPairs& options) const
+std::shared_ptr<ExchangeController::Asked> ExchangeController::asked(const FormatInfo& format,
+                                                                     const TextPairs& options) const
 {
     const Shown& now = m_workspace.shown();
-    const auto shown = now.view(), other = now.mode() == Shown::Mode::Compare && format.compares ? now.other() : nullptr;
+    const auto shown = now.view(),
+               other = now.mode() == Shown::Mode::Compare && format.compares ? now.other() : nullptr;
     auto asked = std::make_shared<Asked>();
     asked->format = &format;
     asked->run = other ? other->run : shown->run;
     asked->against = other ? shown->run : nullptr;
-    if (format.order && now.mode() == Shown::Mode::Edit) asked->order = m_workspace.feature<OrderEditing>()->editor().schedule();
+    if (format.order && now.mode() == Shown::Mode::Edit)
+        asked->order = m_workspace.feature<OrderEditing>()->editor().schedule();
     ExportRequest& request = asked->request;
     request.run = asked->run.get();
     request.against = asked->against.get();
@@ -136,15 +153,20 @@ std::shared_ptr<ExchangeController::Asked> ExchangeController::asked(const Forma
     return asked;
 }
 
-void ExchangeController::ask(const FormatInfo& format, const TextPairs& options, std::function<void(const Error&)> refused, std::function<void()> accepted)
+void ExchangeController::ask(const FormatInfo& format, const TextPairs& options,
+                             std::function<void(const Error&)> refused, std::function<void()> accepted)
 {
     if (!m_workspace.shown().view()) return;
-    m_checking.start([asked = asked(format, options)] { return asked->format->can == nullptr ? Result<void>() : asked->format->can(asked->request); },
-                     [this, &format, options, refused = std::move(refused), accepted = std::move(accepted)](const Result<void>& can) {
-                         if (!can) return refused(can.error());
-                         accepted();
-                         askPlace(format, options);
-                     });
+    m_checking.start(
+        [asked = asked(format, options)] {
+            return asked->format->can == nullptr ? Result<void>() : asked->format->can(asked->request);
+        },
+        [this, &format, options, refused = std::move(refused),
+         accepted = std::move(accepted)](const Result<void>& can) {
+            if (!can) return refused(can.error());
+            accepted();
+            askPlace(format, options);
+        });
 }
 
 // Not application modal; a folder is entered as a new name.
@@ -154,7 +176,8 @@ void ExchangeController::askPlace(const FormatInfo& format, const TextPairs& opt
     if (!shown) return;
     const QString suggestion = suggested(*shown, format, m_workspace.shown().mode() == Shown::Mode::Edit);
     const QString title = format.folder ? tr("Export %1 into a new folder") : tr("Export %1");
-    auto* dialog = new QFileDialog(m_workspace.window(), title.arg(qtText(format.title)), QFileInfo(suggestion).path(), filterOf(format));
+    auto* dialog = new QFileDialog(m_workspace.window(), title.arg(qtText(format.title)), QFileInfo(suggestion).path(),
+                                   filterOf(format));
     dialog->setObjectName(QStringLiteral("exportTo"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
@@ -170,7 +193,9 @@ void ExchangeController::askPlace(const FormatInfo& format, const TextPairs& opt
 void ExchangeController::write(const FormatInfo& format, const QString& path, const TextPairs& options)
 {
     if (!m_workspace.shown().view()) return;
-    if (m_writing.running()) return m_workspace.banner()->showRefusal(tr("%1 is being written").arg(m_path), tr("wait for it, or cancel it"));
+    if (m_writing.running())
+        return m_workspace.banner()->showRefusal(tr("%1 is being written").arg(m_path),
+                                                 tr("wait for it, or cancel it"));
     const auto what = asked(format, options);
     m_cell = std::make_shared<Cell>();
     m_path = path;
@@ -195,7 +220,8 @@ void ExchangeController::poll()
     if (!m_writing.running() || m_since.elapsed() < silentMs) return;
     const std::int64_t total = m_cell->total, done = m_cell->done;
     const QString name = QFileInfo(m_path).fileName();
-    const QString text = total > 0 ? tr("Writing %1: %2 %").arg(name, QString::number(100 * done / total)) : tr("Writing %1").arg(name);
+    const QString text =
+        total > 0 ? tr("Writing %1: %2 %").arg(name, QString::number(100 * done / total)) : tr("Writing %1").arg(name);
     if (m_told.isEmpty()) {
         m_workspace.banner()->showQuestion(text, {}, tr("Cancel"), [this] { cancel(); });
         m_workspace.banner()->setAbout([] { return true; }); // the file is being written whatever is shown
@@ -213,8 +239,10 @@ void ExchangeController::ended(const Asked& asked, const Result<WrittenFile>& wr
     m_told.clear();
     const QString place = QDir::toNativeSeparators(m_path);
     if (written) {
-        const bool whole = asked.format->read != nullptr && asked.request.options.empty(); // read again, it is the order
-        if (asked.order && whole && m_workspace.shown().mode() == Shown::Mode::Edit) m_workspace.feature<OrderEditing>()->saved();
+        // read again, it is the order
+        const bool whole = asked.format->read != nullptr && asked.request.options.empty();
+        if (asked.order && whole && m_workspace.shown().mode() == Shown::Mode::Edit)
+            m_workspace.feature<OrderEditing>()->saved();
         m_workspace.room().tell(tr("Wrote %1: %2").arg(place, QString::fromStdString(written->sentence)), 8000);
     } else if (written.error().code == ErrorCode::Cancelled) {
         m_workspace.room().tell(tr("Cancelled; %1 was not written").arg(place), 8000);

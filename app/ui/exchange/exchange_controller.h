@@ -1,6 +1,7 @@
-// ExchangeController: writes the view's run for other tools in any format of traces/formats.def, with its options, and the edited order in
-// those that hold an order. What a format can't express is reported before a file name is requested. One export at a time, written off the
-// GUI thread; long ones show their progress in the banner, which can cancel them. GUI thread only.
+// ExchangeController: writes the view's run for other tools in any format of traces/formats.def, with its options, and
+// the edited order in those that hold an order. What a format can't express is reported before a file name is
+// requested. One export at a time, written off the GUI thread; long ones show their progress in the banner, which can
+// cancel them. GUI thread only.
 #pragma once
 
 #include <functional>
@@ -36,8 +37,10 @@ private:
     struct Asked; // what is written, kept for the worker
     struct Cell;  // progress, written by the worker
     std::shared_ptr<Asked> asked(const FormatInfo& format, const TextPairs& options) const;
-    // Whether the format can express what is shown; then a place is asked for, and it is written. `refused` gets why not.
-    void ask(const FormatInfo& format, const TextPairs& options, std::function<void(const Error&)> refused, std::function<void()> accepted);
+    // Whether the format can express what is shown; then a place is asked for, and it is written. `refused` gets why
+    // not.
+    void ask(const FormatInfo& format, const TextPairs& options, std::function<void(const Error&)> refused,
+             std::function<void()> accepted);
     void askPlace(const FormatInfo& format, const TextPairs& options);
     void poll();
     void ended(const Asked& asked, const Result<WrittenFile>& written);

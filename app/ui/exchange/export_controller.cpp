@@ -35,14 +35,18 @@ QString suggested(const RunView& view, const QString& suffix)
 {
     QString name = QString::fromStdString(view.run->info.name);
     name.replace(QLatin1Char('/'), QLatin1Char('-'));
-    const QString folder = view.ref.file.startsWith(QLatin1String("sim:")) ? QString() : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
+    const QString folder = view.ref.file.startsWith(QLatin1String("sim:"))
+                               ? QString()
+                               : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
     return folder + name + QLatin1Char('.') + suffix;
 }
 
 QString costsText(const Run& run)
 {
     const QString origin = run.costs ? QString::fromStdString(run.costs->origin) : QString();
-    if (run.info.provenance == Provenance::Simulated) return origin.isEmpty() ? ExportController::tr("costs from a cost model") : ExportController::tr("costs: %1").arg(origin);
+    if (run.info.provenance == Provenance::Simulated)
+        return origin.isEmpty() ? ExportController::tr("costs from a cost model")
+                                : ExportController::tr("costs: %1").arg(origin);
     return ExportController::tr("costs: as measured");
 }
 
@@ -52,7 +56,8 @@ QString sourceText(const RunView& view, bool withTime = false)
     if (view.ref.file.startsWith(QLatin1String("sim:"))) return ExportController::tr("not stored");
     QString text = ExportController::tr("%1, run %2").arg(QFileInfo(view.ref.file).fileName()).arg(info.id);
     if (withTime && info.createdUnixMs > 0)
-        text += ExportController::tr(" of %1").arg(QDateTime::fromMSecsSinceEpoch(info.createdUnixMs, Qt::UTC).toString(QStringLiteral("yyyy-MM-dd hh:mm 'UTC'")));
+        text += ExportController::tr(" of %1").arg(QDateTime::fromMSecsSinceEpoch(info.createdUnixMs, Qt::UTC)
+                                                       .toString(QStringLiteral("yyyy-MM-dd hh:mm 'UTC'")));
     return text;
 }
 
@@ -61,10 +66,30 @@ QString sourceText(const RunView& view, bool withTime = false)
 std::vector<ActionEntry> ExportController::actionTable()
 {
     return {
-        {.id = "exportPicture", .group = ActionGroup::FileExport, .at = 0, .text = tr("Export &picture…"), .button = tr("Export…"), .keys = "Ctrl+E", .tool = 42, .tooltip = tr("Timeline and memory with a caption, as PNG, SVG or PDF")},
-        {.id = "exportReport", .group = ActionGroup::FileExport, .at = 0, .text = tr("Export &report…"), .keys = "Ctrl+Alt+E", .tooltip = tr("The run or the comparison as one self-contained HTML page")},
-        {.id = "copyTable", .group = ActionGroup::EditCopy, .text = tr("&Copy table as CSV"), .keys = "Ctrl+C", .tooltip = tr("Copies the focused table, or else the figures at the right, to the clipboard")},
-        {.id = "copyMarkdown", .group = ActionGroup::EditCopy, .text = tr("Copy table as &Markdown"), .keys = "Ctrl+Shift+C", .tooltip = tr("The same, as a Markdown table")},
+        {.id = "exportPicture",
+         .group = ActionGroup::FileExport,
+         .at = 0,
+         .text = tr("Export &picture…"),
+         .button = tr("Export…"),
+         .keys = "Ctrl+E",
+         .tool = 42,
+         .tooltip = tr("Timeline and memory with a caption, as PNG, SVG or PDF")},
+        {.id = "exportReport",
+         .group = ActionGroup::FileExport,
+         .at = 0,
+         .text = tr("Export &report…"),
+         .keys = "Ctrl+Alt+E",
+         .tooltip = tr("The run or the comparison as one self-contained HTML page")},
+        {.id = "copyTable",
+         .group = ActionGroup::EditCopy,
+         .text = tr("&Copy table as CSV"),
+         .keys = "Ctrl+C",
+         .tooltip = tr("Copies the focused table, or else the figures at the right, to the clipboard")},
+        {.id = "copyMarkdown",
+         .group = ActionGroup::EditCopy,
+         .text = tr("Copy table as &Markdown"),
+         .keys = "Ctrl+Shift+C",
+         .tooltip = tr("The same, as a Markdown table")},
     };
 }
 
@@ -76,14 +101,17 @@ ExportController::ExportController(Workspace& workspace) : Feature(workspace)
     connect(a["copyTable"], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
     connect(a["copyMarkdown"], &QAction::triggered, this, [this] { copy(TableFormat::Markdown); });
     connect(&workspace.shown(), &Shown::modeChanged, this, &ExportController::refresh);
-    connect(&workspace, &Workspace::actionsRefreshed, this, [this] { m_workspace.actions()["exportPicture"]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty); });
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
+        m_workspace.actions()["exportPicture"]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty);
+    });
     refresh();
 }
 
 // In edit mode Ctrl+C copies ops.
 void ExportController::refresh()
 {
-    const bool tables = m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().mode() != Shown::Mode::Edit;
+    const bool tables =
+        m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().mode() != Shown::Mode::Edit;
     for (const ActionId id : {"copyTable", "copyMarkdown"}) m_workspace.actions()[id]->setEnabled(tables);
     const auto shown = m_workspace.shown().view();
     m_workspace.actions()["exportReport"]->setEnabled(tables && shown && !shown->partial && !shown->excerpt);
@@ -94,7 +122,8 @@ QString ExportController::titleOf(const RunView& view) const
 {
     const RunInfo& info = view.run->info;
     const QString schedule = scheduleTitle(info.scheduleName), name = runTitle(info);
-    const QString shape = tr("%1 × %2").arg(countText(info.ranks, tr("1 rank"), tr("%L1 ranks")), countText(info.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
+    const QString shape = tr("%1 × %2").arg(countText(info.ranks, tr("1 rank"), tr("%L1 ranks")),
+                                            countText(info.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
     return name == schedule ? tr("%1, %2").arg(schedule, shape) : tr("%1 (%2), %3").arg(name, schedule, shape);
 }
 
@@ -105,7 +134,9 @@ QStringList ExportController::captionOf(const RunView& view, const QString& mark
     QString figures = tr("step %1 of %2: %3, bubble ratio %4, peak activation %5; %6")
                           .arg(view.step + 1)
                           .arg(std::max(1, info.steps))
-                          .arg(durationText(view.figures->bubbles.stepTime(), units), percentText(view.figures->bubbles.bubbleFraction), bytesText(view.panel->peak, units), costsText(*view.run));
+                          .arg(durationText(view.figures->bubbles.stepTime(), units),
+                               percentText(view.figures->bubbles.bubbleFraction), bytesText(view.panel->peak, units),
+                               costsText(*view.run));
     if (mark.isEmpty()) figures[0] = figures[0].toUpper();
     QString source = tr("%1; %2").arg(provenanceText(info), sourceText(view, true));
     source[0] = source[0].toUpper();
@@ -123,15 +154,21 @@ PictureContent ExportController::picture() const
     if (m_workspace.shown().mode() == Shown::Mode::Compare && other) {
         content.title = tr("A: %1; B: %2").arg(titleOf(*shown), titleOf(*other));
         content.caption << captionOf(*shown, tr("A: ")) << captionOf(*other, tr("B: "));
-        const QString nameA = runTitle(shown->run->info), nameB = runTitle(other->run->info); // shapes and figures are in the picture
+        // shapes and figures are in the picture
+        const QString nameA = runTitle(shown->run->info), nameB = runTitle(other->run->info);
         content.shortTitle = tr("A: %1; B: %2").arg(nameA, nameB);
-        content.shortCaption << tr("A: step %1, %2; %3").arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown)) << tr("B: step %1, %2; %3").arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
+        content.shortCaption
+            << tr("A: step %1, %2; %3").arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown))
+            << tr("B: step %1, %2; %3").arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
     } else if (m_workspace.shown().mode() == Shown::Mode::Edit) {
         const ScheduleEditor& editor = m_workspace.feature<OrderEditing>()->editor();
         content.title = tr("%1 (edited)").arg(titleOf(*shown));
         content.caption << tr("%1, bubble ratio %2; simulated with costs: %3")
-                               .arg(durationText(editor.figures().makespan, {editor.costs().timeUnit, editor.costs().memoryUnit}), percentText(editor.figures().bubbleFraction),
-                                    editor.costs().origin.empty() ? tr("of the run") : QString::fromStdString(editor.costs().origin));
+                               .arg(durationText(editor.figures().makespan,
+                                                 {editor.costs().timeUnit, editor.costs().memoryUnit}),
+                                    percentText(editor.figures().bubbleFraction),
+                                    editor.costs().origin.empty() ? tr("of the run")
+                                                                  : QString::fromStdString(editor.costs().origin));
     } else {
         content.title = titleOf(*shown);
         content.caption = captionOf(*shown, {});
@@ -141,25 +178,47 @@ PictureContent ExportController::picture() const
     if (!full.empty() && (visible.begin > full.begin || visible.end < full.end)) {
         const double perPixel = static_cast<double>(visible.duration()) / std::max(1, timeline->width());
         const Units& units = timeline->panels().empty() ? shown->panel->units : timeline->panels().front()->units;
-        content.caption << tr("In view: %1 to %2").arg(momentText(visible.begin, perPixel, units), momentText(visible.end, perPixel, units));
+        content.caption << tr("In view: %1 to %2")
+                               .arg(momentText(visible.begin, perPixel, units),
+                                    momentText(visible.end, perPixel, units));
         if (!content.shortCaption.isEmpty()) content.shortCaption << content.caption.last();
     }
     for (QStringList* lines : {&content.caption, &content.shortCaption})
         if (!lines->isEmpty()) lines->last() += tr("; Stagewright %1").arg(QString::fromLatin1(stagewrightVersion));
 
     const bool withMemory = m_workspace.actions()["memory"]->isChecked();
-    PicturePart upper{PicturePart::Role::View, tr("Timeline"), [timeline](double width) { return std::clamp(timeline->paintedHeight(width), 60.0, 4000.0); }, !withMemory,
-                      [timeline](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
-                          timeline->paintTo(painter, rect, request.theme, PaintedMarks{false, request.selection, request.notes});
+    PicturePart upper{
+        PicturePart::Role::View,
+        tr("Timeline"),
+        [timeline](double width) { return std::clamp(timeline->paintedHeight(width), 60.0, 4000.0); },
+        !withMemory,
+        [timeline](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
+            timeline->paintTo(painter, rect, request.theme, PaintedMarks{false, request.selection, request.notes});
+        },
+        timeline->visibleSlices()};
+    const auto ranks = static_cast<double>(
+        std::max<std::size_t>(1, timeline->panels().empty() ? 1 : timeline->panels().back()->ranks.size()));
+    const double charts = std::min<double>(withMemory ? memory->height() : memory->sizeHint().height(),
+                                           chartsHeader + ranks * chartHeight);
+    // in one column: of the fullest rank, if two runs are above
+    const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44;
+    PicturePart lower{PicturePart::Role::View,
+                      tr("Memory"),
+                      [charts, few](double width) { return width < narrowView ? few : charts; },
+                      true,
+                      [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
+                          memory->paintTo(painter, rect, request.theme);
                       },
-                      timeline->visibleSlices()};
-    const auto ranks = static_cast<double>(std::max<std::size_t>(1, timeline->panels().empty() ? 1 : timeline->panels().back()->ranks.size()));
-    const double charts = std::min<double>(withMemory ? memory->height() : memory->sizeHint().height(), chartsHeader + ranks * chartHeight);
-    const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44; // in one column: of the fullest rank, if two runs are above
-    PicturePart lower{PicturePart::Role::View, tr("Memory"), [charts, few](double width) { return width < narrowView ? few : charts; }, true,
-                      [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) { memory->paintTo(painter, rect, request.theme); }, 0};
+                      0};
     Legend* legend = m_workspace.views().legend;
-    PicturePart line{PicturePart::Role::Legend, {}, [legend](double width) { return legend->heightFor(width); }, false, [legend](QPainter& painter, const QRectF& rect, const PaintRequest& request) { legend->paintTo(painter, rect, request.theme); }, 0};
+    PicturePart line{PicturePart::Role::Legend,
+                     {},
+                     [legend](double width) { return legend->heightFor(width); },
+                     false,
+                     [legend](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
+                         legend->paintTo(painter, rect, request.theme);
+                     },
+                     0};
     content.parts = {std::move(upper), std::move(lower), std::move(line)};
     return content;
 }
@@ -178,7 +237,8 @@ Result<void> ExportController::write(const QString& path, const PictureStyle& st
     if (!chosen) return tl::unexpected(chosen.error());
     auto bytes = pictureBytes(picture(), style, *chosen);
     if (!bytes) return tl::unexpected(std::move(bytes.error()));
-    return writeFileAtomically(path.toStdString(), std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
+    return writeFileAtomically(path.toStdString(),
+                               std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
 }
 
 ExportDialog* ExportController::openDialog()
@@ -207,7 +267,8 @@ void ExportController::saveAsked(ExportDialog* dialog)
     const auto shown = m_workspace.shown().view();
     if (!shown) return;
     const QString suffix = suffixOf(dialog->kind());
-    const QString path = QFileDialog::getSaveFileName(dialog, tr("Export the picture"), suggested(*shown, suffix), tr("%1 pictures (*.%2)").arg(suffix.toUpper(), suffix));
+    const QString path = QFileDialog::getSaveFileName(dialog, tr("Export the picture"), suggested(*shown, suffix),
+                                                      tr("%1 pictures (*.%2)").arg(suffix.toUpper(), suffix));
     if (path.isEmpty()) return;
     savePicture(dialog, path);
 }
@@ -217,13 +278,20 @@ void ExportController::savePicture(ExportDialog* dialog, const QString& chosen)
 {
     const QString path = pathOfKind(chosen, dialog->kind());
     if (path != chosen && QFileInfo::exists(path) &&
-        QMessageBox::question(dialog, tr("Export the picture"), tr("The format is %1, so the file is %2, which exists. Replace it?").arg(suffixOf(dialog->kind()).toUpper(), QFileInfo(path).fileName())) != QMessageBox::Yes)
+        QMessageBox::question(dialog, tr("Export the picture"),
+                              tr("The format is %1, so the file is %2, which exists. Replace it?")
+                                  .arg(suffixOf(dialog->kind()).toUpper(), QFileInfo(path).fileName())) !=
+            QMessageBox::Yes)
         return;
     auto bytes = pictureBytes(picture(), dialog->style(), dialog->kind());
     if (!bytes) return dialog->showFault(bytes.error());
     dialog->close();
     inBackground(
-        this, [path, bytes = std::move(*bytes)] { return writeFileAtomically(path.toStdString(), std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size()))); },
+        this,
+        [path, bytes = std::move(*bytes)] {
+            return writeFileAtomically(path.toStdString(),
+                                       std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
+        },
         [this, path](Result<void> done) {
             if (!done)
                 m_workspace.banner()->showError(tr("could not export"), done.error());
@@ -235,7 +303,8 @@ void ExportController::savePicture(ExportDialog* dialog, const QString& chosen)
 void ExportController::copyAsked(const ExportDialog& dialog)
 {
     const PictureStyle style = dialog.style();
-    QApplication::clipboard()->setImage(pictureImage(picture(), style, style.look == PictureStyle::Look::Screen ? style.scale : 2));
+    QApplication::clipboard()->setImage(
+        pictureImage(picture(), style, style.look == PictureStyle::Look::Screen ? style.scale : 2));
     m_workspace.room().tell(tr("The picture is on the clipboard"), 6000);
 }
 
@@ -244,8 +313,9 @@ void ExportController::exportReport()
     const auto shown = m_workspace.shown().view();
     const auto other = m_workspace.shown().mode() == Shown::Mode::Compare ? m_workspace.shown().other() : nullptr;
     if (!shown) return;
-    QString path = QFileDialog::getSaveFileName(m_workspace.window(), other ? tr("Export a report of the comparison") : tr("Export a report of the run"),
-                                                suggested(*shown, QStringLiteral("html")), tr("HTML pages (*.html)"));
+    QString path = QFileDialog::getSaveFileName(
+        m_workspace.window(), other ? tr("Export a report of the comparison") : tr("Export a report of the run"),
+        suggested(*shown, QStringLiteral("html")), tr("HTML pages (*.html)"));
     if (path.isEmpty()) return;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".html");
     HtmlOptions options;
@@ -287,7 +357,8 @@ namespace {
 ShownDialog showExport(const ShowRequest& request)
 {
     ExportDialog* dialog = request.workspace.feature<ExportController>()->openDialog();
-    if (dialog == nullptr || !request.wait([&] { return dialog->settled(); }, 60000)) return {nullptr, ExportController::tr("there is nothing to export")};
+    if (dialog == nullptr || !request.wait([&] { return dialog->settled(); }, 60000))
+        return {nullptr, ExportController::tr("there is nothing to export")};
     return {dialog};
 }
 

@@ -1,5 +1,5 @@
-// ExportController: exports for people, to a file or the clipboard: pictures of the view, HTML reports, tables. GUI thread only;
-// files are written off it.
+// ExportController: exports for people, to a file or the clipboard: pictures of the view, HTML reports, tables. GUI
+// thread only; files are written off it.
 #pragma once
 
 #include <optional>
@@ -24,15 +24,19 @@ public:
     static std::vector<ActionEntry> actionTable();
     static std::vector<ShowEntry> showTable();
 
-    // The screen content: timeline and memory of the run, the comparison, the edited order or the current tool, with a caption
-    // that states schedule, costs, clock and provenance. Has no parts if nothing is shown.
+    // The screen content: timeline and memory of the run, the comparison, the edited order or the current tool, with a
+    // caption that states schedule, costs, clock and provenance. Has no parts if nothing is shown.
     PictureContent picture() const override;
-    PictureStyle screenStyle() const;                                                                         // size and content as on screen
-    Result<void> write(const QString& path, const PictureStyle& style, std::optional<PictureKind> kind = {}); // before it returns
+    // size and content as on screen
+    PictureStyle screenStyle() const;
+    // before it returns
+    Result<void> write(const QString& path, const PictureStyle& style, std::optional<PictureKind> kind = {});
     Result<void> write(const QString& path) { return write(path, screenStyle()); }
-    void savePicture(ExportDialog* dialog, const QString& path); // in the dialog's format and with its suffix; closes the dialog
-    ExportDialog* openDialog();                                  // not modal; deleted when closed; null if nothing is shown
-    TableText focusedTable() const;                              // the focused table, else the panel at the right
+    // in the dialog's format and with its suffix; closes the dialog
+    void savePicture(ExportDialog* dialog, const QString& path);
+    // not modal; deleted when closed; null if nothing is shown
+    ExportDialog* openDialog();
+    TableText focusedTable() const; // the focused table, else the panel at the right
 
 private:
     void saveAsked(ExportDialog* dialog);

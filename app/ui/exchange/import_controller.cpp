@@ -14,7 +14,8 @@
 
 namespace stagewright {
 
-Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen, const QString& target, const Progress& progress)
+Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen,
+                                          const QString& target, const Progress& progress)
 {
     std::vector<const Run*> runs;
     runs.reserve(chosen.size());
@@ -27,7 +28,13 @@ Result<std::vector<qint64>> storeImported(const ImportReading& reading, const st
 std::vector<ActionEntry> ImportController::actionTable()
 {
     return {
-        {.id = "importTraces", .group = ActionGroup::FileOpen, .text = tr("&Import traces…"), .button = tr("Import…"), .keys = "Ctrl+I", .tooltip = tr("Imports traces of PyTorch's profiler, Nsight Systems or Chrome as runs and recognises their schedules")},
+        {.id = "importTraces",
+         .group = ActionGroup::FileOpen,
+         .text = tr("&Import traces…"),
+         .button = tr("Import…"),
+         .keys = "Ctrl+I",
+         .tooltip = tr(
+             "Imports traces of PyTorch's profiler, Nsight Systems or Chrome as runs and recognises their schedules")},
     };
 }
 
@@ -54,7 +61,8 @@ ImportDialog* ImportController::open(const QStringList& traces, const QString& r
         connect(m_dialog, &ImportDialog::storingCancelled, this, [this] {
             if (m_stop) m_stop->request_stop();
         });
-        connect(m_dialog, &ImportDialog::openAsked, this, [this](const QStringList& paths) { m_workspace.feature<FileOpening>()->openFiles(paths); });
+        connect(m_dialog, &ImportDialog::openAsked, this,
+                [this](const QStringList& paths) { m_workspace.feature<FileOpening>()->openFiles(paths); });
         m_dialog->open();
     }
     if (!rulesFile.isEmpty() && !m_dialog->storing()) m_dialog->setRulesFile(rulesFile);
@@ -74,11 +82,16 @@ void ImportController::store()
     Offer offer;
     const QString schedule = first.recognised.empty() ? tr("a custom order") : scheduleTitle(first.recognised);
     if (first.run.schedule && info.provenance != Provenance::Simulated) {
-        offer.message = tr("%1 was read as %2, %3 ranks and %4 microbatches").arg(QString::fromStdString(info.name), schedule, QString::number(info.ranks), QString::number(info.microbatches));
+        offer.message = tr("%1 was read as %2, %3 ranks and %4 microbatches")
+                            .arg(QString::fromStdString(info.name), schedule, QString::number(info.ranks),
+                                 QString::number(info.microbatches));
         offer.remedy = tr("its plan is the same order, simulated with costs fitted from the run");
         offer.plan = true;
     } else if (!first.run.schedule) {
-        offer.message = tr("%1 was imported without a schedule: %2").arg(QString::fromStdString(info.name), first.notRebuilt.empty() ? tr("no range is named like an op") : QString::fromStdString(first.notRebuilt));
+        offer.message = tr("%1 was imported without a schedule: %2")
+                            .arg(QString::fromStdString(info.name), first.notRebuilt.empty()
+                                                                        ? tr("no range is named like an op")
+                                                                        : QString::fromStdString(first.notRebuilt));
         offer.remedy = tr("its lanes are imported; Analyse ▸ Make a pipeline of ranges names the ops");
     }
     m_stop.emplace();
@@ -113,24 +126,30 @@ void ImportController::show(const QString& target, const std::vector<qint64>& id
     m_offer = offer;
     // Listed first, so that the new runs are in the list when they are shown.
     auto once = std::make_shared<QMetaObject::Connection>();
-    *once = connect(m_workspace.library(), &RunLibrary::listed, this, [this, once, ref = offer.ref](const QString& path) {
-        if (path != ref.file) return;
-        disconnect(*once);
-        m_workspace.shown().showRun(ref);
-    });
+    *once =
+        connect(m_workspace.library(), &RunLibrary::listed, this, [this, once, ref = offer.ref](const QString& path) {
+            if (path != ref.file) return;
+            disconnect(*once);
+            m_workspace.shown().showRun(ref);
+        });
     emit m_workspace.library()->wrote(target);
     m_workspace.feature<FileOpening>()->openFiles({target});
     const QString place = QDir::toNativeSeparators(target);
-    m_workspace.room().tell(ids.size() == 1 ? tr("Imported a run into %1").arg(place) : tr("Imported %2 runs into %1").arg(place, QString::number(ids.size())), 8000);
+    m_workspace.room().tell(ids.size() == 1 ? tr("Imported a run into %1").arg(place)
+                                            : tr("Imported %2 runs into %1").arg(place, QString::number(ids.size())),
+                            8000);
 }
 
 void ImportController::makeOffer()
 {
-    if (!m_offer || m_workspace.shown().mode() != Shown::Mode::Run || !(m_workspace.shown().ref() == m_offer->ref)) return;
+    if (!m_offer || m_workspace.shown().mode() != Shown::Mode::Run || !(m_workspace.shown().ref() == m_offer->ref))
+        return;
     const Offer offer = *m_offer;
     m_offer.reset();
     if (offer.plan)
-        m_workspace.banner()->showQuestion(offer.message, offer.remedy, tr("Compare with the plan"), [this, ref = offer.ref] { m_workspace.feature<PlanComparing>()->compareWithPlan(ref); });
+        m_workspace.banner()->showQuestion(
+            offer.message, offer.remedy, tr("Compare with the plan"),
+            [this, ref = offer.ref] { m_workspace.feature<PlanComparing>()->compareWithPlan(ref); });
     else if (!offer.message.isEmpty())
         m_workspace.banner()->showNote(offer.message + QStringLiteral("; ") + offer.remedy);
 }
@@ -140,7 +159,8 @@ namespace {
 ShownDialog showImport(const ShowRequest& request)
 {
     ImportDialog* dialog = request.workspace.feature<ImportController>()->open();
-    if (!request.wait([&] { return dialog->settled(); }, 300000)) return {nullptr, ImportController::tr("reading the traces timed out")};
+    if (!request.wait([&] { return dialog->settled(); }, 300000))
+        return {nullptr, ImportController::tr("reading the traces timed out")};
     return {dialog};
 }
 

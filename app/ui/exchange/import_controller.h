@@ -1,5 +1,6 @@
-// ImportController: imports other tools' traces as runs of an open file. The dialog reads them; this stores the selected runs, all or
-// none, shows the first, and offers the comparison with the plan. GUI thread only; files are written off it.
+// ImportController: imports other tools' traces as runs of an open file. The dialog reads them; this stores the
+// selected runs, all or none, shows the first, and offers the comparison with the plan. GUI thread only; files are
+// written off it.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,8 @@ namespace stagewright {
 
 // Stores these runs in `target`: creates the file or appends to it. Returns their ids; on an Error (also
 // Cancelled) the target is unchanged.
-Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen, const QString& target, const Progress& progress = {});
+Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen,
+                                          const QString& target, const Progress& progress = {});
 
 class ImportController : public Feature, public TraceImporting {
     Q_OBJECT
@@ -30,7 +32,8 @@ public:
     static std::vector<ShowEntry> showTable();
     ~ImportController() override; // cancels storing
 
-    ImportDialog* open(const QStringList& traces = {}, const QString& rulesFile = {}); // window modal, deleted when closed; an open dialog takes the traces
+    // window modal, deleted when closed; an open dialog takes the traces
+    ImportDialog* open(const QStringList& traces = {}, const QString& rulesFile = {});
     void openTraces(const QStringList& traces, const QString& rulesFile) override { open(traces, rulesFile); }
     ImportDialog* dialog() const { return m_dialog; }
     bool settled() const override { return !m_stop; } // nothing is being stored

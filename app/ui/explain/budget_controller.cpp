@@ -18,7 +18,13 @@ namespace stagewright {
 std::vector<ActionEntry> BudgetController::actionTable()
 {
     return {
-        {.id = "memoryBudget", .group = ActionGroup::AnalyseStep, .at = 10, .text = tr("Memory &budget…"), .keys = "Ctrl+M", .tooltip = tr("How much activation memory a rank may use: the dashed line, the headroom, and idle time caused by memory")},
+        {.id = "memoryBudget",
+         .group = ActionGroup::AnalyseStep,
+         .at = 10,
+         .text = tr("Memory &budget…"),
+         .keys = "Ctrl+M",
+         .tooltip = tr("How much activation memory a rank may use: the dashed line, the headroom, and idle time caused "
+                       "by memory")},
     };
 }
 
@@ -26,11 +32,15 @@ BudgetController::BudgetController(Workspace& workspace) : Feature(workspace)
 {
     const QSettings settings;
     MemoryBudget budget;
-    if (const qlonglong bytes = settings.value(QStringLiteral("memory/budgetBytes")).toLongLong(); bytes > 0) budget.bytes = bytes;
-    if (const double units = settings.value(QStringLiteral("memory/budgetUnits")).toDouble(); units > 0) budget.units = units;
+    if (const qlonglong bytes = settings.value(QStringLiteral("memory/budgetBytes")).toLongLong(); bytes > 0)
+        budget.bytes = bytes;
+    if (const double units = settings.value(QStringLiteral("memory/budgetUnits")).toDouble(); units > 0)
+        budget.units = units;
     workspace.library()->setBudget(budget);
     connect(workspace.actions()["memoryBudget"], &QAction::triggered, this, &BudgetController::askBudget);
-    connect(&workspace, &Workspace::actionsRefreshed, this, [this] { m_workspace.actions()["memoryBudget"]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty); });
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
+        m_workspace.actions()["memoryBudget"]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty);
+    });
     connect(workspace.views().side, &SidePanel::budgetAsked, this, &BudgetController::askBudget);
 }
 
@@ -69,9 +79,10 @@ void BudgetController::askBudget()
     auto* fault = makeLabel({}, "worse", dialog);
     fault->setWordWrap(true);
     fault->hide();
-    auto* note = makeLabel(tr("Drawn as a dashed line in the memory charts. Idle time that only more memory would have filled counts as "
-                              "memory, not as order. Empty: no budget."),
-                           "secondary", dialog);
+    auto* note = makeLabel(
+        tr("Drawn as a dashed line in the memory charts. Idle time that only more memory would have filled counts as "
+           "memory, not as order. Empty: no budget."),
+        "secondary", dialog);
     note->setWordWrap(true);
     layout->addWidget(label, 0, 0);
     layout->addWidget(field, 0, 1);

@@ -10,14 +10,23 @@ namespace stagewright {
 std::vector<ActionEntry> DeviceController::actionTable()
 {
     return {
-        {.id = "deviceTables", .group = ActionGroup::AnalyseTools, .at = 10, .text = tr("&Kernels and links"), .keys = "Ctrl+Alt+K", .tooltip = tr("What ran on the devices: kernels and copies by op, waiting and transfer by link, and the roofline of each kind of op"), .checkable = true},
+        {.id = "deviceTables",
+         .group = ActionGroup::AnalyseTools,
+         .at = 10,
+         .text = tr("&Kernels and links"),
+         .keys = "Ctrl+Alt+K",
+         .tooltip = tr("What ran on the devices: kernels and copies by op, waiting and transfer by link, and the "
+                       "roofline of each kind of op"),
+         .checkable = true},
     };
 }
 
 DeviceController::DeviceController(Workspace& workspace) : DeviceController(workspace, new DevicePanel) {}
 
 DeviceController::DeviceController(Workspace& workspace, DevicePanel* panel)
-    : DockOfStep(workspace, QStringLiteral("deviceDock"), tr("Kernels and links"), panel, workspace.actions()["deviceTables"], [panel] { panel->kernels()->setFocus(); }), m_panel(panel)
+    : DockOfStep(workspace, QStringLiteral("deviceDock"), tr("Kernels and links"), panel,
+                 workspace.actions()["deviceTables"], [panel] { panel->kernels()->setFocus(); }),
+      m_panel(panel)
 {
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_panel->setTheme(m_workspace.theme()); });
     connect(m_panel, &DevicePanel::spanChosen, this, &DeviceController::choose);
@@ -27,8 +36,11 @@ DeviceController::DeviceController(Workspace& workspace, DevicePanel* panel)
 void DeviceController::compute(const std::shared_ptr<const RunView>& view)
 {
     m_panel->setWorking();
-    m_job.start([view] { return std::make_shared<const DeviceFigures>(deviceFiguresOf(*view->run, view->step, view->panel->units)); },
-                [this](const std::shared_ptr<const DeviceFigures>& figures) { m_panel->setFigures(figures); });
+    m_job.start(
+        [view] {
+            return std::make_shared<const DeviceFigures>(deviceFiguresOf(*view->run, view->step, view->panel->units));
+        },
+        [this](const std::shared_ptr<const DeviceFigures>& figures) { m_panel->setFigures(figures); });
 }
 
 void DeviceController::clear() { m_panel->setFigures(nullptr); }

@@ -42,14 +42,15 @@ void ExcerptController::presented()
 
 void ExcerptController::refine()
 {
-    m_workspace.library()->requestFineOverview(m_base->ref, [this, base = m_base](Result<std::shared_ptr<const RunView>> view) {
-        if (!view || m_base != base || !run()) return; // the first one stays
-        m_fine = *view;
-        if (m_workspace.shown().view() == base)
-            m_workspace.shown().presentPart(*view);
-        else
-            m_base = *view; // an excerpt is shown
-    });
+    m_workspace.library()->requestFineOverview(m_base->ref,
+                                               [this, base = m_base](Result<std::shared_ptr<const RunView>> view) {
+                                                   if (!view || m_base != base || !run()) return; // the first one stays
+                                                   m_fine = *view;
+                                                   if (m_workspace.shown().view() == base)
+                                                       m_workspace.shown().presentPart(*view);
+                                                   else
+                                                       m_base = *view; // an excerpt is shown
+                                               });
 }
 
 void ExcerptController::look()
@@ -60,9 +61,11 @@ void ExcerptController::look()
     const Nanos origin = m_base->panel->origin;
     const qint64 spans = large->spansIn(visible.begin + origin, visible.end + origin);
     if (spans <= large->limits.excerpt) {
-        const bool fits = m_asked && visible.begin >= m_asked->begin && visible.end <= m_asked->end && m_asked->duration() <= 2 * visible.duration();
-        if (spans > 0 && !fits) read(visible);                                // figures are of about what is in view
-    } else if (m_workspace.shown().view()->excerpt && !large->keepsLanes()) { // zoomed out: only the overview has it all
+        const bool fits = m_asked && visible.begin >= m_asked->begin && visible.end <= m_asked->end &&
+                          m_asked->duration() <= 2 * visible.duration();
+        if (spans > 0 && !fits) read(visible); // figures are of about what is in view
+    } else if (m_workspace.shown().view()->excerpt && !large->keepsLanes()) {
+        // zoomed out: only the overview has it all
         m_asked.reset();
         m_workspace.viewState()->clearSelection();
         m_workspace.shown().presentPart(m_base);
@@ -76,17 +79,20 @@ void ExcerptController::clicked(int panel, int rank, Nanos axisTime)
     const Nanos origin = m_base->panel->origin;
     TimeRange around = m_workspace.viewState()->visible();
     if (!large->keepsLanes() && large->spansIn(around.begin + origin, around.end + origin) > large->limits.excerpt) {
-        m_workspace.room().tell(tr("%L1 spans are in view. Zoom in to at most %L2 to select ops and see causes, arrows and memory")
-                                    .arg(large->spansIn(around.begin + origin, around.end + origin))
-                                    .arg(large->limits.excerpt),
-                                8000);
+        m_workspace.room().tell(
+            tr("%L1 spans are in view. Zoom in to at most %L2 to select ops and see causes, arrows and memory")
+                .arg(large->spansIn(around.begin + origin, around.end + origin))
+                .arg(large->limits.excerpt),
+            8000);
         return;
     }
-    if (m_asked && m_workspace.shown().view()->excerpt && m_asked->contains(axisTime)) { // it was read: nothing runs there
+    // it was read: nothing runs there
+    if (m_asked && m_workspace.shown().view()->excerpt && m_asked->contains(axisTime)) {
         selectAt(rank, axisTime);
         return;
     }
-    while (around.duration() > 2 && large->spansIn(around.begin + origin, around.end + origin) > large->limits.excerpt) {
+    while (around.duration() > 2 &&
+           large->spansIn(around.begin + origin, around.end + origin) > large->limits.excerpt) {
         const Nanos half = around.duration() / 4;
         around = {axisTime - half, axisTime + half};
     }
@@ -97,22 +103,24 @@ void ExcerptController::read(TimeRange axisRange, std::function<void()> then)
 {
     m_asked = axisRange;
     const Nanos origin = m_base->panel->origin;
-    m_workspace.library()->requestExcerpt(m_base->ref, m_base->panel, axisRange.begin + origin, axisRange.end + origin,
-                                          [this, base = m_base, axisRange, then = std::move(then)](Result<std::shared_ptr<const RunView>> view) {
-                                              if (!view && view.error().code == ErrorCode::Cancelled) return;
-                                              if (m_base != base || !run()) return;
-                                              if (!view && view.error().code == ErrorCode::Invalid) { // nothing ran there
-                                                  m_workspace.room().tell(QString::fromStdString(view.error().message), 6000);
-                                                  return;
-                                              }
-                                              if (!view) {
-                                                  m_asked.reset();
-                                                  m_workspace.banner()->showError(QString(), view.error());
-                                                  return;
-                                              }
-                                              m_workspace.shown().presentPart(*view);
-                                              if (then) then();
-                                          });
+    m_workspace.library()->requestExcerpt(
+        m_base->ref, m_base->panel, axisRange.begin + origin, axisRange.end + origin,
+        [this, base = m_base, axisRange, then = std::move(then)](Result<std::shared_ptr<const RunView>> view) {
+            if (!view && view.error().code == ErrorCode::Cancelled) return;
+            if (m_base != base || !run()) return;
+            // nothing ran there
+            if (!view && view.error().code == ErrorCode::Invalid) {
+                m_workspace.room().tell(QString::fromStdString(view.error().message), 6000);
+                return;
+            }
+            if (!view) {
+                m_asked.reset();
+                m_workspace.banner()->showError(QString(), view.error());
+                return;
+            }
+            m_workspace.shown().presentPart(*view);
+            if (then) then();
+        });
 }
 
 void ExcerptController::selectAt(int rank, Nanos axisTime)

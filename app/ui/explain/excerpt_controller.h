@@ -1,5 +1,6 @@
-// Runs with steps too large for one timeline: once what is in view is little enough it is read, and takes part in everything a run does (selection,
-// arrows, causes, gaps, memory, slack); the rest stays as it was drawn. A click asks for the part around it; where that can't be, it says why.
+// Runs with steps too large for one timeline: once what is in view is little enough it is read, and takes part in
+// everything a run does (selection, arrows, causes, gaps, memory, slack); the rest stays as it was drawn. A click asks
+// for the part around it; where that can't be, it says why.
 #pragma once
 
 #include <functional>

@@ -14,13 +14,27 @@ namespace stagewright {
 std::vector<ActionEntry> GapsController::actionTable()
 {
     return {
-        {.id = "nextGap", .group = ActionGroup::AnalyseGaps, .text = tr("Explain the next &gap"), .keys = "G", .tooltip = tr("Shows a gap's cause, its chain and what would remove it; the longest gap of the marked cause first")},
-        {.id = "previousGap", .group = ActionGroup::AnalyseGaps, .text = tr("Explain the previous gap"), .keys = "Shift+G"},
-        {.id = "slack", .group = ActionGroup::AnalyseGaps, .text = tr("&Slack of ops"), .keys = "Ctrl+Shift+S", .tooltip = tr("Ops fade by how much later they could start; ops in full colour decide when the step ends"), .checkable = true},
+        {.id = "nextGap",
+         .group = ActionGroup::AnalyseGaps,
+         .text = tr("Explain the next &gap"),
+         .keys = "G",
+         .tooltip =
+             tr("Shows a gap's cause, its chain and what would remove it; the longest gap of the marked cause first")},
+        {.id = "previousGap",
+         .group = ActionGroup::AnalyseGaps,
+         .text = tr("Explain the previous gap"),
+         .keys = "Shift+G"},
+        {.id = "slack",
+         .group = ActionGroup::AnalyseGaps,
+         .text = tr("&Slack of ops"),
+         .keys = "Ctrl+Shift+S",
+         .tooltip = tr("Ops fade by how much later they could start; ops in full colour decide when the step ends"),
+         .checkable = true},
     };
 }
 
-GapsController::GapsController(Workspace& workspace) : Feature(workspace), m_explaining(workspace.jobs()), m_measuring(workspace.jobs())
+GapsController::GapsController(Workspace& workspace)
+    : Feature(workspace), m_explaining(workspace.jobs()), m_measuring(workspace.jobs())
 {
     Actions& actions = workspace.actions();
     connect(actions["nextGap"], &QAction::triggered, this, [this] { walkGaps(1); });
@@ -42,7 +56,8 @@ GapsController::GapsController(Workspace& workspace) : Feature(workspace), m_exp
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
         const auto& view = m_workspace.shown().view();
         for (const ActionId id : {"nextGap", "previousGap", "slack"})
-            m_workspace.actions()[id]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && view && !view->partial);
+            m_workspace.actions()[id]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && view &&
+                                                  !view->partial);
     });
     GapSections* gaps = m_workspace.views().side->gaps();
     connect(gaps, &GapSections::causeChosen, this, &GapsController::chooseCause);
@@ -52,17 +67,20 @@ GapsController::GapsController(Workspace& workspace) : Feature(workspace), m_exp
         m_workspace.viewState()->select({0, span});
         m_workspace.views().timeline->ensureVisible({0, span});
     });
-    connect(m_workspace.views().timeline, &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos axisTime) {
-        if (m_workspace.shown().mode() != Shown::Mode::Run || m_workspace.shown().tool() != Shown::Tool::None || panel != 0 || !m_workspace.shown().view()) return;
-        const BubbleReport& report = m_workspace.shown().view()->figures->bubbles;
-        const Nanos time = axisTime + m_workspace.shown().view()->panel->origin;
-        for (std::size_t i = 0; i < report.gaps.size(); ++i)
-            if (report.gaps[i].rank == rank && time >= report.gaps[i].start && time < report.gaps[i].end) {
-                chooseGap(static_cast<int>(i));
-                return;
-            }
-        chooseGap(-1);
-    });
+    connect(m_workspace.views().timeline, &TimelineView::idleClicked, this,
+            [this](int panel, int rank, Nanos axisTime) {
+                if (m_workspace.shown().mode() != Shown::Mode::Run || m_workspace.shown().tool() != Shown::Tool::None ||
+                    panel != 0 || !m_workspace.shown().view())
+                    return;
+                const BubbleReport& report = m_workspace.shown().view()->figures->bubbles;
+                const Nanos time = axisTime + m_workspace.shown().view()->panel->origin;
+                for (std::size_t i = 0; i < report.gaps.size(); ++i)
+                    if (report.gaps[i].rank == rank && time >= report.gaps[i].start && time < report.gaps[i].end) {
+                        chooseGap(static_cast<int>(i));
+                        return;
+                    }
+                chooseGap(-1);
+            });
 }
 
 bool GapsController::escape()
@@ -93,7 +111,9 @@ void GapsController::reset()
 void GapsController::askSlack()
 {
     const bool shown = m_workspace.actions()["slack"]->isChecked() || m_workspace.viewState()->selected().valid();
-    if (!shown || m_slackAsked || !m_workspace.shown().view() || m_workspace.shown().mode() != Shown::Mode::Run || m_workspace.shown().view()->partial) return;
+    if (!shown || m_slackAsked || !m_workspace.shown().view() || m_workspace.shown().mode() != Shown::Mode::Run ||
+        m_workspace.shown().view()->partial)
+        return;
     m_slackAsked = true;
     m_measuring.start(
         [run = m_workspace.shown().view()->run, step = m_workspace.shown().view()->step] {
@@ -119,7 +139,9 @@ void GapsController::chooseCause(std::optional<IdleCause> cause)
 
 void GapsController::chooseGap(int index)
 {
-    if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view() || m_workspace.shown().tool() != Shown::Tool::None) return;
+    if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view() ||
+        m_workspace.shown().tool() != Shown::Tool::None)
+        return;
     const BubbleReport& report = m_workspace.shown().view()->figures->bubbles;
     if (index >= static_cast<int>(report.gaps.size())) return;
     m_explaining.drop();
@@ -134,8 +156,10 @@ void GapsController::chooseGap(int index)
     refreshMarks();
     const Gap gap = report.gaps[static_cast<std::size_t>(index)];
     const TimeRange visible = m_workspace.viewState()->visible();
-    const Nanos begin = gap.start - m_workspace.shown().view()->panel->origin, end = gap.end - m_workspace.shown().view()->panel->origin;
-    if (end <= visible.begin || begin >= visible.end) m_workspace.viewState()->fit({begin - (end - begin) * 4, end + (end - begin) * 4});
+    const Nanos begin = gap.start - m_workspace.shown().view()->panel->origin,
+                end = gap.end - m_workspace.shown().view()->panel->origin;
+    if (end <= visible.begin || begin >= visible.end)
+        m_workspace.viewState()->fit({begin - (end - begin) * 4, end + (end - begin) * 4});
     m_workspace.views().timeline->ensureRowVisible(0, gap.rank);
     m_explaining.start(
         [run = m_workspace.shown().view()->run, step = m_workspace.shown().view()->step, gap] {
@@ -152,7 +176,9 @@ void GapsController::chooseGap(int index)
 
 void GapsController::walkGaps(int by)
 {
-    if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view() || m_workspace.shown().tool() != Shown::Tool::None) return;
+    if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view() ||
+        m_workspace.shown().tool() != Shown::Tool::None)
+        return;
     const std::vector<int> order = gapsByLength(m_workspace.shown().view()->figures->bubbles, m_cause);
     if (order.empty()) return;
     const auto at = std::find(order.begin(), order.end(), m_gap);
@@ -164,7 +190,8 @@ void GapsController::walkGaps(int by)
 
 void GapsController::refreshMarks()
 {
-    if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view() || m_workspace.shown().showsToolPicture()) {
+    if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view() ||
+        m_workspace.shown().showsToolPicture()) {
         m_workspace.views().timeline->setNotes(nullptr);
         return;
     }
@@ -175,7 +202,8 @@ void GapsController::refreshMarks()
     if (m_cause)
         for (const Gap& gap : report.gaps)
             if (gap.cause == *m_cause) notes->gaps.push_back(noteOf(gap));
-    if (m_gap >= 0 && m_gap < static_cast<int>(report.gaps.size())) notes->selected = noteOf(report.gaps[static_cast<std::size_t>(m_gap)]);
+    if (m_gap >= 0 && m_gap < static_cast<int>(report.gaps.size()))
+        notes->selected = noteOf(report.gaps[static_cast<std::size_t>(m_gap)]);
     if (m_gapExplanation)
         for (const GapLink& step : m_gapExplanation->chain)
             if (step.span != noSpan) notes->chain.push_back(step.span);
@@ -189,8 +217,12 @@ void GapsController::refreshMarks()
 std::vector<ShowEntry> GapsController::showTable()
 {
     return {
-        {.name = "gap", .at = 50, .view = [](const ShowRequest& request) { request.workspace.actions()["nextGap"]->trigger(); }},
-        {.name = "slack", .at = 60, .view = [](const ShowRequest& request) { request.workspace.actions()["slack"]->trigger(); }},
+        {.name = "gap",
+         .at = 50,
+         .view = [](const ShowRequest& request) { request.workspace.actions()["nextGap"]->trigger(); }},
+        {.name = "slack",
+         .at = 60,
+         .view = [](const ShowRequest& request) { request.workspace.actions()["slack"]->trigger(); }},
     };
 }
 

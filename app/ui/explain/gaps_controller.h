@@ -1,4 +1,5 @@
-// GapsController: idle time explained: causes and gaps marked on the timeline, the chain to the root of a gap, the slack of ops.
+// GapsController: idle time explained: causes and gaps marked on the timeline, the chain to the root of a gap, the
+// slack of ops.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,8 @@ public:
     static std::vector<ShowEntry> showTable();
     void chooseGap(int index); // index in the report of the step shown; −1: none
     int chosenGap() const { return m_gap; }
-    std::shared_ptr<const GapExplanation> gapExplanation() const { return m_gapExplanation; } // of the chosen gap, once computed
+    // of the chosen gap, once computed
+    std::shared_ptr<const GapExplanation> gapExplanation() const { return m_gapExplanation; }
     bool escape() override;
 
 private:

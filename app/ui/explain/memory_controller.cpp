@@ -24,14 +24,10 @@ struct CategoryChoice {
     MemoryCategory category;
 };
 constexpr CategoryChoice categories[] = {
-    {"memoryActivations", MemoryCategory::Activations},
-    {"memoryCommunication", MemoryCategory::Communication},
-    {"memoryWorkspace", MemoryCategory::Workspace},
-    {"memoryGradients", MemoryCategory::Gradients},
-    {"memoryWeights", MemoryCategory::Weights},
-    {"memoryOptimizer", MemoryCategory::Optimizer},
-    {"memoryGathered", MemoryCategory::Gathered},
-    {"memoryBuckets", MemoryCategory::Buckets},
+    {"memoryActivations", MemoryCategory::Activations}, {"memoryCommunication", MemoryCategory::Communication},
+    {"memoryWorkspace", MemoryCategory::Workspace},     {"memoryGradients", MemoryCategory::Gradients},
+    {"memoryWeights", MemoryCategory::Weights},         {"memoryOptimizer", MemoryCategory::Optimizer},
+    {"memoryGathered", MemoryCategory::Gathered},       {"memoryBuckets", MemoryCategory::Buckets},
 };
 
 // The run's schedule simulated with the run's costs; null where either is unknown.
@@ -53,18 +49,67 @@ std::shared_ptr<const TimelinePanel> predictedPanel(const Run& run)
 std::vector<ActionEntry> MemoryController::actionTable()
 {
     return {
-        {.id = "memoryActivations", .group = ActionGroup::MemoryCharts, .text = tr("&Activations"), .tooltip = tr("What forwards keep for their backwards; the budget applies to these"), .checkable = true},
-        {.id = "memoryCommunication", .group = ActionGroup::MemoryCharts, .text = tr("&Communication"), .tooltip = tr("Buffers of messages in flight, stacked on the activations"), .checkable = true},
-        {.id = "memoryWorkspace", .group = ActionGroup::MemoryCharts, .text = tr("Wor&kspace"), .tooltip = tr("What an op needs while it runs"), .checkable = true},
-        {.id = "memoryGradients", .group = ActionGroup::MemoryCharts, .text = tr("&Gradients"), .tooltip = tr("Weight gradients, until the optimizer has used them"), .checkable = true},
-        {.id = "memoryWeights", .group = ActionGroup::MemoryCharts, .text = tr("&Weights"), .tooltip = tr("Parameters of the rank's stages"), .checkable = true},
-        {.id = "memoryOptimizer", .group = ActionGroup::MemoryCharts, .text = tr("&Optimizer"), .tooltip = tr("State of the optimizer, such as momentum"), .checkable = true},
-        {.id = "memoryGathered", .group = ActionGroup::MemoryCharts, .text = tr("Gathered weights"), .tooltip = tr("Weights of other owners, from a gather until their release"), .checkable = true},
-        {.id = "memoryBuckets", .group = ActionGroup::MemoryCharts, .text = tr("Gradient buckets"), .tooltip = tr("Gradients on their way to their owners"), .checkable = true},
-        {.id = "memoryAll", .group = ActionGroup::MemoryCharts, .text = tr("All categories"), .tooltip = tr("Stacks everything that the run says of its memory; again: activations alone"), .checkable = true},
-        {.id = "memoryOwnScale", .group = ActionGroup::MemoryCharts, .line = true, .text = tr("Each rank on its own &scale"), .tooltip = tr("Otherwise one scale for all ranks, so that heights compare"), .checkable = true},
-        {.id = "memoryPredicted", .group = ActionGroup::MemoryCharts, .text = tr("&Predicted over measured"), .tooltip = tr("The schedule simulated with this run's own costs, dotted over the measured curve"), .checkable = true},
-        {.id = "memoryCounters", .group = ActionGroup::MemoryCharts, .text = tr("Co&unters"), .tooltip = tr("Counters that the run recorded, each on its own scale"), .checkable = true},
+        {.id = "memoryActivations",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("&Activations"),
+         .tooltip = tr("What forwards keep for their backwards; the budget applies to these"),
+         .checkable = true},
+        {.id = "memoryCommunication",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("&Communication"),
+         .tooltip = tr("Buffers of messages in flight, stacked on the activations"),
+         .checkable = true},
+        {.id = "memoryWorkspace",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("Wor&kspace"),
+         .tooltip = tr("What an op needs while it runs"),
+         .checkable = true},
+        {.id = "memoryGradients",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("&Gradients"),
+         .tooltip = tr("Weight gradients, until the optimizer has used them"),
+         .checkable = true},
+        {.id = "memoryWeights",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("&Weights"),
+         .tooltip = tr("Parameters of the rank's stages"),
+         .checkable = true},
+        {.id = "memoryOptimizer",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("&Optimizer"),
+         .tooltip = tr("State of the optimizer, such as momentum"),
+         .checkable = true},
+        {.id = "memoryGathered",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("Gathered weights"),
+         .tooltip = tr("Weights of other owners, from a gather until their release"),
+         .checkable = true},
+        {.id = "memoryBuckets",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("Gradient buckets"),
+         .tooltip = tr("Gradients on their way to their owners"),
+         .checkable = true},
+        {.id = "memoryAll",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("All categories"),
+         .tooltip = tr("Stacks everything that the run says of its memory; again: activations alone"),
+         .checkable = true},
+        {.id = "memoryOwnScale",
+         .group = ActionGroup::MemoryCharts,
+         .line = true,
+         .text = tr("Each rank on its own &scale"),
+         .tooltip = tr("Otherwise one scale for all ranks, so that heights compare"),
+         .checkable = true},
+        {.id = "memoryPredicted",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("&Predicted over measured"),
+         .tooltip = tr("The schedule simulated with this run's own costs, dotted over the measured curve"),
+         .checkable = true},
+        {.id = "memoryCounters",
+         .group = ActionGroup::MemoryCharts,
+         .text = tr("Co&unters"),
+         .tooltip = tr("Counters that the run recorded, each on its own scale"),
+         .checkable = true},
     };
 }
 
@@ -75,7 +120,8 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
     const QSettings stored;
     MemorySettings settings;
     for (const CategoryChoice& choice : categories) {
-        const QString key = QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(choice.category)));
+        const QString key =
+            QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(choice.category)));
         settings.set(choice.category, stored.value(key, settings.has(choice.category)).toBool());
         connect(a[choice.action], &QAction::triggered, this, [view, choice](bool wanted) {
             MemorySettings next = view->settings();
@@ -99,7 +145,8 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
     });
     connect(a["memoryAll"], &QAction::triggered, this, [view](bool wanted) {
         MemorySettings next = view->settings();
-        for (const CategoryChoice& choice : categories) next.set(choice.category, wanted || choice.category == MemoryCategory::Activations);
+        for (const CategoryChoice& choice : categories)
+            next.set(choice.category, wanted || choice.category == MemoryCategory::Activations);
         view->setSettings(next);
     });
     connect(a["memoryPredicted"], &QAction::triggered, this, [this](bool wanted) {
@@ -109,7 +156,8 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
     connect(view, &MemoryView::settingsChanged, this, [this, view] {
         QSettings now;
         for (const CategoryChoice& choice : categories)
-            now.setValue(QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(choice.category))), view->settings().has(choice.category));
+            now.setValue(QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(choice.category))),
+                         view->settings().has(choice.category));
         now.setValue(QStringLiteral("memory/ownScale"), view->settings().ownScale);
         now.setValue(QStringLiteral("memory/counters"), view->settings().counters);
         refresh();
@@ -132,7 +180,8 @@ void MemoryController::refresh()
     for (const auto& panel : panels) {
         // Skipped for very many events: then any category may be chosen.
         const bool few = panel->timeline->memory().size() <= mostLookedThrough;
-        const std::vector<bool> of = few ? categoriesOf(*panel->timeline) : std::vector<bool>(memoryCategoryCount, true);
+        const std::vector<bool> of =
+            few ? categoriesOf(*panel->timeline) : std::vector<bool>(memoryCategoryCount, true);
         for (std::size_t i = 0; i < of.size(); ++i) present[i] = present[i] || of[i];
         const auto all = panel->timeline->counters();
         counters = counters || !std::all_of(all.begin(), all.end(), isWorkBytes);
@@ -149,7 +198,8 @@ void MemoryController::refresh()
     a["memoryCounters"]->setChecked(settings.counters);
     a["memoryCounters"]->setEnabled(counters);
     const auto shown = m_workspace.shown().view();
-    a["memoryPredicted"]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && shown && shown->run->info.provenance != Provenance::Simulated);
+    a["memoryPredicted"]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && shown &&
+                                     shown->run->info.provenance != Provenance::Simulated);
 }
 
 void MemoryController::refreshPredicted()
@@ -166,13 +216,12 @@ void MemoryController::refreshPredicted()
         m_workspace.views().memory->setPredicted(m_predicted);
         return;
     }
-    m_predicting.start(
-        [run = shown->run] { return predictedPanel(*run); },
-        [this, shown](std::shared_ptr<const TimelinePanel> panel) {
-            m_predictedOf = shown;
-            m_predicted = std::move(panel);
-            m_workspace.views().memory->setPredicted(m_predicted);
-        });
+    m_predicting.start([run = shown->run] { return predictedPanel(*run); },
+                       [this, shown](std::shared_ptr<const TimelinePanel> panel) {
+                           m_predictedOf = shown;
+                           m_predicted = std::move(panel);
+                           m_workspace.views().memory->setPredicted(m_predicted);
+                       });
 }
 
 void MemoryController::showMenu(const QPoint& at)
@@ -182,7 +231,8 @@ void MemoryController::showMenu(const QPoint& at)
     for (const CategoryChoice& choice : categories) menu.addAction(a[choice.action]);
     menu.addAction(a["memoryAll"]);
     menu.addSeparator();
-    for (const ActionId id : {"memoryOwnScale", "memoryPredicted", "memoryCounters", "memoryBudget"}) menu.addAction(a[id]);
+    for (const ActionId id : {"memoryOwnScale", "memoryPredicted", "memoryCounters", "memoryBudget"})
+        menu.addAction(a[id]);
     menu.addSeparator();
     for (const ActionId id : {"fit", "memory", "exportPicture"}) menu.addAction(a[id]);
     menu.exec(at);

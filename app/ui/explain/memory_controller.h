@@ -1,5 +1,5 @@
-// MemoryController: the content of the memory charts: categories, scales, counters, and the schedule simulated with the run's own
-// costs over the measured curve. Connects the actions of the Memory charts menu and remembers the settings.
+// MemoryController: the content of the memory charts: categories, scales, counters, and the schedule simulated with the
+// run's own costs over the measured curve. Connects the actions of the Memory charts menu and remembers the settings.
 #pragma once
 
 #include <memory>

@@ -20,8 +20,10 @@ RangeController::RangeController(Workspace& workspace) : Feature(workspace), m_s
     m_table->setMaximumHeight(200);
     auto* layout = qobject_cast<QVBoxLayout*>(work->layout());
     layout->insertWidget(layout->indexOf(workspace.views().legend), m_table);
-    m_table->setBy(static_cast<AggregateBy>(std::clamp(QSettings().value(QStringLiteral("range/by"), 0).toInt(), 0, static_cast<int>(AggregateBy::Name))));
-    connect(m_table, &AggregationPanel::byChanged, this, [](AggregateBy by) { QSettings().setValue(QStringLiteral("range/by"), static_cast<int>(by)); });
+    m_table->setBy(static_cast<AggregateBy>(
+        std::clamp(QSettings().value(QStringLiteral("range/by"), 0).toInt(), 0, static_cast<int>(AggregateBy::Name))));
+    connect(m_table, &AggregationPanel::byChanged, this,
+            [](AggregateBy by) { QSettings().setValue(QStringLiteral("range/by"), static_cast<int>(by)); });
     connect(m_table, &AggregationPanel::cleared, this, [this] {
         m_workspace.viewState()->clearSelection();
         m_workspace.views().timeline->setFocus();
@@ -54,7 +56,9 @@ void RangeController::filterPanel()
     if (!hasOps || !range || range->empty() || m_workspace.shown().mode() != Shown::Mode::Run) {
         m_summing.drop();
         if (hasOps && shown->excerpt && m_presented.lock() == shown && m_workspace.shown().mode() == Shown::Mode::Run)
-            m_workspace.views().side->setFilter(shown->figures, tr("All figures are for the part in view, %1.").arg(durationText(shown->excerpt->duration(), shown->panel->units)));
+            m_workspace.views().side->setFilter(
+                shown->figures, tr("All figures are for the part in view, %1.")
+                                    .arg(durationText(shown->excerpt->duration(), shown->panel->units)));
         else
             m_workspace.views().side->setFilter(nullptr);
         return;
@@ -62,14 +66,20 @@ void RangeController::filterPanel()
     if (m_summing.waits([this] { filterPanel(); })) return;
     const TimeRange asked{range->begin + shown->panel->origin, range->end + shown->panel->origin};
     m_summing.start(
-        [shown, asked] { return std::make_shared<const RunReport>(reportIn(*shown->figures, *shown->run->timeline, asked.begin, asked.end)); },
+        [shown, asked] {
+            return std::make_shared<const RunReport>(
+                reportIn(*shown->figures, *shown->run->timeline, asked.begin, asked.end));
+        },
         [this, shown, asked](std::shared_ptr<const RunReport> figures) {
             const auto now = m_workspace.viewState()->selectedRange();
             if (shown != m_workspace.shown().view() || !now || m_workspace.shown().mode() != Shown::Mode::Run) return;
             const Units units = shown->panel->units;
             const Nanos length = figures->bubbles.makespan();
             QString note = tr("All figures are for the selected range, %1.").arg(durationText(length, units));
-            if (length < asked.end - asked.begin) note = tr("All figures are for the part of the selected range inside step %1, %2.").arg(shown->step + 1).arg(durationText(length, units));
+            if (length < asked.end - asked.begin)
+                note = tr("All figures are for the part of the selected range inside step %1, %2.")
+                           .arg(shown->step + 1)
+                           .arg(durationText(length, units));
             m_workspace.views().side->setFilter(std::move(figures), note);
         });
 }
@@ -82,7 +92,8 @@ void showRange(const ShowRequest& request)
     Workspace& workspace = request.workspace;
     const TimeRange all = workspace.viewState()->extent();
     const int ranks = static_cast<int>(workspace.views().timeline->layout().plan->rankAt.size());
-    workspace.viewState()->setAreas({{{all.begin + all.duration() * 3 / 10, all.begin + all.duration() * 6 / 10}, 0, ranks - 1}});
+    workspace.viewState()->setAreas(
+        {{{all.begin + all.duration() * 3 / 10, all.begin + all.duration() * 6 / 10}, 0, ranks - 1}});
     request.settle();
 }
 

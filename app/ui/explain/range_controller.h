@@ -1,5 +1,5 @@
-// RangeController: a selected range filters every view. It owns the table of the selected area and has the side panel print, and
-// label, the figures of the range.
+// RangeController: a selected range filters every view. It owns the table of the selected area and has the side panel
+// print, and label, the figures of the range.
 #pragma once
 
 #include <memory>

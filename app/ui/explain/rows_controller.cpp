@@ -63,37 +63,158 @@ constexpr std::pair<ActionId, TimeUnit> units[] = {{"unitAuto", TimeUnit::Automa
 std::vector<ActionEntry> RowsController::actionTable()
 {
     return {
-        {.id = "rowUp", .group = ActionGroup::Rows, .text = tr("Row &above"), .keys = "Alt+Up", .tooltip = tr("Moves the row mark in the gutter; the row keys act on the marked row")},
-        {.id = "rowDown", .group = ActionGroup::Rows, .text = tr("Row &below"), .keys = "Alt+Down", .tooltip = tr("Moves the row mark in the gutter; the row keys act on the marked row")},
-        {.id = "pinRank", .group = ActionGroup::Rows, .line = true, .text = tr("&Pin to the top"), .keys = "Shift+P", .tooltip = tr("Keeps ranks above the scrolling rows: those of the selected area, the marked row or the selected op"), .checkable = true},
-        {.id = "foldRank", .group = ActionGroup::Rows, .text = tr("&Fold to a thin row"), .keys = "Shift+C", .tooltip = tr("Shows a thin row of utilisation, without its track"), .checkable = true},
-        {.id = "rankTrack", .group = ActionGroup::Rows, .text = tr("&Hide its comm track"), .keys = "Shift+T", .tooltip = tr("For these ranks only; Comm tracks hides all of them"), .checkable = true},
-        {.id = "openGroup", .group = ActionGroup::Rows, .text = tr("&Open or fold the group"), .keys = "Shift+Return", .tooltip = tr("Shows the group's ranks one by one, or as one row again")},
-        {.id = "groupAuto", .group = ActionGroup::Rows, .line = true, .text = tr("Automatic groups by &number of ranks"), .tooltip = tr("No groups up to 64 ranks; above that, at most 32 groups"), .checkable = true},
+        {.id = "rowUp",
+         .group = ActionGroup::Rows,
+         .text = tr("Row &above"),
+         .keys = "Alt+Up",
+         .tooltip = tr("Moves the row mark in the gutter; the row keys act on the marked row")},
+        {.id = "rowDown",
+         .group = ActionGroup::Rows,
+         .text = tr("Row &below"),
+         .keys = "Alt+Down",
+         .tooltip = tr("Moves the row mark in the gutter; the row keys act on the marked row")},
+        {.id = "pinRank",
+         .group = ActionGroup::Rows,
+         .line = true,
+         .text = tr("&Pin to the top"),
+         .keys = "Shift+P",
+         .tooltip =
+             tr("Keeps ranks above the scrolling rows: those of the selected area, the marked row or the selected op"),
+         .checkable = true},
+        {.id = "foldRank",
+         .group = ActionGroup::Rows,
+         .text = tr("&Fold to a thin row"),
+         .keys = "Shift+C",
+         .tooltip = tr("Shows a thin row of utilisation, without its track"),
+         .checkable = true},
+        {.id = "rankTrack",
+         .group = ActionGroup::Rows,
+         .text = tr("&Hide its comm track"),
+         .keys = "Shift+T",
+         .tooltip = tr("For these ranks only; Comm tracks hides all of them"),
+         .checkable = true},
+        {.id = "openGroup",
+         .group = ActionGroup::Rows,
+         .text = tr("&Open or fold the group"),
+         .keys = "Shift+Return",
+         .tooltip = tr("Shows the group's ranks one by one, or as one row again")},
+        {.id = "groupAuto",
+         .group = ActionGroup::Rows,
+         .line = true,
+         .text = tr("Automatic groups by &number of ranks"),
+         .tooltip = tr("No groups up to 64 ranks; above that, at most 32 groups"),
+         .checkable = true},
         {.id = "groupNone", .group = ActionGroup::Rows, .text = tr("On&e row per rank"), .checkable = true},
         {.id = "groupOf8", .group = ActionGroup::Rows, .text = tr("Groups of &8 ranks"), .checkable = true},
         {.id = "groupOf32", .group = ActionGroup::Rows, .text = tr("Groups of &32 ranks"), .checkable = true},
         {.id = "groupOf128", .group = ActionGroup::Rows, .text = tr("Groups of &128 ranks"), .checkable = true},
-        {.id = "groupStage", .group = ActionGroup::Rows, .text = tr("Groups by &stage"), .tooltip = tr("Groups ranks that run the same stages"), .checkable = true},
-        {.id = "groupBusy", .group = ActionGroup::Rows, .text = tr("Groups by b&usy time"), .tooltip = tr("Groups ranks that are about equally busy, the idlest first"), .checkable = true},
-        {.id = "groupHost", .group = ActionGroup::Rows, .text = tr("Groups by h&ost"), .tooltip = tr("Groups ranks on the same host, where the trace says"), .checkable = true},
-        {.id = "groupPipeline", .group = ActionGroup::Rows, .text = tr("Groups by p&ipeline place"), .tooltip = tr("Groups ranks with the same place in the pipeline, as the trace's process groups say"), .checkable = true},
-        {.id = "groupData", .group = ActionGroup::Rows, .text = tr("Groups by &data-parallel place"), .tooltip = tr("Groups ranks with the same data-parallel place, as the trace's process groups say"), .checkable = true},
-        {.id = "groupTensor", .group = ActionGroup::Rows, .text = tr("Groups by tensor-parallel place"), .tooltip = tr("Groups ranks with the same tensor-parallel place, as the trace's process groups say"), .checkable = true},
-        {.id = "groupExpert", .group = ActionGroup::Rows, .text = tr("Groups by e&xpert-parallel place"), .tooltip = tr("Groups ranks with the same expert-parallel place, as the trace's process groups say"), .checkable = true},
-        {.id = "groupContext", .group = ActionGroup::Rows, .text = tr("Groups by context-parallel place"), .tooltip = tr("Groups ranks with the same context-parallel place, as the trace's process groups say"), .checkable = true},
-        {.id = "groupReplica", .group = ActionGroup::Rows, .text = tr("Replicas under their pipeline rank"), .tooltip = tr("Shows the ranks of the first replica, and the other replicas' ranks folded below each"), .checkable = true},
-        {.id = "groupRange", .group = ActionGroup::Rows, .line = true, .text = tr("&Mean, minimum and maximum in groups"), .tooltip = tr("A group's row shows how busy its ranks are: mean, idlest and busiest; otherwise the mean time of each kind"), .checkable = true},
-        {.id = "subLanes", .group = ActionGroup::Rows, .line = true, .text = tr("&Kernels and copies"), .keys = "Shift+K", .tooltip = tr("Work other than ops, in thin rows under its rank, where the run has any"), .checkable = true},
-        {.id = "kernelClasses", .group = ActionGroup::Rows, .text = tr("Kernels by &class"), .tooltip = tr("Colours kernels and copies by what they are, such as matrix products, and ranges by name, instead of the ops that launched them"), .checkable = true},
-        {.id = "waitLanes", .group = ActionGroup::Rows, .text = tr("&Waits"), .tooltip = tr("What each rank waited for, in thin rows under it"), .checkable = true},
-        {.id = "rowsTaller", .group = ActionGroup::Rows, .line = true, .text = tr("&Taller rows"), .keys = "Ctrl+Shift+Up", .tooltip = tr("Ctrl+Shift+wheel over the timeline; remembered")},
-        {.id = "rowsLower", .group = ActionGroup::Rows, .text = tr("Sma&ller rows"), .keys = "Ctrl+Shift+Down", .tooltip = tr("Ctrl+Shift+wheel over the timeline; remembered")},
-        {.id = "rowsAutomatic", .group = ActionGroup::Rows, .text = tr("Automatic row hei&ght"), .tooltip = tr("Taller rows where the window has room"), .checkable = true},
-        {.id = "resetRows", .group = ActionGroup::Rows, .line = true, .text = tr("&Reset all rows"), .tooltip = tr("Unpins and unfolds every rank and shows every track")},
-        {.id = "timeRelative", .group = ActionGroup::Times, .text = tr("From the &start of the step"), .tooltip = tr("Every step starts at zero"), .checkable = true},
-        {.id = "timeAbsolute", .group = ActionGroup::Times, .text = tr("From the start of the &run"), .tooltip = tr("Time since the run started"), .checkable = true},
-        {.id = "unitAuto", .group = ActionGroup::Times, .line = true, .text = tr("&Automatic unit"), .tooltip = tr("Each time in the unit that leaves one to three digits before the decimal point"), .checkable = true},
+        {.id = "groupStage",
+         .group = ActionGroup::Rows,
+         .text = tr("Groups by &stage"),
+         .tooltip = tr("Groups ranks that run the same stages"),
+         .checkable = true},
+        {.id = "groupBusy",
+         .group = ActionGroup::Rows,
+         .text = tr("Groups by b&usy time"),
+         .tooltip = tr("Groups ranks that are about equally busy, the idlest first"),
+         .checkable = true},
+        {.id = "groupHost",
+         .group = ActionGroup::Rows,
+         .text = tr("Groups by h&ost"),
+         .tooltip = tr("Groups ranks on the same host, where the trace says"),
+         .checkable = true},
+        {.id = "groupPipeline",
+         .group = ActionGroup::Rows,
+         .text = tr("Groups by p&ipeline place"),
+         .tooltip = tr("Groups ranks with the same place in the pipeline, as the trace's process groups say"),
+         .checkable = true},
+        {.id = "groupData",
+         .group = ActionGroup::Rows,
+         .text = tr("Groups by &data-parallel place"),
+         .tooltip = tr("Groups ranks with the same data-parallel place, as the trace's process groups say"),
+         .checkable = true},
+        {.id = "groupTensor",
+         .group = ActionGroup::Rows,
+         .text = tr("Groups by tensor-parallel place"),
+         .tooltip = tr("Groups ranks with the same tensor-parallel place, as the trace's process groups say"),
+         .checkable = true},
+        {.id = "groupExpert",
+         .group = ActionGroup::Rows,
+         .text = tr("Groups by e&xpert-parallel place"),
+         .tooltip = tr("Groups ranks with the same expert-parallel place, as the trace's process groups say"),
+         .checkable = true},
+        {.id = "groupContext",
+         .group = ActionGroup::Rows,
+         .text = tr("Groups by context-parallel place"),
+         .tooltip = tr("Groups ranks with the same context-parallel place, as the trace's process groups say"),
+         .checkable = true},
+        {.id = "groupReplica",
+         .group = ActionGroup::Rows,
+         .text = tr("Replicas under their pipeline rank"),
+         .tooltip = tr("Shows the ranks of the first replica, and the other replicas' ranks folded below each"),
+         .checkable = true},
+        {.id = "groupRange",
+         .group = ActionGroup::Rows,
+         .line = true,
+         .text = tr("&Mean, minimum and maximum in groups"),
+         .tooltip = tr("A group's row shows how busy its ranks are: mean, idlest and busiest; otherwise the mean time "
+                       "of each kind"),
+         .checkable = true},
+        {.id = "subLanes",
+         .group = ActionGroup::Rows,
+         .line = true,
+         .text = tr("&Kernels and copies"),
+         .keys = "Shift+K",
+         .tooltip = tr("Work other than ops, in thin rows under its rank, where the run has any"),
+         .checkable = true},
+        {.id = "kernelClasses",
+         .group = ActionGroup::Rows,
+         .text = tr("Kernels by &class"),
+         .tooltip = tr("Colours kernels and copies by what they are, such as matrix products, and ranges by name, "
+                       "instead of the ops that launched them"),
+         .checkable = true},
+        {.id = "waitLanes",
+         .group = ActionGroup::Rows,
+         .text = tr("&Waits"),
+         .tooltip = tr("What each rank waited for, in thin rows under it"),
+         .checkable = true},
+        {.id = "rowsTaller",
+         .group = ActionGroup::Rows,
+         .line = true,
+         .text = tr("&Taller rows"),
+         .keys = "Ctrl+Shift+Up",
+         .tooltip = tr("Ctrl+Shift+wheel over the timeline; remembered")},
+        {.id = "rowsLower",
+         .group = ActionGroup::Rows,
+         .text = tr("Sma&ller rows"),
+         .keys = "Ctrl+Shift+Down",
+         .tooltip = tr("Ctrl+Shift+wheel over the timeline; remembered")},
+        {.id = "rowsAutomatic",
+         .group = ActionGroup::Rows,
+         .text = tr("Automatic row hei&ght"),
+         .tooltip = tr("Taller rows where the window has room"),
+         .checkable = true},
+        {.id = "resetRows",
+         .group = ActionGroup::Rows,
+         .line = true,
+         .text = tr("&Reset all rows"),
+         .tooltip = tr("Unpins and unfolds every rank and shows every track")},
+        {.id = "timeRelative",
+         .group = ActionGroup::Times,
+         .text = tr("From the &start of the step"),
+         .tooltip = tr("Every step starts at zero"),
+         .checkable = true},
+        {.id = "timeAbsolute",
+         .group = ActionGroup::Times,
+         .text = tr("From the start of the &run"),
+         .tooltip = tr("Time since the run started"),
+         .checkable = true},
+        {.id = "unitAuto",
+         .group = ActionGroup::Times,
+         .line = true,
+         .text = tr("&Automatic unit"),
+         .tooltip = tr("Each time in the unit that leaves one to three digits before the decimal point"),
+         .checkable = true},
         {.id = "unitNanos", .group = ActionGroup::Times, .text = tr("&Nanoseconds"), .checkable = true},
         {.id = "unitMicros", .group = ActionGroup::Times, .text = tr("Mi&croseconds"), .checkable = true},
         {.id = "unitMillis", .group = ActionGroup::Times, .text = tr("&Milliseconds"), .checkable = true},
@@ -217,7 +338,8 @@ void RowsController::restore()
     refreshUnit();
 }
 
-// Rows of 48 px, or 38 px in a comparison, fill a window of 1000 px; a taller window enlarges them while all stay visible.
+// Rows of 48 px, or 38 px in a comparison, fill a window of 1000 px; a taller window enlarges them while all stay
+// visible.
 double RowsController::suitableScale() const
 {
     constexpr double usual = 880, most = 1.75; // px of timeline and charts; of the scale
@@ -247,11 +369,15 @@ void RowsController::setRowScale(double scale)
     refresh();
 }
 
-void RowsController::scaleRows(double notches) { setRowScale(m_workspace.views().timeline->rowScale() * std::pow(1.15, notches)); }
+void RowsController::scaleRows(double notches)
+{
+    setRowScale(m_workspace.views().timeline->rowScale() * std::pow(1.15, notches));
+}
 
 bool RowsController::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_workspace.room().rows() && event->type() == QEvent::Resize) QMetaObject::invokeMethod(this, &RowsController::fitRows, Qt::QueuedConnection);
+    if (watched == m_workspace.room().rows() && event->type() == QEvent::Resize)
+        QMetaObject::invokeMethod(this, &RowsController::fitRows, Qt::QueuedConnection);
     return QObject::eventFilter(watched, event);
 }
 
@@ -274,7 +400,8 @@ void RowsController::remember() const
     QSettings settings;
     const RowSettings& rows = m_workspace.viewState()->rows();
     for (const GroupingChoice& choice : groupings)
-        if (choice.grouping == rows.grouping && choice.size == rows.groupSize) settings.setValue(QStringLiteral("rows/grouping"), QString::fromLatin1(choice.key));
+        if (choice.grouping == rows.grouping && choice.size == rows.groupSize)
+            settings.setValue(QStringLiteral("rows/grouping"), QString::fromLatin1(choice.key));
     settings.setValue(QStringLiteral("rows/range"), rows.look == GroupLook::Range);
     settings.setValue(QStringLiteral("rows/lanes"), rows.lanes);
     settings.setValue(QStringLiteral("rows/waits"), rows.waits);
@@ -313,7 +440,8 @@ void RowsController::refresh()
     const RowSettings& rows = m_workspace.viewState()->rows();
     const bool shown = !view->panels().empty();
     for (const GroupingChoice& choice : groupings) {
-        const bool possible = std::any_of(view->panels().begin(), view->panels().end(), [&](const auto& panel) { return canGroup(*panel, choice.grouping); });
+        const bool possible = std::any_of(view->panels().begin(), view->panels().end(),
+                                          [&](const auto& panel) { return canGroup(*panel, choice.grouping); });
         a[choice.action]->setEnabled(shown && possible);
         if (choice.grouping == rows.grouping && choice.size == rows.groupSize) a[choice.action]->setChecked(true);
     }
@@ -321,12 +449,17 @@ void RowsController::refresh()
     a["subLanes"]->setChecked(rows.lanes);
     a["waitLanes"]->setChecked(rows.waits);
     a["kernelClasses"]->setEnabled(std::any_of(view->panels().begin(), view->panels().end(), [](const auto& panel) {
-        return !panel->noOps && std::any_of(panel->ranks.begin(), panel->ranks.end(), [](const PanelRank& rank) { return std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) { return lane.lane == Lane::Kernel || lane.lane == Lane::Copy || lane.lane == Lane::Other; }); });
+        return !panel->noOps && std::any_of(panel->ranks.begin(), panel->ranks.end(), [](const PanelRank& rank) {
+            return std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) {
+                return lane.lane == Lane::Kernel || lane.lane == Lane::Copy || lane.lane == Lane::Other;
+            });
+        });
     }));
     const std::vector<int> ranks = view->chosenRanks();
     const auto mark = [&](ActionId id, const std::set<int>& of) {
         a[id]->setEnabled(!ranks.empty());
-        a[id]->setChecked(!ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return of.count(rank) != 0; }));
+        a[id]->setChecked(!ranks.empty() &&
+                          std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return of.count(rank) != 0; }));
     };
     mark("pinRank", rows.pinned);
     mark("foldRank", rows.collapsed);
@@ -337,7 +470,8 @@ void RowsController::refresh()
     a["rowsTaller"]->setEnabled(shown && view->rowScale() < mostRowScale);
     a["rowsLower"]->setEnabled(shown && view->rowScale() > leastRowScale);
     a["rowsAutomatic"]->setChecked(m_rowScale == 0);
-    a["resetRows"]->setEnabled(!rows.pinned.empty() || !rows.collapsed.empty() || !rows.trackless.empty() || !rows.expanded.empty());
+    a["resetRows"]->setEnabled(!rows.pinned.empty() || !rows.collapsed.empty() || !rows.trackless.empty() ||
+                               !rows.expanded.empty());
 }
 
 // All of them if one is not yet, else none.
@@ -394,16 +528,22 @@ void RowsController::fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTim
     const TimelinePanel& shown = *view->panels()[static_cast<std::size_t>(panel)];
     const LaneData& lane = shown.ranks[static_cast<std::size_t>(rank)].compute;
     const std::size_t next = lane.firstEndingAfter(axisTime);
-    const TimeRange gap{next > 0 ? lane.slices()[next - 1].end() : 0, next < lane.size() ? lane.slices()[next].begin() : shown.duration};
+    const TimeRange gap{next > 0 ? lane.slices()[next - 1].end() : 0,
+                        next < lane.size() ? lane.slices()[next].begin() : shown.duration};
     menu.addSection(tr("Idle, rank %1: %2").arg(rank).arg(durationText(gap.duration(), shown.units)));
-    QAction* why = menu.addAction(tr("&Explain this gap"), this, [view, panel, rank, axisTime] { emit view->idleClicked(panel, rank, axisTime); });
+    QAction* why = menu.addAction(tr("&Explain this gap"), this,
+                                  [view, panel, rank, axisTime] { emit view->idleClicked(panel, rank, axisTime); });
     why->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run);
     menu.addAction(tr("&Fit this gap"), this, [this, gap] { m_workspace.viewState()->fit(gap); });
-    const int position = view->layout().plan->positionOf[static_cast<std::size_t>(panel)][static_cast<std::size_t>(rank)];
-    menu.addAction(tr("&Select this gap"), this, [this, gap, position] { m_workspace.viewState()->setAreas({{gap, position, position}}); });
-    menu.addAction(tr("Select it on &every rank"), this, [this, gap, last = static_cast<int>(view->layout().plan->rankAt.size()) - 1] {
-        m_workspace.viewState()->setAreas({{gap, 0, last}});
+    const int position =
+        view->layout().plan->positionOf[static_cast<std::size_t>(panel)][static_cast<std::size_t>(rank)];
+    menu.addAction(tr("&Select this gap"), this, [this, gap, position] {
+        m_workspace.viewState()->setAreas({{gap, position, position}});
     });
+    menu.addAction(tr("Select it on &every rank"), this,
+                   [this, gap, last = static_cast<int>(view->layout().plan->rankAt.size()) - 1] {
+                       m_workspace.viewState()->setAreas({{gap, 0, last}});
+                   });
     menu.addSeparator();
     for (const ActionId id : {"previousGap", "nextGap", "fit"}) menu.addAction(m_workspace.actions()[id]);
 }

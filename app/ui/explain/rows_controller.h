@@ -1,6 +1,6 @@
-// RowsController: the timeline's rows: pinned, folded and grouped ranks, their sub-lanes, and how times are printed. Connects the
-// actions of the Rows and Times menus and the context menus of the gutter and of idle time, and remembers the settings: groups and
-// times for all runs, ranks for runs with the same number of ranks.
+// RowsController: the timeline's rows: pinned, folded and grouped ranks, their sub-lanes, and how times are printed.
+// Connects the actions of the Rows and Times menus and the context menus of the gutter and of idle time, and remembers
+// the settings: groups and times for all runs, ranks for runs with the same number of ranks.
 #pragma once
 
 #include <QObject>

@@ -25,15 +25,32 @@ namespace stagewright {
 std::vector<ActionEntry> StepsController::actionTable()
 {
     return {
-        {.id = "allSteps", .group = ActionGroup::ViewSteps, .text = tr("All ste&ps on one axis"), .keys = "Ctrl+Shift+A", .tooltip = tr("Every step of the run, with a line at the start of each; again: a single step"), .checkable = true},
-        {.id = "chooseSteps", .group = ActionGroup::ViewSteps, .text = tr("Choose s&teps…"), .tooltip = tr("A range of steps on one axis")},
-        {.id = "previousStep", .group = ActionGroup::AnalyseSteps, .text = tr("&Previous step"), .keys = "Ctrl+PgUp", .missing = tr("This run has only one step.")},
-        {.id = "nextStep", .group = ActionGroup::AnalyseSteps, .text = tr("&Next step"), .keys = "Ctrl+PgDown", .missing = tr("This run has only one step.")},
+        {.id = "allSteps",
+         .group = ActionGroup::ViewSteps,
+         .text = tr("All ste&ps on one axis"),
+         .keys = "Ctrl+Shift+A",
+         .tooltip = tr("Every step of the run, with a line at the start of each; again: a single step"),
+         .checkable = true},
+        {.id = "chooseSteps",
+         .group = ActionGroup::ViewSteps,
+         .text = tr("Choose s&teps…"),
+         .tooltip = tr("A range of steps on one axis")},
+        {.id = "previousStep",
+         .group = ActionGroup::AnalyseSteps,
+         .text = tr("&Previous step"),
+         .keys = "Ctrl+PgUp",
+         .missing = tr("This run has only one step.")},
+        {.id = "nextStep",
+         .group = ActionGroup::AnalyseSteps,
+         .text = tr("&Next step"),
+         .keys = "Ctrl+PgDown",
+         .missing = tr("This run has only one step.")},
     };
 }
 
 StepsController::StepsController(Workspace& workspace)
-    : Feature(workspace), m_box(workspace.views().steps), m_progress(new QProgressBar(workspace.window())), m_cancel(new QToolButton(workspace.window()))
+    : Feature(workspace), m_box(workspace.views().steps), m_progress(new QProgressBar(workspace.window())),
+      m_cancel(new QToolButton(workspace.window()))
 {
     m_progress->setObjectName(QStringLiteral("stepsProgress"));
     m_progress->setRange(0, 1000);
@@ -99,7 +116,8 @@ void StepsController::connectActions()
 void StepsController::fillBox()
 {
     m_box->clear();
-    const bool shown = m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().view() && m_workspace.shown().view()->stepCount > 1;
+    const bool shown = m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().view() &&
+                       m_workspace.shown().view()->stepCount > 1;
     m_box->setEnabled(shown);
     if (!shown) {
         m_box->addItem(m_workspace.shown().mode() == Shown::Mode::Run ? tr("One step") : tr("Step"));
@@ -117,25 +135,33 @@ void StepsController::fillBox()
         m_box->addItem(text, step);
     }
     m_box->insertSeparator(m_box->count());
-    const bool part = m_workspace.shown().view()->steps && (m_workspace.shown().view()->steps->first > 0 || m_workspace.shown().view()->steps->last < steps - 1);
-    if (part) m_box->addItem(tr("Steps %1 to %2").arg(m_workspace.shown().view()->steps->first + 1).arg(m_workspace.shown().view()->steps->last + 1), -1);
+    const bool part = m_workspace.shown().view()->steps && (m_workspace.shown().view()->steps->first > 0 ||
+                                                            m_workspace.shown().view()->steps->last < steps - 1);
+    if (part)
+        m_box->addItem(tr("Steps %1 to %2")
+                           .arg(m_workspace.shown().view()->steps->first + 1)
+                           .arg(m_workspace.shown().view()->steps->last + 1),
+                       -1);
     m_box->addItem(tr("All %1 steps").arg(steps), -2);
     m_box->addItem(tr("Choose steps…"), -3);
-    m_box->setCurrentIndex(m_workspace.shown().view()->steps ? m_box->findData(part ? -1 : -2) : m_workspace.shown().view()->step);
+    m_box->setCurrentIndex(m_workspace.shown().view()->steps ? m_box->findData(part ? -1 : -2)
+                                                             : m_workspace.shown().view()->step);
 }
 
 void StepsController::stepBy(int by)
 {
     if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view()) return;
     const int next = m_workspace.shown().view()->step + by;
-    if (next >= 0 && next < m_workspace.shown().view()->stepCount) m_workspace.shown().showRun(m_workspace.shown().view()->ref, next);
+    if (next >= 0 && next < m_workspace.shown().view()->stepCount)
+        m_workspace.shown().showRun(m_workspace.shown().view()->ref, next);
 }
 
 void StepsController::choose()
 {
     if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view()) return;
     const int all = m_workspace.shown().view()->stepCount;
-    const ShownSteps now = m_workspace.shown().view()->steps.value_or(ShownSteps{m_workspace.shown().view()->step, m_workspace.shown().view()->step});
+    const ShownSteps now = m_workspace.shown().view()->steps.value_or(
+        ShownSteps{m_workspace.shown().view()->step, m_workspace.shown().view()->step});
     auto* dialog = new QDialog(m_workspace.window());
     dialog->setObjectName(QStringLiteral("chooseSteps"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -154,20 +180,24 @@ void StepsController::choose()
         layout->addWidget(label, i, 0);
         layout->addWidget(boxes[i], i, 1);
     }
-    layout->addWidget(makeLabel(tr("Of %1 steps. The side panel keeps the figures of the median step.").arg(all), "secondary", dialog), 2, 0, 1, 2);
+    layout->addWidget(makeLabel(tr("Of %1 steps. The side panel keeps the figures of the median step.").arg(all),
+                                "secondary", dialog),
+                      2, 0, 1, 2);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
     buttons->button(QDialogButtonBox::Ok)->setText(tr("Show"));
     buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
     layout->addWidget(buttons, 3, 0, 1, 2);
     connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
-    connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, ref = m_workspace.shown().view()->ref, from = boxes[0], to = boxes[1]] {
-        const int first = std::min(from->value(), to->value()) - 1, last = std::max(from->value(), to->value()) - 1;
-        dialog->accept();
-        if (first == last)
-            m_workspace.shown().showRun(ref, first);
-        else
-            m_workspace.shown().showSteps(ref, {first, last});
-    });
+    connect(buttons, &QDialogButtonBox::accepted, dialog,
+            [this, dialog, ref = m_workspace.shown().view()->ref, from = boxes[0], to = boxes[1]] {
+                const int first = std::min(from->value(), to->value()) - 1,
+                          last = std::max(from->value(), to->value()) - 1;
+                dialog->accept();
+                if (first == last)
+                    m_workspace.shown().showRun(ref, first);
+                else
+                    m_workspace.shown().showSteps(ref, {first, last});
+            });
     connect(dialog, &QDialog::finished, this, &StepsController::fillBox); // the box shows what is shown
     dialog->open();
 }
@@ -189,7 +219,9 @@ void StepsController::cancel()
 void StepsController::detail(int panel, int rank, Nanos axisTime)
 {
     const auto& panels = m_workspace.views().timeline->panels();
-    if (m_workspace.shown().mode() != Shown::Mode::Run || panel != 0 || panels.empty() || !panels.front()->isPart() || panels.front()->overview) return;
+    if (m_workspace.shown().mode() != Shown::Mode::Run || panel != 0 || panels.empty() || !panels.front()->isPart() ||
+        panels.front()->overview)
+        return;
     if (m_workspace.library()->vastRun(m_workspace.shown().ref())) return; // its steps are read in excerpts
     const TimelinePanel& shown = *panels.front();
     if (rank < 0 || rank >= static_cast<int>(shown.ranks.size())) return;
@@ -198,7 +230,8 @@ void StepsController::detail(int panel, int rank, Nanos axisTime)
     if (at >= lane.size() || lane.slices()[at].begin() > axisTime || lane.spanOf(at) != noSpan) return;
     const int step = shown.stepNumberAt(axisTime);
     if (step < 0 || step == shown.detailStep) return;
-    m_workspace.shown().showEveryStep(m_workspace.shown().ref(), step, [this, rank, axisTime] { selectAt(rank, axisTime); });
+    m_workspace.shown().showEveryStep(m_workspace.shown().ref(), step,
+                                      [this, rank, axisTime] { selectAt(rank, axisTime); });
 }
 
 void StepsController::fit(const ShownSteps& steps)
@@ -209,7 +242,8 @@ void StepsController::fit(const ShownSteps& steps)
     std::optional<TimeRange> range;
     for (const PanelStep& step : panels.front()->steps) {
         if (step.step < steps.first || step.step > last) continue;
-        range = range ? TimeRange{std::min(range->begin, step.begin), std::max(range->end, step.end)} : TimeRange{step.begin, step.end};
+        range = range ? TimeRange{std::min(range->begin, step.begin), std::max(range->end, step.end)}
+                      : TimeRange{step.begin, step.end};
     }
     if (range && (steps.first > 0 || steps.last >= 0)) m_workspace.viewState()->setVisible(*range);
 }
@@ -230,28 +264,32 @@ void StepsController::findOn(const QString& text, const OpQuery& query, bool bac
 {
     const RunRef ref = m_workspace.shown().ref();
     const int from = m_workspace.views().timeline->panels().front()->detailStep;
-    m_workspace.library()->requestMatch(ref, query, from, backward, [this, ref, text, from, backward](Result<int> step) {
-        if (!(m_workspace.shown().ref() == ref) || (!step && step.error().code == ErrorCode::Cancelled)) return;
-        if (!step || *step < 0) {
-            if (step)
-                m_workspace.views().find->setAnswer(tr("no match"), false);
-            else
-                m_workspace.views().find->setFault(QString::fromStdString(step.error().message));
-            return;
-        }
-        if (*step == from) { // around once: from its other end
-            m_workspace.feature<OpFinding>()->restart(backward);
-            return;
-        }
-        m_workspace.shown().showEveryStep(ref, *step, [this, text, backward] { m_workspace.feature<OpFinding>()->find(text, backward); });
-    });
+    m_workspace.library()->requestMatch(
+        ref, query, from, backward, [this, ref, text, from, backward](Result<int> step) {
+            if (!(m_workspace.shown().ref() == ref) || (!step && step.error().code == ErrorCode::Cancelled)) return;
+            if (!step || *step < 0) {
+                if (step)
+                    m_workspace.views().find->setAnswer(tr("no match"), false);
+                else
+                    m_workspace.views().find->setFault(QString::fromStdString(step.error().message));
+                return;
+            }
+            if (*step == from) { // around once: from its other end
+                m_workspace.feature<OpFinding>()->restart(backward);
+                return;
+            }
+            m_workspace.shown().showEveryStep(
+                ref, *step, [this, text, backward] { m_workspace.feature<OpFinding>()->find(text, backward); });
+        });
     refresh();
 }
 
 std::vector<ShowEntry> StepsController::showTable()
 {
     return {
-        {.name = "steps", .at = 180, .view = [](const ShowRequest& request) { request.workspace.actions()["allSteps"]->trigger(); }},
+        {.name = "steps",
+         .at = 180,
+         .view = [](const ShowRequest& request) { request.workspace.actions()["allSteps"]->trigger(); }},
     };
 }
 

@@ -1,5 +1,6 @@
-// StepsController: which step is shown: one, some, or every step of a run on one axis. If a run is too large for one timeline, the details of a step are read when one of
-// its ops is clicked, reached by keys or found; reading shows its progress beside the status and can be cancelled.
+// StepsController: which step is shown: one, some, or every step of a run on one axis. If a run is too large for one
+// timeline, the details of a step are read when one of its ops is clicked, reached by keys or found; reading shows its
+// progress beside the status and can be cancelled.
 #pragma once
 
 #include <optional>

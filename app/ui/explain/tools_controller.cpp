@@ -28,14 +28,37 @@ bool drawsItsOwn(Shown::Tool tool) { return tool == Shown::Tool::Lowered || tool
 std::vector<ActionEntry> ToolsController::actionTable()
 {
     return {
-        {.id = "whatIf", .group = ActionGroup::AnalyseTools, .at = 0, .text = tr("&What if…"), .keys = "Ctrl+Shift+W", .tooltip = tr("Changes durations, links, microbatches or channels and shows the result simulated below the run"), .checkable = true},
-        {.id = "residuals", .group = ActionGroup::AnalyseTools, .at = 0, .text = tr("&Predicted against measured"), .keys = "Ctrl+Shift+R", .tooltip = tr("Predicted and measured times of each op and of the step"), .checkable = true, .missing = tr("This run was simulated and has no measured times.")},
-        {.id = "loweredView", .group = ActionGroup::AnalyseTools, .at = 0, .text = tr("&Lowered schedule"), .keys = "Ctrl+Shift+L", .tooltip = tr("Sends and receives inserted into the order by a rule, with the resulting messages and channel use"), .checkable = true},
+        {.id = "whatIf",
+         .group = ActionGroup::AnalyseTools,
+         .at = 0,
+         .text = tr("&What if…"),
+         .keys = "Ctrl+Shift+W",
+         .tooltip =
+             tr("Changes durations, links, microbatches or channels and shows the result simulated below the run"),
+         .checkable = true},
+        {.id = "residuals",
+         .group = ActionGroup::AnalyseTools,
+         .at = 0,
+         .text = tr("&Predicted against measured"),
+         .keys = "Ctrl+Shift+R",
+         .tooltip = tr("Predicted and measured times of each op and of the step"),
+         .checkable = true,
+         .missing = tr("This run was simulated and has no measured times.")},
+        {.id = "loweredView",
+         .group = ActionGroup::AnalyseTools,
+         .at = 0,
+         .text = tr("&Lowered schedule"),
+         .keys = "Ctrl+Shift+L",
+         .tooltip =
+             tr("Sends and receives inserted into the order by a rule, with the resulting messages and channel use"),
+         .checkable = true},
     };
 }
 
 ToolsController::ToolsController(Workspace& workspace)
-    : Feature(workspace), m_lowered(new LoweredPanel(workspace.room().panels())), m_whatIf(new WhatIfPanel(workspace.room().panels())), m_residuals(new ResidualPanel(workspace.room().panels())), m_making(workspace.jobs()), m_reading(workspace.jobs())
+    : Feature(workspace), m_lowered(new LoweredPanel(workspace.room().panels())),
+      m_whatIf(new WhatIfPanel(workspace.room().panels())), m_residuals(new ResidualPanel(workspace.room().panels())),
+      m_making(workspace.jobs()), m_reading(workspace.jobs())
 {
     Shown& shown = workspace.shown();
     const auto close = [this] { m_workspace.shown().setTool(Shown::Tool::None); };
@@ -48,10 +71,15 @@ ToolsController::ToolsController(Workspace& workspace)
     connect(m_residuals, &ResidualPanel::closeAsked, this, close);
     connect(m_lowered, &LoweredPanel::deadlockAsked, this, [this] {
         if (m_loweredPicture && m_loweredPicture->lowered)
-            showDeadlock(m_workspace, m_loweredPicture->lowered, m_lowered->channels(), [this](const Schedule& fixed) { m_workspace.feature<FileOpening>()->openOrder(fixed, QStringLiteral("mended")); });
+            showDeadlock(m_workspace, m_loweredPicture->lowered, m_lowered->channels(), [this](const Schedule& fixed) {
+                m_workspace.feature<FileOpening>()->openOrder(fixed, QStringLiteral("mended"));
+            });
     });
-    for (const auto& [id, tool] : {std::pair{"loweredView", Shown::Tool::Lowered}, {"whatIf", Shown::Tool::WhatIf}, {"residuals", Shown::Tool::Residuals}})
-        connect(workspace.actions()[id], &QAction::triggered, this, [this, tool = tool](bool wanted) { m_workspace.shown().setTool(wanted ? tool : Shown::Tool::None); });
+    for (const auto& [id, tool] : {std::pair{"loweredView", Shown::Tool::Lowered},
+                                   {"whatIf", Shown::Tool::WhatIf},
+                                   {"residuals", Shown::Tool::Residuals}})
+        connect(workspace.actions()[id], &QAction::triggered, this,
+                [this, tool = tool](bool wanted) { m_workspace.shown().setTool(wanted ? tool : Shown::Tool::None); });
     connect(&workspace, &Workspace::actionsRefreshed, this, &ToolsController::refreshActions);
     connect(&workspace, &Workspace::themeChanged, this, [this] {
         m_lowered->setTheme(m_workspace.theme());
@@ -68,11 +96,13 @@ ToolsController::ToolsController(Workspace& workspace)
         if (mode == Shown::Mode::Run || mode == Shown::Mode::Empty) showPanel();
     });
     connect(&shown, &Shown::presented, this, [this] {
-        if (m_workspace.shown().tool() != Shown::Tool::None) m_workspace.shown().setTool(m_workspace.shown().tool()); // the same question of another run
+        // the same question of another run
+        if (m_workspace.shown().tool() != Shown::Tool::None) m_workspace.shown().setTool(m_workspace.shown().tool());
     });
     connect(&shown, &Shown::selectionShown, this, [this] {
         const SpanRef selected = m_workspace.viewState()->selected();
-        if (m_workspace.shown().tool() == Shown::Tool::Residuals) m_residuals->setSelected(selected.valid() ? selected.span : noSpan);
+        if (m_workspace.shown().tool() == Shown::Tool::Residuals)
+            m_residuals->setSelected(selected.valid() ? selected.span : noSpan);
     });
 }
 
@@ -87,7 +117,8 @@ void ToolsController::refreshActions()
 {
     const Shown& shown = m_workspace.shown();
     Actions& actions = m_workspace.actions();
-    const bool again = shown.mode() == Shown::Mode::Run && shown.view() && !shown.view()->partial && !shown.view()->excerpt;
+    const bool again =
+        shown.mode() == Shown::Mode::Run && shown.view() && !shown.view()->partial && !shown.view()->excerpt;
     actions["loweredView"]->setEnabled(again);
     actions["loweredView"]->setChecked(shown.tool() == Shown::Tool::Lowered);
     actions["whatIf"]->setEnabled(again);
@@ -98,11 +129,14 @@ void ToolsController::refreshActions()
 
 QString ToolsController::text() const
 {
-    if (m_workspace.shown().tool() == Shown::Tool::Lowered) return tr("Lowered: sends and receives inserted by the rule \"%1\"").arg(QString::fromStdString(toText(m_lowered->lowering())));
+    if (m_workspace.shown().tool() == Shown::Tool::Lowered)
+        return tr("Lowered: sends and receives inserted by the rule \"%1\"")
+            .arg(QString::fromStdString(toText(m_lowered->lowering())));
     if (m_workspace.shown().tool() != Shown::Tool::WhatIf) return {}; // the timeline is the run's
     const auto question = m_whatIf->question();
     const QString changes = question ? QString::fromStdString(toText(*question)) : QString();
-    return changes.isEmpty() ? tr("Above: as simulated. Below: what if, nothing changed") : tr("Above: as simulated. Below: what if %1").arg(changes);
+    return changes.isEmpty() ? tr("Above: as simulated. Below: what if, nothing changed")
+                             : tr("Above: as simulated. Below: what if %1").arg(changes);
 }
 
 // Nothing is asked any more.
@@ -151,8 +185,9 @@ void ToolsController::showPicture(const std::vector<std::shared_ptr<const Timeli
     timeline->setPanels(panels);
     m_workspace.views().memory->setPanels(panels);
     m_workspace.views().legend->setPanels(panels);
-    timeline->setTitle(shown.tool() == Shown::Tool::Lowered ? tr("Lowered") : shown.tool() == Shown::Tool::WhatIf ? tr("What if")
-                                                                                                                  : tr("Timeline"));
+    timeline->setTitle(shown.tool() == Shown::Tool::Lowered  ? tr("Lowered")
+                       : shown.tool() == Shown::Tool::WhatIf ? tr("What if")
+                                                             : tr("Timeline"));
     shown.setToolText(text());
     if (fitted) m_workspace.viewState()->fitAll();
     if (more || shown.tool() != Shown::Tool::WhatIf) shown.splitViews();
@@ -188,7 +223,9 @@ Result<std::shared_ptr<const ToolsController::ToolInput>> ToolsController::toolI
 
 void ToolsController::askTool()
 {
-    if (m_workspace.shown().tool() == Shown::Tool::None || !m_workspace.shown().view() || m_workspace.shown().mode() != Shown::Mode::Run) return;
+    if (m_workspace.shown().tool() == Shown::Tool::None || !m_workspace.shown().view() ||
+        m_workspace.shown().mode() != Shown::Mode::Run)
+        return;
     if (m_making.waits([this] { askTool(); })) return;
     auto input = toolInput();
     if (!input) {
@@ -206,13 +243,15 @@ void ToolsController::askTool()
 
 void ToolsController::askLowered(const ToolInput& input)
 {
-    LoweredRequest request{input.schedule, input.costs, m_lowered->lowering(), m_lowered->channels(), m_lowered->latency()};
-    m_making.start([request] { return std::make_shared<const LoweredPicture>(loweredPicture(request)); },
-                   [this](const std::shared_ptr<const LoweredPicture>& picture) {
-                       m_loweredPicture = picture;
-                       m_lowered->setPicture(*picture, Units{m_toolInput->costs.timeUnit, m_toolInput->costs.memoryUnit});
-                       if (picture->panel) showPicture({picture->panel});
-                   });
+    LoweredRequest request{input.schedule, input.costs, m_lowered->lowering(), m_lowered->channels(),
+                           m_lowered->latency()};
+    m_making.start(
+        [request] { return std::make_shared<const LoweredPicture>(loweredPicture(request)); },
+        [this](const std::shared_ptr<const LoweredPicture>& picture) {
+            m_loweredPicture = picture;
+            m_lowered->setPicture(*picture, Units{m_toolInput->costs.timeUnit, m_toolInput->costs.memoryUnit});
+            if (picture->panel) showPicture({picture->panel});
+        });
 }
 
 void ToolsController::askWhatIf(const ToolInput& input)
@@ -228,15 +267,18 @@ void ToolsController::askWhatIf(const ToolInput& input)
         WhatIfPicture picture;
     };
     m_making.start(
-        [schedule = input.executed, costs = input.executedCosts, channels = input.channels, lowering = input.lowering, base = m_whatIfBase, question = *question] {
+        [schedule = input.executed, costs = input.executedCosts, channels = input.channels, lowering = input.lowering,
+         base = m_whatIfBase, question = *question] {
             auto answer = std::make_shared<Answer>();
-            answer->base = base ? base : std::make_shared<const WhatIfBase>(whatIfBase(schedule, costs, channels, lowering));
+            answer->base =
+                base ? base : std::make_shared<const WhatIfBase>(whatIfBase(schedule, costs, channels, lowering));
             answer->picture = whatIfPicture(*answer->base, question);
             return std::shared_ptr<const Answer>(std::move(answer));
         },
         [this, question = *question](const std::shared_ptr<const Answer>& answer) {
             m_whatIfBase = answer->base;
-            m_whatIf->setPicture(answer->picture, question, Units{m_toolInput->costs.timeUnit, m_toolInput->costs.memoryUnit});
+            m_whatIf->setPicture(answer->picture, question,
+                                 Units{m_toolInput->costs.timeUnit, m_toolInput->costs.memoryUnit});
             if (answer->picture.panel) showPicture({answer->base->panel, answer->picture.panel});
         });
 }
@@ -253,8 +295,12 @@ void ToolsController::askResiduals(const ToolInput& input)
     std::vector<ResidualPanel::Source> others;
     for (const RunRef& ref : m_workspace.runs()->refs()) {
         const RunInfo* info = m_workspace.runs()->info(ref);
-        if (info == nullptr || ref == shown->ref || info->stages != shown->run->info.stages || info->ranks != shown->run->info.ranks) continue;
-        others.push_back({ref, ref.file == shown->ref.file ? runTitle(*info) : tr("%1 of %2").arg(runTitle(*info), QFileInfo(ref.file).fileName())});
+        if (info == nullptr || ref == shown->ref || info->stages != shown->run->info.stages ||
+            info->ranks != shown->run->info.ranks)
+            continue;
+        others.push_back({ref, ref.file == shown->ref.file
+                                   ? runTitle(*info)
+                                   : tr("%1 of %2").arg(runTitle(*info), QFileInfo(ref.file).fileName())});
     }
     m_residuals->setSources(others);
     const RunRef source = m_residuals->source();
@@ -270,33 +316,42 @@ void ToolsController::askResiduals(const ToolInput& input)
         [this, view = shown, units](const std::shared_ptr<const ResidualPicture>& picture) {
             if (view != m_workspace.shown().view()) return;
             m_residuals->setPicture(picture, view->run->timeline, view->step, units);
-            m_residuals->setSelected(m_workspace.viewState()->selected().valid() ? m_workspace.viewState()->selected().span : noSpan);
+            m_residuals->setSelected(
+                m_workspace.viewState()->selected().valid() ? m_workspace.viewState()->selected().span : noSpan);
         });
 }
 
 void ToolsController::readResidualCosts(const RunRef& source)
 {
-    m_workspace.library()->request(source, -1, m_reading.expect([this, source](Result<std::shared_ptr<const RunView>> view) {
-        auto costs = view ? costsOf(*(*view)->run) : tl::unexpected(view.error());
-        if (!costs) {
-            m_residuals->setFault(costs.error());
-            return;
-        }
-        m_making.start(
-            [costs = std::move(*costs), run = (*view)->run, ranks = m_workspace.shown().view()->run->info.ranks, file = m_workspace.library()->isSimulated(source.file) ? std::string() : source.file.toStdString()] { return withBackward(costs, *run, ranks, file).costs; },
-            [this, source](CostModel complete) {
-                m_residualSource = source;
-                m_residualCosts = std::move(complete);
-                askTool();
-            });
-    }));
+    m_workspace.library()->request(
+        source, -1, m_reading.expect([this, source](Result<std::shared_ptr<const RunView>> view) {
+            auto costs = view ? costsOf(*(*view)->run) : tl::unexpected(view.error());
+            if (!costs) {
+                m_residuals->setFault(costs.error());
+                return;
+            }
+            m_making.start(
+                [costs = std::move(*costs), run = (*view)->run, ranks = m_workspace.shown().view()->run->info.ranks,
+                 file = m_workspace.library()->isSimulated(source.file) ? std::string() : source.file.toStdString()] {
+                    return withBackward(costs, *run, ranks, file).costs;
+                },
+                [this, source](CostModel complete) {
+                    m_residualSource = source;
+                    m_residualCosts = std::move(complete);
+                    askTool();
+                });
+        }));
 }
 
 std::vector<ShowEntry> ToolsController::showTable()
 {
     return {
-        {.name = "lowered", .at = 40, .view = [](const ShowRequest& request) { request.workspace.shown().setTool(Shown::Tool::Lowered); }},
-        {.name = "residuals", .at = 70, .view = [](const ShowRequest& request) { request.workspace.shown().setTool(Shown::Tool::Residuals); }},
+        {.name = "lowered",
+         .at = 40,
+         .view = [](const ShowRequest& request) { request.workspace.shown().setTool(Shown::Tool::Lowered); }},
+        {.name = "residuals",
+         .at = 70,
+         .view = [](const ShowRequest& request) { request.workspace.shown().setTool(Shown::Tool::Residuals); }},
     };
 }
 

@@ -1,5 +1,6 @@
-// ToolsController: the tools for the run shown: lowered, what if, residuals. Each takes over the panel at the right and, if it has one,
-// draws its own picture in the timeline. One picture is made at a time, off the GUI thread; the latest request waits for it.
+// ToolsController: the tools for the run shown: lowered, what if, residuals. Each takes over the panel at the right
+// and, if it has one, draws its own picture in the timeline. One picture is made at a time, off the GUI thread; the
+// latest request waits for it.
 #pragma once
 
 #include <memory>

@@ -16,15 +16,65 @@ namespace stagewright {
 std::vector<ActionEntry> ViewController::actionTable()
 {
     return {
-        {.id = "fit", .group = ActionGroup::ViewFit, .text = tr("&Fit all"), .button = tr("Fit"), .keys = "Home", .tool = 41, .tooltip = tr("Shows the whole step")},
-        {.id = "fitSelection", .group = ActionGroup::ViewFit, .text = tr("Fit the se&lection"), .keys = "F", .tooltip = tr("Zooms to the selection; again: everything")},
-        {.id = "back", .group = ActionGroup::ViewFit, .text = tr("View &back"), .keys = "Alt+Left", .tooltip = tr("Previous view"), .needs = Needs::Nothing, .missing = tr("There is no earlier view.")},
-        {.id = "forward", .group = ActionGroup::ViewFit, .text = tr("View &forward"), .keys = "Alt+Right", .tooltip = tr("Next view"), .needs = Needs::Nothing, .missing = tr("There is no later view.")},
-        {.id = "commTracks", .group = ActionGroup::ViewTracks, .text = tr("Comm &tracks"), .button = tr("Comm tracks"), .tool = 32, .tooltip = tr("Shows transfers under each rank"), .checkable = true},
-        {.id = "memory", .group = ActionGroup::ViewTracks, .text = tr("&Memory"), .button = tr("Memory"), .tool = 33, .tooltip = tr("Activation memory of each rank on the same axis"), .checkable = true},
-        {.id = "sidePanel", .group = ActionGroup::ViewPanels, .text = tr("&Side panel"), .keys = "Ctrl+B", .tooltip = tr("Figures at the right"), .checkable = true},
-        {.id = "details", .group = ActionGroup::ViewPanels, .text = tr("&Details of the selection"), .keys = "Q", .tooltip = tr("Scrolls the side panel to the selected op")},
-        {.id = "criticalPath", .group = ActionGroup::AnalyseStep, .at = 0, .text = tr("&Critical path"), .button = tr("Critical path"), .tool = 31, .tooltip = tr("Outlines the chain of ops that decides when the step ends"), .checkable = true},
+        {.id = "fit",
+         .group = ActionGroup::ViewFit,
+         .text = tr("&Fit all"),
+         .button = tr("Fit"),
+         .keys = "Home",
+         .tool = 41,
+         .tooltip = tr("Shows the whole step")},
+        {.id = "fitSelection",
+         .group = ActionGroup::ViewFit,
+         .text = tr("Fit the se&lection"),
+         .keys = "F",
+         .tooltip = tr("Zooms to the selection; again: everything")},
+        {.id = "back",
+         .group = ActionGroup::ViewFit,
+         .text = tr("View &back"),
+         .keys = "Alt+Left",
+         .tooltip = tr("Previous view"),
+         .needs = Needs::Nothing,
+         .missing = tr("There is no earlier view.")},
+        {.id = "forward",
+         .group = ActionGroup::ViewFit,
+         .text = tr("View &forward"),
+         .keys = "Alt+Right",
+         .tooltip = tr("Next view"),
+         .needs = Needs::Nothing,
+         .missing = tr("There is no later view.")},
+        {.id = "commTracks",
+         .group = ActionGroup::ViewTracks,
+         .text = tr("Comm &tracks"),
+         .button = tr("Comm tracks"),
+         .tool = 32,
+         .tooltip = tr("Shows transfers under each rank"),
+         .checkable = true},
+        {.id = "memory",
+         .group = ActionGroup::ViewTracks,
+         .text = tr("&Memory"),
+         .button = tr("Memory"),
+         .tool = 33,
+         .tooltip = tr("Activation memory of each rank on the same axis"),
+         .checkable = true},
+        {.id = "sidePanel",
+         .group = ActionGroup::ViewPanels,
+         .text = tr("&Side panel"),
+         .keys = "Ctrl+B",
+         .tooltip = tr("Figures at the right"),
+         .checkable = true},
+        {.id = "details",
+         .group = ActionGroup::ViewPanels,
+         .text = tr("&Details of the selection"),
+         .keys = "Q",
+         .tooltip = tr("Scrolls the side panel to the selected op")},
+        {.id = "criticalPath",
+         .group = ActionGroup::AnalyseStep,
+         .at = 0,
+         .text = tr("&Critical path"),
+         .button = tr("Critical path"),
+         .tool = 31,
+         .tooltip = tr("Outlines the chain of ops that decides when the step ends"),
+         .checkable = true},
     };
 }
 
@@ -73,7 +123,9 @@ bool ViewController::escape()
 
 void ViewController::showPanels()
 {
-    m_workspace.room().panelColumn()->parentWidget()->setVisible(m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.room().pageTitle().isEmpty() && m_workspace.actions()["sidePanel"]->isChecked());
+    m_workspace.room().panelColumn()->parentWidget()->setVisible(m_workspace.shown().mode() != Shown::Mode::Empty &&
+                                                                 m_workspace.room().pageTitle().isEmpty() &&
+                                                                 m_workspace.actions()["sidePanel"]->isChecked());
 }
 
 void ViewController::refreshActions()
@@ -92,11 +144,13 @@ void ViewController::spanMenu(const QPoint& at, SpanRef ref)
     if (ref.valid()) {
         m_workspace.viewState()->select(ref);
         menu.addAction(tr("Fit this op"), this, [this, ref] { m_workspace.views().timeline->fitSpan(ref); });
-        menu.addAction(tr("Copy its details"), this, [this, ref] { QApplication::clipboard()->setText(m_workspace.views().timeline->cardOf(ref).plain()); });
+        menu.addAction(tr("Copy its details"), this, [this, ref] {
+            QApplication::clipboard()->setText(m_workspace.views().timeline->cardOf(ref).plain());
+        });
         if (m_workspace.shown().mode() == Shown::Mode::Edit) {
             menu.addSeparator();
-            for (const ActionId id : {"cutOps", "copyOps", "pasteOps", "removeOps", "insertDelay", "splitBackward", "mergeBackward", "insertRecompute",
-                                      "fillGap", "snapOps", "chooseMicrobatch"})
+            for (const ActionId id : {"cutOps", "copyOps", "pasteOps", "removeOps", "insertDelay", "splitBackward",
+                                      "mergeBackward", "insertRecompute", "fillGap", "snapOps", "chooseMicrobatch"})
                 menu.addAction(m_workspace.actions()[id]);
         }
         menu.addSeparator();

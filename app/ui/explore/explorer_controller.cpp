@@ -28,7 +28,8 @@ SweepSources patientSources()
     SweepSources sources;
     sources.schedule = [](const SweepPoint& point) -> Result<Schedule> {
         if (point.shape.ranks * point.shape.microbatches > mostSearched && searches(point.schedule))
-            return fail(ErrorCode::Usage, "its search takes too long above " + std::to_string(mostSearched) + " ranks × microbatches");
+            return fail(ErrorCode::Usage,
+                        "its search takes too long above " + std::to_string(mostSearched) + " ranks × microbatches");
         return scheduleOf(point);
     };
     return sources;
@@ -61,11 +62,20 @@ struct ExplorerController::Growing {
 std::vector<ActionEntry> ExplorerController::actionTable()
 {
     return {
-        {.id = "explorer", .group = ActionGroup::AnalyseCompare, .at = 30, .text = tr("E&xplorer"), .keys = "Ctrl+Shift+E", .tooltip = tr("Every library schedule for a shape, costs and a memory cap: memory against time, and over one or two parameters"), .checkable = true},
+        {.id = "explorer",
+         .group = ActionGroup::AnalyseCompare,
+         .at = 30,
+         .text = tr("E&xplorer"),
+         .keys = "Ctrl+Shift+E",
+         .tooltip = tr("Every library schedule for a shape, costs and a memory cap: memory against time, and over one "
+                       "or two parameters"),
+         .checkable = true},
     };
 }
 
-ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace), m_view(new ExploreView(workspace.window())), m_sweep(workspace.jobs()), m_survey(workspace.jobs()), m_preview(workspace.jobs()), m_stateJob(workspace.jobs())
+ExplorerController::ExplorerController(Workspace& workspace)
+    : Feature(workspace), m_view(new ExploreView(workspace.window())), m_sweep(workspace.jobs()),
+      m_survey(workspace.jobs()), m_preview(workspace.jobs()), m_stateJob(workspace.jobs())
 {
     m_pool.setMaxThreadCount(2);
     m_previewPool.setMaxThreadCount(1);
@@ -78,18 +88,22 @@ ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace
     connect(m_view, &ExploreView::questionChanged, this, &ExplorerController::ask);
     connect(m_view, &ExploreView::surveyChanged, this, [this] { m_later.start(); });
     connect(m_view, &ExploreView::stateChanged, this, [this] { m_later.start(); });
-    connect(m_view->state()->picture(), &StatePicture::activated, this, [this](const QString& schedule) { open(m_view->question().point(schedule.toStdString())); });
+    connect(m_view->state()->picture(), &StatePicture::activated, this,
+            [this](const QString& schedule) { open(m_view->question().point(schedule.toStdString())); });
     connect(m_view, &ExploreView::previewAsked, this, &ExplorerController::askPreview);
     connect(m_view, &ExploreView::openAsked, this, &ExplorerController::open);
     connect(m_view, &ExploreView::saveAsked, this, &ExplorerController::saveAsked);
     connect(m_view, &ExploreView::cancelAsked, this, &ExplorerController::cancel);
     connect(m_view, &ExploreView::csvAsked, this, [this] {
-        const QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Table as CSV"), QStringLiteral("explore.csv"), tr("CSV (*.csv)"));
+        const QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Table as CSV"),
+                                                          QStringLiteral("explore.csv"), tr("CSV (*.csv)"));
         if (path.isEmpty()) return;
         if (auto done = writeTable(path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
     connect(m_view, &ExploreView::pictureAsked, this, [this](ExplorePlot plot) {
-        const QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Export the plot"), QStringLiteral("explore.svg"), tr("Pictures (*.svg *.pdf *.png)"));
+        const QString path =
+            QFileDialog::getSaveFileName(m_workspace.window(), tr("Export the plot"), QStringLiteral("explore.svg"),
+                                         tr("Pictures (*.svg *.pdf *.png)"));
         if (path.isEmpty()) return;
         if (auto done = writePicture(plot, path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
@@ -146,7 +160,8 @@ void ExplorerController::ask()
         [this](std::vector<ExploreBound> bounds) {
             grow();
             m_view->setBounds(std::move(bounds));
-            if (const auto& frontier = m_view->pareto()->frontier(); m_view->selected() < 0 && !frontier.empty()) m_view->select(static_cast<int>(frontier.back()));
+            if (const auto& frontier = m_view->pareto()->frontier(); m_view->selected() < 0 && !frontier.empty())
+                m_view->select(static_cast<int>(frontier.back()));
             m_later.start();
         },
         &m_pool);
@@ -167,7 +182,9 @@ void ExplorerController::nextState()
 {
     m_view->state()->setRows(std::make_shared<const std::vector<StateRow>>(m_stateRows), m_stateQuestion);
     const std::size_t all = m_stateRows.size();
-    m_view->setWork(m_stateNext < all ? tr("%1 of %2 schedules").arg(m_stateNext).arg(all) : tr("%1 schedules").arg(all), m_stateNext < all);
+    m_view->setWork(m_stateNext < all ? tr("%1 of %2 schedules").arg(m_stateNext).arg(all)
+                                      : tr("%1 schedules").arg(all),
+                    m_stateNext < all);
     if (m_stateNext >= all) return;
     m_stateJob.start(
         [question = m_stateQuestion, name = m_stateRows[m_stateNext].schedule](const std::stop_token& stop) {
@@ -189,7 +206,8 @@ void ExplorerController::askMixed()
     auto question = m_view->state()->mixedQuestion();
     if (!question) {
         m_view->setWork({}, false);
-        return picture->setError(tr("%1; %2").arg(QString::fromStdString(question.error().message), QString::fromStdString(question.error().remedy)));
+        return picture->setError(tr("%1; %2").arg(QString::fromStdString(question.error().message),
+                                                  QString::fromStdString(question.error().remedy)));
     }
     m_view->setWork(tr("simulating…"), true);
     m_stateJob.start(
@@ -238,8 +256,7 @@ void ExplorerController::askSurvey()
             growing->fill(points, progress);
             return 0;
         },
-        [this](int) { grow(); },
-        &m_pool);
+        [this](int) { grow(); }, &m_pool);
 }
 
 void ExplorerController::grow()
@@ -255,7 +272,8 @@ void ExplorerController::grow()
     };
     std::vector<SweepRow> rows;
     std::size_t done = 0;
-    if (taken(m_sweepRows, rows, done)) m_view->setRows(std::make_shared<const std::vector<SweepRow>>(std::move(rows)), m_view->question());
+    if (taken(m_sweepRows, rows, done))
+        m_view->setRows(std::make_shared<const std::vector<SweepRow>>(std::move(rows)), m_view->question());
     std::size_t surveyed = 0;
     std::vector<SweepRow> surveyRows;
     if (taken(m_surveyRows, surveyRows, surveyed)) {
@@ -276,7 +294,8 @@ void ExplorerController::grow()
         m_view->setWork(surveyed < all ? tr("%1 of %2 points").arg(surveyed).arg(all) : QString(), surveyed < all);
     } else if (m_sweepRows) {
         const std::size_t all = m_sweepRows->rows.size();
-        m_view->setWork(done < all ? tr("%1 of %2 schedules").arg(done).arg(all) : tr("%1 schedules").arg(all), done < all && m_sweep.running());
+        m_view->setWork(done < all ? tr("%1 of %2 schedules").arg(done).arg(all) : tr("%1 schedules").arg(all),
+                        done < all && m_sweep.running());
     }
     if (!m_sweep.running() && !m_survey.running()) m_growth.stop();
 }
@@ -294,31 +313,39 @@ void ExplorerController::askPreview(int row)
     const PreviewRequest request{at->point.schedule, at->point.shape, at->point.units};
     const QString title = scheduleTitle(at->point.schedule);
     const Units units{at->timeUnit, at->memoryUnit};
-    const QString note = tr("%1, bubble %2, peak %3").arg(durationText(at->step, units), percentText(at->bubbleFraction), bytesText(at->peak(), units));
-    m_preview.start(
-        [request] { return std::make_shared<const SchedulePreview>(previewOf(request)); },
-        [this, title, note](const std::shared_ptr<const SchedulePreview>& preview) { m_view->miniature()->setPanel(preview->panel, title, note); },
-        &m_previewPool);
+    const QString note =
+        tr("%1, bubble %2, peak %3")
+            .arg(durationText(at->step, units), percentText(at->bubbleFraction), bytesText(at->peak(), units));
+    m_preview.start([request] { return std::make_shared<const SchedulePreview>(previewOf(request)); },
+                    [this, title, note](const std::shared_ptr<const SchedulePreview>& preview) {
+                        m_view->miniature()->setPanel(preview->panel, title, note);
+                    },
+                    &m_previewPool);
 }
 
 void ExplorerController::open(const SweepPoint& point)
 {
     setShown(false);
-    m_workspace.feature<LibraryOpening>()->newFromLibrary(QString::fromStdString(point.schedule), point.shape, point.units);
+    m_workspace.feature<LibraryOpening>()->newFromLibrary(QString::fromStdString(point.schedule), point.shape,
+                                                          point.units);
 }
 
 void ExplorerController::saveAsked(const SweepPoint& point)
 {
     QSettings settings;
-    const QString before = settings.value(QStringLiteral("explore/saveTo"), QStringLiteral("explored.stagewright")).toString();
-    QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Save as run"), before, tr("Run files (*.stagewright)"), nullptr, QFileDialog::DontConfirmOverwrite);
+    const QString before =
+        settings.value(QStringLiteral("explore/saveTo"), QStringLiteral("explored.stagewright")).toString();
+    QString path =
+        QFileDialog::getSaveFileName(m_workspace.window(), tr("Save as run"), before, tr("Run files (*.stagewright)"),
+                                     nullptr, QFileDialog::DontConfirmOverwrite);
     if (path.isEmpty()) return;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
     settings.setValue(QStringLiteral("explore/saveTo"), path);
     saveAsRun(point, path);
 }
 
-void ExplorerController::saveAsRun(const SweepPoint& point, const QString& path, std::function<void(Result<void>)> answer)
+void ExplorerController::saveAsRun(const SweepPoint& point, const QString& path,
+                                   std::function<void(Result<void>)> answer)
 {
     m_view->setWork(tr("saving…"), true);
     inBackground(
@@ -372,8 +399,15 @@ QString ExplorerController::stateSetup() const
     const StateQuestion question = m_view->state()->question(m_view->question());
     const QString model = QString::fromStdString(question.model), device = QString::fromStdString(question.device);
     switch (m_view->state()->topic()) {
-    case StateTopic::Stages: return tr("Simulated: %1 on %2, %3 replicas of %4 ranks.").arg(model, device).arg(question.replicas).arg(question.ranks);
-    case StateTopic::Mixed: return tr("Simulated: %1, speeds in multiples of %2, %3 samples a step.").arg(model, device).arg(m_view->state()->batchField()->value());
+    case StateTopic::Stages:
+        return tr("Simulated: %1 on %2, %3 replicas of %4 ranks.")
+            .arg(model, device)
+            .arg(question.replicas)
+            .arg(question.ranks);
+    case StateTopic::Mixed:
+        return tr("Simulated: %1, speeds in multiples of %2, %3 samples a step.")
+            .arg(model, device)
+            .arg(m_view->state()->batchField()->value());
     case StateTopic::Cuts: return tr("Computed: %1 on %2, %3 replicas.").arg(model, device).arg(question.replicas);
     }
     return {};
@@ -385,17 +419,22 @@ Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& p
     if (!kind) return tl::unexpected(kind.error());
     PictureContent content;
     content.title = m_view->caption(plot);
-    content.caption = {plot == ExplorePlot::State ? stateSetup() : tr("Simulated with unit costs: %1.").arg(m_view->question().text())};
+    content.caption = {plot == ExplorePlot::State
+                           ? stateSetup()
+                           : tr("Simulated with unit costs: %1.").arg(m_view->question().text())};
     content.theme = &m_workspace.theme();
     PicturePart part;
     part.name = tr("Plot");
     part.height = [](double width) { return width * 0.6; };
     part.elastic = true;
-    part.paint = [view = m_view, plot](QPainter& painter, const QRectF& rect, const PaintRequest& request) { view->paintPlot(plot, painter, rect, request.theme); };
+    part.paint = [view = m_view, plot](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
+        view->paintPlot(plot, painter, rect, request.theme);
+    };
     content.parts = {std::move(part)};
     const auto bytes = pictureBytes(content, style, *kind);
     if (!bytes) return tl::unexpected(bytes.error());
-    return writeFileAtomically(path.toStdString(), std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
+    return writeFileAtomically(path.toStdString(),
+                               std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
 }
 
 namespace {
@@ -426,9 +465,15 @@ std::vector<ShowEntry> ExplorerController::showTable()
     return {
         {.name = "explore", .at = 230, .view = &showPlots},
         {.name = "heat", .at = 240, .view = &showPlots},
-        {.name = "state", .at = 250, .view = [](const ShowRequest& request) { showState(request, StateTopic::Stages); }},
-        {.name = "uneven", .at = 260, .view = [](const ShowRequest& request) { showState(request, StateTopic::Mixed); }},
-        {.name = "partial", .at = 270, .view = [](const ShowRequest& request) { showState(request, StateTopic::Cuts); }},
+        {.name = "state",
+         .at = 250,
+         .view = [](const ShowRequest& request) { showState(request, StateTopic::Stages); }},
+        {.name = "uneven",
+         .at = 260,
+         .view = [](const ShowRequest& request) { showState(request, StateTopic::Mixed); }},
+        {.name = "partial",
+         .at = 270,
+         .view = [](const ShowRequest& request) { showState(request, StateTopic::Cuts); }},
     };
 }
 

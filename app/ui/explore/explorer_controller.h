@@ -1,5 +1,5 @@
-// ExplorerController: the explorer's page in the window. Simulates the points that its sliders request, off the GUI thread, latest
-// request first; opens and saves points; writes the table and the plots.
+// ExplorerController: the explorer's page in the window. Simulates the points that its sliders request, off the GUI
+// thread, latest request first; opens and saves points; writes the table and the plots.
 #pragma once
 
 #include <functional>

@@ -11,8 +11,19 @@ namespace stagewright {
 std::vector<ActionEntry> LibraryController::actionTable()
 {
     return {
-        {.id = "newSchedule", .group = ActionGroup::ScheduleEdit, .at = 0, .text = tr("&New from library…"), .keys = "Ctrl+N", .tooltip = tr("Starts from a library schedule, timed with unit costs")},
-        {.id = "buildingBlock", .group = ActionGroup::ScheduleEdit, .at = 20, .text = tr("&Building block…"), .keys = "Ctrl+Shift+B", .tooltip = tr("The passes of one microbatch that V-Min, V-Half and V-ZB repeat: view them, change them, make a schedule from them")},
+        {.id = "newSchedule",
+         .group = ActionGroup::ScheduleEdit,
+         .at = 0,
+         .text = tr("&New from library…"),
+         .keys = "Ctrl+N",
+         .tooltip = tr("Starts from a library schedule, timed with unit costs")},
+        {.id = "buildingBlock",
+         .group = ActionGroup::ScheduleEdit,
+         .at = 20,
+         .text = tr("&Building block…"),
+         .keys = "Ctrl+Shift+B",
+         .tooltip = tr("The passes of one microbatch that V-Min, V-Half and V-ZB repeat: view them, change them, make "
+                       "a schedule from them")},
     };
 }
 
@@ -59,9 +70,10 @@ ScheduleBrowser* LibraryController::openScheduleBrowser()
     }
     auto* browser = new ScheduleBrowser(m_workspace.theme(), m_workspace.window());
     browser->setAttribute(Qt::WA_DeleteOnClose);
-    connect(browser, &ScheduleBrowser::createAsked, this, [this](const QString& name, const Shape& shape, const CostModel::UnitCosts& costs) {
-        newFromLibrary(name, shape, costs);
-    });
+    connect(browser, &ScheduleBrowser::createAsked, this,
+            [this](const QString& name, const Shape& shape, const CostModel::UnitCosts& costs) {
+                newFromLibrary(name, shape, costs);
+            });
     connect(browser, &ScheduleBrowser::trainAsked, this, [this](const QString& name, const Shape& shape) {
         RecordDialog* dialog = m_workspace.feature<Recording>()->openRecordDialog();
         if (dialog == nullptr) return;
@@ -71,10 +83,12 @@ ScheduleBrowser* LibraryController::openScheduleBrowser()
         settings.ranks = shape.ranks;
         settings.microbatches = shape.microbatches;
         settings.chunks = shape.chunks;
-        if (auto made = makeSchedule(name.toStdString(), shape)) settings.layers = std::max(settings.layers, made->stages);
+        if (auto made = makeSchedule(name.toStdString(), shape))
+            settings.layers = std::max(settings.layers, made->stages);
         dialog->setSettings(settings);
     });
-    connect(browser, &ScheduleBrowser::blockAsked, this, [this](const QString& name, const Shape& shape) { openBlockEditor(name, shape); });
+    connect(browser, &ScheduleBrowser::blockAsked, this,
+            [this](const QString& name, const Shape& shape) { openBlockEditor(name, shape); });
     browser->open();
     return browser;
 }
@@ -94,7 +108,11 @@ BlockEditor* LibraryController::openBlockEditor(const QString& preset, const Sha
             m_workspace.banner()->showError(QString(), run.error());
             return;
         }
-        run->info.name = tr("block %1, %2 × %3").arg(QString::fromStdString(schedule->name)).arg(schedule->ranks).arg(schedule->microbatches).toStdString();
+        run->info.name = tr("block %1, %2 × %3")
+                             .arg(QString::fromStdString(schedule->name))
+                             .arg(schedule->ranks)
+                             .arg(schedule->microbatches)
+                             .toStdString();
         m_workspace.shown().showRun(m_workspace.library()->addSimulated(std::move(*run)));
     });
     editor->open();
@@ -107,14 +125,16 @@ ShownDialog showBrowser(const ShowRequest& request)
 {
     ScheduleBrowser* browser = request.workspace.feature<LibraryController>()->openScheduleBrowser();
     if (!request.schedule.isEmpty()) browser->choose(request.schedule);
-    if (!request.wait([&] { return browser->settled(); }, 60000)) return {nullptr, LibraryController::tr("the preview timed out")};
+    if (!request.wait([&] { return browser->settled(); }, 60000))
+        return {nullptr, LibraryController::tr("the preview timed out")};
     return {browser};
 }
 
 ShownDialog showBlock(const ShowRequest& request)
 {
     BlockEditor* editor = request.workspace.feature<LibraryController>()->openBlockEditor(request.schedule);
-    if (!request.wait([&] { return editor->settled(); }, 60000)) return {nullptr, LibraryController::tr("the block's schedule timed out")};
+    if (!request.wait([&] { return editor->settled(); }, 60000))
+        return {nullptr, LibraryController::tr("the block's schedule timed out")};
     return {editor};
 }
 

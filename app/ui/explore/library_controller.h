@@ -1,4 +1,5 @@
-// LibraryController: library schedules: browsing them, opening one as a simulated run or for training, and the block editor.
+// LibraryController: library schedules: browsing them, opening one as a simulated run or for training, and the block
+// editor.
 #pragma once
 
 #include "app/ui/workspace/feature.h"
@@ -17,8 +18,10 @@ public:
     static std::vector<ShowEntry> showTable();
     void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {}) override;
     void openBlock(const Block& block) override;
-    BlockEditor* openBlockEditor(const QString& preset = {}, const Shape& shape = {}); // window modal; deleted when closed
-    ScheduleBrowser* openScheduleBrowser();                                            // window modal; deleted when closed
+    // window modal; deleted when closed
+    BlockEditor* openBlockEditor(const QString& preset = {}, const Shape& shape = {});
+    // window modal; deleted when closed
+    ScheduleBrowser* openScheduleBrowser();
 };
 
 } // namespace stagewright

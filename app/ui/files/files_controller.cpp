@@ -42,7 +42,8 @@ QString openedPatterns()
     QStringList patterns{QStringLiteral("*.stagewright"), QStringLiteral("*.block"), QStringLiteral("*.md")};
     for (const FormatInfo* format : allFormats())
         for (const std::string_view suffix : format->suffixes)
-            if (format->read) patterns << QLatin1Char('*') + QString::fromUtf8(suffix.data(), static_cast<qsizetype>(suffix.size()));
+            if (format->read)
+                patterns << QLatin1Char('*') + QString::fromUtf8(suffix.data(), static_cast<qsizetype>(suffix.size()));
     patterns << QStringLiteral("*.gz");
     patterns.removeDuplicates();
     return patterns.join(QLatin1Char(' '));
@@ -53,14 +54,32 @@ QString openedPatterns()
 std::vector<ActionEntry> FilesController::actionTable()
 {
     return {
-        {.id = "open", .group = ActionGroup::FileOpen, .text = tr("&Open…"), .button = tr("Open…"), .keys = "Ctrl+O", .tool = 11, .tooltip = tr("Opens run files (.stagewright) or schedules (.csv)")},
-        {.id = "openRecent", .group = ActionGroup::FileKeep, .text = tr("Open &recent"), .tooltip = tr("Recently opened files")},
-        {.id = "saveCopy", .group = ActionGroup::FileKeep, .text = tr("&Save a copy…"), .keys = "Ctrl+S", .tooltip = tr("Writes this file's runs to another file, or an edited order to a CSV")},
-        {.id = "closeFile", .group = ActionGroup::FileKeep, .text = tr("&Close file"), .keys = "Ctrl+W", .tooltip = tr("Removes this file from the list; nothing on disk changes")},
+        {.id = "open",
+         .group = ActionGroup::FileOpen,
+         .text = tr("&Open…"),
+         .button = tr("Open…"),
+         .keys = "Ctrl+O",
+         .tool = 11,
+         .tooltip = tr("Opens run files (.stagewright) or schedules (.csv)")},
+        {.id = "openRecent",
+         .group = ActionGroup::FileKeep,
+         .text = tr("Open &recent"),
+         .tooltip = tr("Recently opened files")},
+        {.id = "saveCopy",
+         .group = ActionGroup::FileKeep,
+         .text = tr("&Save a copy…"),
+         .keys = "Ctrl+S",
+         .tooltip = tr("Writes this file's runs to another file, or an edited order to a CSV")},
+        {.id = "closeFile",
+         .group = ActionGroup::FileKeep,
+         .text = tr("&Close file"),
+         .keys = "Ctrl+W",
+         .tooltip = tr("Removes this file from the list; nothing on disk changes")},
     };
 }
 
-FilesController::FilesController(Workspace& workspace) : Feature(workspace), m_welcome(new WelcomePage(workspace.room().pages()))
+FilesController::FilesController(Workspace& workspace)
+    : Feature(workspace), m_welcome(new WelcomePage(workspace.room().pages()))
 {
     const auto on = [&](ActionId id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
     on("open", [this] { openAsked(); });
@@ -71,7 +90,8 @@ FilesController::FilesController(Workspace& workspace) : Feature(workspace), m_w
     connect(workspace.library(), &RunLibrary::listed, this, &FilesController::fileListed);
     connect(workspace.library(), &RunLibrary::failed, this, &FilesController::fileFailed);
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
-        for (const ActionId id : {"saveCopy", "closeFile"}) m_workspace.actions()[id]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty);
+        for (const ActionId id : {"saveCopy", "closeFile"})
+            m_workspace.actions()[id]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty);
     });
     connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, &FilesController::refreshRecent);
     connect(&workspace.shown(), &Shown::modeChanging, this, [this] {
@@ -124,7 +144,9 @@ void FilesController::openAsked()
 {
     QString folder = PreferenceStore::instance().value().folder;
     if (folder.isEmpty() && !recentFiles().isEmpty()) folder = QFileInfo(recentFiles().first()).absolutePath();
-    const QStringList paths = QFileDialog::getOpenFileNames(m_workspace.window(), tr("Open"), folder, tr("Runs, schedules, lessons and traces (%1);;All files (*)").arg(openedPatterns()));
+    const QStringList paths = QFileDialog::getOpenFileNames(
+        m_workspace.window(), tr("Open"), folder,
+        tr("Runs, schedules, lessons and traces (%1);;All files (*)").arg(openedPatterns()));
     if (!paths.isEmpty()) openFiles(paths);
 }
 
@@ -166,16 +188,21 @@ void FilesController::fileListed(const QString& path, const std::vector<RunRef>&
     m_workspace.refreshActions();
     m_welcome->setRunsListed(!m_workspace.runs()->refs().empty());
     if (!wanted) return;
-    if (m_workspace.shown().view() && m_openFirst.isEmpty() && m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().view()->ref.file != path && refs.empty()) return;
+    if (m_workspace.shown().view() && m_openFirst.isEmpty() && m_workspace.shown().mode() != Shown::Mode::Empty &&
+        m_workspace.shown().view()->ref.file != path && refs.empty())
+        return;
     if (refs.empty()) {
         m_workspace.shown().setPending(false);
-        m_welcome->setMessage(tr("%1 holds no runs yet. Record one into it, or open another file.").arg(QFileInfo(path).fileName()));
-        if (const QString remark = m_workspace.library()->takeRemark(path); !remark.isEmpty()) m_workspace.banner()->showNote(remark);
+        m_welcome->setMessage(
+            tr("%1 holds no runs yet. Record one into it, or open another file.").arg(QFileInfo(path).fileName()));
+        if (const QString remark = m_workspace.library()->takeRemark(path); !remark.isEmpty())
+            m_workspace.banner()->showNote(remark);
         m_workspace.refreshCaptions();
         return;
     }
     // Of several files opened at once the first that has runs is shown.
-    if (m_workspace.shown().mode() == Shown::Mode::Empty || m_openFirst.isEmpty() || !m_workspace.shown().view()) m_workspace.shown().showRun(refs.front());
+    if (m_workspace.shown().mode() == Shown::Mode::Empty || m_openFirst.isEmpty() || !m_workspace.shown().view())
+        m_workspace.shown().showRun(refs.front());
 }
 
 // The text of a schedule or a building block; none: the banner says why.
@@ -195,9 +222,12 @@ std::optional<QByteArray> FilesController::readText(const QString& path)
 // zero: the place of a byte that no text has; −1: the file is too large.
 void FilesController::refuseText(const QString& path, qint64 zero)
 {
-    m_workspace.banner()->showError(zero >= 0 ? tr("file %1: byte %2 is zero, so it is not a text file").arg(QFileInfo(path).fileName()).arg(zero)
-                                              : tr("file %1: more than %L2 bytes, too large for a schedule here").arg(QFileInfo(path).fileName()).arg(mostScheduleBytes),
-                                    tr("choose a schedule CSV or a building block; stagewright validate reads larger ones"));
+    m_workspace.banner()->showError(
+        zero >= 0 ? tr("file %1: byte %2 is zero, so it is not a text file").arg(QFileInfo(path).fileName()).arg(zero)
+                  : tr("file %1: more than %L2 bytes, too large for a schedule here")
+                        .arg(QFileInfo(path).fileName())
+                        .arg(mostScheduleBytes),
+        tr("choose a schedule CSV or a building block; stagewright validate reads larger ones"));
 }
 
 void FilesController::openBlock(const QString& path)
@@ -224,7 +254,8 @@ void FilesController::openSchedule(const QString& path)
     const auto part = [&](char* to, std::size_t size) -> std::size_t {
         if (bytes > mostScheduleBytes || zero >= 0) return 0;
         const qint64 got = std::max<qint64>(0, file.read(to, static_cast<qint64>(size)));
-        if (const void* found = std::memchr(to, 0, static_cast<std::size_t>(got))) zero = bytes + (static_cast<const char*>(found) - to);
+        if (const void* found = std::memchr(to, 0, static_cast<std::size_t>(got)))
+            zero = bytes + (static_cast<const char*>(found) - to);
         bytes += got;
         return zero >= 0 || bytes > mostScheduleBytes ? 0 : static_cast<std::size_t>(got);
     };
@@ -247,8 +278,10 @@ void FilesController::openOrder(const Schedule& schedule, const QString& path)
             return;
         }
         if (const auto stuck = explainDeadlock(schedule); stuck && stuck->hung()) {
-            showDeadlock(m_workspace, std::make_shared<const Schedule>(schedule), {}, [this, path](const Schedule& fixed) { openOrder(fixed, path); });
-            m_workspace.banner()->showError(tr("file %1: this order hangs").arg(QFileInfo(path).fileName()), tr("apply the suggested change, or fix the file"));
+            showDeadlock(m_workspace, std::make_shared<const Schedule>(schedule), {},
+                         [this, path](const Schedule& fixed) { openOrder(fixed, path); });
+            m_workspace.banner()->showError(tr("file %1: this order hangs").arg(QFileInfo(path).fileName()),
+                                            tr("apply the suggested change, or fix the file"));
             return;
         }
         m_workspace.banner()->showError(tr("file %1").arg(QFileInfo(path).fileName()), run.error());
@@ -258,13 +291,19 @@ void FilesController::openOrder(const Schedule& schedule, const QString& path)
     remember(path);
     emit m_workspace.scheduleOpened(path);
     m_workspace.shown().showRun(m_workspace.library()->addSimulated(std::move(*run)));
-    if (const std::string idle = withoutEffect(schedule); !idle.empty()) m_workspace.banner()->showNote(tr("%1: %2").arg(QFileInfo(path).fileName(), QString::fromStdString(idle)));
+    if (const std::string idle = withoutEffect(schedule); !idle.empty())
+        m_workspace.banner()->showNote(tr("%1: %2").arg(QFileInfo(path).fileName(), QString::fromStdString(idle)));
 }
 
 QStringList FilesController::recentFiles() const
 {
-    QStringList files = QSettings().value(QStringLiteral("files/recent")).toStringList().mid(0, PreferenceStore::instance().value().recentFiles);
-    files.erase(std::remove_if(files.begin(), files.end(), [](const QString& file) { return !QFileInfo::exists(file); }), files.end());
+    QStringList files = QSettings()
+                            .value(QStringLiteral("files/recent"))
+                            .toStringList()
+                            .mid(0, PreferenceStore::instance().value().recentFiles);
+    files.erase(
+        std::remove_if(files.begin(), files.end(), [](const QString& file) { return !QFileInfo::exists(file); }),
+        files.end());
     return files;
 }
 
@@ -274,7 +313,8 @@ void FilesController::remember(const QString& path)
         QStringList files = recentFiles();
         files.removeAll(path);
         files.prepend(path);
-        settings.setValue(QStringLiteral("files/recent"), QStringList(files.mid(0, PreferenceStore::instance().value().recentFiles)));
+        settings.setValue(QStringLiteral("files/recent"),
+                          QStringList(files.mid(0, PreferenceStore::instance().value().recentFiles)));
     });
     refreshRecent();
 }
@@ -301,7 +341,9 @@ void FilesController::saveCopyAsked()
     }
     if (!m_workspace.shown().view()) return;
     const QString from = m_workspace.shown().ref().file;
-    QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Save a copy of %1").arg(QFileInfo(from).fileName()), {}, tr("Run files (*.stagewright)"));
+    QString path =
+        QFileDialog::getSaveFileName(m_workspace.window(), tr("Save a copy of %1").arg(QFileInfo(from).fileName()), {},
+                                     tr("Run files (*.stagewright)"));
     if (path.isEmpty()) return;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
     if (RunLibrary::normalised(path) == from) {
@@ -321,7 +363,9 @@ void FilesController::openDropped(QStringList paths)
     QStringList traces;
     for (const QString& path : paths)
         if (isTrace(path) || holdsOrder(path.toStdString())) traces << RunLibrary::normalised(path);
-    paths.erase(std::remove_if(paths.begin(), paths.end(), [&](const QString& path) { return traces.contains(RunLibrary::normalised(path)); }), paths.end());
+    paths.erase(std::remove_if(paths.begin(), paths.end(),
+                               [&](const QString& path) { return traces.contains(RunLibrary::normalised(path)); }),
+                paths.end());
     if (!paths.isEmpty()) openFiles(paths);
     if (!traces.isEmpty()) m_workspace.feature<TraceImporting>()->openTraces(traces);
 }

@@ -1,5 +1,5 @@
-// FilesController: opening files (runs, schedules, building blocks; traces and lessons go to their features), the recent ones, saving a
-// copy, closing, and the page that a window without a run shows.
+// FilesController: opening files (runs, schedules, building blocks; traces and lessons go to their features), the
+// recent ones, saving a copy, closing, and the page that a window without a run shows.
 #pragma once
 
 #include <optional>

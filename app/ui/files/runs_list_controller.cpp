@@ -19,7 +19,12 @@ namespace stagewright {
 std::vector<ActionEntry> RunsListController::actionTable()
 {
     return {
-        {.id = "runsList", .group = ActionGroup::ViewPanels, .text = tr("&Runs list"), .keys = "Ctrl+L", .tooltip = tr("Files and their runs, at the left"), .checkable = true},
+        {.id = "runsList",
+         .group = ActionGroup::ViewPanels,
+         .text = tr("&Runs list"),
+         .keys = "Ctrl+L",
+         .tooltip = tr("Files and their runs, at the left"),
+         .checkable = true},
     };
 }
 
@@ -31,9 +36,11 @@ RunsListController::RunsListController(Workspace& workspace) : Feature(workspace
         if (shown.mode() != Shown::Mode::Run || !(ref == shown.ref())) shown.showRun(ref);
     });
     connect(list, &RunsPanel::runChosenAgain, this, [this](const RunRef& ref) {
-        if (m_workspace.shown().mode() == Shown::Mode::Compare) m_workspace.shown().showRun(ref); // one of those compared, alone
+        // one of those compared, alone
+        if (m_workspace.shown().mode() == Shown::Mode::Compare) m_workspace.shown().showRun(ref);
     });
-    connect(list, &RunsPanel::compareAsked, this, [this](const RunRef& ref) { m_workspace.feature<RunComparing>()->add(ref); });
+    connect(list, &RunsPanel::compareAsked, this,
+            [this](const RunRef& ref) { m_workspace.feature<RunComparing>()->add(ref); });
     connect(list, &RunsPanel::left, this, [this] { m_workspace.views().timeline->setFocus(); });
     connect(list, &RunsPanel::menuAsked, this, &RunsListController::openMenu);
     QAction* wanted = workspace.actions()["runsList"];
@@ -45,7 +52,8 @@ RunsListController::RunsListController(Workspace& workspace) : Feature(workspace
 
 void RunsListController::refresh()
 {
-    m_workspace.views().runs->setVisible(m_workspace.actions()["runsList"]->isChecked() && (m_workspace.runs()->rowCount() > 0 || m_workspace.views().runs->hasBelow()));
+    m_workspace.views().runs->setVisible(m_workspace.actions()["runsList"]->isChecked() &&
+                                         (m_workspace.runs()->rowCount() > 0 || m_workspace.views().runs->hasBelow()));
 }
 
 void RunsListController::rename(const RunRef& ref)
@@ -53,7 +61,8 @@ void RunsListController::rename(const RunRef& ref)
     const RunInfo* info = m_workspace.runs()->info(ref);
     if (info == nullptr) return;
     bool ok = false;
-    const QString name = QInputDialog::getText(m_workspace.window(), tr("Rename the run"), tr("Name"), QLineEdit::Normal, QString::fromStdString(info->name), &ok);
+    const QString name = QInputDialog::getText(m_workspace.window(), tr("Rename the run"), tr("Name"),
+                                               QLineEdit::Normal, QString::fromStdString(info->name), &ok);
     if (ok && !name.trimmed().isEmpty()) m_workspace.library()->rename(ref, name.trimmed());
 }
 
@@ -76,9 +85,12 @@ void RunsListController::openMenu(const QPoint& at, const RunRef& ref, const QSt
     if (ref.valid()) {
         const RunRef shown = m_workspace.shown().ref();
         menu.addAction(tr("Show"), this, [this, ref] { m_workspace.shown().showRun(ref); });
-        QAction* compare = menu.addAction(tr("Compare with the run shown"), this, [this, ref] { m_workspace.feature<RunComparing>()->show({m_workspace.shown().ref(), ref}); });
+        QAction* compare = menu.addAction(tr("Compare with the run shown"), this, [this, ref] {
+            m_workspace.feature<RunComparing>()->show({m_workspace.shown().ref(), ref});
+        });
         compare->setEnabled(shown.valid() && !(shown == ref));
-        menu.addAction(tr("Use as baseline"), this, [this, ref] { m_workspace.feature<RunComparing>()->setBaseline(ref); });
+        menu.addAction(tr("Use as baseline"), this,
+                       [this, ref] { m_workspace.feature<RunComparing>()->setBaseline(ref); });
         menu.addSeparator();
         emit m_workspace.runMenuOpening(&menu, ref);
         const bool stored = !m_workspace.library()->isSimulated(ref.file);

@@ -17,7 +17,8 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
 {
     setObjectName(QStringLiteral("canvas"));
     setAttribute(Qt::WA_StyledBackground);
-    auto* whole = new QVBoxLayout(this); // scrolled, so that it does not make the window larger, here or while runs are shown
+    // scrolled, so that it does not make the window larger, here or while runs are shown
+    auto* whole = new QVBoxLayout(this);
     whole->setContentsMargins(0, 0, 0, 0);
     auto* scroll = new QScrollArea(this);
     scroll->setWidgetResizable(true);
@@ -76,13 +77,22 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
         if (m_first == nullptr) m_first = button;
         return button;
     };
-    connect(card(tr("Record…"), tr("Train a small model under one or more schedules on this computer and watch the timeline grow."), tr("Ctrl+R"), true),
+    connect(card(tr("Record…"),
+                 tr("Train a small model under one or more schedules on this computer and watch the timeline grow."),
+                 tr("Ctrl+R"), true),
             &QPushButton::clicked, this, &WelcomePage::recordAsked);
-    connect(card(tr("Lessons…"), tr("Eighteen questions, from the first bubble to your own schedule, each answered by hand and by a real run."), tr("Ctrl+Shift+N"), false),
+    connect(card(tr("Lessons…"),
+                 tr("Eighteen questions, from the first bubble to your own schedule, each answered by hand and by a "
+                    "real run."),
+                 tr("Ctrl+Shift+N"), false),
             &QPushButton::clicked, this, &WelcomePage::lessonsAsked);
-    connect(card(tr("Open…"), tr("A run (.stagewright), a trace (PyTorch's Kineto, Nsight Systems, Chrome), a schedule (CSV), a building block or a lesson. Or drop it onto this window."), tr("Ctrl+O"), false),
+    connect(card(tr("Open…"),
+                 tr("A run (.stagewright), a trace (PyTorch's Kineto, Nsight Systems, Chrome), a schedule (CSV), a "
+                    "building block or a lesson. Or drop it onto this window."),
+                 tr("Ctrl+O"), false),
             &QPushButton::clicked, this, &WelcomePage::openAsked);
-    connect(card(tr("New schedule…"), tr("Take one from the library, drag its ops, see its cost at once, then run it."), tr("Ctrl+N"), false),
+    connect(card(tr("New schedule…"), tr("Take one from the library, drag its ops, see its cost at once, then run it."),
+                 tr("Ctrl+N"), false),
             &QPushButton::clicked, this, &WelcomePage::newAsked);
 
     m_recentBox = new QWidget(column);

@@ -13,14 +13,22 @@ namespace stagewright {
 std::vector<ActionEntry> FlameController::actionTable()
 {
     return {
-        {.id = "flame", .group = ActionGroup::AnalyseTools, .at = 30, .text = tr("&Flame graph"), .tooltip = tr("Kernels by the named ranges that launched them, folded over the step or the selected area; ranges of the host where there are no kernels"), .checkable = true},
+        {.id = "flame",
+         .group = ActionGroup::AnalyseTools,
+         .at = 30,
+         .text = tr("&Flame graph"),
+         .tooltip = tr("Kernels by the named ranges that launched them, folded over the step or the selected area; "
+                       "ranges of the host where there are no kernels"),
+         .checkable = true},
     };
 }
 
 FlameController::FlameController(Workspace& workspace) : FlameController(workspace, new FlameView) {}
 
 FlameController::FlameController(Workspace& workspace, FlameView* flame)
-    : DockOfStep(workspace, QStringLiteral("flameDock"), tr("Flame graph"), flame, workspace.actions()["flame"], [flame] { flame->setFocus(); }), m_flame(flame)
+    : DockOfStep(workspace, QStringLiteral("flameDock"), tr("Flame graph"), flame, workspace.actions()["flame"],
+                 [flame] { flame->setFocus(); }),
+      m_flame(flame)
 {
     connect(m_flame, &FlameView::spanChosen, this, &FlameController::choose);
     connect(workspace.viewState(), &ViewState::selectionChanged, this, &FlameController::fold);
@@ -45,23 +53,30 @@ void FlameController::fold()
     } asked;
     const auto& panels = m_workspace.views().timeline->panels();
     const auto& plan = m_workspace.views().timeline->layout().plan;
-    if (const auto areas = m_workspace.viewState()->areas(); !areas.empty() && !panels.empty() && panels.front()->timeline == m_view->run->timeline && plan) {
+    if (const auto areas = m_workspace.viewState()->areas();
+        !areas.empty() && !panels.empty() && panels.front()->timeline == m_view->run->timeline && plan) {
         asked = {std::numeric_limits<Nanos>::max(), std::numeric_limits<Nanos>::min(), {}, true};
         for (const AreaSelection& area : areas) {
             asked.begin = std::min(asked.begin, area.range.begin + panels.front()->origin);
             asked.end = std::max(asked.end, area.range.end + panels.front()->origin);
             for (std::size_t i = 0; i < panels.front()->ranks.size(); ++i)
-                if (const int at = plan->positionOf.front()[i]; at >= area.firstRow && at <= area.lastRow) asked.ranks.push_back(panels.front()->ranks[i].rank);
+                if (const int at = plan->positionOf.front()[i]; at >= area.firstRow && at <= area.lastRow)
+                    asked.ranks.push_back(panels.front()->ranks[i].rank);
         }
     }
-    const QString about = asked.area ? tr("Selected area") : m_view->excerpt ? tr("Part in view")
-                                                                             : tr("Step %1").arg(m_view->step + 1);
+    const QString about = asked.area        ? tr("Selected area")
+                          : m_view->excerpt ? tr("Part in view")
+                                            : tr("Step %1").arg(m_view->step + 1);
     m_job.start(
-        [view = m_view, asked] { return std::make_shared<const RangeStacks>(foldRanges(*view->run->timeline, view->step, asked.begin, asked.end, asked.ranks)); },
+        [view = m_view, asked] {
+            return std::make_shared<const RangeStacks>(
+                foldRanges(*view->run->timeline, view->step, asked.begin, asked.end, asked.ranks));
+        },
         [this, view = m_view, about, area = asked.area](const std::shared_ptr<const RangeStacks>& stacks) {
             const std::string unknown = findAnalysis("range_stacks")->unknown(*view->run);
-            const QString reason = !unknown.empty() ? tr("Nothing to fold: %1.").arg(QString::fromStdString(unknown)) : area ? tr("The selected area has no kernels and no ranges.")
-                                                                                                                             : tr("This step has no kernels and no ranges.");
+            const QString reason = !unknown.empty() ? tr("Nothing to fold: %1.").arg(QString::fromStdString(unknown))
+                                   : area           ? tr("The selected area has no kernels and no ranges.")
+                                                    : tr("This step has no kernels and no ranges.");
             m_flame->setStacks(stacks, view->panel->units, about, reason);
         });
 }
@@ -75,10 +90,13 @@ void FlameController::clear()
 std::vector<ShowEntry> FlameController::showTable()
 {
     return {
-        {.name = "flame", .at = 310, .view = [](const ShowRequest& request) {
-             request.workspace.feature<FlameController>()->dock()->show();
-             request.settle();
-         }},
+        {.name = "flame",
+         .at = 310,
+         .view =
+             [](const ShowRequest& request) {
+                 request.workspace.feature<FlameController>()->dock()->show();
+                 request.settle();
+             }},
     };
 }
 

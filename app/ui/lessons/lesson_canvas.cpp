@@ -40,19 +40,23 @@ Result<Run> runOf(const lessons::Canvas& canvas, const std::string& name)
 }
 
 // Whether the canvas shows the number that the page asks to guess: its step time, its span or its bubble ratio.
-bool answersGuess(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Step& step, const lessons::Canvas& canvas, const lessons::Learner& learner)
+bool answersGuess(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Step& step,
+                  const lessons::Canvas& canvas, const lessons::Learner& learner)
 {
     if (page.part != lessons::Part::Guess) return false;
     const lessons::StepState state(lesson, step, canvas, learner);
     std::vector<double> shown;
     for (const char* key : {"makespan", "span", "100*bubble_fraction"})
         if (const auto expression = lessons::Expression::parse(key))
-            if (const auto value = state.evaluate(*expression); value && value->number() != nullptr) shown.push_back(*value->number());
+            if (const auto value = state.evaluate(*expression); value && value->number() != nullptr)
+                shown.push_back(*value->number());
     return std::any_of(page.blocks.begin(), page.blocks.end(), [&](const lessons::Block* block) {
         const auto* predict = std::get_if<lessons::Predict>(block);
         if (predict == nullptr) return false;
         const auto truth = state.evaluate(predict->truth);
-        return truth && truth->number() != nullptr && std::any_of(shown.begin(), shown.end(), [&](double one) { return std::abs(one - *truth->number()) < 1e-6; });
+        return truth && truth->number() != nullptr && std::any_of(shown.begin(), shown.end(), [&](double one) {
+                   return std::abs(one - *truth->number()) < 1e-6;
+               });
     });
 }
 
@@ -73,14 +77,18 @@ void LessonController::showCanvas()
 {
     hideGap();
     if (m_session->step() == nullptr) { // the canvas is still empty; the panel is beside the current view
-        if (m_workspace.shown().mode() == Shown::Mode::Empty) m_workspace.feature<LibraryOpening>()->newFromLibrary(QStringLiteral("gpipe"), Shape{2, 1, 0});
+        if (m_workspace.shown().mode() == Shown::Mode::Empty)
+            m_workspace.feature<LibraryOpening>()->newFromLibrary(QStringLiteral("gpipe"), Shape{2, 1, 0});
         return;
     }
-    const QString name = m_session->lesson().number > 0 ? tr("Lesson %1").arg(m_session->lesson().number) : tr("Lesson %1").arg(qs(m_session->lesson().id));
-    if (answersGuess(m_session->lesson(), m_session->page(), *m_session->step(), m_session->canvas(), m_session->learner())) {
+    const QString name = m_session->lesson().number > 0 ? tr("Lesson %1").arg(m_session->lesson().number)
+                                                        : tr("Lesson %1").arg(qs(m_session->lesson().id));
+    if (answersGuess(m_session->lesson(), m_session->page(), *m_session->step(), m_session->canvas(),
+                     m_session->learner())) {
         m_syncing = true;
         m_wantEdit = false;
-        m_workspace.feature<OrderEditing>()->editIncomplete(lessons::emptySchedule(m_session->canvas().settings), name); // an empty axis
+        // an empty axis
+        m_workspace.feature<OrderEditing>()->editIncomplete(lessons::emptySchedule(m_session->canvas().settings), name);
         m_syncing = false;
         readAgain();
         return;
@@ -93,7 +101,8 @@ void LessonController::showCanvas()
     m_wantEdit = editsHere();
     m_shownSettings = m_session->canvas().settings;
     m_syncing = true;
-    if (run->timeline == nullptr || run->timeline->empty()) { // nothing is placed yet: there is no run to show, only a tray
+    // nothing is placed yet: there is no run to show, only a tray
+    if (run->timeline == nullptr || run->timeline->empty()) {
         m_wantEdit = false;
         m_workspace.feature<OrderEditing>()->editIncomplete(m_session->canvas().schedule, name);
         m_syncing = false;
@@ -106,13 +115,14 @@ void LessonController::showCanvas()
         m_workspace.feature<RunComparing>()->show({other, m_canvasRef});
     else
         m_workspace.shown().showRun(m_canvasRef);
-    if (m_session->step()->view == "memory" && !m_workspace.actions()["memory"]->isChecked()) m_workspace.actions()["memory"]->trigger();
+    if (m_session->step()->view == "memory" && !m_workspace.actions()["memory"]->isChecked())
+        m_workspace.actions()["memory"]->trigger();
     m_syncing = false;
     readAgain();
 }
 
-// The step's comparison schedule above its canvas, with the same settings but undisturbed: a slow machine against a healthy one.
-// In edit mode its outlines appear behind the order on request instead.
+// The step's comparison schedule above its canvas, with the same settings but undisturbed: a slow machine against a
+// healthy one. In edit mode its outlines appear behind the order on request instead.
 RunRef LessonController::comparedRun()
 {
     const std::string& name = m_session->step()->compare;
@@ -133,7 +143,8 @@ void LessonController::syncCanvas()
 {
     m_panel->setCanvas(m_session->canvas());
     ScheduleEditor* editor = &m_workspace.feature<OrderEditing>()->editor();
-    if (m_workspace.shown().mode() == Shown::Mode::Edit && editor->active() && editsHere() && m_session->canvas().settings == m_shownSettings) {
+    if (m_workspace.shown().mode() == Shown::Mode::Edit && editor->active() && editsHere() &&
+        m_session->canvas().settings == m_shownSettings) {
         m_syncing = true;
         editor->replace(tr("lesson edit"), m_session->canvas().schedule);
         m_syncing = false;
@@ -150,7 +161,8 @@ void LessonController::editorChanged()
     hideGap();
     if (!m_session || !editor->active() || m_workspace.shown().mode() != Shown::Mode::Edit || !editsHere()) return;
     const bool valid = editor->valid();
-    m_rail->setYours(valid ? static_cast<double>(editor->figures().makespan) / static_cast<double>(rankShare) : std::nan(""));
+    m_rail->setYours(valid ? static_cast<double>(editor->figures().makespan) / static_cast<double>(rankShare)
+                           : std::nan(""));
     if (m_syncing || editor->previewing() || editor->schedule() == m_session->canvas().schedule) return;
     if (LessonSession::runs(m_session->canvas().schedule) && !LessonSession::runs(editor->schedule())) {
         const Error why = LessonSession::whyNot(editor->schedule());

@@ -26,19 +26,56 @@ namespace stagewright {
 std::vector<ActionEntry> LessonController::actionTable()
 {
     return {
-        {.id = "lessons", .group = ActionGroup::LearnLessons, .text = tr("&Lessons…"), .button = tr("Lessons"), .keys = "Ctrl+Shift+N", .tooltip = tr("Eighteen questions, each answered by hand and by a real run on this computer")},
-        {.id = "openLesson", .group = ActionGroup::LearnLessons, .text = tr("Open a lesson &file…"), .tooltip = tr("Your own lesson or a teacher's (.md)")},
-        {.id = "nextLessonStep", .group = ActionGroup::LearnLessons, .text = tr("N&ext step of the lesson"), .keys = "Ctrl+Alt+Right", .tooltip = tr("Available when the step's goal is met")},
-        {.id = "previousLessonStep", .group = ActionGroup::LearnLessons, .text = tr("&Previous step of the lesson"), .keys = "Ctrl+Alt+Left"},
-        {.id = "lessonPane", .group = ActionGroup::LearnLessons, .text = tr("Lesson or &canvas"), .keys = "F6", .tooltip = tr("Moves the focus to the lesson's panel, or back to the canvas")},
-        {.id = "lessonHint", .group = ActionGroup::LearnLessons, .text = tr("&Hint"), .keys = "Ctrl+Alt+H", .tooltip = tr("First a pointer, then the principle, then one move")},
-        {.id = "leaveLesson", .group = ActionGroup::LearnLessons, .text = tr("Lea&ve the lesson"), .tooltip = tr("Your progress is kept")},
-        {.id = "glossary", .group = ActionGroup::LearnLessons, .line = true, .text = tr("&Glossary"), .keys = "Ctrl+Alt+G", .tooltip = tr("Every term on screen, and what other tools call it"), .checkable = true},
-        {.id = "explainTerm", .group = ActionGroup::LearnLessons, .text = tr("E&xplain the focused item"), .keys = "Shift+F1", .tooltip = tr("Explains the terms in the label under the pointer or with the focus")},
+        {.id = "lessons",
+         .group = ActionGroup::LearnLessons,
+         .text = tr("&Lessons…"),
+         .button = tr("Lessons"),
+         .keys = "Ctrl+Shift+N",
+         .tooltip = tr("Eighteen questions, each answered by hand and by a real run on this computer")},
+        {.id = "openLesson",
+         .group = ActionGroup::LearnLessons,
+         .text = tr("Open a lesson &file…"),
+         .tooltip = tr("Your own lesson or a teacher's (.md)")},
+        {.id = "nextLessonStep",
+         .group = ActionGroup::LearnLessons,
+         .text = tr("N&ext step of the lesson"),
+         .keys = "Ctrl+Alt+Right",
+         .tooltip = tr("Available when the step's goal is met")},
+        {.id = "previousLessonStep",
+         .group = ActionGroup::LearnLessons,
+         .text = tr("&Previous step of the lesson"),
+         .keys = "Ctrl+Alt+Left"},
+        {.id = "lessonPane",
+         .group = ActionGroup::LearnLessons,
+         .text = tr("Lesson or &canvas"),
+         .keys = "F6",
+         .tooltip = tr("Moves the focus to the lesson's panel, or back to the canvas")},
+        {.id = "lessonHint",
+         .group = ActionGroup::LearnLessons,
+         .text = tr("&Hint"),
+         .keys = "Ctrl+Alt+H",
+         .tooltip = tr("First a pointer, then the principle, then one move")},
+        {.id = "leaveLesson",
+         .group = ActionGroup::LearnLessons,
+         .text = tr("Lea&ve the lesson"),
+         .tooltip = tr("Your progress is kept")},
+        {.id = "glossary",
+         .group = ActionGroup::LearnLessons,
+         .line = true,
+         .text = tr("&Glossary"),
+         .keys = "Ctrl+Alt+G",
+         .tooltip = tr("Every term on screen, and what other tools call it"),
+         .checkable = true},
+        {.id = "explainTerm",
+         .group = ActionGroup::LearnLessons,
+         .text = tr("E&xplain the focused item"),
+         .keys = "Shift+F1",
+         .tooltip = tr("Explains the terms in the label under the pointer or with the focus")},
     };
 }
 
-LessonController::LessonController(Workspace& workspace) : Feature(workspace), m_layout(workspace), m_loading(workspace.jobs()), m_reading(workspace.jobs())
+LessonController::LessonController(Workspace& workspace)
+    : Feature(workspace), m_layout(workspace), m_loading(workspace.jobs()), m_reading(workspace.jobs())
 {
     m_shelf = new LessonShelf;
     m_rail = new ScoreRailView(*workspace.views().timeline);
@@ -76,7 +113,8 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
     auto on = [&](ActionId id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
     on("lessons", [this] { openShelf(); });
     on("openLesson", [this] {
-        const QString path = QFileDialog::getOpenFileName(m_workspace.window(), tr("Open a lesson"), {}, tr("Lessons (*.md);;All files (*)"));
+        const QString path = QFileDialog::getOpenFileName(m_workspace.window(), tr("Open a lesson"), {},
+                                                          tr("Lessons (*.md);;All files (*)"));
         if (!path.isEmpty()) openFile(path);
     });
     on("leaveLesson", [this] {
@@ -126,7 +164,8 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
     on("explainTerm", [this] {
         QWidget* under = QApplication::widgetAt(QCursor::pos());
         const lessons::Term* term = under != nullptr ? termOn(under, under->mapFromGlobal(QCursor::pos())) : nullptr;
-        if (const QWidget* focus = QApplication::focusWidget(); term == nullptr && focus != nullptr) term = termOn(focus, {});
+        if (const QWidget* focus = QApplication::focusWidget(); term == nullptr && focus != nullptr)
+            term = termOn(focus, {});
         if (term != nullptr)
             showTerm(qs(term->id));
         else {
@@ -143,12 +182,14 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
     connect(m_shelf, &LessonShelf::leaveAsked, this, [this] { m_workspace.room().showPage(nullptr, {}); });
     connect(&workspace.shown(), &Shown::modeChanged, this, [this] {
         hideGap();
-        if (m_session && m_panel->isVisible() && m_workspace.shown().mode() != Shown::Mode::Compare) // which gave the keys to the canvas
+        // which gave the keys to the canvas
+        if (m_session && m_panel->isVisible() && m_workspace.shown().mode() != Shown::Mode::Compare)
             QTimer::singleShot(0, this, [this] {
                 if (m_session) m_panel->focusFirst();
             });
         // The canvas is shown: enters edit mode if the step allows edits.
-        if (m_session && m_wantEdit && m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().ref() == m_canvasRef)
+        if (m_session && m_wantEdit && m_workspace.shown().mode() == Shown::Mode::Run &&
+            m_workspace.shown().ref() == m_canvasRef)
             QTimer::singleShot(0, this, [this] {
                 if (!m_session || !std::exchange(m_wantEdit, false) || m_workspace.shown().ref() != m_canvasRef) return;
                 m_workspace.feature<OrderEditing>()->enterEdit();
@@ -160,21 +201,26 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
             });
         refreshActions();
     });
-    connect(&workspace.feature<OrderEditing>()->editor(), &ScheduleEditor::edited, this, &LessonController::editorChanged);
-    connect(&workspace.feature<OrderEditing>()->editor(), &ScheduleEditor::previewed, this, &LessonController::editorChanged);
+    connect(&workspace.feature<OrderEditing>()->editor(), &ScheduleEditor::edited, this,
+            &LessonController::editorChanged);
+    connect(&workspace.feature<OrderEditing>()->editor(), &ScheduleEditor::previewed, this,
+            &LessonController::editorChanged);
     connect(workspace.views().timeline, &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
-        const bool beside = m_workspace.shown().mode() == Shown::Mode::Run && m_panel->isVisible(); // the panel that would say so is hidden
+        // the panel that would say so is hidden
+        const bool beside = m_workspace.shown().mode() == Shown::Mode::Run && m_panel->isVisible();
         if (panel == 0 && (m_workspace.shown().mode() == Shown::Mode::Edit || beside)) explainGap(rank, time);
     });
     connect(workspace.viewState(), &ViewState::selectionChanged, this, &LessonController::hideGap);
     connect(workspace.viewState(), &ViewState::visibleChanged, this, &LessonController::hideGap);
     connect(&workspace, &Workspace::themeChanged, this, &LessonController::applyTheme);
-    connect(&workspace, &Workspace::closing, this, [this] { m_layout.restore(); }); // before the window's layout is stored
+    // before the window's layout is stored
+    connect(&workspace, &Workspace::closing, this, [this] { m_layout.restore(); });
     connect(m_runs, &LessonRuns::progressed, this, [this] { m_panel->setReading(m_last, state()); });
     connect(m_runs, &LessonRuns::finished, this, &LessonController::runFinished);
     connect(m_runs, &LessonRuns::proved, this, [this](const QString& block, bool equal, const QString& words) {
         QString& note = m_notes[block.toStdString()];
-        note += QStringLiteral("\n\n") + (equal ? tr("**✓ Gradients verified.** ") : tr("**Gradients differ.** ")) + words.section(QLatin1Char('\n'), 0, 0) + QStringLiteral(" [") + tr("all of them") +
+        note += QStringLiteral("\n\n") + (equal ? tr("**✓ Gradients verified.** ") : tr("**Gradients differ.** ")) +
+                words.section(QLatin1Char('\n'), 0, 0) + QStringLiteral(" [") + tr("all of them") +
                 QStringLiteral("](proof)");
         m_panel->setReading(m_last, state());
     });
@@ -213,8 +259,12 @@ void LessonController::connectPanel()
         m_runs->cancel();
     });
     connect(m_panel, &LessonPanel::runOpened, this, &LessonController::openRun);
-    connect(m_panel, &LessonPanel::checkAsked, this, [this](const QString& block) { m_workspace.banner()->showNote(m_runs->proof(block)); });
-    connect(m_panel, &LessonPanel::figureAsked, this, [this](const QString& file, const QString& format, const QString& caption) { keepFigure(file, format, caption); });
+    connect(m_panel, &LessonPanel::checkAsked, this,
+            [this](const QString& block) { m_workspace.banner()->showNote(m_runs->proof(block)); });
+    connect(m_panel, &LessonPanel::figureAsked, this,
+            [this](const QString& file, const QString& format, const QString& caption) {
+                keepFigure(file, format, caption);
+            });
     connect(m_panel, &LessonPanel::termAsked, this, &LessonController::showTerm);
     connect(m_panel->tools(), &StepTools::editAsked, this, [this](const QString& command) {
         if (!m_session) return;
@@ -225,15 +275,18 @@ void LessonController::connectPanel()
             m_panel->tools()->setRefusal({});
     });
     connect(m_panel->tools(), &StepTools::viewAsked, this, [this](const QString& view) {
-        m_workspace.actions()[view == QLatin1String("gaps") ? "nextGap" : view == QLatin1String("compare") ? "ghostLibrary"
-                                                                                                           : "explorer"]
+        m_workspace
+            .actions()[view == QLatin1String("gaps")      ? "nextGap"
+                       : view == QLatin1String("compare") ? "ghostLibrary"
+                                                          : "explorer"]
             ->trigger();
         if (view == QLatin1String("gaps")) showTab(false);
     });
     connect(m_panel->tools(), &StepTools::resetAsked, this, [this] {
         if (m_session) m_session->reset();
     });
-    connect(m_panel->tools(), &StepTools::undoAsked, this, [this] { m_workspace.feature<OrderEditing>()->editor().undoStack()->undo(); });
+    connect(m_panel->tools(), &StepTools::undoAsked, this,
+            [this] { m_workspace.feature<OrderEditing>()->editor().undoStack()->undo(); });
 }
 
 // ---- a lesson
@@ -276,13 +329,14 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     if (over) m_session->startOver();
     if (page >= 0) m_session->goTo(page);
     if (m_session->fault()) m_workspace.banner()->showError(QString(), *m_session->fault());
-    connect(m_session.get(), &LessonSession::pageChanged, this, [this, step = m_session->page().step, part = m_session->page().part]() mutable {
-        const bool other = std::exchange(step, m_session->page().step) != step;
-        const bool edits = (part == lessons::Part::Do) != (m_session->page().part == lessons::Part::Do);
-        part = m_session->page().part;
-        showPage();
-        if (other || edits) showCanvas();
-    });
+    connect(m_session.get(), &LessonSession::pageChanged, this,
+            [this, step = m_session->page().step, part = m_session->page().part]() mutable {
+                const bool other = std::exchange(step, m_session->page().step) != step;
+                const bool edits = (part == lessons::Part::Do) != (m_session->page().part == lessons::Part::Do);
+                part = m_session->page().part;
+                showPage();
+                if (other || edits) showCanvas();
+            });
     connect(m_session.get(), &LessonSession::canvasChanged, this, &LessonController::syncCanvas);
     connect(m_session.get(), &LessonSession::answersChanged, this, &LessonController::readAgain);
     m_tabs->show();
@@ -294,7 +348,8 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     showTab(true);
     showPage();
     showCanvas();
-    for (const lessons::RunBlock* block : m_session->lesson().all<lessons::RunBlock>()) m_runs->readKept(m_session->lesson(), *block);
+    for (const lessons::RunBlock* block : m_session->lesson().all<lessons::RunBlock>())
+        m_runs->readKept(m_session->lesson(), *block);
     refreshActions();
 }
 
@@ -318,7 +373,8 @@ void LessonController::leave(bool forAnother)
     if (QWidget* column = m_workspace.room().panelColumn()->parentWidget()) column->setMinimumWidth(270);
     if (forAnother) return;
     const RunRef before = std::exchange(m_before, RunRef{});
-    if (m_workspace.shown().mode() != Shown::Mode::Empty) m_workspace.shown().setMode(Shown::Mode::Empty); // nothing of the lesson stays
+    // nothing of the lesson stays
+    if (m_workspace.shown().mode() != Shown::Mode::Empty) m_workspace.shown().setMode(Shown::Mode::Empty);
     m_workspace.shown().forget();
     m_workspace.feature<OrderEditing>()->setKeptElsewhere(false);
     m_workspace.library()->closeAside();
@@ -363,11 +419,14 @@ void LessonController::nextLesson()
 void LessonController::fitLayout()
 {
     LessonLayout::Uses uses;
-    if (const lessons::Step* step = m_session->step(); step != nullptr && m_session->page().part != lessons::Part::Guess) {
+    if (const lessons::Step* step = m_session->step();
+        step != nullptr && m_session->page().part != lessons::Part::Guess) {
         uses.memory = step->view == "memory" || !step->targets.empty() || step->settings.cap;
         for (const lessons::Check* check : m_session->lesson().all<lessons::Check>())
-            if (check->step == m_session->page().step) uses.memory = uses.memory || check->goal.text().find("peak_activation") != std::string::npos;
-        uses.text = m_session->page().part == lessons::Part::Do && m_session->allows("text") && !m_session->allows("move") && !m_session->allows("place");
+            if (check->step == m_session->page().step)
+                uses.memory = uses.memory || check->goal.text().find("peak_activation") != std::string::npos;
+        uses.text = m_session->page().part == lessons::Part::Do && m_session->allows("text") &&
+                    !m_session->allows("move") && !m_session->allows("place");
     }
     m_layout.show(uses);
     m_workspace.feature<OrderEditing>()->setTray(m_session->page().part == lessons::Part::Do, false);
@@ -411,7 +470,8 @@ GlossaryPanel* LessonController::glossary()
     m_dock->setMinimumWidth(280);
     m_workspace.window()->addDockWidget(Qt::RightDockWidgetArea, m_dock);
     connect(m_glossary, &GlossaryPanel::lessonAsked, this, [this](const QString& id) { start(id); });
-    connect(m_dock, &QDockWidget::visibilityChanged, this, [this](bool shown) { m_workspace.actions()["glossary"]->setChecked(shown); });
+    connect(m_dock, &QDockWidget::visibilityChanged, this,
+            [this](bool shown) { m_workspace.actions()["glossary"]->setChecked(shown); });
     m_dock->hide();
     return m_glossary;
 }
@@ -427,9 +487,12 @@ void LessonController::refreshActions()
 {
     Actions& actions = m_workspace.actions();
     const bool active = m_session != nullptr;
-    for (const ActionId id : {"leaveLesson", "nextLessonStep", "lessonHint", "lessonPane"}) actions[id]->setEnabled(active);
+    for (const ActionId id : {"leaveLesson", "nextLessonStep", "lessonHint", "lessonPane"})
+        actions[id]->setEnabled(active);
     actions["previousLessonStep"]->setEnabled(active && m_session->pageIndex() > 0);
-    actions["nextLessonStep"]->setToolTip(active && !m_panel->nextReason().isEmpty() ? m_panel->nextReason() : tr("Available when the step's goal is met"));
+    actions["nextLessonStep"]->setToolTip(active && !m_panel->nextReason().isEmpty()
+                                              ? m_panel->nextReason()
+                                              : tr("Available when the step's goal is met"));
 }
 
 void LessonController::applyTheme()

@@ -1,6 +1,6 @@
-// LessonController: lessons in the real window: the shelf in place of the views, the panel beside them, the score rail over the canvas,
-// the glossary as a dock. The canvas is the window's own: the learner's order is edited like any other, and every verdict is computed
-// from the current canvas. GUI thread only.
+// LessonController: lessons in the real window: the shelf in place of the views, the panel beside them, the score rail
+// over the canvas, the glossary as a dock. The canvas is the window's own: the learner's order is edited like any
+// other, and every verdict is computed from the current canvas. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -41,7 +41,8 @@ public:
     ~LessonController() override;
 
     void openShelf();
-    void start(const QString& name, bool over = false, int page = -1); // id, number or path; deferred while the lessons are being read
+    // id, number or path; deferred while the lessons are being read
+    void start(const QString& name, bool over = false, int page = -1);
     void openFile(const QString& path) override;
     void leave(bool forAnother = false); // the window gets back what it showed before, unless another lesson follows
     void nextLesson();                   // by number; after the last one the shelf
@@ -66,8 +67,9 @@ private:
     QStringList ownFiles() const;
     void begin(std::shared_ptr<const lessons::Lesson> lesson, bool over, int page);
     void showPage();
-    void fitLayout();                         // to what the step uses
-    void fitAxis();                           // long enough for every mark of the rail, so that it stays while ops are placed
+    void fitLayout(); // to what the step uses
+    // long enough for every mark of the rail, so that it stays while ops are placed
+    void fitAxis();
     const lessons::Lesson* following() const; // the lesson after this one; null: none
     void showCanvas();                        // as a run, or in edit mode if the step allows edits
     RunRef comparedRun();                     // invalid: the step has no comparison

@@ -32,7 +32,9 @@ void LessonController::explainGap(int rank, Nanos time)
         GapExplanation explanation;
     };
     BubbleOptions options;
-    if (m_session && m_session->canvas().settings.cap) options.memoryCap = static_cast<Bytes>(*m_session->canvas().settings.cap * static_cast<double>(timeline->memoryUnit()));
+    if (m_session && m_session->canvas().settings.cap)
+        options.memoryCap =
+            static_cast<Bytes>(*m_session->canvas().settings.cap * static_cast<double>(timeline->memoryUnit()));
     inBackground(
         this,
         [timeline, rank, moment = time + panel->origin, step = std::max(0, panel->step), options]() -> Found {
@@ -45,7 +47,9 @@ void LessonController::explainGap(int rank, Nanos time)
             return found;
         },
         [this, timeline, panel, rank](const Found& found) {
-            if (!found.gap || m_workspace.views().timeline->panels().empty() || m_workspace.views().timeline->panels().front() != panel) return;
+            if (!found.gap || m_workspace.views().timeline->panels().empty() ||
+                m_workspace.views().timeline->panels().front() != panel)
+                return;
             const Units units{timeline->timeUnit(), timeline->memoryUnit()};
             auto* card = new QFrame(m_workspace.views().timeline);
             m_gapCard = card;
@@ -54,21 +58,27 @@ void LessonController::explainGap(int rank, Nanos time)
             auto* layout = new QVBoxLayout(card);
             layout->setContentsMargins(13, 10, 13, 11);
             layout->setSpacing(6);
-            layout->addWidget(makeLabel(tr("%1, %2 on rank %3").arg(qs(std::string(titleOf(found.gap->cause))), durationText(found.gap->end - found.gap->start, units)).arg(rank), "title", card));
+            layout->addWidget(makeLabel(tr("%1, %2 on rank %3")
+                                            .arg(qs(std::string(titleOf(found.gap->cause))),
+                                                 durationText(found.gap->end - found.gap->start, units))
+                                            .arg(rank),
+                                        "title", card));
             auto* words = makeLabel(qs(found.explanation.sentence), "value", card, true);
             words->setWordWrap(true);
             layout->addWidget(words);
             if (const auto& experiment = found.explanation.experiment) {
                 const Nanos change = experiment->after - experiment->before;
                 auto* line = makeLabel(tr("%1: %2 → %3%4")
-                                           .arg(qs(experiment->change), durationText(experiment->before, units), durationText(experiment->after, units),
+                                           .arg(qs(experiment->change), durationText(experiment->before, units),
+                                                durationText(experiment->after, units),
                                                 change == 0 ? tr(", so this gap costs nothing") : QString()),
                                        "secondary", card, true);
                 line->setWordWrap(true);
                 layout->addWidget(line);
             }
             auto* buttons = new QHBoxLayout;
-            const bool moves = m_workspace.shown().mode() == Shown::Mode::Edit && found.gap->hasReadyOp && found.gap->next != noSpan && m_workspace.views().timeline->editMode();
+            const bool moves = m_workspace.shown().mode() == Shown::Mode::Edit && found.gap->hasReadyOp &&
+                               found.gap->next != noSpan && m_workspace.views().timeline->editMode();
             if (moves) {
                 auto* go = new QPushButton(tr("Try it"), card);
                 go->setToolTip(tr("Moves %1 here; can be undone").arg(qs(toText(found.gap->readyOp))));
@@ -78,12 +88,14 @@ void LessonController::explainGap(int rank, Nanos time)
                     const auto from = std::find(row.begin(), row.end(), gap.readyOp);
                     const OpPosition to = editor->positionOf(gap.next);
                     hideGap();
-                    if (from != row.end() && to.valid()) editor->move({gap.rank, static_cast<int>(from - row.begin())}, to.position);
+                    if (from != row.end() && to.valid())
+                        editor->move({gap.rank, static_cast<int>(from - row.begin())}, to.position);
                 });
                 buttons->addWidget(go);
             }
             auto* close = new QPushButton(tr("Close"), card);
-            connect(close, &QPushButton::clicked, this, [this] { QTimer::singleShot(0, this, &LessonController::hideGap); });
+            connect(close, &QPushButton::clicked, this,
+                    [this] { QTimer::singleShot(0, this, &LessonController::hideGap); });
             buttons->addWidget(close);
             buttons->addStretch(1);
             layout->addLayout(buttons);
@@ -96,7 +108,8 @@ void LessonController::explainGap(int rank, Nanos time)
             const QSize room = m_workspace.views().timeline->size();
             const int left = std::clamp(static_cast<int>(x), 8, std::max(8, room.width() - card->width() - 8));
             int top = static_cast<int>(below);
-            if (top + card->height() > room.height() && row) top = std::max(4, static_cast<int>(row->top()) - card->height() - 6);
+            if (top + card->height() > room.height() && row)
+                top = std::max(4, static_cast<int>(row->top()) - card->height() - 6);
             card->move(left, top);
             card->show();
             card->raise();

@@ -21,7 +21,8 @@ void LessonLayout::show(const Uses& uses)
 {
     if (!m_active) {
         m_active = true;
-        for (const ActionId id : {"runsList", "memory", "scheduleText"}) m_switches[id] = m_workspace.actions()[id]->isChecked();
+        for (const ActionId id : {"runsList", "memory", "scheduleText"})
+            m_switches[id] = m_workspace.actions()[id]->isChecked();
         const auto putAway = [this](QWidget* widget) {
             if (widget->isHidden()) return;
             widget->hide();

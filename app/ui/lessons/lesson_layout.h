@@ -1,5 +1,6 @@
-// LessonLayout: while a lesson is shown, only what its step uses is beside the timeline. Lists, charts, texts, docks and the toolbar are put
-// away and come back as they were. What the learner switches on meanwhile stays until the step changes. GUI thread only.
+// LessonLayout: while a lesson is shown, only what its step uses is beside the timeline. Lists, charts, texts, docks
+// and the toolbar are put away and come back as they were. What the learner switches on meanwhile stays until the step
+// changes. GUI thread only.
 #pragma once
 
 #include <map>

@@ -89,21 +89,33 @@ void LessonController::fillShelf()
         QStringList after;
         for (const std::string& id : lesson->after)
             if (const lessons::Lesson* before = m_library->find(id))
-                after << (before->number > 0 ? tr("lesson %1, %2").arg(before->number).arg(qs(before->title)) : qs(before->title));
+                after << (before->number > 0 ? tr("lesson %1, %2").arg(before->number).arg(qs(before->title))
+                                             : qs(before->title));
         entry.after = after.join(QStringLiteral("; "));
         entry.lesson = std::move(lesson);
         entries.push_back(std::move(entry));
     };
     const std::string folder = lessons::learnerFolder();
     std::vector<const lessons::Lesson*> mine;
-    const std::pair<const char*, QString> rows[] = {{"basics", tr("Basics")}, {"schedules", tr("Schedules")}, {"real world", tr("Real world")}, {"mastery", tr("Mastery")}}; // keys as in files, titles as on the shelf
-    const auto shelfOf = [](const lessons::Lesson& lesson) { return lesson.course.empty() ? qs(lesson.shelf).toLower() : QString(); };
+    // keys as in files, titles as on the shelf
+    const std::pair<const char*, QString> rows[] = {{"basics", tr("Basics")},
+                                                    {"schedules", tr("Schedules")},
+                                                    {"real world", tr("Real world")},
+                                                    {"mastery", tr("Mastery")}};
+    const auto shelfOf = [](const lessons::Lesson& lesson) {
+        return lesson.course.empty() ? qs(lesson.shelf).toLower() : QString();
+    };
     for (const auto& [name, title] : rows)
         for (const lessons::Lesson& lesson : m_library->lessons)
-            if (shelfOf(lesson) == QLatin1String(name)) add(std::shared_ptr<const lessons::Lesson>(m_library, &lesson), title, {});
+            if (shelfOf(lesson) == QLatin1String(name))
+                add(std::shared_ptr<const lessons::Lesson>(m_library, &lesson), title, {});
     for (const lessons::Lesson& lesson : m_library->lessons)
-        if (std::none_of(std::begin(rows), std::end(rows), [&](const auto& row) { return shelfOf(lesson) == QLatin1String(row.first); })) mine.push_back(&lesson);
-    for (const lessons::Lesson* lesson : mine) add(std::shared_ptr<const lessons::Lesson>(m_library, lesson), lesson->course.empty() ? tr("Your lessons") : qs(lesson->course), qs(lesson->file));
+        if (std::none_of(std::begin(rows), std::end(rows),
+                         [&](const auto& row) { return shelfOf(lesson) == QLatin1String(row.first); }))
+            mine.push_back(&lesson);
+    for (const lessons::Lesson* lesson : mine)
+        add(std::shared_ptr<const lessons::Lesson>(m_library, lesson),
+            lesson->course.empty() ? tr("Your lessons") : qs(lesson->course), qs(lesson->file));
     for (const auto& lesson : m_own) add(lesson, tr("Your lessons"), qs(lesson->file));
     m_shelf->setEntries(std::move(entries));
     m_shelf->setFaults(faults);
@@ -133,7 +145,8 @@ void LessonController::openFile(const QString& path)
         settings.setValue(QLatin1String(ownKey), files);
     });
     auto shared = std::make_shared<const lessons::Lesson>(std::move(*lesson));
-    m_own.erase(std::remove_if(m_own.begin(), m_own.end(), [&](const auto& one) { return one->id == shared->id; }), m_own.end());
+    m_own.erase(std::remove_if(m_own.begin(), m_own.end(), [&](const auto& one) { return one->id == shared->id; }),
+                m_own.end());
     m_own.push_back(shared);
     m_pictures[shared->id] = lessonPictureOf(*shared);
     begin(shared, false, -1);

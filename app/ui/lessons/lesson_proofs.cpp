@@ -25,7 +25,8 @@ void LessonController::runAsked(const QString& id)
     for (const lessons::Block* block : m_session->page().blocks)
         if (const auto* run = std::get_if<lessons::RunBlock>(block); run != nullptr && qs(run->id) == id) {
             m_notes.erase(run->id);
-            if (auto started = m_runs->start(*m_session, *run); !started) m_workspace.banner()->showError(QString(), started.error());
+            if (auto started = m_runs->start(*m_session, *run); !started)
+                m_workspace.banner()->showError(QString(), started.error());
             m_panel->setReading(m_last, state());
         }
 }
@@ -83,7 +84,8 @@ void LessonController::runFinished(const LessonRuns::Outcome& outcome)
             connect(timer, &QTimer::timeout, this, [this, timer, model, real] {
                 if (!m_workspace.settled()) return;
                 timer->deleteLater();
-                if (m_session && m_workspace.runs()->info(real) != nullptr) m_workspace.feature<RunComparing>()->show({model, real});
+                if (m_session && m_workspace.runs()->info(real) != nullptr)
+                    m_workspace.feature<RunComparing>()->show({model, real});
             });
             timer->start();
         }
@@ -95,7 +97,9 @@ Result<QByteArray> LessonController::figureBytes(const QString& name, PictureKin
 {
     std::shared_ptr<const lessons::FigureData> data;
     for (std::size_t i = 0; i < m_last.blocks.size() && i < m_session->page().blocks.size(); ++i)
-        if (const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]); figure != nullptr && qs(figure->file) == name) data = m_last.blocks[i].figure;
+        if (const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]);
+            figure != nullptr && qs(figure->file) == name)
+            data = m_last.blocks[i].figure;
     if (!data) {
         PictureContent content = m_workspace.feature<PictureMaking>()->picture();
         if (!caption.isEmpty()) content.caption.prepend(caption);
@@ -109,7 +113,8 @@ Result<QByteArray> LessonController::figureBytes(const QString& name, PictureKin
     if (kind == PictureKind::Svg) return svg;
     QSvgRenderer drawn(svg);
     const QSize size = drawn.defaultSize();
-    if (size.isEmpty()) return tl::unexpected(Error{ErrorCode::Failed, "the figure can't be drawn as an image", "save it as SVG"});
+    if (size.isEmpty())
+        return tl::unexpected(Error{ErrorCode::Failed, "the figure can't be drawn as an image", "save it as SVG"});
     QByteArray bytes;
     QBuffer buffer(&bytes);
     buffer.open(QIODevice::WriteOnly);
@@ -135,7 +140,8 @@ void LessonController::keepFigure(const QString& name, const QString& format, co
 {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::PicturesLocation);
     const QString suggested = folder + QStringLiteral("/lesson-%1.%2").arg(qs(m_session->lesson().id), format);
-    auto* dialog = new QFileDialog(m_workspace.window(), tr("Save the figure"), suggested, tr("%1 (*.%2)").arg(format.toUpper(), format));
+    auto* dialog = new QFileDialog(m_workspace.window(), tr("Save the figure"), suggested,
+                                   tr("%1 (*.%2)").arg(format.toUpper(), format));
     dialog->setObjectName(QStringLiteral("keepFigure"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
@@ -144,14 +150,16 @@ void LessonController::keepFigure(const QString& name, const QString& format, co
     connect(dialog, &QFileDialog::fileSelected, this, [this, name, caption](const QString& path) {
         if (!m_session) return;
         const auto kind = pictureKindOf(path);
-        const auto bytes = kind ? figureBytes(name, *kind, caption.trimmed()) : Result<QByteArray>(tl::unexpected(kind.error()));
+        const auto bytes =
+            kind ? figureBytes(name, *kind, caption.trimmed()) : Result<QByteArray>(tl::unexpected(kind.error()));
         if (!bytes) {
             m_workspace.banner()->showError(QString(), bytes.error());
             return;
         }
         QSaveFile file(path);
         if (!file.open(QIODevice::WriteOnly) || file.write(*bytes) != bytes->size() || !file.commit()) {
-            m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a writable folder"));
+            m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()),
+                                            tr("choose a writable folder"));
             return;
         }
         m_session->keepFigure(path.toStdString());

@@ -1,4 +1,5 @@
-// What the page says of the canvas: read again after every change, shown in the panel, on the score rail and in the charts.
+// What the page says of the canvas: read again after every change, shown in the panel, on the score rail and in the
+// charts.
 #include <algorithm>
 #include <cmath>
 
@@ -35,7 +36,8 @@ LessonState LessonController::state() const
     const RecordProcess* process = m_workspace.feature<Recording>()->process();
     now.runningWords = process->what();
     now.runningShare = process->total() > 0 ? 100 * process->done() / process->total() : -1;
-    for (const lessons::RunBlock* run : m_session->lesson().all<lessons::RunBlock>()) now.expected[run->id] = LessonRuns::expectedSeconds(m_session->lesson(), *run);
+    for (const lessons::RunBlock* run : m_session->lesson().all<lessons::RunBlock>())
+        now.expected[run->id] = LessonRuns::expectedSeconds(m_session->lesson(), *run);
     now.figures = m_figures;
     return now;
 }
@@ -47,17 +49,18 @@ void LessonController::readAgain()
     const LessonPage page = m_session->page();
     std::string key = std::to_string(m_session->pageIndex()) + '/' + lessons::changesOf(m_session->canvas().settings);
     for (const lessons::Predict* predict : m_session->lesson().all<lessons::Predict>())
-        if (const auto said = m_session->learner().said.find(predict->id); said != m_session->learner().said.end()) key += '/' + said->second;
+        if (const auto said = m_session->learner().said.find(predict->id); said != m_session->learner().said.end())
+            key += '/' + said->second;
     const bool withRail = page.part == lessons::Part::Do && key != m_railKey;
-    m_reading.start(
-        [lesson = m_session->shared(), page, canvas = m_session->canvas(), learner = m_session->learner(), withRail] { return readPage(*lesson, page, canvas, learner, withRail); },
-        [this, index = m_session->pageIndex(), key, withRail](const PageReading& reading) {
-            if (withRail) {
-                m_railKept = reading.rail;
-                m_railKey = key;
-            }
-            if (index == m_session->pageIndex()) took(reading);
-        });
+    m_reading.start([lesson = m_session->shared(), page, canvas = m_session->canvas(), learner = m_session->learner(),
+                     withRail] { return readPage(*lesson, page, canvas, learner, withRail); },
+                    [this, index = m_session->pageIndex(), key, withRail](const PageReading& reading) {
+                        if (withRail) {
+                            m_railKept = reading.rail;
+                            m_railKey = key;
+                        }
+                        if (index == m_session->pageIndex()) took(reading);
+                    });
 }
 
 void LessonController::took(const PageReading& reading)
@@ -88,7 +91,8 @@ void LessonController::took(const PageReading& reading)
     std::vector<Bytes> targets;
     if (!m_workspace.views().timeline->panels().empty())
         for (const double target : reading.targets)
-            targets.push_back(static_cast<Bytes>(std::llround(target * static_cast<double>(m_workspace.views().timeline->panels().back()->units.memory))));
+            targets.push_back(static_cast<Bytes>(std::llround(
+                target * static_cast<double>(m_workspace.views().timeline->panels().back()->units.memory))));
     m_workspace.views().memory->setRankBudgets(std::move(targets));
     if (m_session->page().part != lessons::Part::Do) {
         m_rail->setRail(std::nullopt);
@@ -111,7 +115,10 @@ void LessonController::took(const PageReading& reading)
 lessons::FigureLook LessonController::figureLook() const
 {
     const Theme& theme = m_workspace.theme();
-    const auto ink = [&](Paint paint) { return lessons::FigureLook::Ink{theme.of(paint).fill.name().toStdString(), theme.of(paint).label.name().toStdString()}; };
+    const auto ink = [&](Paint paint) {
+        return lessons::FigureLook::Ink{theme.of(paint).fill.name().toStdString(),
+                                        theme.of(paint).label.name().toStdString()};
+    };
     lessons::FigureLook look;
     look.font = loadFonts().toStdString();
     look.ground = theme.canvas.name().toStdString();
@@ -132,7 +139,8 @@ void LessonController::fitAxis()
     double farthest = 0;
     for (const double mark : {m_railKept->par, m_railKept->bound, m_railKept->bestKnown})
         if (std::isfinite(mark)) farthest = std::max(farthest, mark * 4 / 3); // room for a worse order
-    if (std::isfinite(m_railKept->guess) && m_railKept->guess < 2 * farthest) farthest = std::max(farthest, m_railKept->guess);
+    if (std::isfinite(m_railKept->guess) && m_railKept->guess < 2 * farthest)
+        farthest = std::max(farthest, m_railKept->guess);
     ViewState& axis = *m_workspace.viewState();
     const bool fitted = axis.isFitted();
     axis.setLeastEnd(static_cast<Nanos>(std::llround(farthest * static_cast<double>(rankShare))));

@@ -41,31 +41,42 @@ double meanOf(const Run& run, OpKind kind)
 }
 
 // On one line.
-QString ratioWords(const char* words) { return QString::fromLatin1(words).replace(QLatin1Char(' '), QChar(QChar::Nbsp)); }
+QString ratioWords(const char* words)
+{
+    return QString::fromLatin1(words).replace(QLatin1Char(' '), QChar(QChar::Nbsp));
+}
 
 QString costWords(const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs)
 {
     for (auto it = runs.rbegin(); it != runs.rend(); ++it) {
         const Run& run = *it->second;
-        const double f = meanOf(run, OpKind::Forward), i = meanOf(run, OpKind::InputGrad), w = meanOf(run, OpKind::WeightGrad), b = meanOf(run, OpKind::Backward);
+        const double f = meanOf(run, OpKind::Forward), i = meanOf(run, OpKind::InputGrad),
+                     w = meanOf(run, OpKind::WeightGrad), b = meanOf(run, OpKind::Backward);
         if (f <= 0) continue;
         auto ms = [](double ns) { return durationText(static_cast<Nanos>(std::llround(ns))); };
         if (i > 0 && w > 0)
-            return LessonRuns::tr("Costs measured here: F %1 · I %2 · W %3, so %4. Textbooks assume equal thirds.").arg(ms(f), ms(i), ms(w), ratioWords("F : I : W = 1 : %1 : %2").arg(fixed(i / f, 2), fixed(w / f, 2)));
-        if (b > 0) return LessonRuns::tr("Costs measured here: F %1 · B %2, so %3. Textbooks assume 1 : 2.").arg(ms(f), ms(b), ratioWords("F : B = 1 : %1").arg(fixed(b / f, 2)));
+            return LessonRuns::tr("Costs measured here: F %1 · I %2 · W %3, so %4. Textbooks assume equal thirds.")
+                .arg(ms(f), ms(i), ms(w), ratioWords("F : I : W = 1 : %1 : %2").arg(fixed(i / f, 2), fixed(w / f, 2)));
+        if (b > 0)
+            return LessonRuns::tr("Costs measured here: F %1 · B %2, so %3. Textbooks assume 1 : 2.")
+                .arg(ms(f), ms(b), ratioWords("F : B = 1 : %1").arg(fixed(b / f, 2)));
     }
     return {};
 }
 
-// A schedule of a run block as the learner knows it: "your order", the library's title, or a file written here by its block.
+// A schedule of a run block as the learner knows it: "your order", the library's title, or a file written here by its
+// block.
 QString orderWords(const QString& name)
 {
     if (findSchedule(name.section(QLatin1Char(':'), 0, 0).toStdString())) return scheduleTitle(name.toStdString());
-    if (!name.endsWith(QLatin1String(".csv")) || name.endsWith(QLatin1String("mine.csv"))) return LessonRuns::tr("your order"); // "mine", or a goal that it answers
+    // "mine", or a goal that it answers
+    if (!name.endsWith(QLatin1String(".csv")) || name.endsWith(QLatin1String("mine.csv")))
+        return LessonRuns::tr("your order");
     return LessonRuns::tr("%1, as recorded").arg(name.chopped(4));
 }
 
-// Each run's step beside the one that its schedule has with the costs fitted from it, and how well they agree. Markdown.
+// Each run's step beside the one that its schedule has with the costs fitted from it, and how well they agree.
+// Markdown.
 QString predictionWords(const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs)
 {
     QString rows;
@@ -75,16 +86,23 @@ QString predictionWords(const std::vector<std::pair<std::string, std::shared_ptr
         if (!model) continue;
         const auto predicted = model->figure("makespan");
         const auto measured = lessons::RecordedReport(run).figure("makespan");
-        if (!predicted || !measured || predicted->number() == nullptr || measured->number() == nullptr || *measured->number() <= 0) continue;
+        if (!predicted || !measured || predicted->number() == nullptr || measured->number() == nullptr ||
+            *measured->number() <= 0)
+            continue;
         const double off = *predicted->number() / *measured->number() - 1;
         worst = std::max(worst, std::abs(off));
         const auto time = [](double ns) { return durationText(static_cast<Nanos>(std::llround(ns))); };
-        rows += QStringLiteral("\n| %1 | %2 | %3 |").arg(orderWords(qs(name)), time(*predicted->number()), time(*measured->number()));
+        rows += QStringLiteral("\n| %1 | %2 | %3 |")
+                    .arg(orderWords(qs(name)), time(*predicted->number()), time(*measured->number()));
     }
     if (rows.isEmpty()) return {};
     const QString head = LessonRuns::tr("| step time | predicted | measured |\n|---|---|---|");
-    if (worst <= 0.05) return head + rows + QStringLiteral("\n\n") + LessonRuns::tr("With these costs the model predicts the step to within %1.").arg(percentText(worst));
-    return head + rows + QStringLiteral("\n\n") + LessonRuns::tr("The model is off by up to %1: the run had waits that these costs don't contain.").arg(percentText(worst));
+    if (worst <= 0.05)
+        return head + rows + QStringLiteral("\n\n") +
+               LessonRuns::tr("With these costs the model predicts the step to within %1.").arg(percentText(worst));
+    return head + rows + QStringLiteral("\n\n") +
+           LessonRuns::tr("The model is off by up to %1: the run had waits that these costs don't contain.")
+               .arg(percentText(worst));
 }
 
 // The child's own report if it did not finish.
@@ -101,7 +119,8 @@ lessons::RunFailure failureOf(const RecordProcess& process)
             failure.cycle.push_back(wait.isObject() ? wait.toObject()[QStringLiteral("rank")].toInt(-1) : wait.toInt());
         for (const auto victim : run[QStringLiteral("victims")].toArray()) failure.victims.push_back(victim.toInt());
     }
-    if (failure.message.empty()) failure.message = failure.hung ? "the ranks wait for each other" : "the recording failed without a message";
+    if (failure.message.empty())
+        failure.message = failure.hung ? "the ranks wait for each other" : "the recording failed without a message";
     return failure;
 }
 
@@ -118,24 +137,31 @@ void nameRuns(const QString& file, const QStringList& schedules, const QString& 
     if (!infos) return;
     for (std::size_t i = 0; i < infos->size(); ++i) {
         const QString order = orderWords(schedules.value(static_cast<qsizetype>(i), qs((*infos)[i].scheduleName)));
-        (void)(*opened)->rename((*infos)[i].id, (title.endsWith(QLatin1String(": ")) ? title + order : title).toStdString());
+        (void)(*opened)->rename((*infos)[i].id,
+                                (title.endsWith(QLatin1String(": ")) ? title + order : title).toStdString());
     }
 }
 
 const QString paceKey = QStringLiteral("lessons/secondsPerSample");
 
-// Samples that `record` trains with these arguments, under all schedules; 0 for a model or an end of its own, whose pace is another.
+// Samples that `record` trains with these arguments, under all schedules; 0 for a model or an end of its own, whose
+// pace is another.
 double samplesOf(const QStringList& arguments, const lessons::RunBlock& block)
 {
-    const auto names = [&](std::string_view option) { return std::find(block.arguments.begin(), block.arguments.end(), option) != block.arguments.end(); };
+    const auto names = [&](std::string_view option) {
+        return std::find(block.arguments.begin(), block.arguments.end(), option) != block.arguments.end();
+    };
     if (block.expectFailure || names("--model") || names("--timeout")) return 0;
     const auto value = [&](const char* option, int usual) {
         const qsizetype at = arguments.indexOf(QLatin1String(option));
         return at < 0 ? usual : arguments.value(at + 1).toDouble();
     };
     const RecordSettings usual;
-    const auto schedules = static_cast<double>(arguments.value(arguments.indexOf(QStringLiteral("--schedule")) + 1).split(QLatin1Char(',')).size());
-    return schedules * (value("--steps", usual.steps) + value("--warmup", usual.warmup)) * value("--microbatches", usual.microbatches) * value("--microbatch-size", usual.microbatchSize) * value("--replicas", 1);
+    const auto schedules = static_cast<double>(
+        arguments.value(arguments.indexOf(QStringLiteral("--schedule")) + 1).split(QLatin1Char(',')).size());
+    return schedules * (value("--steps", usual.steps) + value("--warmup", usual.warmup)) *
+           value("--microbatches", usual.microbatches) * value("--microbatch-size", usual.microbatchSize) *
+           value("--replicas", 1);
 }
 
 QString namesKey(const QString& file) { return QStringLiteral("lessons/runs/") + QFileInfo(file).completeBaseName(); }
@@ -156,7 +182,9 @@ LessonRuns::LessonRuns(Workspace& workspace, QObject* parent) : QObject(parent),
         QStringList rows;
         for (const auto one : answer[QStringLiteral("checks")].toArray()) {
             const QJsonObject check = one.toObject();
-            rows << tr("%1, %2: %3").arg(orderWords(check[QStringLiteral("schedule")].toString()), check[QStringLiteral("shape")].toString(), check[QStringLiteral("note")].toString());
+            rows << tr("%1, %2: %3")
+                        .arg(orderWords(check[QStringLiteral("schedule")].toString()),
+                             check[QStringLiteral("shape")].toString(), check[QStringLiteral("note")].toString());
         }
         m_proofs[block] = rows.join(QLatin1Char('\n'));
         emit proved(block, answer[QStringLiteral("passed")].toBool(), m_proofs[block]);
@@ -170,9 +198,14 @@ QString LessonRuns::fileOf(const lessons::Lesson& lesson, const lessons::RunBloc
 
 Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunBlock& block)
 {
-    auto refuse = [](const QString& what, const QString& remedy) { return tl::unexpected(Error{ErrorCode::Unavailable, what.toStdString(), remedy.toStdString()}); };
-    if (!m_block.isEmpty() || m_workspace.feature<Recording>()->process()->running()) return refuse(tr("a recording is running"), tr("wait for it, or cancel it"));
-    if (findStagewright().isEmpty()) return refuse(tr("the program stagewright was not found"), tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
+    auto refuse = [](const QString& what, const QString& remedy) {
+        return tl::unexpected(Error{ErrorCode::Unavailable, what.toStdString(), remedy.toStdString()});
+    };
+    if (!m_block.isEmpty() || m_workspace.feature<Recording>()->process()->running())
+        return refuse(tr("a recording is running"), tr("wait for it, or cancel it"));
+    if (findStagewright().isEmpty())
+        return refuse(tr("the program stagewright was not found"),
+                      tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
     // "mine" means the learner's order, which is added if no schedule of the block equals it.
     const Schedule& order = session.canvas().schedule;
     lessons::RunBlock asked = block;
@@ -186,8 +219,11 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
         if (asked.arguments[i] != "--schedule") continue;
         const QStringList names = qs(asked.arguments[i + 1]).split(QLatin1Char(','));
         const bool named = names.contains(QStringLiteral("mine")) || names.contains(qs(known)) ||
-                           std::any_of(names.begin(), names.end(), [&](const QString& name) { return session.lesson().check(name.toStdString()) != nullptr; });
-        if (whole && !named && block.edits.empty() && !block.expectFailure && order.ranks == settings.ranks && order.microbatches == settings.microbatches)
+                           std::any_of(names.begin(), names.end(), [&](const QString& name) {
+                               return session.lesson().check(name.toStdString()) != nullptr;
+                           });
+        if (whole && !named && block.edits.empty() && !block.expectFailure && order.ranks == settings.ranks &&
+            order.microbatches == settings.microbatches)
             asked.arguments[i + 1] += ",mine";
     }
     auto plan = lessons::recordPlan(session.lesson(), asked, m_orders.path().toStdString(), answers);
@@ -195,19 +231,22 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
     for (const auto& [path, text] : plan->files) {
         QFile file(qs(path));
         if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0)
-            return refuse(tr("file %1: %2").arg(file.fileName(), file.errorString()), tr("free some space in the temporary folder"));
+            return refuse(tr("file %1: %2").arg(file.fileName(), file.errorString()),
+                          tr("free some space in the temporary folder"));
     }
     QStringList arguments;
     for (const std::string& word : plan->arguments) arguments << qs(word);
     m_schedules.clear();
     for (const std::string& name : plan->schedules) m_schedules << qs(name);
-    m_recorded = arguments.value(arguments.indexOf(QStringLiteral("--schedule")) + 1).split(QLatin1Char(','), Qt::SkipEmptyParts);
+    m_recorded = arguments.value(arguments.indexOf(QStringLiteral("--schedule")) + 1)
+                     .split(QLatin1Char(','), Qt::SkipEmptyParts);
     m_recorded.removeDuplicates();
 
     m_file = fileOf(session.lesson(), block);
     const lessons::Lesson& lesson = session.lesson();
-    m_title = (lesson.number > 0 ? tr("Lesson %1: ").arg(lesson.number) : tr("Lesson %1: ").arg(qs(lesson.id))) +
-              (m_schedules.size() == 1 && lesson.all<lessons::RunBlock>().size() > 1 ? blockWords(block.id) : QString());
+    m_title =
+        (lesson.number > 0 ? tr("Lesson %1: ").arg(lesson.number) : tr("Lesson %1: ").arg(qs(lesson.id))) +
+        (m_schedules.size() == 1 && lesson.all<lessons::RunBlock>().size() > 1 ? blockWords(block.id) : QString());
     QDir().mkpath(QFileInfo(m_file).absolutePath());
     QFile::remove(m_file);
     RecordSettings recorded;
@@ -240,7 +279,8 @@ void LessonRuns::ended()
         failure = lessons::RunFailure{"cancelled", false, true, {}, {}};
     else if (process->state() != RecordProcess::State::Finished)
         failure = failureOf(*process);
-    if (!failure && m_samples > 0) QSettings().setValue(paceKey, static_cast<double>(m_time.elapsed()) / 1000 / m_samples);
+    if (!failure && m_samples > 0)
+        QSettings().setValue(paceKey, static_cast<double>(m_time.elapsed()) / 1000 / m_samples);
     QSettings().setValue(namesKey(m_file), m_schedules);
     read(std::exchange(m_block, QString()), m_file, m_schedules, failure, m_title);
 }
@@ -248,10 +288,12 @@ void LessonRuns::ended()
 void LessonRuns::readKept(const lessons::Lesson& lesson, const lessons::RunBlock& block)
 {
     const QString file = fileOf(lesson, block);
-    if (m_block.isEmpty() && QFileInfo::exists(file)) read(qs(block.id), file, QSettings().value(namesKey(file)).toStringList(), {}, {});
+    if (m_block.isEmpty() && QFileInfo::exists(file))
+        read(qs(block.id), file, QSettings().value(namesKey(file)).toStringList(), {}, {});
 }
 
-void LessonRuns::read(const QString& block, const QString& file, const QStringList& schedules, const std::optional<lessons::RunFailure>& failure, const QString& title)
+void LessonRuns::read(const QString& block, const QString& file, const QStringList& schedules,
+                      const std::optional<lessons::RunFailure>& failure, const QString& title)
 {
     inBackground(
         this,
@@ -268,10 +310,14 @@ void LessonRuns::read(const QString& block, const QString& file, const QStringLi
                 auto run = (*opened)->read(info.id);
                 if (!run) continue;
                 if (auto costs = costsOf(*run)) run->costs = std::move(*costs);
-                const std::string name = i < static_cast<std::size_t>(schedules.size()) ? schedules[static_cast<qsizetype>(i)].toStdString() : info.scheduleName;
+                const std::string name = i < static_cast<std::size_t>(schedules.size())
+                                             ? schedules[static_cast<qsizetype>(i)].toStdString()
+                                             : info.scheduleName;
                 outcome.runs.emplace_back(name, std::make_shared<const Run>(std::move(*run)));
             }
-            outcome.note = QStringList{costWords(outcome.runs), predictionWords(outcome.runs)}.join(QStringLiteral("\n\n")).trimmed();
+            outcome.note = QStringList{costWords(outcome.runs), predictionWords(outcome.runs)}
+                               .join(QStringLiteral("\n\n"))
+                               .trimmed();
             return outcome;
         },
         [this](const Outcome& outcome) { emit finished(outcome); });
@@ -290,9 +336,10 @@ void LessonRuns::prove(const QString& block, int ranks, int microbatches)
 {
     if (m_check.state() != QProcess::NotRunning || m_recorded.isEmpty()) return;
     m_checked = block;
-    m_check.start(findStagewright(), {QStringLiteral("check"), QStringLiteral("-s"), m_recorded.join(QLatin1Char(',')), QStringLiteral("-p"), QString::number(ranks), QStringLiteral("-m"),
-                                      QString::number(microbatches), QStringLiteral("--backend"), QStringLiteral("cpu"), QStringLiteral("--json"), QStringLiteral("--progress"),
-                                      QStringLiteral("none")});
+    m_check.start(findStagewright(), {QStringLiteral("check"), QStringLiteral("-s"), m_recorded.join(QLatin1Char(',')),
+                                      QStringLiteral("-p"), QString::number(ranks), QStringLiteral("-m"),
+                                      QString::number(microbatches), QStringLiteral("--backend"), QStringLiteral("cpu"),
+                                      QStringLiteral("--json"), QStringLiteral("--progress"), QStringLiteral("none")});
 }
 
 } // namespace stagewright

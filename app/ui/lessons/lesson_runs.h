@@ -1,5 +1,6 @@
-// LessonRuns: the real run of a lesson's block: trains the learner's order and the schedules that the block names on this computer,
-// simulates the same schedules with costs fitted from those runs, and checks the gradients. GUI thread only.
+// LessonRuns: the real run of a lesson's block: trains the learner's order and the schedules that the block names on
+// this computer, simulates the same schedules with costs fitted from those runs, and checks the gradients. GUI thread
+// only.
 #pragma once
 
 #include <functional>
@@ -39,7 +40,8 @@ public:
     void readKept(const lessons::Lesson& lesson, const lessons::RunBlock& block);         // earlier runs, if any
     // Seconds that its runs are likely to take, judged by those made on this computer; 0: unknown.
     static double expectedSeconds(const lessons::Lesson& lesson, const lessons::RunBlock& block);
-    void prove(const QString& block, int ranks, int microbatches);              // gradients of the orders that it recorded last, the learner's own as it was; proved() follows
+    // gradients of the orders that it recorded last, the learner's own as it was; proved() follows
+    void prove(const QString& block, int ranks, int microbatches);
     QString proof(const QString& block) const { return m_proofs.value(block); } // the table in words
 
 signals:
@@ -49,7 +51,8 @@ signals:
 
 private:
     void ended();
-    void read(const QString& block, const QString& file, const QStringList& schedules, const std::optional<lessons::RunFailure>& failure, const QString& title);
+    void read(const QString& block, const QString& file, const QStringList& schedules,
+              const std::optional<lessons::RunFailure>& failure, const QString& title);
 
     Workspace& m_workspace;
     QString m_block;

@@ -56,7 +56,8 @@ std::map<std::string, Schedule> LessonSession::orders() const
     std::map<std::string, Schedule> orders;
     for (const lessons::KeptAnswer& answer : m_progress.answers()) {
         if (answer.lesson != m_lesson->id || answer.csv.empty()) continue;
-        if (auto schedule = readScheduleCsv(answer.csv, {.everyRow = true}, answer.check)) orders[answer.check] = std::move(*schedule);
+        if (auto schedule = readScheduleCsv(answer.csv, {.everyRow = true}, answer.check))
+            orders[answer.check] = std::move(*schedule);
     }
     return orders;
 }
@@ -88,10 +89,7 @@ void LessonSession::begin()
     }
 }
 
-void LessonSession::setOrder(const Schedule& schedule)
-{
-    m_canvas.schedule = schedule;
-}
+void LessonSession::setOrder(const Schedule& schedule) { m_canvas.schedule = schedule; }
 
 Result<void> LessonSession::apply(const std::string& words)
 {
@@ -99,7 +97,8 @@ Result<void> LessonSession::apply(const std::string& words)
     if (!edits) return tl::unexpected(edits.error());
     for (const lessons::EditCommand& edit : *edits)
         if (!allows(std::string(edit.tool())))
-            return tl::unexpected(Error{ErrorCode::Usage, "this step doesn't allow '" + edit.verb + "'", "it allows " + allowed()});
+            return tl::unexpected(
+                Error{ErrorCode::Usage, "this step doesn't allow '" + edit.verb + "'", "it allows " + allowed()});
     auto next = lessons::applyEdits(*edits, m_canvas);
     if (!next) return tl::unexpected(next.error());
     if (runs(m_canvas.schedule) && !runs(next->schedule)) return tl::unexpected(whyNot(next->schedule));
@@ -124,7 +123,9 @@ Error LessonSession::whyNot(const Schedule& schedule)
     const Validation validation = validate(schedule);
     const Fault* chosen = nullptr;
     for (const Fault& fault : validation.faults)
-        if (fault.kind != FaultKind::Count && fault.kind != FaultKind::Shape && (chosen == nullptr || chosen->kind == FaultKind::Deadlock)) chosen = &fault;
+        if (fault.kind != FaultKind::Count && fault.kind != FaultKind::Shape &&
+            (chosen == nullptr || chosen->kind == FaultKind::Deadlock))
+            chosen = &fault;
     if (chosen != nullptr) return Error{ErrorCode::Invalid, chosen->message, chosen->remedy};
     // No op is out of order: an input is not placed yet.
     const Schedule part = lessons::runnablePart(schedule);
@@ -135,7 +136,11 @@ Error LessonSession::whyNot(const Schedule& schedule)
         const std::optional<Op> input = unplacedInput(schedule, op);
         if (!input) continue; // it waits for one of another rank that waits
         const char* what = isForward(input->kind) ? "activations" : "gradient";
-        return Error{ErrorCode::Invalid, "place " + toText(*input) + " on rank " + std::to_string(schedule.placement.rankOf(input->stage, input->microbatch)) + " first: " + toText(op) + " needs its " + what, ""};
+        return Error{ErrorCode::Invalid,
+                     "place " + toText(*input) + " on rank " +
+                         std::to_string(schedule.placement.rankOf(input->stage, input->microbatch)) +
+                         " first: " + toText(op) + " needs its " + what,
+                     ""};
     }
     return Error{ErrorCode::Invalid, "this order can't run", ""};
 }
@@ -161,9 +166,8 @@ std::string LessonSession::allowed() const
 {
     const lessons::Step* now = step();
     std::string words;
-    for (std::size_t i = 0; now != nullptr && i < now->allow.size(); ++i) words += (i == 0 ? "" : i + 1 == now->allow.size() ? " and "
-                                                                                                                             : ", ") +
-                                                                                   now->allow[i];
+    for (std::size_t i = 0; now != nullptr && i < now->allow.size(); ++i)
+        words += (i == 0 ? "" : i + 1 == now->allow.size() ? " and " : ", ") + now->allow[i];
     return words.empty() ? "no changes" : words;
 }
 
@@ -210,7 +214,10 @@ int LessonSession::nextHint(const std::string& check)
 Result<void> LessonSession::show(const std::string& check)
 {
     const lessons::Solution* solution = m_lesson->solutionOf(check);
-    if (solution == nullptr) return tl::unexpected(Error{ErrorCode::Usage, "lesson " + m_lesson->id + ": check " + check + " has no solution", "write a solution block"});
+    if (solution == nullptr)
+        return tl::unexpected(Error{ErrorCode::Usage,
+                                    "lesson " + m_lesson->id + ": check " + check + " has no solution",
+                                    "write a solution block"});
     auto solved = lessons::canvasOf(*m_lesson, *solution);
     if (!solved) return tl::unexpected(solved.error());
     m_shown[check] = *solved;
@@ -221,7 +228,9 @@ Result<void> LessonSession::show(const std::string& check)
     return {};
 }
 
-void LessonSession::adopt(const std::string& block, const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs, const std::optional<lessons::RunFailure>& failure)
+void LessonSession::adopt(const std::string& block,
+                          const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs,
+                          const std::optional<lessons::RunFailure>& failure)
 {
     const std::string folder = block + "/";
     for (auto it = m_learner.runs.begin(); it != m_learner.runs.end();)
@@ -282,7 +291,9 @@ void LessonSession::keep(const std::string& id, lessons::Mark mark, bool withCan
     }
     const auto said = m_learner.said.find(id);
     if (said != m_learner.said.end()) answer.said = said->second;
-    answer.unixMs = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    answer.unixMs =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
     m_progress.keep(std::move(answer));
     m_changed.insert(id);
 }
@@ -297,7 +308,8 @@ void LessonSession::read(const PageReading& reading)
         const bool pass = block.state == lessons::Verdict::Pass;
         if (const auto* check = std::get_if<lessons::Check>(page().blocks[i])) {
             const auto solved = m_shown.find(check->id);
-            const bool own = solved == m_shown.end() || solved->second.settings.microbatches != m_canvas.settings.microbatches;
+            const bool own =
+                solved == m_shown.end() || solved->second.settings.microbatches != m_canvas.settings.microbatches;
             const lessons::Mark before = markOf(check->id);
             if (pass && own && before < lessons::Mark::Done) {
                 keep(check->id, lessons::Mark::Done, true);
@@ -328,12 +340,13 @@ void LessonSession::read(const PageReading& reading)
 void LessonSession::write()
 {
     if (m_fault && m_fault->code == ErrorCode::Unreadable) return; // a damaged file is left for the learner to fix
-    auto written = lessons::LearnerProgress::change(lessons::LearnerProgress::defaultPath(), [this](lessons::LearnerProgress& kept) {
-        if (m_forgotten) kept.forget(m_lesson->id);
-        kept.regrade(*m_lesson);
-        for (const std::string& check : m_changed)
-            if (const lessons::KeptAnswer* answer = m_progress.find(m_lesson->id, check)) kept.keep(*answer);
-    });
+    auto written = lessons::LearnerProgress::change(
+        lessons::LearnerProgress::defaultPath(), [this](lessons::LearnerProgress& kept) {
+            if (m_forgotten) kept.forget(m_lesson->id);
+            kept.regrade(*m_lesson);
+            for (const std::string& check : m_changed)
+                if (const lessons::KeptAnswer* answer = m_progress.find(m_lesson->id, check)) kept.keep(*answer);
+        });
     if (!written) {
         m_fault = written.error();
         return;

@@ -1,5 +1,5 @@
-// LessonSession: a lesson in progress: its page, its canvas, and the learner's answers, hints and runs. It keeps the progress file, so
-// that a lesson continues where it was left. No widgets; GUI thread only.
+// LessonSession: a lesson in progress: its page, its canvas, and the learner's answers, hints and runs. It keeps the
+// progress file, so that a lesson continues where it was left. No widgets; GUI thread only.
 #pragma once
 
 #include <map>
@@ -48,7 +48,8 @@ public:
     int nextHint(const std::string& check);      // number of hints shown by now; the third performs its edit
     Result<void> show(const std::string& check); // plays the solution and marks the check shown
     bool shown(const std::string& check) const { return m_shown.count(check) > 0; }
-    void adopt(const std::string& block, const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs, const std::optional<lessons::RunFailure>& failure);
+    void adopt(const std::string& block, const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs,
+               const std::optional<lessons::RunFailure>& failure);
     void keepFigure(const std::string& file);
     void startOver();
 

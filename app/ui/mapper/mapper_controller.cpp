@@ -27,10 +27,12 @@ constexpr qint64 mostRuleBytes = 1 << 20;
 
 struct Previewed {
     Result<RulePreview> preview;
-    std::shared_ptr<const std::vector<SpanId>> marks; // of the ranges that are ops or steps; null: too many to mark, or none
+    // of the ranges that are ops or steps; null: too many to mark, or none
+    std::shared_ptr<const std::vector<SpanId>> marks;
 };
 
-Previewed previewOf(const RunView& view, const TimelineRanges& ranges, const std::string& rules, const std::stop_token& stop)
+Previewed previewOf(const RunView& view, const TimelineRanges& ranges, const std::string& rules,
+                    const std::stop_token& stop)
 {
     Previewed out{previewRules(ranges.ranks, rules, ranges.messages, stop), nullptr};
     if (!out.preview || out.preview->matched == 0) return out;
@@ -45,12 +47,14 @@ Previewed previewOf(const RunView& view, const TimelineRanges& ranges, const std
             const auto [found, added] = matches.try_emplace(span.label, false);
             if (added) {
                 const auto meaning = meanings->meaningOf(timeline.nameOf(span));
-                found->second = meaning && meaning->dialect == LabelDialect::User && meaning->what == LabelMeaning::What::Op;
+                found->second =
+                    meaning && meaning->dialect == LabelDialect::User && meaning->what == LabelMeaning::What::Op;
             }
             if (found->second) marks.push_back(id);
         }
     }
-    if (!marks.empty() && marks.size() <= mostMarks) out.marks = std::make_shared<const std::vector<SpanId>>(std::move(marks));
+    if (!marks.empty() && marks.size() <= mostMarks)
+        out.marks = std::make_shared<const std::vector<SpanId>>(std::move(marks));
     return out;
 }
 
@@ -67,21 +71,35 @@ QStringList tracesOf(const Run& run)
 std::vector<ActionEntry> MapperController::actionTable()
 {
     return {
-        {.id = "mapper", .group = ActionGroup::AnalyseTools, .at = 20, .text = tr("Make a &pipeline of ranges"), .keys = "Ctrl+Alt+R", .tooltip = tr("Turns named ranges into forwards and backwards, and shows the ranges that match and the schedule that results"), .checkable = true},
+        {.id = "mapper",
+         .group = ActionGroup::AnalyseTools,
+         .at = 20,
+         .text = tr("Make a &pipeline of ranges"),
+         .keys = "Ctrl+Alt+R",
+         .tooltip = tr("Turns named ranges into forwards and backwards, and shows the ranges that match and the "
+                       "schedule that results"),
+         .checkable = true},
     };
 }
 
-MapperController::MapperController(Workspace& workspace) : MapperController(workspace, new MapperPanel, workspace.actions()["mapper"]) {}
+MapperController::MapperController(Workspace& workspace)
+    : MapperController(workspace, new MapperPanel, workspace.actions()["mapper"])
+{
+}
 
 MapperController::MapperController(Workspace& workspace, MapperPanel* panel, QAction* action)
-    : DockOfStep(workspace, QStringLiteral("mapperDock"), tr("Pipeline of ranges"), panel, action, [panel] { panel->names()->setFocus(); }), m_toggle(action), m_panel(panel), m_previewing(workspace.jobs())
+    : DockOfStep(workspace, QStringLiteral("mapperDock"), tr("Pipeline of ranges"), panel, action,
+                 [panel] { panel->names()->setFocus(); }),
+      m_toggle(action), m_panel(panel), m_previewing(workspace.jobs())
 {
     connect(m_panel, &MapperPanel::rulesChanged, this, &MapperController::preview);
     connect(m_panel, &MapperPanel::suggestAsked, this, &MapperController::suggest);
     connect(m_panel, &MapperPanel::saveAsked, this, [this] { askToSave(false); });
     connect(m_panel, &MapperPanel::applyAsked, this, [this] { askToSave(true); });
     connect(m_panel, &MapperPanel::openAsked, this, [this] {
-        const QString path = QFileDialog::getOpenFileName(m_workspace.window(), tr("Open rules"), PreferenceStore::instance().value().folder, tr("Rules (*.rules *.txt);;All files (*)"));
+        const QString path = QFileDialog::getOpenFileName(m_workspace.window(), tr("Open rules"),
+                                                          PreferenceStore::instance().value().folder,
+                                                          tr("Rules (*.rules *.txt);;All files (*)"));
         if (!path.isEmpty()) openRules(path);
     });
     connect(workspace.viewState(), &ViewState::selectionChanged, this, &MapperController::followSelection);
@@ -109,7 +127,9 @@ void MapperController::compute(const std::shared_ptr<const RunView>& view)
             m_ranges = std::move(read.ranges);
             m_patterns = std::move(read.patterns);
             const bool any = !m_patterns->empty();
-            m_panel->setPatterns(any ? m_patterns : nullptr, tr("This run has no named ranges: record with record_function or NVTX ranges around the passes."));
+            m_panel->setPatterns(
+                any ? m_patterns : nullptr,
+                tr("This run has no named ranges: record with record_function or NVTX ranges around the passes."));
             if (any) preview();
         });
 }
@@ -126,7 +146,8 @@ void MapperController::clear()
 void MapperController::preview()
 {
     if (!m_view || !m_ranges) return;
-    m_previewing.start([view = m_view, ranges = m_ranges, rules = m_panel->rules().toStdString()](const std::stop_token& stop) { return previewOf(*view, *ranges, rules, stop); },
+    m_previewing.start([view = m_view, ranges = m_ranges, rules = m_panel->rules().toStdString()](
+                           const std::stop_token& stop) { return previewOf(*view, *ranges, rules, stop); },
                        [this](const Previewed& answer) {
                            m_panel->setPreview(answer.preview);
                            if (dock()->isHidden()) return;
@@ -150,13 +171,16 @@ void MapperController::open()
 void MapperController::suggest()
 {
     if (!m_ranges || !m_patterns) return;
-    m_previewing.start([ranges = m_ranges, patterns = m_patterns](const std::stop_token& stop) { return suggestRules(ranges->ranks, *patterns, ranges->messages, stop); },
-                       [this](std::optional<RuleDraft> draft) {
-                           if (draft)
-                               m_panel->setRules(QString::fromStdString(draft->text));
-                           else
-                               m_workspace.room().tell(tr("No name looks like a forward pass: choose one and say what it is"), 8000);
-                       });
+    m_previewing.start(
+        [ranges = m_ranges, patterns = m_patterns](const std::stop_token& stop) {
+            return suggestRules(ranges->ranks, *patterns, ranges->messages, stop);
+        },
+        [this](std::optional<RuleDraft> draft) {
+            if (draft)
+                m_panel->setRules(QString::fromStdString(draft->text));
+            else
+                m_workspace.room().tell(tr("No name looks like a forward pass: choose one and say what it is"), 8000);
+        });
 }
 
 bool MapperController::saveRules(const QString& path)
@@ -175,7 +199,12 @@ bool MapperController::openRules(const QString& path)
 {
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly) || file.size() > mostRuleBytes) {
-        m_workspace.banner()->showError(tr("could not open the rules"), Error{ErrorCode::Unreadable, "file " + path.toStdString() + ": " + (file.isOpen() ? std::string("more than a megabyte of rules") : file.errorString().toStdString()), "choose a text file with one rule per line"});
+        m_workspace.banner()->showError(
+            tr("could not open the rules"),
+            Error{ErrorCode::Unreadable,
+                  "file " + path.toStdString() + ": " +
+                      (file.isOpen() ? std::string("more than a megabyte of rules") : file.errorString().toStdString()),
+                  "choose a text file with one rule per line"});
         return false;
     }
     m_panel->setRules(QString::fromUtf8(file.readAll()));
@@ -184,12 +213,15 @@ bool MapperController::openRules(const QString& path)
 
 void MapperController::askToSave(bool thenImport)
 {
-    auto* dialog = new QFileDialog(m_workspace.window(), tr("Save the rules"), PreferenceStore::instance().value().folder, tr("Rules (*.rules *.txt);;All files (*)"));
+    auto* dialog =
+        new QFileDialog(m_workspace.window(), tr("Save the rules"), PreferenceStore::instance().value().folder,
+                        tr("Rules (*.rules *.txt);;All files (*)"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setDefaultSuffix(QStringLiteral("rules"));
     const QStringList traces = m_view ? tracesOf(*m_view->run) : QStringList();
-    if (!traces.isEmpty() && QFileInfo(QFileInfo(traces.front()).absolutePath()).isWritable()) dialog->setDirectory(QFileInfo(traces.front()).absolutePath());
+    if (!traces.isEmpty() && QFileInfo(QFileInfo(traces.front()).absolutePath()).isWritable())
+        dialog->setDirectory(QFileInfo(traces.front()).absolutePath());
     dialog->selectFile(QStringLiteral("ranges.rules"));
     connect(dialog, &QFileDialog::fileSelected, this, [this, thenImport](const QString& path) {
         if (saveRules(path) && thenImport) importWith(path);
@@ -203,14 +235,17 @@ void MapperController::importWith(const QString& rulesFile)
     QStringList traces, missing;
     for (const QString& path : tracesOf(*m_view->run)) (QFileInfo::exists(path) ? traces : missing) << path;
     if (!missing.isEmpty())
-        m_workspace.banner()->showNote(tr("%1 is not where it was imported from; choose the traces in the dialog").arg(QDir::toNativeSeparators(missing.front())));
+        m_workspace.banner()->showNote(tr("%1 is not where it was imported from; choose the traces in the dialog")
+                                           .arg(QDir::toNativeSeparators(missing.front())));
     m_workspace.feature<TraceImporting>()->openTraces(missing.isEmpty() ? traces : QStringList(), rulesFile);
 }
 
 void MapperController::followSelection()
 {
     const SpanRef selected = m_workspace.viewState()->selected();
-    if (dock()->isHidden() || !m_view || !m_patterns || selected.panel != 0 || !selected.valid() || m_view != m_workspace.shown().view()) return;
+    if (dock()->isHidden() || !m_view || !m_patterns || selected.panel != 0 || !selected.valid() ||
+        m_view != m_workspace.shown().view())
+        return;
     const Timeline& timeline = *m_view->run->timeline;
     if (selected.span >= timeline.spans().size() || timeline.trackOf(selected.span).lane != Lane::Other) return;
     m_panel->chooseName(timeline.nameOf(timeline.spans()[selected.span]));

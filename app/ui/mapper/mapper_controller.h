@@ -1,4 +1,5 @@
-// MapperController: the dock that makes a pipeline of a run's named ranges: rules, what they match, and the import with them.
+// MapperController: the dock that makes a pipeline of a run's named ranges: rules, what they match, and the import with
+// them.
 #pragma once
 
 #include "app/ui/workspace/dock_of_step.h"

@@ -14,8 +14,11 @@
 namespace stagewright {
 namespace {
 
-constexpr std::array<ActionId, 9> jumps{"bookmarkJump1", "bookmarkJump2", "bookmarkJump3", "bookmarkJump4", "bookmarkJump5", "bookmarkJump6", "bookmarkJump7", "bookmarkJump8", "bookmarkJump9"};
-constexpr std::array<ActionId, 9> sets{"bookmarkSet1", "bookmarkSet2", "bookmarkSet3", "bookmarkSet4", "bookmarkSet5", "bookmarkSet6", "bookmarkSet7", "bookmarkSet8", "bookmarkSet9"};
+constexpr std::array<ActionId, 9> jumps{"bookmarkJump1", "bookmarkJump2", "bookmarkJump3",
+                                        "bookmarkJump4", "bookmarkJump5", "bookmarkJump6",
+                                        "bookmarkJump7", "bookmarkJump8", "bookmarkJump9"};
+constexpr std::array<ActionId, 9> sets{"bookmarkSet1", "bookmarkSet2", "bookmarkSet3", "bookmarkSet4", "bookmarkSet5",
+                                       "bookmarkSet6", "bookmarkSet7", "bookmarkSet8", "bookmarkSet9"};
 
 // Slots count from 1.
 ActionId idOf(const std::array<ActionId, 9>& ids, int slot) { return ids[static_cast<std::size_t>(slot - 1)]; }
@@ -26,9 +29,17 @@ std::vector<ActionEntry> BookmarksController::actionTable()
 {
     std::vector<ActionEntry> table;
     for (int slot = 1; slot <= 9; ++slot)
-        table.push_back({.id = idOf(jumps, slot), .group = ActionGroup::Bookmarks, .text = tr("Go to bookmark %1").arg(slot), .keys = QStringLiteral("Ctrl+%1").arg(slot), .missing = tr("This bookmark is not set.")});
+        table.push_back({.id = idOf(jumps, slot),
+                         .group = ActionGroup::Bookmarks,
+                         .text = tr("Go to bookmark %1").arg(slot),
+                         .keys = QStringLiteral("Ctrl+%1").arg(slot),
+                         .missing = tr("This bookmark is not set.")});
     for (int slot = 1; slot <= 9; ++slot)
-        table.push_back({.id = idOf(sets, slot), .group = ActionGroup::Bookmarks, .line = slot == 1, .text = tr("Set bookmark %1").arg(slot), .keys = QStringLiteral("Ctrl+Shift+%1").arg(slot)});
+        table.push_back({.id = idOf(sets, slot),
+                         .group = ActionGroup::Bookmarks,
+                         .line = slot == 1,
+                         .text = tr("Set bookmark %1").arg(slot),
+                         .keys = QStringLiteral("Ctrl+Shift+%1").arg(slot)});
     return table;
 }
 
@@ -55,7 +66,9 @@ std::optional<std::pair<QString, Bookmark>> BookmarksController::find(int slot) 
     for (const auto& [file, bookmarks] : m_known) {
         if (!m_workspace.runs()->hasFile(file)) continue;
         for (const Bookmark& bookmark : bookmarks)
-            if (bookmark.slot == slot && m_workspace.runs()->info({file, bookmark.run}) != nullptr && (!found || file == shown)) found.emplace(file, bookmark);
+            if (bookmark.slot == slot && m_workspace.runs()->info({file, bookmark.run}) != nullptr &&
+                (!found || file == shown))
+                found.emplace(file, bookmark);
     }
     return found;
 }
@@ -85,7 +98,10 @@ void BookmarksController::refresh()
         const auto found = find(slot);
         jump->setEnabled(found.has_value());
         const RunInfo* info = found ? m_workspace.runs()->info({found->first, found->second.run}) : nullptr;
-        jump->setText(info == nullptr ? tr("Go to bookmark %1").arg(slot) : tr("Go to bookmark %1: %2, step %3").arg(slot).arg(runTitle(*info)).arg(found->second.step + 1));
+        jump->setText(
+            info == nullptr
+                ? tr("Go to bookmark %1").arg(slot)
+                : tr("Go to bookmark %1: %2, step %3").arg(slot).arg(runTitle(*info)).arg(found->second.step + 1));
         m_workspace.actions()[idOf(sets, slot)]->setEnabled(shown);
     }
 }
@@ -103,7 +119,8 @@ void BookmarksController::set(int slot)
     bookmark.end = range.end;
     const SpanRef selected = m_workspace.viewState()->selected();
     const bool own = m_workspace.shown().mode() != Shown::Mode::Edit && !m_workspace.shown().showsToolPicture();
-    if (own && selected.valid() && selected.panel == 0) bookmark.selection = noteOnSpan(*view->run->timeline, selected.span);
+    if (own && selected.valid() && selected.panel == 0)
+        bookmark.selection = noteOnSpan(*view->run->timeline, selected.span);
     const QString file = view->ref.file;
     auto known = std::find_if(m_known.begin(), m_known.end(), [&](const auto& one) { return one.first == file; });
     if (known == m_known.end()) known = m_known.insert(m_known.end(), {file, {}});
@@ -133,7 +150,8 @@ void BookmarksController::jump(int slot)
         return;
     }
     const RunRef ref{found->first, found->second.run};
-    if (m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().ref() == ref && m_workspace.shown().view()->step == found->second.step) {
+    if (m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().ref() == ref &&
+        m_workspace.shown().view()->step == found->second.step) {
         apply(found->second);
         return;
     }

@@ -1,5 +1,5 @@
-// BookmarksController: the nine bookmarks of a window: run, step, view and selection. Stored in the run file; bookmarks of in-memory
-// runs are kept in the window.
+// BookmarksController: the nine bookmarks of a window: run, step, view and selection. Stored in the run file; bookmarks
+// of in-memory runs are kept in the window.
 #pragma once
 
 #include <optional>

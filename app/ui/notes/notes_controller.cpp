@@ -25,7 +25,8 @@ namespace stagewright {
 class NotesController::Change : public QUndoCommand {
 public:
     Change(NotesController& controller, RunRef ref, Notes before, Notes after, const QString& words)
-        : QUndoCommand(words), m_controller(controller), m_ref(std::move(ref)), m_before(std::move(before)), m_after(std::move(after))
+        : QUndoCommand(words), m_controller(controller), m_ref(std::move(ref)), m_before(std::move(before)),
+          m_after(std::move(after))
     {
     }
     void undo() override { m_controller.apply(m_ref, m_before); }
@@ -40,14 +41,39 @@ private:
 std::vector<ActionEntry> NotesController::actionTable()
 {
     return {
-        {.id = "addNote", .group = ActionGroup::EditNote, .text = tr("Mark with a n&ote"), .keys = "M", .tooltip = tr("A temporary note on the selected op or range, with the text you type; the next one replaces it"), .needs = Needs::Reading, .missing = tr("There is no note.")},
-        {.id = "keepNote", .group = ActionGroup::EditNote, .text = tr("&Keep the note"), .keys = "Shift+M", .tooltip = tr("Stores the temporary note, or a new one on the selection, with the run"), .needs = Needs::Reading, .missing = tr("There is no note.")},
-        {.id = "removeNote", .group = ActionGroup::EditNote, .text = tr("Re&move the note"), .keys = "Del", .tooltip = tr("Removes the selected note; Ctrl+Z restores it"), .needs = Needs::Reading, .missing = tr("There is no note.")},
-        {.id = "notesList", .group = ActionGroup::ViewLists, .text = tr("&Notes"), .keys = "Ctrl+Shift+M", .tooltip = tr("The notes of the run shown, in a list"), .checkable = true},
+        {.id = "addNote",
+         .group = ActionGroup::EditNote,
+         .text = tr("Mark with a n&ote"),
+         .keys = "M",
+         .tooltip =
+             tr("A temporary note on the selected op or range, with the text you type; the next one replaces it"),
+         .needs = Needs::Reading,
+         .missing = tr("There is no note.")},
+        {.id = "keepNote",
+         .group = ActionGroup::EditNote,
+         .text = tr("&Keep the note"),
+         .keys = "Shift+M",
+         .tooltip = tr("Stores the temporary note, or a new one on the selection, with the run"),
+         .needs = Needs::Reading,
+         .missing = tr("There is no note.")},
+        {.id = "removeNote",
+         .group = ActionGroup::EditNote,
+         .text = tr("Re&move the note"),
+         .keys = "Del",
+         .tooltip = tr("Removes the selected note; Ctrl+Z restores it"),
+         .needs = Needs::Reading,
+         .missing = tr("There is no note.")},
+        {.id = "notesList",
+         .group = ActionGroup::ViewLists,
+         .text = tr("&Notes"),
+         .keys = "Ctrl+Shift+M",
+         .tooltip = tr("The notes of the run shown, in a list"),
+         .checkable = true},
     };
 }
 
-NotesController::NotesController(Workspace& workspace) : Feature(workspace), m_panel(new NotesPanel), m_dock(new QDockWidget(tr("Notes"), workspace.window()))
+NotesController::NotesController(Workspace& workspace)
+    : Feature(workspace), m_panel(new NotesPanel), m_dock(new QDockWidget(tr("Notes"), workspace.window()))
 {
     m_pool.setMaxThreadCount(1);
     m_dock->setObjectName(QStringLiteral("notesDock"));
@@ -62,7 +88,8 @@ NotesController::NotesController(Workspace& workspace) : Feature(workspace), m_p
         m_dock->setVisible(wanted);
         if (wanted) m_panel->table()->setFocus();
     });
-    connect(m_dock, &QDockWidget::visibilityChanged, this, [this] { m_workspace.actions()["notesList"]->setChecked(!m_dock->isHidden()); });
+    connect(m_dock, &QDockWidget::visibilityChanged, this,
+            [this] { m_workspace.actions()["notesList"]->setChecked(!m_dock->isHidden()); });
     connect(m_panel->model(), &NotesModel::edited, this, [this](int row, const QString& text) {
         const RunRef ref = m_workspace.shown().ref();
         const auto& all = notes(ref);
@@ -93,7 +120,8 @@ NotesController::NotesController(Workspace& workspace) : Feature(workspace), m_p
         Actions& a = m_workspace.actions();
         for (const ActionId id : {"addNote", "keepNote"})
             a[id]->setEnabled(shown && !edit && !m_workspace.shown().showsToolPicture());
-        a["removeNote"]->setEnabled(shown && !edit && (m_chosen >= 0 || m_passing || !notes(m_workspace.shown().ref()).empty()));
+        a["removeNote"]->setEnabled(shown && !edit &&
+                                    (m_chosen >= 0 || m_passing || !notes(m_workspace.shown().ref()).empty()));
         a["notesList"]->setEnabled(shown);
         if (!edit) {
             a["undo"]->setEnabled(m_undo.canUndo());
@@ -147,8 +175,7 @@ NotesController::Notes NotesController::own(const RunRef& ref) const
 
 RunRef NotesController::refOfPanel(int panel) const
 {
-    const auto view = panel == 1 ? m_workspace.shown().other() : panel == 0 ? m_workspace.shown().view()
-                                                                            : nullptr;
+    const auto view = panel == 1 ? m_workspace.shown().other() : panel == 0 ? m_workspace.shown().view() : nullptr;
     return view ? view->ref : RunRef{};
 }
 
@@ -158,16 +185,21 @@ std::optional<Note> NotesController::noteOfSelection() const
     const auto& panels = m_workspace.views().timeline->panels();
     if (panels.empty()) return std::nullopt;
     Note note;
-    if (const SpanRef selected = state.selected(); selected.valid() && selected.panel < static_cast<int>(panels.size())) {
+    if (const SpanRef selected = state.selected();
+        selected.valid() && selected.panel < static_cast<int>(panels.size())) {
         const TimelinePanel& panel = *panels[static_cast<std::size_t>(selected.panel)];
         note = noteOnSpan(*panel.timeline, selected.span);
-        note.text = tr("%1: %2").arg(QString::fromStdString(note.op), durationText(panel.timeline->spans()[selected.span].duration(), panel.units)).toStdString();
+        note.text = tr("%1: %2")
+                        .arg(QString::fromStdString(note.op),
+                             durationText(panel.timeline->spans()[selected.span].duration(), panel.units))
+                        .toStdString();
     } else if (!state.areas().empty()) {
         const AreaSelection& area = state.areas().front();
         const auto plan = m_workspace.views().timeline->rowPlan();
         if (!plan || plan->rankAt.empty()) return std::nullopt;
         const int positions = static_cast<int>(plan->rankAt.size());
-        const int from = std::clamp(area.firstRow, 0, positions - 1), to = std::clamp(area.lastRow, from, positions - 1);
+        const int from = std::clamp(area.firstRow, 0, positions - 1),
+                  to = std::clamp(area.lastRow, from, positions - 1);
         const int panel = plan->rankAt[static_cast<std::size_t>(from)].first;
         const TimelinePanel& of = *panels[static_cast<std::size_t>(panel)];
         note.anchor = NoteAnchor::Range;
@@ -222,9 +254,11 @@ void NotesController::askText()
         at = *rect;
     else if (!state.areas().empty())
         at.moveLeft(view->axis().toX(state.areas().front().range.begin));
-    const int left = std::clamp(static_cast<int>(at.left()), static_cast<int>(view->axis().left), std::max(static_cast<int>(view->axis().left), view->width() - wide - gap));
+    const int left = std::clamp(static_cast<int>(at.left()), static_cast<int>(view->axis().left),
+                                std::max(static_cast<int>(view->axis().left), view->width() - wide - gap));
     const int below = static_cast<int>(at.bottom()) + gap;
-    m_field->setGeometry(left, below + high < view->height() ? below : std::max(0, static_cast<int>(at.top()) - gap - high), wide, high);
+    m_field->setGeometry(
+        left, below + high < view->height() ? below : std::max(0, static_cast<int>(at.top()) - gap - high), wide, high);
     m_field->installEventFilter(this);
     connect(m_field, &QLineEdit::editingFinished, this, [this] { answered(true); });
     m_field->show();
@@ -260,8 +294,7 @@ void NotesController::keep()
         return;
     }
     const SpanRef selected = m_workspace.viewState()->selected();
-    const int panel = m_passing ? m_passingPanel : selected.valid() ? selected.panel
-                                                                    : 0;
+    const int panel = m_passing ? m_passingPanel : selected.valid() ? selected.panel : 0;
     m_passing.reset();
     const RunRef ref = refOfPanel(panel);
     if (!ref.valid()) return;
@@ -338,7 +371,10 @@ void NotesController::apply(const RunRef& ref, const Notes& own)
 {
     Notes all = own;
     for (const Note& note : notes(ref))
-        if (note.fromRun != 0 && std::none_of(own.begin(), own.end(), [&](const Note& one) { return one.op == note.op && one.rank == note.rank && one.step == note.step && one.occurrence == note.occurrence && one.anchor == note.anchor; }))
+        if (note.fromRun != 0 && std::none_of(own.begin(), own.end(), [&](const Note& one) {
+                return one.op == note.op && one.rank == note.rank && one.step == note.step &&
+                       one.occurrence == note.occurrence && one.anchor == note.anchor;
+            }))
             all.push_back(note);
     const auto found = std::find_if(m_known.begin(), m_known.end(), [&](const auto& one) { return one.first == ref; });
     if (found == m_known.end())
@@ -402,11 +438,13 @@ void NotesController::shownChanged()
     refresh();
 }
 
-void NotesController::setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments)
+void NotesController::setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current,
+                              std::vector<Nanos> moments)
 {
     const auto& panels = m_workspace.views().timeline->panels();
     m_hitPanel = panel;
-    m_hitTimeline = panel < static_cast<int>(panels.size()) ? panels[static_cast<std::size_t>(panel)]->timeline : nullptr;
+    m_hitTimeline =
+        panel < static_cast<int>(panels.size()) ? panels[static_cast<std::size_t>(panel)]->timeline : nullptr;
     m_hits = std::move(hits);
     m_currentHit = current;
     m_moments = std::move(moments);
@@ -445,12 +483,14 @@ void NotesController::refresh()
         if (m_passing && m_passingPanel == p) add(*m_passing, -2, true);
     }
     flags->hitPanel = m_hitPanel;
-    const bool theirs = m_hitPanel < static_cast<int>(panels.size()) && panels[static_cast<std::size_t>(m_hitPanel)]->timeline == m_hitTimeline;
+    const bool theirs = m_hitPanel < static_cast<int>(panels.size()) &&
+                        panels[static_cast<std::size_t>(m_hitPanel)]->timeline == m_hitTimeline;
     flags->hits = edit || !theirs ? nullptr : m_hits; // numbers of spans mean other ops in another timeline
     flags->current = m_currentHit;
     if (theirs) flags->moments = m_moments;
     m_workspace.views().timeline->setFlags(flags->empty() ? nullptr : std::move(flags));
-    m_panel->setNotes(m_workspace.shown().mode() == Shown::Mode::Empty ? Notes{} : notes(m_workspace.shown().ref()), panels.empty() ? 1 : panels.front()->units.time);
+    m_panel->setNotes(m_workspace.shown().mode() == Shown::Mode::Empty ? Notes{} : notes(m_workspace.shown().ref()),
+                      panels.empty() ? 1 : panels.front()->units.time);
     if (m_chosen >= m_panel->model()->rowCount()) m_chosen = -1;
 }
 
@@ -464,7 +504,8 @@ void NotesController::choose(int row, bool show)
     if (m_chosen < 0 || !show || !view) return;
     const Note note = all[static_cast<std::size_t>(m_chosen)];
     if (view->panel->step >= 0 && note.step != view->panel->step) {
-        if (m_workspace.shown().mode() == Shown::Mode::Run && note.step < view->stepCount) m_workspace.shown().showRun(view->ref, note.step);
+        if (m_workspace.shown().mode() == Shown::Mode::Run && note.step < view->stepCount)
+            m_workspace.shown().showRun(view->ref, note.step);
         return;
     }
     if (note.anchor == NoteAnchor::Op) {
@@ -484,13 +525,15 @@ void NotesController::choose(int row, bool show)
 // A click on a flag chooses its note.
 bool NotesController::eventFilter(QObject* watched, QEvent* event)
 {
-    if (m_field && watched == m_field && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
+    if (m_field && watched == m_field && event->type() == QEvent::KeyPress &&
+        static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
         answered(false);
         return true;
     }
     if (event->type() == QEvent::MouseButtonPress && watched == m_workspace.views().timeline) {
         const auto* mouse = static_cast<QMouseEvent*>(event);
-        const int number = mouse->button() == Qt::LeftButton ? m_workspace.views().timeline->flagAt(mouse->position()) : -1;
+        const int number =
+            mouse->button() == Qt::LeftButton ? m_workspace.views().timeline->flagAt(mouse->position()) : -1;
         if (number >= 0 && number < 1'000'000) {
             m_panel->setCurrentRow(number);
             choose(number, false);
@@ -507,7 +550,9 @@ bool NotesController::eventFilter(QObject* watched, QEvent* event)
 std::vector<ShowEntry> NotesController::showTable()
 {
     return {
-        {.name = "notes", .at = 120, .view = [](const ShowRequest& request) { request.workspace.actions()["notesList"]->trigger(); }},
+        {.name = "notes",
+         .at = 120,
+         .view = [](const ShowRequest& request) { request.workspace.actions()["notesList"]->trigger(); }},
     };
 }
 

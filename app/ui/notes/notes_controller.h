@@ -1,5 +1,5 @@
-// NotesController: notes on the runs of one window: adding, saving, editing, removing, undo; flags on the timeline, the dock with the
-// list, and the run file behind them. Notes on in-memory runs are kept here until the runs are saved.
+// NotesController: notes on the runs of one window: adding, saving, editing, removing, undo; flags on the timeline, the
+// dock with the list, and the run file behind them. Notes on in-memory runs are kept here until the runs are saved.
 #pragma once
 
 #include <map>
@@ -48,7 +48,8 @@ public:
     QLineEdit* field() { return m_field; } // where the text is typed; null: not open
     bool settled() const override { return m_reading == 0 && m_writing == 0; }
 
-    void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments = {}) override;
+    void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current,
+                 std::vector<Nanos> moments = {}) override;
     void refresh();         // flags and list, of the pictures shown now
     bool escape() override; // takes the hits away
 

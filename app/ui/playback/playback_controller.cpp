@@ -16,22 +16,48 @@ namespace stagewright {
 std::vector<ActionEntry> PlaybackController::actionTable()
 {
     return {
-        {.id = "play", .group = ActionGroup::LearnPlay, .text = tr("Pla&y"), .keys = "P", .tooltip = tr("Half a second per unit; slower when something happens for the first time, faster where a pattern repeats"), .checkable = true},
-        {.id = "nextBeat", .group = ActionGroup::LearnPlay, .text = tr("&Next beat"), .keys = "Space", .tooltip = tr("Ops that start together are one beat; the first press goes to the first beat")},
+        {.id = "play",
+         .group = ActionGroup::LearnPlay,
+         .text = tr("Pla&y"),
+         .keys = "P",
+         .tooltip = tr("Half a second per unit; slower when something happens for the first time, faster where a "
+                       "pattern repeats"),
+         .checkable = true},
+        {.id = "nextBeat",
+         .group = ActionGroup::LearnPlay,
+         .text = tr("&Next beat"),
+         .keys = "Space",
+         .tooltip = tr("Ops that start together are one beat; the first press goes to the first beat")},
         {.id = "previousBeat", .group = ActionGroup::LearnPlay, .text = tr("Pre&vious beat"), .keys = "Shift+Space"},
-        {.id = "nextMoment", .group = ActionGroup::LearnPlay, .text = tr("Next &interesting beat"), .keys = "N", .tooltip = tr("The next first occurrence, gap of half an op, peak or change of pattern")},
-        {.id = "pace1", .group = ActionGroup::LearnPlay, .line = true, .text = tr("Pace × &1"), .keys = "1", .checkable = true},
+        {.id = "nextMoment",
+         .group = ActionGroup::LearnPlay,
+         .text = tr("Next &interesting beat"),
+         .keys = "N",
+         .tooltip = tr("The next first occurrence, gap of half an op, peak or change of pattern")},
+        {.id = "pace1",
+         .group = ActionGroup::LearnPlay,
+         .line = true,
+         .text = tr("Pace × &1"),
+         .keys = "1",
+         .checkable = true},
         {.id = "pace2", .group = ActionGroup::LearnPlay, .text = tr("Pace × &2"), .keys = "2", .checkable = true},
         {.id = "pace3", .group = ActionGroup::LearnPlay, .text = tr("Pace × &4"), .keys = "3", .checkable = true},
         {.id = "pace4", .group = ActionGroup::LearnPlay, .text = tr("Pace × &8"), .keys = "4", .checkable = true},
-        {.id = "reducedMotion", .group = ActionGroup::LearnPlay, .line = true, .text = tr("&Reduced motion"), .tooltip = tr("Playback jumps from beat to beat, without moving messages"), .checkable = true},
+        {.id = "reducedMotion",
+         .group = ActionGroup::LearnPlay,
+         .line = true,
+         .text = tr("&Reduced motion"),
+         .tooltip = tr("Playback jumps from beat to beat, without moving messages"),
+         .checkable = true},
     };
 }
 
-PlaybackController::PlaybackController(Workspace& workspace) : Feature(workspace), m_player(new Player(this)), m_making(workspace.jobs())
+PlaybackController::PlaybackController(Workspace& workspace)
+    : Feature(workspace), m_player(new Player(this)), m_making(workspace.jobs())
 {
     m_overlay = new PlaybackOverlay(workspace.views().timeline, workspace.viewState(), m_player);
-    m_memory = new MemoryPlayback(workspace.views().memory, workspace.views().timeline, workspace.viewState(), m_player);
+    m_memory =
+        new MemoryPlayback(workspace.views().memory, workspace.views().timeline, workspace.viewState(), m_player);
     m_bar = new PlaybackBar(m_player);
     workspace.room().workArea()->insertWidget(workspace.room().workArea()->count() - 1, m_bar); // over the legend
 
@@ -45,8 +71,7 @@ PlaybackController::PlaybackController(Workspace& workspace) : Feature(workspace
     on("previousBeat", [this] { m_player->previousBeat(); });
     on("nextMoment", [this] { m_player->nextInteresting(); });
     const ActionId paces[] = {"pace1", "pace2", "pace3", "pace4"};
-    for (int speed = 1; speed <= 4; ++speed)
-        on(paces[speed - 1], [this, speed] { m_player->setSpeed(speed); });
+    for (int speed = 1; speed <= 4; ++speed) on(paces[speed - 1], [this, speed] { m_player->setSpeed(speed); });
     // A setting for all windows: no animations.
     auto reduce = [](bool less) {
         Preferences preferences = PreferenceStore::instance().value();
@@ -69,14 +94,17 @@ PlaybackController::PlaybackController(Workspace& workspace) : Feature(workspace
         if (std::exchange(mode, m_workspace.shown().mode()) != mode) m_player->end();
         refreshActions();
     });
-    // Moving from op to op moves the cursor: along the rank, a microbatch or dependencies. An edit selects what it moved and keeps
-    // the cursor.
+    // Moving from op to op moves the cursor: along the rank, a microbatch or dependencies. An edit selects what it
+    // moved and keeps the cursor.
     connect(workspace.viewState(), &ViewState::selectionChanged, this, [this] {
         const SpanRef selected = m_workspace.viewState()->selected();
         const auto& panels = m_workspace.views().timeline->panels();
-        if (m_workspace.shown().mode() == Shown::Mode::Edit || !m_player->active() || m_player->playing() || !selected.valid() || selected.panel >= static_cast<int>(panels.size())) return;
+        if (m_workspace.shown().mode() == Shown::Mode::Edit || !m_player->active() || m_player->playing() ||
+            !selected.valid() || selected.panel >= static_cast<int>(panels.size()))
+            return;
         const TimelinePanel& panel = *panels[static_cast<std::size_t>(selected.panel)];
-        if (selected.span < panel.timeline->spans().size()) m_player->seek(panel.toAxis(panel.timeline->spans()[selected.span].start));
+        if (selected.span < panel.timeline->spans().size())
+            m_player->seek(panel.toAxis(panel.timeline->spans()[selected.span].start));
     });
     auto theme = [this] {
         m_overlay->setTheme(m_workspace.theme());
@@ -93,7 +121,8 @@ void PlaybackController::picturesChanged()
     const auto& panels = m_workspace.views().timeline->panels();
     if (panels == m_panels) return;
     // The same order, edited, keeps the cursor; something else does not.
-    const bool sameThing = m_workspace.shown().mode() == Shown::Mode::Edit && panels.size() == 1 && m_panels.size() == 1;
+    const bool sameThing =
+        m_workspace.shown().mode() == Shown::Mode::Edit && panels.size() == 1 && m_panels.size() == 1;
     m_panels = panels;
     m_making.drop();
     if (!sameThing) m_player->end();
@@ -121,28 +150,26 @@ void PlaybackController::makeBeatsAgain()
         m_player->setBeats(nullptr);
         return;
     }
-    m_making.start(
-        [panels = m_panels, cap = m_workspace.library()->budget().of(m_panels.front()->units)] { return makeBeats(panels, cap); },
-        [this](const std::shared_ptr<const Beats>& beats) {
-            m_bar->setUnits(m_panels.front()->units);
-            m_player->setBeats(beats);
-            refreshActions();
-            if (const auto then = std::exchange(m_then, nullptr); then && m_player->beats()) then();
-        });
+    m_making.start([panels = m_panels, cap = m_workspace.library()->budget().of(
+                                           m_panels.front()->units)] { return makeBeats(panels, cap); },
+                   [this](const std::shared_ptr<const Beats>& beats) {
+                       m_bar->setUnits(m_panels.front()->units);
+                       m_player->setBeats(beats);
+                       refreshActions();
+                       if (const auto then = std::exchange(m_then, nullptr); then && m_player->beats()) then();
+                   });
 }
 
 void PlaybackController::refreshActions()
 {
     Actions& actions = m_workspace.actions();
     const bool shown = m_workspace.shown().mode() != Shown::Mode::Empty, active = m_player->active();
-    for (const ActionId id : {"play", "nextBeat"})
-        actions[id]->setEnabled(shown);
+    for (const ActionId id : {"play", "nextBeat"}) actions[id]->setEnabled(shown);
     for (const ActionId id : {"previousBeat", "nextMoment", "pace1", "pace2", "pace3", "pace4"})
         actions[id]->setEnabled(active);
     actions["play"]->setChecked(m_player->playing());
     const ActionId paces[] = {"pace1", "pace2", "pace3", "pace4"};
-    for (int speed = 1; speed <= 4; ++speed)
-        actions[paces[speed - 1]]->setChecked(m_player->speed() == speed);
+    for (int speed = 1; speed <= 4; ++speed) actions[paces[speed - 1]]->setChecked(m_player->speed() == speed);
     actions["reducedMotion"]->setChecked(m_player->reducedMotion());
 }
 

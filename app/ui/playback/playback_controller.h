@@ -1,5 +1,5 @@
-// PlaybackController: plays whatever the timeline shows, beat by beat or at a pace, with a caption under the canvas. Edits keep the
-// cursor; another run or mode ends playback. Beats are computed off the GUI thread.
+// PlaybackController: plays whatever the timeline shows, beat by beat or at a pace, with a caption under the canvas.
+// Edits keep the cursor; another run or mode ends playback. Beats are computed off the GUI thread.
 #pragma once
 
 #include <functional>

@@ -90,15 +90,18 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.screenshot = value();
         } else if (word == QLatin1String("--export")) {
             line.exportKind = value().toLower();
-            if (!QStringList{"png", "svg", "pdf"}.contains(line.exportKind)) wrong(QStringLiteral("--export %1: use png, svg or pdf").arg(line.exportKind));
+            if (!QStringList{"png", "svg", "pdf"}.contains(line.exportKind))
+                wrong(QStringLiteral("--export %1: use png, svg or pdf").arg(line.exportKind));
         } else if (word == QLatin1String("-o") || word == QLatin1String("--output")) {
             line.output = value();
         } else if (word == QLatin1String("--size")) {
             const QString text = value();
             bool wide = false;
             bool high = false;
-            line.size = {text.section(QLatin1Char('x'), 0, 0).toInt(&wide), text.section(QLatin1Char('x'), 1).toInt(&high)};
-            if (!wide || !high || line.size.width() < 320 || line.size.height() < 240 || line.size.width() > 16000 || line.size.height() > 16000)
+            line.size = {text.section(QLatin1Char('x'), 0, 0).toInt(&wide),
+                         text.section(QLatin1Char('x'), 1).toInt(&high)};
+            if (!wide || !high || line.size.width() < 320 || line.size.height() < 240 || line.size.width() > 16000 ||
+                line.size.height() > 16000)
                 wrong(QStringLiteral("--size %1: give WIDTHxHEIGHT, from 320x240 to 16000x16000").arg(text));
         } else if (word == QLatin1String("--theme")) {
             const QString text = value();
@@ -134,33 +137,46 @@ CommandLine parseCommandLine(const QStringList& arguments)
             const QString first = value();
             has = false;
             line.compare = {first, value()};
-            while (line.compare.size() < 4 && i + 1 < arguments.size() && !arguments[i + 1].startsWith(QLatin1Char('-')) &&
-                   !arguments[i + 1].endsWith(QLatin1String(".stagewright")) && !arguments[i + 1].endsWith(QLatin1String(".csv"))) line.compare << arguments[++i];
+            while (line.compare.size() < 4 && i + 1 < arguments.size() &&
+                   !arguments[i + 1].startsWith(QLatin1Char('-')) &&
+                   !arguments[i + 1].endsWith(QLatin1String(".stagewright")) &&
+                   !arguments[i + 1].endsWith(QLatin1String(".csv")))
+                line.compare << arguments[++i];
         } else if (word == QLatin1String("--what-if")) {
             line.whatIf = value();
-            if (const auto changes = parseWhatIf(line.whatIf.toStdString()); !changes) wrong(QStringLiteral("--%1; %2").arg(QString::fromStdString(changes.error().message), QString::fromStdString(changes.error().remedy)));
+            if (const auto changes = parseWhatIf(line.whatIf.toStdString()); !changes)
+                wrong(QStringLiteral("--%1; %2")
+                          .arg(QString::fromStdString(changes.error().message),
+                               QString::fromStdString(changes.error().remedy)));
         } else if (word == QLatin1String("--schedule")) {
             line.schedule = value();
         } else if (word == QLatin1String("--show")) {
             line.show = value();
             const QStringList parts = shownNames();
             if (!parts.contains(line.show))
-                wrong(QStringLiteral("--show %1: use %2 or %3").arg(line.show, parts.mid(0, parts.size() - 1).join(QStringLiteral(", ")), parts.last()));
+                wrong(QStringLiteral("--show %1: use %2 or %3")
+                          .arg(line.show, parts.mid(0, parts.size() - 1).join(QStringLiteral(", ")), parts.last()));
         } else if (word == QLatin1String("--no-runs-list")) {
             line.hideRuns = true;
         } else if (word == QLatin1String("--no-memory")) {
             line.hideMemory = true;
         } else if (word == QLatin1String("--style")) {
             const QString text = value();
-            if (text != QLatin1String("screen") && text != QLatin1String("paper")) wrong(QStringLiteral("--style %1: use screen or paper").arg(text));
+            if (text != QLatin1String("screen") && text != QLatin1String("paper"))
+                wrong(QStringLiteral("--style %1: use screen or paper").arg(text));
             line.picture.paper = text == QLatin1String("paper");
         } else if (word == QLatin1String("--width") || word == QLatin1String("--text")) {
             const bool width = word == QLatin1String("--width");
             const double low = width ? 40 : 4, high = width ? 1200 : 16;
             QString text = value();
             bool ok = false;
-            const double number = QString(text).remove(width ? QStringLiteral("mm") : QStringLiteral("pt")).trimmed().toDouble(&ok);
-            if (!ok || number < low || number > high) wrong(QStringLiteral("%1 %2: give %3 from %4 to %5").arg(word, text, width ? QStringLiteral("millimetres") : QStringLiteral("points")).arg(low).arg(high));
+            const double number =
+                QString(text).remove(width ? QStringLiteral("mm") : QStringLiteral("pt")).trimmed().toDouble(&ok);
+            if (!ok || number < low || number > high)
+                wrong(QStringLiteral("%1 %2: give %3 from %4 to %5")
+                          .arg(word, text, width ? QStringLiteral("millimetres") : QStringLiteral("points"))
+                          .arg(low)
+                          .arg(high));
             (width ? line.picture.millimetres : line.picture.points) = number;
         } else if (word == QLatin1String("--hatched")) {
             line.picture.hatched = true;
@@ -172,7 +188,8 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.picture.parts = value().toLower().split(QLatin1Char(','), Qt::SkipEmptyParts);
             if (line.picture.parts.isEmpty()) wrong(QStringLiteral("--parts: give timeline, memory or both"));
             for (const QString& part : line.picture.parts)
-                if (part != QLatin1String("timeline") && part != QLatin1String("memory")) wrong(QStringLiteral("--parts %1: use timeline, memory").arg(part));
+                if (part != QLatin1String("timeline") && part != QLatin1String("memory"))
+                    wrong(QStringLiteral("--parts %1: use timeline, memory").arg(part));
         } else if (word.startsWith(QLatin1Char('-')) && word.size() > 1) {
             wrong(QStringLiteral("%1: unknown option; --help lists them").arg(word));
         } else {
@@ -181,9 +198,11 @@ CommandLine parseCommandLine(const QStringList& arguments)
     }
     const bool sizes = line.picture.millimetres > 0 || line.picture.points > 0 || line.picture.hatched;
     if (sizes && !line.picture.paper) wrong(QStringLiteral("--width, --text and --hatched need --style paper"));
-    if (!line.exportKind.isEmpty() && line.output.isEmpty()) wrong(QStringLiteral("--export: name the output file with -o FILE"));
+    if (!line.exportKind.isEmpty() && line.output.isEmpty())
+        wrong(QStringLiteral("--export: name the output file with -o FILE"));
     if (!line.exportKind.isEmpty() && line.files.isEmpty()) wrong(QStringLiteral("--export: name the file to draw"));
-    if ((!line.run.isEmpty() || !line.compare.isEmpty() || !line.baseline.isEmpty()) && line.files.isEmpty()) wrong(QStringLiteral("--run, --baseline and --compare need a file"));
+    if ((!line.run.isEmpty() || !line.compare.isEmpty() || !line.baseline.isEmpty()) && line.files.isEmpty())
+        wrong(QStringLiteral("--run, --baseline and --compare need a file"));
     return line;
 }
 

@@ -45,7 +45,8 @@ EndSignals::EndSignals(QObject* parent) : QObject(parent)
         action.sa_handler = onEndSignal;
         action.sa_flags = SA_RESTART;
         sigemptyset(&action.sa_mask);
-        if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN && number != SIGTERM) continue; // nohup
+        // nohup
+        if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN && number != SIGTERM) continue;
         ::sigaction(number, &action, nullptr);
     }
 }

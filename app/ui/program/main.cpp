@@ -43,8 +43,7 @@ int main(int argc, char** argv)
 {
     tieStandardStreams();
     QStringList words;
-    for (int i = 1; i < argc; ++i)
-        words << QString::fromLocal8Bit(argv[i]);
+    for (int i = 1; i < argc; ++i) words << QString::fromLocal8Bit(argv[i]);
     const CommandLine line = parseCommandLine(words);
     if (line.help) {
         std::fputs(helpText().toUtf8().constData(), stdout);
@@ -61,7 +60,9 @@ int main(int argc, char** argv)
         if (line.leaves())
             qputenv("QT_QPA_PLATFORM", "offscreen"); // the same picture with and without a display
         else if (!display)
-            return complain(4, QStringLiteral("there is no display"), QStringLiteral("use --screenshot OUT.png or --export png -o OUT.png, or the program stagewright"));
+            return complain(
+                4, QStringLiteral("there is no display"),
+                QStringLiteral("use --screenshot OUT.png or --export png -o OUT.png, or the program stagewright"));
     }
     QApplication::setApplicationName(QStringLiteral("stagewright"));
     QApplication::setOrganizationName(QStringLiteral("stagewright"));
@@ -79,7 +80,8 @@ int main(int argc, char** argv)
     auto* shown = new MainWindow; // windows delete themselves, unless the program exits after drawing
     MainWindow& window = *shown;
     const ThemeChoice choices[] = {ThemeChoice::Light, ThemeChoice::Dark, ThemeChoice::HighContrast};
-    if (line.theme || line.leaves()) Appearance::choose(choices[static_cast<int>(line.theme.value_or(ThemeName::Light))]);
+    if (line.theme || line.leaves())
+        Appearance::choose(choices[static_cast<int>(line.theme.value_or(ThemeName::Light))]);
     if (line.leaves()) {
         const std::unique_ptr<MainWindow> drawn(shown);
         return drawAndLeave(window, line);

@@ -37,7 +37,8 @@ PictureStyle styleOf(const ExportController& exporting, const CommandLine& line)
     if (line.picture.parts.isEmpty()) return style;
     style.without.clear();
     for (const PicturePart& part : exporting.picture().parts)
-        if (part.role == PicturePart::Role::View && !line.picture.parts.contains(part.name.toLower())) style.without << part.name;
+        if (part.role == PicturePart::Role::View && !line.picture.parts.contains(part.name.toLower()))
+            style.without << part.name;
     return style;
 }
 
@@ -46,10 +47,12 @@ int exportPicture(ExportController& exporting, const CommandLine& line)
     const PictureStyle style = styleOf(exporting, line);
     const auto kind = pictureKind(line.exportKind);
     if (embedsImage(exporting.picture(), style, *kind))
-        std::fprintf(stderr, "stagewright-ui: more than %lld slices are in view, so they are embedded as an image\n", static_cast<long long>(mostVectorSlices));
+        std::fprintf(stderr, "stagewright-ui: more than %lld slices are in view, so they are embedded as an image\n",
+                     static_cast<long long>(mostVectorSlices));
     auto done = exporting.write(line.output, style, kind);
     if (done) return 0;
-    return complain(done.error().code == ErrorCode::Usage ? 2 : 5, QString::fromStdString(done.error().message), QString::fromStdString(done.error().remedy));
+    return complain(done.error().code == ErrorCode::Usage ? 2 : 5, QString::fromStdString(done.error().message),
+                    QString::fromStdString(done.error().remedy));
 }
 
 // A dialog in the middle of the window's picture.
@@ -80,9 +83,15 @@ int screenshot(MainWindow& window, const CommandLine& line, QDialog* open)
     if (open != nullptr) drawOver(image, *open, Theme::named(line.theme.value_or(ThemeName::Light)));
     QBuffer bytes;
     bytes.open(QIODevice::WriteOnly);
-    if (!image.save(&bytes, QFileInfo(line.screenshot).suffix().toUtf8().constData())) return complain(5, QStringLiteral("file %1 could not be written").arg(line.screenshot), QStringLiteral("use the suffix .png"));
-    const auto written = writeFileAtomically(line.screenshot.toStdString(), std::string_view(bytes.data().constData(), static_cast<std::size_t>(bytes.size())));
-    if (!written) return complain(5, QString::fromStdString(written.error().message), QString::fromStdString(written.error().remedy));
+    if (!image.save(&bytes, QFileInfo(line.screenshot).suffix().toUtf8().constData()))
+        return complain(5, QStringLiteral("file %1 could not be written").arg(line.screenshot),
+                        QStringLiteral("use the suffix .png"));
+    const auto written =
+        writeFileAtomically(line.screenshot.toStdString(),
+                            std::string_view(bytes.data().constData(), static_cast<std::size_t>(bytes.size())));
+    if (!written)
+        return complain(5, QString::fromStdString(written.error().message),
+                        QString::fromStdString(written.error().remedy));
     return 0;
 }
 
@@ -92,23 +101,28 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
 {
     Workspace& workspace = window.workspace();
     for (const QString& file : line.files)
-        if (!QFileInfo(file).isReadable()) return complain(3, QStringLiteral("file %1 can't be read").arg(file), QStringLiteral("check its name"));
+        if (!QFileInfo(file).isReadable())
+            return complain(3, QStringLiteral("file %1 can't be read").arg(file), QStringLiteral("check its name"));
     window.resize(line.size);
     if (line.hideRuns) switchOff(workspace, "runsList");
     window.show();
     if (const int code = showAsked(window, line)) return code;
-    if (!waitUntil([&] { return workspace.settled() || !workspace.banner()->text().isEmpty(); }, 120000)) return complain(3, QStringLiteral("reading timed out"));
+    if (!waitUntil([&] { return workspace.settled() || !workspace.banner()->text().isEmpty(); }, 120000))
+        return complain(3, QStringLiteral("reading timed out"));
     const QString banner = workspace.banner()->text();
     auto* stuck = window.findChild<QDialog*>(QStringLiteral("deadlock")); // an order that hangs has its own dialog
-    if (!line.files.isEmpty() && workspace.shown().mode() == Shown::Mode::Empty && stuck == nullptr && workspace.feature<ImportController>()->dialog() == nullptr)
+    if (!line.files.isEmpty() && workspace.shown().mode() == Shown::Mode::Empty && stuck == nullptr &&
+        workspace.feature<ImportController>()->dialog() == nullptr)
         return complain(3, banner.isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : banner);
     if (line.hideMemory) switchOff(workspace, "memory");
     if (!line.select.isEmpty()) workspace.feature<OpFinding>()->find(line.select);
     if (const int code = showLesson(window, line)) return code;
     showView(window, line);
-    if (!waitUntil([&] { return workspace.settled(); }, 60000)) return complain(5, QStringLiteral("the tool timed out"));
+    if (!waitUntil([&] { return workspace.settled(); }, 60000))
+        return complain(5, QStringLiteral("the tool timed out"));
     waitFor(400); // exact frames come from a worker
-    return line.exportKind.isEmpty() ? screenshot(window, line, stuck) : exportPicture(*workspace.feature<ExportController>(), line);
+    return line.exportKind.isEmpty() ? screenshot(window, line, stuck)
+                                     : exportPicture(*workspace.feature<ExportController>(), line);
 }
 
 } // namespace stagewright

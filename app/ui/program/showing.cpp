@@ -19,7 +19,10 @@
 namespace stagewright {
 namespace {
 
-int refuse(const Error& error) { return complain(3, QString::fromStdString(error.message), QString::fromStdString(error.remedy)); }
+int refuse(const Error& error)
+{
+    return complain(3, QString::fromStdString(error.message), QString::fromStdString(error.remedy));
+}
 
 // Sleeps until something happens, or this long. (processEvents() with a time never sleeps.)
 void awaitEvents(int milliseconds)
@@ -52,13 +55,15 @@ int showBaseline(Workspace& workspace, const CommandLine& line)
 int showRuns(Workspace& workspace, const CommandLine& line)
 {
     std::vector<RunRef> refs;
-    const QStringList names = line.compare.isEmpty() ? QStringList{line.run.isEmpty() ? QStringLiteral("1") : line.run} : line.compare;
+    const QStringList names =
+        line.compare.isEmpty() ? QStringList{line.run.isEmpty() ? QStringLiteral("1") : line.run} : line.compare;
     for (const QString& name : names) {
         auto ref = refOf(line.files.first(), name);
         if (!ref) return refuse(ref.error());
         refs.push_back(*ref);
     }
-    if (!waitUntil([&] { return workspace.settled(); }, 60000)) return complain(3, QStringLiteral("%1: reading timed out").arg(line.files.first()));
+    if (!waitUntil([&] { return workspace.settled(); }, 60000))
+        return complain(3, QStringLiteral("%1: reading timed out").arg(line.files.first()));
     if (refs.size() >= 2)
         workspace.feature<CompareController>()->show(refs);
     else
@@ -72,15 +77,15 @@ void playTo(Workspace& workspace, int beat)
     workspace.actions()["nextBeat"]->trigger();
     waitUntil([&] { return player->active() || workspace.settled(); }, 60000);
     if (!player->active()) return;
-    while (player->beat() < beat && player->cursor() < player->beats()->end)
-        player->nextBeat();
+    while (player->beat() < beat && player->cursor() < player->beats()->end) player->nextBeat();
 }
 
 } // namespace
 
 int complain(int code, const QString& message, const QString& remedy)
 {
-    std::fprintf(stderr, "stagewright-ui: %s%s%s\n", qPrintable(message), remedy.isEmpty() ? "" : "; ", qPrintable(remedy));
+    std::fprintf(stderr, "stagewright-ui: %s%s%s\n", qPrintable(message), remedy.isEmpty() ? "" : "; ",
+                 qPrintable(remedy));
     return code;
 }
 
@@ -100,7 +105,8 @@ void waitFor(int milliseconds)
 {
     QElapsedTimer timer;
     timer.start();
-    for (qint64 left = milliseconds; left > 0; left = milliseconds - timer.elapsed()) awaitEvents(static_cast<int>(left));
+    for (qint64 left = milliseconds; left > 0; left = milliseconds - timer.elapsed())
+        awaitEvents(static_cast<int>(left));
 }
 
 int showAsked(MainWindow& window, const CommandLine& line)
@@ -123,17 +129,21 @@ int showLesson(MainWindow& window, const CommandLine& line)
     else
         lessons->start(line.lesson, false, line.lessonPage);
     if (!line.leaves()) return 0;
-    if (!waitUntil([&] { return window.workspace().settled(); }, 60000)) return complain(5, QStringLiteral("the lesson timed out"));
+    if (!waitUntil([&] { return window.workspace().settled(); }, 60000))
+        return complain(5, QStringLiteral("the lesson timed out"));
     waitFor(200);
-    if (!waitUntil([&] { return window.workspace().settled(); }, 60000)) return complain(5, QStringLiteral("the lesson timed out"));
-    if (line.lesson != QLatin1String("shelf") && lessons->session() == nullptr) return complain(3, window.workspace().banner()->text());
+    if (!waitUntil([&] { return window.workspace().settled(); }, 60000))
+        return complain(5, QStringLiteral("the lesson timed out"));
+    if (line.lesson != QLatin1String("shelf") && lessons->session() == nullptr)
+        return complain(3, window.workspace().banner()->text());
     return 0;
 }
 
 void showView(MainWindow& window, const CommandLine& line)
 {
     const ShowEntry* shown = findShown(line.show);
-    if (shown != nullptr && shown->view != nullptr) shown->view({window.workspace(), line.show, line.schedule, &waitUntil});
+    if (shown != nullptr && shown->view != nullptr)
+        shown->view({window.workspace(), line.show, line.schedule, &waitUntil});
     if (!line.whatIf.isEmpty()) window.workspace().feature<ToolsController>()->askWhatIf(line.whatIf);
     if (line.beat >= 0) playTo(window.workspace(), line.beat);
 }
@@ -148,7 +158,8 @@ const ShowEntry* findShown(const QString& name)
 ShownDialog openDialog(MainWindow& window, const ShowEntry& entry, const QString& schedule, bool waits)
 {
     const auto goOn = [](const std::function<bool()>&, int) { return true; };
-    return entry.dialog({window.workspace(), QLatin1String(entry.name), schedule, waits ? std::function(&waitUntil) : goOn});
+    return entry.dialog(
+        {window.workspace(), QLatin1String(entry.name), schedule, waits ? std::function(&waitUntil) : goOn});
 }
 
 } // namespace stagewright

@@ -30,13 +30,18 @@ void JobsController::look()
     QByteArray stamp = jobsStamp();
     if (stamp == m_stamp || m_reading.running()) return;
     m_stamp = stamp;
-    m_reading.start([program = findStagewright()](const std::stop_token& stop) { return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("jobs"), QStringLiteral("--json")}, stop); },
-                    [this](const ProgramAnswer& answer) {
-                        m_list->setJobs(answer.good() ? jobsIn(answer.out) : QVector<JobEntry>());
-                        m_workspace.refreshActions();
-                        RunsPanel* runs = m_workspace.views().runs;
-                        runs->setVisible(m_workspace.actions()["runsList"]->isChecked() && (m_workspace.runs()->rowCount() > 0 || runs->hasBelow()));
-                    });
+    m_reading.start(
+        [program = findStagewright()](const std::stop_token& stop) {
+            return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("jobs"), QStringLiteral("--json")},
+                              stop);
+        },
+        [this](const ProgramAnswer& answer) {
+            m_list->setJobs(answer.good() ? jobsIn(answer.out) : QVector<JobEntry>());
+            m_workspace.refreshActions();
+            RunsPanel* runs = m_workspace.views().runs;
+            runs->setVisible(m_workspace.actions()["runsList"]->isChecked() &&
+                             (m_workspace.runs()->rowCount() > 0 || runs->hasBelow()));
+        });
 }
 
 void JobsController::act(const JobEntry& job, JobsList::Wish wish)
@@ -50,16 +55,23 @@ void JobsController::act(const JobEntry& job, JobsList::Wish wish)
         if (QFileInfo::exists(job.file))
             m_workspace.feature<FileOpening>()->openFiles({job.file});
         else
-            m_workspace.banner()->showRefusal(tr("none of its steps are here yet"), tr("attach to the job, or fetch what is there"));
+            m_workspace.banner()->showRefusal(tr("none of its steps are here yet"),
+                                              tr("attach to the job, or fetch what is there"));
         return;
     }
-    const QString action = wish == Wish::Fetch ? QStringLiteral("fetch") : wish == Wish::Stop ? QStringLiteral("stop")
-                                                                                              : QStringLiteral("forget");
+    const QString action = wish == Wish::Fetch  ? QStringLiteral("fetch")
+                           : wish == Wish::Stop ? QStringLiteral("stop")
+                                                : QStringLiteral("forget");
     const QString host = job.host.isEmpty() ? tr("this computer") : job.host;
-    m_list->setBusy(job.id, wish == Wish::Fetch ? tr("fetching from %1…").arg(host) : wish == Wish::Stop ? tr("stopping on %1…").arg(host)
-                                                                                                         : tr("forgetting…"));
-    m_acting.start([program = findStagewright(), action, id = job.id](const std::stop_token& stop) { return askProgram(program, {QStringLiteral("hosts"), action, QStringLiteral("--json"), QStringLiteral("--"), id}, stop); },
-                   [this, job, wish](const ProgramAnswer& answer) { acted(job, wish, answer); });
+    m_list->setBusy(job.id, wish == Wish::Fetch  ? tr("fetching from %1…").arg(host)
+                            : wish == Wish::Stop ? tr("stopping on %1…").arg(host)
+                                                 : tr("forgetting…"));
+    m_acting.start(
+        [program = findStagewright(), action, id = job.id](const std::stop_token& stop) {
+            return askProgram(
+                program, {QStringLiteral("hosts"), action, QStringLiteral("--json"), QStringLiteral("--"), id}, stop);
+        },
+        [this, job, wish](const ProgramAnswer& answer) { acted(job, wish, answer); });
 }
 
 void JobsController::acted(const JobEntry& job, JobsList::Wish wish, const ProgramAnswer& answer)

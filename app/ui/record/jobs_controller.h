@@ -1,5 +1,5 @@
-// JobsController: recordings that run on another computer or in a queue, below the runs: what is known of them here, and attaching to,
-// fetching, stopping and forgetting one by the program `stagewright hosts`. GUI thread only.
+// JobsController: recordings that run on another computer or in a queue, below the runs: what is known of them here,
+// and attaching to, fetching, stopping and forgetting one by the program `stagewright hosts`. GUI thread only.
 #pragma once
 
 #include <QTimer>

@@ -35,14 +35,16 @@ void saveSettings(const RecordSettings& s)
     store.beginGroup(QStringLiteral("record"));
     store.setValue(QStringLiteral("schedules"), s.schedules);
     store.setValue(QStringLiteral("shape"), QVariantList{s.ranks, s.microbatches, s.chunks, s.microbatchSize});
-    store.setValue(QStringLiteral("replicas"), QStringList{QString::number(s.replicas), s.shard, s.owners, s.gather, s.reduce, s.replicaBatch, s.cut});
+    store.setValue(QStringLiteral("replicas"), QStringList{QString::number(s.replicas), s.shard, s.owners, s.gather,
+                                                           s.reduce, s.replicaBatch, s.cut});
     store.setValue(QStringLiteral("model"), QVariantList{s.layers, s.hidden, s.heads, s.sequence});
     store.setValue(QStringLiteral("run"), QVariantList{s.steps, s.warmup});
     store.setValue(QStringLiteral("clock"), s.clock);
     store.setValue(QStringLiteral("device"), QStringList{s.backend, s.devices, s.precision, s.sharing, s.transport});
     store.setValue(QStringLiteral("link"), s.link);
     store.setValue(QStringLiteral("engine"), QStringList{s.engine, s.python, s.modelFile});
-    store.setValue(QStringLiteral("place"), QStringList{s.host, s.processes ? QStringLiteral("processes") : QString(), s.queue ? QStringLiteral("slurm") : QString(), s.slurm});
+    store.setValue(QStringLiteral("place"), QStringList{s.host, s.processes ? QStringLiteral("processes") : QString(),
+                                                        s.queue ? QStringLiteral("slurm") : QString(), s.slurm});
     store.setValue(QStringLiteral("data"), s.dataFile);
     store.setValue(QStringLiteral("seed"), s.seed);
 }
@@ -116,7 +118,8 @@ QString freePath(const QString& path)
     const QFileInfo info(path);
     QString free = path;
     for (int number = 2; QFileInfo::exists(free); ++number)
-        free = info.path() + QLatin1Char('/') + info.completeBaseName() + QStringLiteral("-%1.").arg(number) + info.suffix();
+        free = info.path() + QLatin1Char('/') + info.completeBaseName() + QStringLiteral("-%1.").arg(number) +
+               info.suffix();
     return free;
 }
 
@@ -125,9 +128,29 @@ QString freePath(const QString& path)
 std::vector<ActionEntry> RecordController::actionTable()
 {
     return {
-        {.id = "record", .group = ActionGroup::ScheduleRecord, .text = tr("&Record…"), .button = tr("Record…"), .keys = "Ctrl+R", .tool = 12, .tooltip = tr("Trains for real under one or several schedules and records what happens"), .needs = Needs::Nothing, .missing = tr("A recording is running.")},
-        {.id = "cancelRecording", .group = ActionGroup::ScheduleRecord, .text = tr("&Cancel the recording"), .tooltip = tr("Stops; complete steps are kept"), .needs = Needs::Nothing, .missing = tr("Nothing is being recorded.")},
-        {.id = "runEdited", .group = ActionGroup::ScheduleEdit, .at = 40, .text = tr("R&un the edited schedule"), .keys = "Ctrl+Return", .tooltip = tr("Trains it for real and compares it with the original"), .needs = Needs::Editing, .missing = tr("Needs a valid order and no running recording.")},
+        {.id = "record",
+         .group = ActionGroup::ScheduleRecord,
+         .text = tr("&Record…"),
+         .button = tr("Record…"),
+         .keys = "Ctrl+R",
+         .tool = 12,
+         .tooltip = tr("Trains for real under one or several schedules and records what happens"),
+         .needs = Needs::Nothing,
+         .missing = tr("A recording is running.")},
+        {.id = "cancelRecording",
+         .group = ActionGroup::ScheduleRecord,
+         .text = tr("&Cancel the recording"),
+         .tooltip = tr("Stops; complete steps are kept"),
+         .needs = Needs::Nothing,
+         .missing = tr("Nothing is being recorded.")},
+        {.id = "runEdited",
+         .group = ActionGroup::ScheduleEdit,
+         .at = 40,
+         .text = tr("R&un the edited schedule"),
+         .keys = "Ctrl+Return",
+         .tooltip = tr("Trains it for real and compares it with the original"),
+         .needs = Needs::Editing,
+         .missing = tr("Needs a valid order and no running recording.")},
     };
 }
 
@@ -142,9 +165,10 @@ RecordController::RecordController(Workspace& workspace) : Feature(workspace), m
     connect(m_process, &RecordProcess::progressed, &workspace, &Workspace::refreshActions);
     connect(m_process, &RecordProcess::progressed, this, &RecordController::tellConnection);
     connect(&workspace.shown(), &Shown::asked, this, [this] { m_followLive = false; });
-    connect(workspace.library(), &RunLibrary::listed, this, [this](const QString& path, const std::vector<RunRef>& refs) {
-        if (awaits(path)) followRecording(refs);
-    });
+    connect(workspace.library(), &RunLibrary::listed, this,
+            [this](const QString& path, const std::vector<RunRef>& refs) {
+                if (awaits(path)) followRecording(refs);
+            });
     connect(workspace.library(), &RunLibrary::failed, this, [this](const QString& path) {
         if (path == m_recordFile) m_looking = false;
     });
@@ -171,12 +195,15 @@ QString RecordController::newRecordingPath(const QString& name) const
 {
     QString folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
     if (!QFileInfo(folder).isDir() || !QFileInfo(folder).isWritable()) folder = QDir::homePath();
-    return freePath(folder + QLatin1Char('/') + name + QDateTime::currentDateTime().toString(QStringLiteral("-yyyyMMdd-HHmmss")) + QStringLiteral(".stagewright"));
+    return freePath(folder + QLatin1Char('/') + name +
+                    QDateTime::currentDateTime().toString(QStringLiteral("-yyyyMMdd-HHmmss")) +
+                    QStringLiteral(".stagewright"));
 }
 
 RecordDialog* RecordController::openRecordDialog()
 {
-    if (auto* open = m_workspace.window()->findChild<RecordDialog*>(); open && open->isVisible()) { // not one that has been closed just now
+    // not one that has been closed just now
+    if (auto* open = m_workspace.window()->findChild<RecordDialog*>(); open && open->isVisible()) {
         open->raise();
         return open;
     }
@@ -188,18 +215,24 @@ RecordDialog* RecordController::openRecordDialog()
         backends.append({QString::fromUtf8(backend.name), QString::fromUtf8(backend.title)});
     dialog->setBackends(backends);
     QStringList targets;
-    if (m_workspace.shown().view() && !m_workspace.library()->isSimulated(m_workspace.shown().view()->ref.file)) targets << m_workspace.shown().view()->ref.file;
+    if (m_workspace.shown().view() && !m_workspace.library()->isSimulated(m_workspace.shown().view()->ref.file))
+        targets << m_workspace.shown().view()->ref.file;
     for (const QString& file : m_workspace.runs()->files())
         if (!m_workspace.library()->isSimulated(file) && !targets.contains(file)) targets << file;
-    askDevices(findStagewright(), dialog, [dialog](const QVector<TrainingDevice>& devices) { dialog->setDevices(devices); });
+    askDevices(findStagewright(), dialog,
+               [dialog](const QVector<TrainingDevice>& devices) { dialog->setDevices(devices); });
     dialog->setSettings(loadSettings());
-    m_hosts.start([program = findStagewright()](const std::stop_token& stop) { return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("list"), QStringLiteral("--json")}, stop); },
-                  [dialog = QPointer<RecordDialog>(dialog)](const ProgramAnswer& answer) {
-                      if (!dialog) return;
-                      QStringList names;
-                      for (const HostEntry& host : hostsIn(answer.out)) names << host.name;
-                      dialog->setHosts(names);
-                  });
+    m_hosts.start(
+        [program = findStagewright()](const std::stop_token& stop) {
+            return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("list"), QStringLiteral("--json")},
+                              stop);
+        },
+        [dialog = QPointer<RecordDialog>(dialog)](const ProgramAnswer& answer) {
+            if (!dialog) return;
+            QStringList names;
+            for (const HostEntry& host : hostsIn(answer.out)) names << host.name;
+            dialog->setHosts(names);
+        });
     dialog->setTargets(targets, newRecordingPath(QStringLiteral("recording")));
     connect(dialog, &QDialog::accepted, this, [this, dialog] {
         const RecordSettings settings = dialog->settings();
@@ -211,7 +244,8 @@ RecordDialog* RecordController::openRecordDialog()
     return dialog;
 }
 
-void RecordController::startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew, bool aside)
+void RecordController::startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew,
+                                      bool aside)
 {
     if (m_process->running()) return;
     m_aside = aside;
@@ -219,7 +253,8 @@ void RecordController::startRecording(const RecordSettings& settings, const QStr
     m_predicted.reset();
     const QString program = findStagewright();
     if (program.isEmpty()) {
-        m_workspace.banner()->showError(tr("the program stagewright was not found"), tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
+        m_workspace.banner()->showError(tr("the program stagewright was not found"),
+                                        tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
         return;
     }
     const QString file = RunLibrary::normalised(targetIsNew ? freePath(target) : target);
@@ -232,7 +267,8 @@ void RecordController::startRecording(const RecordSettings& settings, const QStr
 void RecordController::attach(const QString& job, const QString& file)
 {
     if (m_process->running()) {
-        m_workspace.banner()->showRefusal(tr("a recording is running"), tr("only one can be followed at a time; the job goes on meanwhile"));
+        m_workspace.banner()->showRefusal(tr("a recording is running"),
+                                          tr("only one can be followed at a time; the job goes on meanwhile"));
         return;
     }
     m_aside = false;
@@ -262,7 +298,8 @@ void RecordController::tellConnection()
     if (lost == m_toldLost) return;
     m_toldLost = lost;
     if (lost)
-        m_workspace.banner()->showNote(tr("%1. The job goes on there; connecting again…").arg(sentence(m_process->disconnected())));
+        m_workspace.banner()->showNote(
+            tr("%1. The job goes on there; connecting again…").arg(sentence(m_process->disconnected())));
     else
         m_workspace.banner()->showNote(tr("Connected again; no step is missing."));
 }
@@ -290,7 +327,8 @@ void RecordController::followRecording(const std::vector<RunRef>& refs)
         m_looking = false;
         m_lookPause = 10 * m_look.elapsed();
     };
-    // Schedules are recorded in turn: the one on screen stays there until it is complete, then the next one that still grows follows.
+    // Schedules are recorded in turn: the one on screen stays there until it is complete, then the next one that still
+    // grows follows.
     const RunInfo* newest = nullptr;
     RunRef ref;
     for (const RunRef& one : refs)
@@ -301,19 +339,23 @@ void RecordController::followRecording(const std::vector<RunRef>& refs)
             ref = one;
             if (stays) break;
         }
-    const bool shown = m_workspace.shown().view() && m_workspace.shown().view()->ref == ref && m_workspace.shown().mode() == Shown::Mode::Run;
+    const bool shown = m_workspace.shown().view() && m_workspace.shown().view()->ref == ref &&
+                       m_workspace.shown().mode() == Shown::Mode::Run;
     // A selection or a zoomed view keeps its step; otherwise the newest step is shown.
-    const bool held = shown && (m_workspace.viewState()->selected().valid() || !m_workspace.viewState()->areas().empty() || !m_workspace.viewState()->isFitted());
-    if (!m_followLive || newest == nullptr || held || (shown && m_workspace.shown().view()->run->info.steps == newest->steps)) {
+    const bool held = shown && (m_workspace.viewState()->selected().valid() ||
+                                !m_workspace.viewState()->areas().empty() || !m_workspace.viewState()->isFitted());
+    if (!m_followLive || newest == nullptr || held ||
+        (shown && m_workspace.shown().view()->run->info.steps == newest->steps)) {
         looked();
         return;
     }
     const quint64 request = m_workspace.shown().latest();
-    m_workspace.library()->requestNewest(ref, newest->steps - 1, [this, request, looked](Result<std::shared_ptr<const RunView>> view) {
-        looked();
-        if (!m_workspace.shown().isLatest(request) || !m_followLive || !m_process->running() || !view) return;
-        m_workspace.shown().present(*view, true);
-    });
+    m_workspace.library()->requestNewest(
+        ref, newest->steps - 1, [this, request, looked](Result<std::shared_ptr<const RunView>> view) {
+            looked();
+            if (!m_workspace.shown().isLatest(request) || !m_followLive || !m_process->running() || !view) return;
+            m_workspace.shown().present(*view, true);
+        });
 }
 
 bool RecordController::isScratch(const QString& file) const
@@ -333,11 +375,14 @@ void RecordController::askToStop()
         m_stopQuestion->raise();
         return;
     }
-    m_stopQuestion = new QMessageBox(QMessageBox::NoIcon, m_workspace.window()->windowTitle(), tr("A recording is running."), QMessageBox::NoButton, m_workspace.window());
+    m_stopQuestion = new QMessageBox(QMessageBox::NoIcon, m_workspace.window()->windowTitle(),
+                                     tr("A recording is running."), QMessageBox::NoButton, m_workspace.window());
     m_stopQuestion->setObjectName(QStringLiteral("stopRecording"));
     m_stopQuestion->setAttribute(Qt::WA_DeleteOnClose);
-    m_stopQuestion->setInformativeText(tr("If you stop it, runs with a complete measured step are kept in %1.").arg(QDir::toNativeSeparators(m_recordTarget)));
-    m_stopQuestion->addButton(m_process->elsewhere() ? tr("Stop it there and close") : tr("Stop and close"), QMessageBox::AcceptRole);
+    m_stopQuestion->setInformativeText(tr("If you stop it, runs with a complete measured step are kept in %1.")
+                                           .arg(QDir::toNativeSeparators(m_recordTarget)));
+    m_stopQuestion->addButton(m_process->elsewhere() ? tr("Stop it there and close") : tr("Stop and close"),
+                              QMessageBox::AcceptRole);
     if (m_process->elsewhere()) m_stopQuestion->addButton(tr("Let it run and close"), QMessageBox::DestructiveRole);
     auto* stay = new QPushButton(tr("Keep recording"), m_stopQuestion);
     stay->setObjectName(QStringLiteral("primary")); // before the box has it, which fixes its style
@@ -374,7 +419,8 @@ void RecordController::recordingEnded()
     m_taking = true;
     if (m_stopQuestion && !m_closeAfter) m_stopQuestion->reject(); // it ended by itself: there is nothing to ask
     m_workspace.refreshActions();
-    if (m_process->state() == RecordProcess::State::Failed && !m_aside) m_workspace.banner()->showError(m_process->errorMessage(), m_process->errorRemedy());
+    if (m_process->state() == RecordProcess::State::Failed && !m_aside)
+        m_workspace.banner()->showError(m_process->errorMessage(), m_process->errorRemedy());
     if (!QFileInfo::exists(m_recordFile)) {
         dropRecording(m_recordFile);
         return;
@@ -402,10 +448,12 @@ void RecordController::recordingEnded()
 // What a stopped recording leaves, as a sentence.
 QString RecordController::stoppedText(std::size_t runs) const
 {
-    const QString what = m_process->state() == RecordProcess::State::Cancelled ? tr("The recording was cancelled") : tr("The recording ended early");
+    const QString what = m_process->state() == RecordProcess::State::Cancelled ? tr("The recording was cancelled")
+                                                                               : tr("The recording ended early");
     if (runs == 0) return tr("%1 before a measured step was complete; nothing was kept.").arg(what);
     const QString place = QDir::toNativeSeparators(m_recordTarget);
-    return runs == 1 ? tr("%1; the complete steps of 1 run are kept in %2.").arg(what, place) : tr("%1; the complete steps of %3 runs are kept in %2.").arg(what, place, QString::number(runs));
+    return runs == 1 ? tr("%1; the complete steps of 1 run are kept in %2.").arg(what, place)
+                     : tr("%1; the complete steps of %3 runs are kept in %2.").arg(what, place, QString::number(runs));
 }
 
 void RecordController::dropRecording(const QString& file)
@@ -418,7 +466,8 @@ void RecordController::dropRecording(const QString& file)
         return;
     }
     m_workspace.library()->close(file);
-    if (m_workspace.shown().view() && m_workspace.shown().view()->ref.file == file) { // its steps are gone: shows an existing run, from its target file if possible
+    // its steps are gone: shows an existing run, from its target file if possible
+    if (m_workspace.shown().view() && m_workspace.shown().view()->ref.file == file) {
         m_workspace.shown().setMode(Shown::Mode::Empty);
         const auto listed = m_workspace.runs()->refs();
         for (const RunRef& ref : listed)
@@ -427,7 +476,8 @@ void RecordController::dropRecording(const QString& file)
         if (m_workspace.runs()->info(back) != nullptr) m_workspace.shown().showRun(back);
     }
     if (isScratch(file)) QFile::remove(file);
-    if (m_process->state() == RecordProcess::State::Cancelled && !m_aside) m_workspace.banner()->showNote(stoppedText(0));
+    if (m_process->state() == RecordProcess::State::Cancelled && !m_aside)
+        m_workspace.banner()->showNote(stoppedText(0));
     recordingTaken();
 }
 
@@ -438,7 +488,8 @@ void RecordController::showRecorded(const QString& path, const std::vector<RunRe
     const bool completed = state == RecordProcess::State::Finished;
     m_compareAfter = {};
     const QString place = QDir::toNativeSeparators(path);
-    const QString what = fresh.size() == 1 ? tr("Recorded a run into %1").arg(place) : tr("Recorded %2 runs into %1").arg(place, QString::number(fresh.size()));
+    const QString what = fresh.size() == 1 ? tr("Recorded a run into %1").arg(place)
+                                           : tr("Recorded %2 runs into %1").arg(place, QString::number(fresh.size()));
     if (state == RecordProcess::State::Cancelled)
         m_workspace.banner()->showNote(stoppedText(fresh.size()));
     else if (completed && m_recordFile == m_recordTarget) // a file the user may not know of yet
@@ -446,7 +497,8 @@ void RecordController::showRecorded(const QString& path, const std::vector<RunRe
     else
         m_workspace.room().tell(completed ? what : stoppedText(fresh.size()), 8000);
     if (original.valid() && completed && m_predicted) {
-        m_predicted->info.name = tr("%1, predicted").arg(runTitle(*m_workspace.runs()->info(fresh.back()))).toStdString();
+        m_predicted->info.name =
+            tr("%1, predicted").arg(runTitle(*m_workspace.runs()->info(fresh.back()))).toStdString();
         const RunRef predicted = m_workspace.library()->addSimulated(std::move(*m_predicted));
         m_workspace.feature<RunComparing>()->showPredicted(original, predicted, fresh.back());
     } else if (original.valid() && completed)
@@ -454,26 +506,32 @@ void RecordController::showRecorded(const QString& path, const std::vector<RunRe
     else if (fresh.size() == 2 && completed)
         m_workspace.feature<RunComparing>()->show({fresh[0], fresh[1]});
     else
-        m_workspace.shown().showRun(*std::find_if(fresh.begin(), fresh.end() - 1, [this](const RunRef& ref) { return m_workspace.runs()->info(ref)->provenance != Provenance::Simulated; })); // not a plan
+        // not a plan
+        m_workspace.shown().showRun(*std::find_if(fresh.begin(), fresh.end() - 1, [this](const RunRef& ref) {
+            return m_workspace.runs()->info(ref)->provenance != Provenance::Simulated;
+        }));
     m_predicted.reset();
 }
 
 void RecordController::adoptRecording(const QString& file)
 {
-    if (m_recorded) m_workspace.feature<OrderEditing>()->recorded(*m_recorded); // kept only now: a failed recording leaves nothing
+    // kept only now: a failed recording leaves nothing
+    if (m_recorded) m_workspace.feature<OrderEditing>()->recorded(*m_recorded);
     m_recorded.reset();
     auto show = [this](const QString& path, const std::vector<qint64>& ids) {
         // Listed first, so that the new runs are in the list when they are shown.
         auto once = std::make_shared<QMetaObject::Connection>();
-        *once = connect(m_workspace.library(), &RunLibrary::listed, this, [=, this](const QString& listedPath, const std::vector<RunRef>& refs) {
-            if (listedPath != path) return;
-            disconnect(*once);
-            std::vector<RunRef> fresh;
-            for (const RunRef& ref : refs)
-                if (ids.empty() || std::find(ids.begin(), ids.end(), ref.id) != ids.end()) fresh.push_back(ref);
-            if (!fresh.empty() && !m_aside) showRecorded(path, fresh);
-            recordingTaken();
-        });
+        *once = connect(m_workspace.library(), &RunLibrary::listed, this,
+                        [=, this](const QString& listedPath, const std::vector<RunRef>& refs) {
+                            if (listedPath != path) return;
+                            disconnect(*once);
+                            std::vector<RunRef> fresh;
+                            for (const RunRef& ref : refs)
+                                if (ids.empty() || std::find(ids.begin(), ids.end(), ref.id) != ids.end())
+                                    fresh.push_back(ref);
+                            if (!fresh.empty() && !m_aside) showRecorded(path, fresh);
+                            recordingTaken();
+                        });
         if (!m_aside) m_workspace.feature<FileOpening>()->remember(path);
         m_workspace.library()->open(path);
     };
@@ -495,7 +553,8 @@ void RecordController::adoptRecording(const QString& file)
             // Moved out of the temporary folder, which is deleted with the window.
             const QString kept = newRecordingPath(QFileInfo(m_recordTarget).completeBaseName());
             const QString place = QFile::copy(file, kept) ? kept : file;
-            m_workspace.banner()->showError(tr("the runs could not be added to %1; they are in %2").arg(m_recordTarget, place), ids.error());
+            m_workspace.banner()->showError(
+                tr("the runs could not be added to %1; they are in %2").arg(m_recordTarget, place), ids.error());
             if (place == kept)
                 show(kept, {});
             else
@@ -517,8 +576,11 @@ void RecordController::takeUpRecording(const QString& file, const QString& targe
         QDir().rmdir(QFileInfo(file).path()); // the folder of the window that ended
         if (ids->empty()) return;
         const QString place = QDir::toNativeSeparators(target);
-        m_workspace.banner()->showNote(ids->size() == 1 ? tr("The window ended during a recording; the complete steps of 1 run are kept in %1.").arg(place)
-                                                        : tr("The window ended during a recording; the complete steps of %2 runs are kept in %1.").arg(place, QString::number(ids->size())));
+        m_workspace.banner()->showNote(
+            ids->size() == 1
+                ? tr("The window ended during a recording; the complete steps of 1 run are kept in %1.").arg(place)
+                : tr("The window ended during a recording; the complete steps of %2 runs are kept in %1.")
+                      .arg(place, QString::number(ids->size())));
         m_workspace.library()->open(target);
     });
 }
@@ -530,7 +592,8 @@ void RecordController::runEdited()
     const auto source = editing->source();
     if (m_workspace.shown().mode() != Shown::Mode::Edit || !source || m_process->running()) return;
     if (!editor.valid()) {
-        m_workspace.banner()->showRefusal(QString::fromStdString(editor.validation().faults.front().message), tr("an order with a fault can't run; move the op back, or undo"));
+        m_workspace.banner()->showRefusal(QString::fromStdString(editor.validation().faults.front().message),
+                                          tr("an order with a fault can't run; move the op back, or undo"));
         return;
     }
     auto text = writeScheduleCsv(editor.schedule());
@@ -547,7 +610,8 @@ void RecordController::runEdited()
     QDir().mkpath(folder);
     QFile file(folder + QLatin1Char('/') + name);
     if (!file.open(QIODevice::WriteOnly) || file.write(text->data(), static_cast<qint64>(text->size())) < 0) {
-        m_workspace.banner()->showError(tr("file %1: %2").arg(file.fileName(), file.errorString()), tr("free some space in the temporary folder"));
+        m_workspace.banner()->showError(tr("file %1: %2").arg(file.fileName(), file.errorString()),
+                                        tr("free some space in the temporary folder"));
         return;
     }
     file.close();
@@ -568,9 +632,11 @@ void RecordController::runEdited()
     m_compareAfter = {};
     if (editor.changed()) {
         auto original = scheduleOfRun(*source->run);
-        auto originalText = original ? writeScheduleCsv(*original) : Result<std::string>(tl::unexpected(original.error()));
+        auto originalText =
+            original ? writeScheduleCsv(*original) : Result<std::string>(tl::unexpected(original.error()));
         QFile baseline(folder + QLatin1Char('/') + name.chopped(mark.size()));
-        if (originalText && baseline.open(QIODevice::WriteOnly) && baseline.write(originalText->data(), static_cast<qint64>(originalText->size())) >= 0)
+        if (originalText && baseline.open(QIODevice::WriteOnly) &&
+            baseline.write(originalText->data(), static_cast<qint64>(originalText->size())) >= 0)
             settings.baselineFile = baseline.fileName();
     }
     startRecording(settings, newRecordingPath(name.chopped(mark.size()) + QStringLiteral("-edited")), true);
@@ -591,7 +657,12 @@ void RecordController::keepPrediction()
 std::vector<ShowEntry> RecordController::showTable()
 {
     return {
-        {.name = "record", .at = 10, .dialog = [](const ShowRequest& request) { return ShownDialog{request.workspace.feature<Recording>()->openRecordDialog()}; }},
+        {.name = "record",
+         .at = 10,
+         .dialog =
+             [](const ShowRequest& request) {
+                 return ShownDialog{request.workspace.feature<Recording>()->openRecordDialog()};
+             }},
     };
 }
 

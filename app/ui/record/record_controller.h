@@ -1,5 +1,5 @@
-// RecordController: recording: the dialog, the child process, the run that is shown while it grows, and adding its runs to a file. The
-// window stays open until the runs of a recording are in their file. GUI thread only.
+// RecordController: recording: the dialog, the child process, the run that is shown while it grows, and adding its runs
+// to a file. The window stays open until the runs of a recording are in their file. GUI thread only.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,8 @@ public:
 
     RecordProcess* process() override { return m_process; }
     RecordDialog* openRecordDialog() override;
-    void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew, bool aside = false) override;
+    void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew,
+                        bool aside = false) override;
     void attach(const QString& job, const QString& file) override;
     void runEdited() override;
     bool isRecordingInto(const QString& file) const override;
@@ -56,7 +57,8 @@ private:
     void recordingTaken(); // its runs are in their file, or there are none
     void askToStop();      // the window is closing while a recording runs
     QString stoppedText(std::size_t runs) const;
-    QString newRecordingPath(const QString& name) const; // in the documents folder, with the time in its name; not an existing file
+    // in the documents folder, with the time in its name; not an existing file
+    QString newRecordingPath(const QString& name) const;
 
     RecordProcess* m_process;
     ScratchFolder m_scratch;

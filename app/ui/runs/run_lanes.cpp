@@ -44,7 +44,8 @@ RunReport figuresOf(const LargeRun& large, const TimelinePanel& lanes)
         report.idle += row.idle;
         report.ranks.push_back(row);
         if (rank.activations.points.empty()) continue;
-        figures.memory.emplace_back().peak[static_cast<std::size_t>(MemoryCategory::Activations)] = rank.activations.peak;
+        figures.memory.emplace_back().peak[static_cast<std::size_t>(MemoryCategory::Activations)] =
+            rank.activations.peak;
     }
     if (figures.memory.size() != lanes.ranks.size()) figures.memory.clear();
     return figures;
@@ -66,7 +67,8 @@ std::shared_ptr<RunView> undetailed(const LargeRun& large, const TimelinePanel& 
     return view;
 }
 
-std::shared_ptr<const RunView> withPanel(const LargeRun& large, const std::shared_ptr<const RunView>& detail, const TimelinePanel& lanes, qint64 damaged)
+std::shared_ptr<const RunView> withPanel(const LargeRun& large, const std::shared_ptr<const RunView>& detail,
+                                         const TimelinePanel& lanes, qint64 damaged)
 {
     auto view = detail ? std::make_shared<RunView>(*detail) : undetailed(large, lanes);
     if (damaged > view->run->info.damagedBlocks) {
@@ -88,7 +90,8 @@ LargeLimits largeLimits()
     LargeLimits limits;
     const QByteArray text = qgetenv("STAGEWRIGHT_LARGE_RUN");
     long long whole = 0, step = 0, lanes = 0, excerpt = 0;
-    if (std::sscanf(text.constData(), "%lld,%lld,%lld,%lld", &whole, &step, &lanes, &excerpt) == 4 && whole > 0 && step > 0 && lanes >= 0 && excerpt > 0)
+    if (std::sscanf(text.constData(), "%lld,%lld,%lld,%lld", &whole, &step, &lanes, &excerpt) == 4 && whole > 0 &&
+        step > 0 && lanes >= 0 && excerpt > 0)
         limits = {whole, step, lanes, excerpt, limits.buckets};
     return limits;
 }
@@ -99,7 +102,8 @@ qint64 LargeRun::spansIn(Nanos begin, Nanos end) const
     for (const RunFile::BlockBounds& block : blocks) {
         if (block.begin >= end || block.end <= begin) continue;
         const Nanos inside = std::min(block.end, end) - std::max(block.begin, begin);
-        spans += static_cast<double>(block.spans) * static_cast<double>(inside) / static_cast<double>(std::max<Nanos>(1, block.end - block.begin));
+        spans += static_cast<double>(block.spans) * static_cast<double>(inside) /
+                 static_cast<double>(std::max<Nanos>(1, block.end - block.begin));
     }
     return static_cast<qint64>(spans);
 }
@@ -115,7 +119,8 @@ Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref)
     auto steps = (*file)->steps(ref.id);
     if (!steps) return tl::unexpected(steps.error());
     if (steps->empty())
-        return fail(ErrorCode::Invalid, "run " + content->info.name + " has no complete step", "record it again, or choose another run");
+        return fail(ErrorCode::Invalid, "run " + content->info.name + " has no complete step",
+                    "record it again, or choose another run");
     auto large = std::make_shared<LargeRun>();
     large->ref = ref;
     large->content = std::move(*content);
@@ -147,11 +152,13 @@ Result<std::shared_ptr<const RunView>> readStepView(const LargeRun& large, int s
     return std::shared_ptr<const RunView>(std::move(view));
 }
 
-Result<std::shared_ptr<const RunView>> readOverviewView(const LargeRun& large, const std::shared_ptr<const RunView>& detail, bool fine)
+Result<std::shared_ptr<const RunView>> readOverviewView(const LargeRun& large,
+                                                        const std::shared_ptr<const RunView>& detail, bool fine)
 {
     auto file = fileOf(large);
     if (!file) return tl::unexpected(file.error());
-    auto overview = (*file)->overview(large.ref.id, overviewBuckets(large.content, fine ? large.limits.buckets : 0), overviewLane(large.content));
+    auto overview = (*file)->overview(large.ref.id, overviewBuckets(large.content, fine ? large.limits.buckets : 0),
+                                      overviewLane(large.content));
     if (!overview) return tl::unexpected(overview.error());
     const auto panel = overviewPanel(large.content, large.steps, *overview, runTitle(large.content.info));
     return withPanel(large, detail, *panel, 0);
@@ -166,8 +173,9 @@ Result<RunLanes> readLanes(const LargeRun& large, bool kernelsByClass, const Pro
     if (!now) return tl::unexpected(now.error());
     if (now->tracks.size() < large.content.tracks.size() || now->info.spanCount < large.content.info.spanCount)
         return fail(ErrorCode::Unreadable,
-                    "file " + large.ref.file.toStdString() + ": run " + std::to_string(large.ref.id) + " has changed: " + std::to_string(now->info.spanCount) +
-                        " spans, " + std::to_string(large.content.info.spanCount) + " when it was opened",
+                    "file " + large.ref.file.toStdString() + ": run " + std::to_string(large.ref.id) +
+                        " has changed: " + std::to_string(now->info.spanCount) + " spans, " +
+                        std::to_string(large.content.info.spanCount) + " when it was opened",
                     "read the file again");
     RunPanelBuilder builder(large.content, large.steps, runTitle(large.content.info));
     builder.setKernelsByClass(kernelsByClass);
@@ -190,34 +198,43 @@ Result<RunLanes> readLanes(const LargeRun& large, bool kernelsByClass, const Pro
     return RunLanes{builder.build(), *spans + *memory};
 }
 
-std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLanes& lanes, const std::shared_ptr<const RunView>& detail)
+std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLanes& lanes,
+                                             const std::shared_ptr<const RunView>& detail)
 {
     return withPanel(large, detail, *lanes.panel, lanes.damagedBlocks);
 }
 
-Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin, Nanos end, const ViewChoices& choices,
-                                                       const Progress& progress)
+Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin,
+                                                       Nanos end, const ViewChoices& choices, const Progress& progress)
 {
     auto file = fileOf(large);
     if (!file) return tl::unexpected(file.error());
     Nanos beside = std::max<Nanos>(1, (end - begin) / 4);
-    const qint64 enough = std::min<qint64>(20'000, large.limits.excerpt / 10); // a close view's neighbours are further away
-    while (beside < large.content.end - large.content.begin && large.spansIn(begin - beside, end + beside) < enough) beside *= 2;
+    // a close view's neighbours are further away
+    const qint64 enough = std::min<qint64>(20'000, large.limits.excerpt / 10);
+    while (beside < large.content.end - large.content.begin && large.spansIn(begin - beside, end + beside) < enough)
+        beside *= 2;
     std::vector<RunFile::BlockBounds> rows;
     for (const RunFile::BlockBounds& block : large.blocks)
         if (block.begin < end + beside && block.end > begin - beside) rows.push_back(block);
-    if (rows.empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
+    if (rows.empty())
+        return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
     auto run = (*file)->readRange(large.ref.id, begin - beside, end + beside, progress, rows, headerOf(large, **file));
     if (!run) return tl::unexpected(run.error());
-    if (!run->timeline || run->timeline->empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
+    if (!run->timeline || run->timeline->empty())
+        return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
     auto view = std::make_shared<RunView>();
     const Timeline& timeline = *run->timeline;
     std::map<int, qint64> spans; // in view, by step
     for (const Span& span : timeline.spans())
-        if (span.start < end && span.end > begin) ++spans[std::max(0, span.step)]; // what is in no step is shown with the first one's figures
-    if (spans.empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
+        // what is in no step is shown with the first one's figures
+        if (span.start < end && span.end > begin) ++spans[std::max(0, span.step)];
+    if (spans.empty())
+        return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
     view->ref = large.ref;
-    view->step = std::max_element(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+    view->step = std::max_element(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
+                     return a.second < b.second;
+                 })->first;
     const auto memoryCap = choices.budget.of({timeline.timeUnit(), timeline.memoryUnit()});
     auto whole = reportOf(*run, {.step = view->step, .memoryCap = memoryCap, .withoutSteps = true});
     if (!whole) return tl::unexpected(whole.error());
@@ -249,7 +266,8 @@ Result<int> findStep(const LargeRun& large, const OpQuery& query, int from, bool
     TimelineBuilder builder(large.content.info.provenance, large.content.info.clock, large.content.info.ranks);
     builder.setUnits(large.content.timeUnit, large.content.memoryUnit);
     // Labels are numbered as in the file, where a text is there once for each shape.
-    for (std::size_t label = 1; label < large.content.labels.size(); ++label) (void)builder.intern(large.content.labels[label], std::to_string(label));
+    for (std::size_t label = 1; label < large.content.labels.size(); ++label)
+        (void)builder.intern(large.content.labels[label], std::to_string(label));
     const auto names = builder.build();
     if (!names) return tl::unexpected(names.error());
     int nearest = -1, around = -1; // beyond `from`; from the other end

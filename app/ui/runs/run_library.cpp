@@ -42,15 +42,21 @@ Result<ListedFile> listRuns(const QString& path)
     if (!runs) return tl::unexpected(std::move(runs.error()));
     QStringList remarks;
     if (!(*file)->missing().empty()) remarks << shownName((*file)->missing());
-    if (!(*file)->ignored().empty()) remarks << RunLibrary::tr("tables and indexes that Stagewright did not make are not read: %1").arg(shownName((*file)->ignored()));
-    return ListedFile{std::move(*runs), remarks.isEmpty() ? QString() : shownName(QFileInfo(path).fileName()) + QStringLiteral(": ") + remarks.join(QStringLiteral("; "))};
+    if (!(*file)->ignored().empty())
+        remarks << RunLibrary::tr("tables and indexes that Stagewright did not make are not read: %1")
+                       .arg(shownName((*file)->ignored()));
+    return ListedFile{std::move(*runs), remarks.isEmpty()
+                                            ? QString()
+                                            : shownName(QFileInfo(path).fileName()) + QStringLiteral(": ") +
+                                                  remarks.join(QStringLiteral("; "))};
 }
 
 Result<RunSummary> summaryOf(const Run& run)
 {
     auto bubbles = analyseBubbles(*run.timeline, run.representativeStep());
     if (!bubbles) return tl::unexpected(bubbles.error());
-    return RunSummary{bubbles->stepTime(), bubbles->bubbleFraction, Units{run.timeline->timeUnit(), run.timeline->memoryUnit()}};
+    return RunSummary{bubbles->stepTime(), bubbles->bubbleFraction,
+                      Units{run.timeline->timeUnit(), run.timeline->memoryUnit()}};
 }
 
 } // namespace
@@ -115,9 +121,11 @@ void RunLibrary::inPool(Work work, Done done, QThreadPool* pool)
         pool != nullptr ? pool : &m_pool);
 }
 
-// The same with a stop source of its own, which stops what had the place before; stopped, it is answered with an Error (Cancelled).
+// The same with a stop source of its own, which stops what had the place before; stopped, it is answered with an Error
+// (Cancelled).
 template <typename Work, typename Done>
-void RunLibrary::inPoolUntilStopped(std::optional<std::stop_source>& place, decltype(Progress::report) report, Work work, Done done)
+void RunLibrary::inPoolUntilStopped(std::optional<std::stop_source>& place, decltype(Progress::report) report,
+                                    Work work, Done done)
 {
     if (place) place->request_stop();
     Progress progress;
@@ -138,28 +146,28 @@ void RunLibrary::inPoolUntilStopped(std::optional<std::stop_source>& place, decl
 void RunLibrary::list(const QString& path)
 {
     if (isSimulated(path)) return;
-    inPool(
-        [path] { return listRuns(path); },
-        [this, path](Result<ListedFile> found) {
-            if (!found) {
-                m_model.setFailed(path, QString::fromStdString(found.error().message));
-                emit failed(path, found.error());
-                return;
-            }
-            m_remarks.try_emplace(path, found->remark);
-            std::vector<RunInfo>& infos = found->runs;
-            std::vector<RunRef> refs;
-            for (const RunInfo& info : infos) {
-                const RunRef ref{path, info.id};
-                refs.push_back(ref);
-                Cached* known = cached(ref);
-                if (known != nullptr && (known->steps != info.steps || known->spans != info.spanCount || known->state != info.state))
-                    std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
-            }
-            m_model.setRuns(path, std::move(infos));
-            summarise(refs);
-            emit listed(path, refs);
-        });
+    inPool([path] { return listRuns(path); },
+           [this, path](Result<ListedFile> found) {
+               if (!found) {
+                   m_model.setFailed(path, QString::fromStdString(found.error().message));
+                   emit failed(path, found.error());
+                   return;
+               }
+               m_remarks.try_emplace(path, found->remark);
+               std::vector<RunInfo>& infos = found->runs;
+               std::vector<RunRef> refs;
+               for (const RunInfo& info : infos) {
+                   const RunRef ref{path, info.id};
+                   refs.push_back(ref);
+                   Cached* known = cached(ref);
+                   if (known != nullptr &&
+                       (known->steps != info.steps || known->spans != info.spanCount || known->state != info.state))
+                       std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
+               }
+               m_model.setRuns(path, std::move(infos));
+               summarise(refs);
+               emit listed(path, refs);
+           });
 }
 
 void RunLibrary::summarise(const std::vector<RunRef>& refs)
@@ -214,7 +222,8 @@ void RunLibrary::closeAside()
 RunRef RunLibrary::addTo(const QString& path, Run run)
 {
     auto& runs = m_simulated[path];
-    const auto same = std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one->info.name == run.info.name; });
+    const auto same =
+        std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one->info.name == run.info.name; });
     run.info.id = same != runs.end() ? (*same)->info.id : static_cast<std::int64_t>(runs.size()) + 1;
     RunRef ref{path, run.info.id};
     auto shared = std::make_shared<const Run>(std::move(run));
@@ -224,8 +233,7 @@ RunRef RunLibrary::addTo(const QString& path, Run run)
         runs.push_back(shared);
     std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
     std::vector<RunInfo> infos;
-    for (const auto& one : runs)
-        infos.push_back(one->info);
+    for (const auto& one : runs) infos.push_back(one->info);
     m_model.setRuns(path, std::move(infos));
     emit simulatedChanged();
     if (shared->timeline && static_cast<qint64>(shared->timeline->spans().size()) <= summarySpans)
@@ -242,7 +250,8 @@ std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> RunLibrary::simulated
 {
     std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> out;
     for (const auto& [path, runs] : m_simulated)
-        for (const auto& run : m_model.isHidden(path) ? std::vector<std::shared_ptr<const Run>>() : runs) out.emplace_back(RunRef{path, run->info.id}, run);
+        for (const auto& run : m_model.isHidden(path) ? std::vector<std::shared_ptr<const Run>>() : runs)
+            out.emplace_back(RunRef{path, run->info.id}, run);
     return out;
 }
 
@@ -321,7 +330,9 @@ void RunLibrary::requestSteps(const RunRef& ref, const ShownSteps& steps, Answer
             return;
         }
         inPool(
-            [base = *view, steps, choices = m_choices]() -> Result<std::shared_ptr<const RunView>> { return overSteps(*base, steps, choices); },
+            [base = *view, steps, choices = m_choices]() -> Result<std::shared_ptr<const RunView>> {
+                return overSteps(*base, steps, choices);
+            },
             answer);
     });
 }
@@ -339,7 +350,8 @@ struct LargeAnswer {
     std::shared_ptr<const RunView> view; // null: its steps are too large for details
 };
 
-Result<LargeAnswer> readPart(const RunRef& ref, std::shared_ptr<const LargeRun> large, int step, const ViewChoices& choices)
+Result<LargeAnswer> readPart(const RunRef& ref, std::shared_ptr<const LargeRun> large, int step,
+                             const ViewChoices& choices)
 {
     LargeAnswer out{std::move(large), nullptr};
     if (!out.large) {
@@ -360,21 +372,22 @@ Result<LargeAnswer> readPart(const RunRef& ref, std::shared_ptr<const LargeRun> 
 void RunLibrary::requestPart(const RunRef& ref, int step, Answer answer)
 {
     Cached* known = cached(ref);
-    inPool(
-        [ref, step, large = known != nullptr ? known->large : nullptr, choices = m_choices] { return readPart(ref, large, step, choices); },
-        [this, ref, step, answer = std::move(answer)](Result<LargeAnswer> part) mutable {
-            if (!part) return answer(tl::unexpected(part.error()));
-            if (!part->view) { // its overview
-                m_vast = part->large;
-                return requestEveryStep(ref, -1, {}, std::move(answer));
-            }
-            keep(part->view, step);
-            if (Cached* kept = cached(ref)) kept->large = part->large;
-            answer(part->view);
-        });
+    inPool([ref, step, large = known != nullptr ? known->large : nullptr,
+            choices = m_choices] { return readPart(ref, large, step, choices); },
+           [this, ref, step, answer = std::move(answer)](Result<LargeAnswer> part) mutable {
+               if (!part) return answer(tl::unexpected(part.error()));
+               if (!part->view) { // its overview
+                   m_vast = part->large;
+                   return requestEveryStep(ref, -1, {}, std::move(answer));
+               }
+               keep(part->view, step);
+               if (Cached* kept = cached(ref)) kept->large = part->large;
+               answer(part->view);
+           });
 }
 
-void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer)
+void RunLibrary::requestEveryStep(const RunRef& ref, int detail,
+                                  std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer)
 {
     cancelEveryStep();
     struct First {
@@ -388,8 +401,10 @@ void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<v
     const bool here = m_lanes && m_lanesOf && m_lanesOf->ref == ref && known != nullptr && known->large == m_lanesOf;
     if (!here) dropLanes();
     inPool(
-        [ref, detail, here, view, large = known != nullptr && known->large ? known->large : m_vast && m_vast->ref == ref ? std::exchange(m_vast, nullptr)
-                                                                                                                         : nullptr,
+        [ref, detail, here, view,
+         large = known != nullptr && known->large ? known->large
+                 : m_vast && m_vast->ref == ref   ? std::exchange(m_vast, nullptr)
+                                                  : nullptr,
          choices = m_choices]() -> Result<First> {
             First first;
             if (view && large) {
@@ -416,7 +431,9 @@ void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<v
         });
 }
 
-void RunLibrary::readEveryStep(const std::shared_ptr<const LargeRun>& large, const std::shared_ptr<const RunView>& detail, std::shared_ptr<const RunView> overview, Answer answer)
+void RunLibrary::readEveryStep(const std::shared_ptr<const LargeRun>& large,
+                               const std::shared_ptr<const RunView>& detail, std::shared_ptr<const RunView> overview,
+                               Answer answer)
 {
     struct Read {
         std::shared_ptr<const RunLanes> lanes;
@@ -453,9 +470,7 @@ void RunLibrary::requestFineOverview(const RunRef& ref, Answer answer)
 {
     const auto large = vastRun(ref);
     if (!large || large->keepsLanes()) return;
-    inPool(
-        [large] { return readOverviewView(*large, nullptr, true); },
-        std::move(answer), &m_slowPool);
+    inPool([large] { return readOverviewView(*large, nullptr, true); }, std::move(answer), &m_slowPool);
 }
 
 std::shared_ptr<const LargeRun> RunLibrary::vastRun(const RunRef& ref) const
@@ -463,23 +478,31 @@ std::shared_ptr<const LargeRun> RunLibrary::vastRun(const RunRef& ref) const
     return m_lanesOf && m_lanesOf->ref == ref && !m_lanesOf->detailed() ? m_lanesOf : nullptr;
 }
 
-void RunLibrary::requestExcerpt(const RunRef& ref, std::shared_ptr<const TimelinePanel> base, Nanos begin, Nanos end, Answer answer)
+void RunLibrary::requestExcerpt(const RunRef& ref, std::shared_ptr<const TimelinePanel> base, Nanos begin, Nanos end,
+                                Answer answer)
 {
     if (m_stopExcerpt) m_stopExcerpt->request_stop();
     const auto large = vastRun(ref);
     if (!large) return answer(fail(ErrorCode::Cancelled, "another run is shown"));
     inPoolUntilStopped(
-        m_stopExcerpt, {}, [large, base = std::move(base), begin, end, choices = m_choices](const Progress& progress) { return readExcerptView(*large, *base, begin, end, choices, progress); },
+        m_stopExcerpt, {},
+        [large, base = std::move(base), begin, end, choices = m_choices](const Progress& progress) {
+            return readExcerptView(*large, *base, begin, end, choices, progress);
+        },
         std::move(answer));
 }
 
-void RunLibrary::requestMatch(const RunRef& ref, const OpQuery& query, int from, bool backward, std::function<void(Result<int>)> answer)
+void RunLibrary::requestMatch(const RunRef& ref, const OpQuery& query, int from, bool backward,
+                              std::function<void(Result<int>)> answer)
 {
     cancelEveryStep();
     if (!m_lanesOf || !(m_lanesOf->ref == ref)) return answer(-1);
     inPoolUntilStopped(
         m_stopLanes, reporter(),
-        [large = m_lanesOf, query, from, backward](const Progress& progress) { return findStep(*large, query, from, backward, progress); }, std::move(answer));
+        [large = m_lanesOf, query, from, backward](const Progress& progress) {
+            return findStep(*large, query, from, backward, progress);
+        },
+        std::move(answer));
 }
 
 // Reported from a worker now and then.
@@ -524,16 +547,14 @@ void RunLibrary::setBudget(const MemoryBudget& budget)
 {
     if (budget == m_choices.budget) return;
     m_choices.budget = budget;
-    for (Cached& one : m_cache)
-        one.views.clear();
+    for (Cached& one : m_cache) one.views.clear();
 }
 
 void RunLibrary::setKernelsByClass(bool byClass)
 {
     if (byClass == m_choices.kernelsByClass) return;
     m_choices.kernelsByClass = byClass;
-    for (Cached& one : m_cache)
-        one.views.clear();
+    for (Cached& one : m_cache) one.views.clear();
     cancelEveryStep();
     dropLanes();
 }
@@ -545,24 +566,22 @@ void RunLibrary::saveCopy(const QString& path, const QString& target, std::funct
     std::vector<std::vector<Note>> notes;
     notes.reserve(runs.size());
     for (const auto& run : runs) notes.push_back(m_notes ? m_notes({path, run->info.id}) : std::vector<Note>{});
-    inPool(
-        [path, target, runs, notes]() -> Result<void> {
-            return runs.empty() ? copyRuns(path, target) : writeRuns(target, runs, notes);
-        },
-        [this, target, answer = std::move(answer)](Result<void> done) {
-            emit wrote(target);
-            answer(std::move(done));
-        });
+    inPool([path, target, runs,
+            notes]() -> Result<void> { return runs.empty() ? copyRuns(path, target) : writeRuns(target, runs, notes); },
+           [this, target, answer = std::move(answer)](Result<void> done) {
+               emit wrote(target);
+               answer(std::move(done));
+           });
 }
 
-void RunLibrary::adopt(const QString& path, const QString& other, std::function<void(Result<std::vector<qint64>>)> answer)
+void RunLibrary::adopt(const QString& path, const QString& other,
+                       std::function<void(Result<std::vector<qint64>>)> answer)
 {
-    inPool(
-        [path, other] { return adoptRuns(path, other); },
-        [this, path, answer = std::move(answer)](Result<std::vector<qint64>> ids) {
-            emit wrote(path);
-            answer(std::move(ids));
-        });
+    inPool([path, other] { return adoptRuns(path, other); },
+           [this, path, answer = std::move(answer)](Result<std::vector<qint64>> ids) {
+               emit wrote(path);
+               answer(std::move(ids));
+           });
 }
 
 template <typename Change>

@@ -1,5 +1,6 @@
-// RunLibrary: the open files and the runs read from them. Lists and reads on worker threads, caches recent runs, and feeds the RunsModel
-// (state, time and bubble ratio of every run). In-memory runs are also here, under a path "sim:NAME". GUI thread only.
+// RunLibrary: the open files and the runs read from them. Lists and reads on worker threads, caches recent runs, and
+// feeds the RunsModel (state, time and bubble ratio of every run). In-memory runs are also here, under a path
+// "sim:NAME". GUI thread only.
 #pragma once
 
 #include <functional>
@@ -46,28 +47,33 @@ public:
     void setAside(const QString& path); // likewise a file, before it is opened
     bool isAside(const QString& path) const { return m_model.isHidden(normalised(path)); }
     void closeAside();
-    std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> simulatedRuns() const; // listed ones, in the order they were added
+    // listed ones, in the order they were added
+    std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> simulatedRuns() const;
     bool isSimulated(const QString& path) const { return path.startsWith(QLatin1String("sim:")); }
     std::shared_ptr<const Run> cachedRun(const RunRef& ref) const; // null: not read yet
 
-    // A step of a run. The answer may come before this returns (a step shown before) or later; every request is answered
-    // once, in no fixed order.
+    // A step of a run. The answer may come before this returns (a step shown before) or later; every request is
+    // answered once, in no fixed order.
     void request(const RunRef& ref, int step, Answer answer);
     // Several steps of it on one axis.
     void requestSteps(const RunRef& ref, const ShownSteps& steps, Answer answer);
     bool isLarge(const RunRef& ref) const; // more than a million spans: read in parts
-    // Every step of a large run on one axis, with the figures and details of one of them (−1: the representative step). The
-    // stored overview comes first (`preview`, at most once), then the lanes; a newer request cancels an older one, which is
-    // then answered with an Error (Cancelled).
-    void requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer);
+    // Every step of a large run on one axis, with the figures and details of one of them (−1: the representative step).
+    // The stored overview comes first (`preview`, at most once), then the lanes; a newer request cancels an older one,
+    // which is then answered with an Error (Cancelled).
+    void requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview,
+                          Answer answer);
     // The overview of such a run with as many buckets as memory allows: the first picture has few.
     void requestFineOverview(const RunRef& ref, Answer answer);
     // The run with a step too large for a timeline that was shown last; null: another one.
     std::shared_ptr<const LargeRun> vastRun(const RunRef& ref) const;
-    // A part of it, drawn into `base` (readExcerptView). A newer request cancels an older one, which is then answered with an Error (Cancelled).
-    void requestExcerpt(const RunRef& ref, std::shared_ptr<const TimelinePanel> base, Nanos begin, Nanos end, Answer answer);
+    // A part of it, drawn into `base` (readExcerptView). A newer request cancels an older one, which is then answered
+    // with an Error (Cancelled).
+    void requestExcerpt(const RunRef& ref, std::shared_ptr<const TimelinePanel> base, Nanos begin, Nanos end,
+                        Answer answer);
     // As findStep(), of the run whose every step is shown.
-    void requestMatch(const RunRef& ref, const OpQuery& query, int from, bool backward, std::function<void(Result<int>)> answer);
+    void requestMatch(const RunRef& ref, const OpQuery& query, int from, bool backward,
+                      std::function<void(Result<int>)> answer);
     void cancelEveryStep(); // cancels reading it, or searching it
     bool readsEveryStep() const { return m_stopLanes.has_value(); }
     // A step of a run that is being recorded, without reading those before it; not kept.
@@ -107,7 +113,8 @@ private:
     };
     RunRef addTo(const QString& path, Run run);
     void requestPart(const RunRef& ref, int step, Answer answer);
-    void readEveryStep(const std::shared_ptr<const LargeRun>& large, const std::shared_ptr<const RunView>& detail, std::shared_ptr<const RunView> overview, Answer answer);
+    void readEveryStep(const std::shared_ptr<const LargeRun>& large, const std::shared_ptr<const RunView>& detail,
+                       std::shared_ptr<const RunView> overview, Answer answer);
     std::function<void(std::string_view, std::int64_t, std::int64_t)> reporter();
     void dropLanes(); // off the GUI thread: freeing hundreds of megabytes takes time
     Cached* cached(const RunRef& ref);
@@ -118,7 +125,8 @@ private:
     template <typename Work, typename Done>
     void inPool(Work work, Done done, QThreadPool* pool = nullptr);
     template <typename Work, typename Done>
-    void inPoolUntilStopped(std::optional<std::stop_source>& place, decltype(Progress::report) report, Work work, Done done);
+    void inPoolUntilStopped(std::optional<std::stop_source>& place, decltype(Progress::report) report, Work work,
+                            Done done);
     template <typename Change>
     void change(const RunRef& ref, Change apply);
 

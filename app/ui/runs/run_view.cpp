@@ -5,15 +5,18 @@
 
 namespace stagewright {
 
-Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step, const ViewChoices& choices)
+Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step,
+                                                   const ViewChoices& choices)
 {
     if (!run->timeline || run->timeline->empty())
-        return fail(ErrorCode::Invalid, "run " + run->info.name + " has no complete step", "record it again, or choose another run");
+        return fail(ErrorCode::Invalid, "run " + run->info.name + " has no complete step",
+                    "record it again, or choose another run");
     auto view = std::make_shared<RunView>();
     view->ref = ref;
     view->step = step < 0 ? run->representativeStep() : std::min(step, run->timeline->steps() - 1);
     const auto memoryCap = choices.budget.of({run->timeline->timeUnit(), run->timeline->memoryUnit()});
-    auto figures = reportOf(*run, {.step = view->step, .memoryCap = memoryCap, .levers = true, .baseline = true, .withoutSteps = true});
+    auto figures = reportOf(
+        *run, {.step = view->step, .memoryCap = memoryCap, .levers = true, .baseline = true, .withoutSteps = true});
     if (!figures) return tl::unexpected(figures.error());
     view->figures = std::make_shared<const RunReport>(std::move(*figures));
     PanelOptions options;

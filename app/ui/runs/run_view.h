@@ -26,12 +26,13 @@ struct RunView {
     int step = 0; // the step of these figures
     std::shared_ptr<const RunReport> figures;
     std::shared_ptr<const TimelinePanel> panel;
-    bool partial = false;             // `run` holds only the newest steps, or no spans
-    std::optional<ShownSteps> steps;  // if the panel shows several; figures are then those of `step`
-    int stepCount = 1;                // of the run
-    int median = 0;                   // the representative step
-    bool large = false;               // `run` holds only the spans of `step`
-    std::optional<TimeRange> excerpt; // `run` holds a part of a step too large for a timeline: figures are of this range of the run's time
+    bool partial = false;            // `run` holds only the newest steps, or no spans
+    std::optional<ShownSteps> steps; // if the panel shows several; figures are then those of `step`
+    int stepCount = 1;               // of the run
+    int median = 0;                  // the representative step
+    bool large = false;              // `run` holds only the spans of `step`
+    // `run` holds a part of a step too large for a timeline: figures are of this range of the run's time
+    std::optional<TimeRange> excerpt;
 };
 
 // What the user chose for all views.

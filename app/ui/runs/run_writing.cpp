@@ -24,18 +24,24 @@ Result<void> writeFile(const QString& target, Fill fill)
 {
     const std::string path = target.toStdString();
     const PartFolder beside(path);
-    if (beside.problem() != 0) return fail(ErrorCode::Unreadable, "file " + path + ": can't be created (" + std::strerror(beside.problem()) + ")", "check that its folder exists and is writable");
+    if (beside.problem() != 0)
+        return fail(ErrorCode::Unreadable,
+                    "file " + path + ": can't be created (" + std::strerror(beside.problem()) + ")",
+                    "check that its folder exists and is writable");
     const std::string part = beside.path() + "/runs.stagewright";
     if (auto done = fillPart(part, fill); !done) return tl::unexpected(renamed(std::move(done.error()), part, path));
     std::error_code failed;
     std::filesystem::rename(part, path, failed); // an old file is there until the new one is
-    if (failed) return fail(ErrorCode::Failed, "file " + path + ": can't be written (" + failed.message() + ")", "check that its folder is writable");
+    if (failed)
+        return fail(ErrorCode::Failed, "file " + path + ": can't be written (" + failed.message() + ")",
+                    "check that its folder is writable");
     return {};
 }
 
 } // namespace
 
-Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs, const std::vector<std::vector<Note>>& notes)
+Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs,
+                       const std::vector<std::vector<Note>>& notes)
 {
     return writeFile(target, [&](RunFile& file) -> Result<void> {
         for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -65,7 +71,8 @@ Result<std::vector<qint64>> adoptRuns(const QString& path, const QString& other)
     std::vector<qint64> ids;
     std::vector<RunInfo> there = *before;
     for (const RunInfo& info : *after) {
-        if (std::any_of(before->begin(), before->end(), [&](const RunInfo& old) { return old.id == info.id; })) continue;
+        if (std::any_of(before->begin(), before->end(), [&](const RunInfo& old) { return old.id == info.id; }))
+            continue;
         ids.push_back(info.id);
         there.push_back(info);
         there.back().name.clear(); // itself is not in its way

@@ -13,7 +13,8 @@
 namespace stagewright {
 
 // Runs with their notes as a file `target`: under a temporary name, which replaces an older file only when it is whole.
-Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs, const std::vector<std::vector<Note>>& notes);
+Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs,
+                       const std::vector<std::vector<Note>>& notes);
 // The same with every run of the file `path`.
 Result<void> copyRuns(const QString& path, const QString& target);
 // Adds the runs of the file `other` to `path`, each under a name that is free there; their ids in it.

@@ -21,13 +21,16 @@ namespace {
 constexpr std::size_t atOnce = 200'000; // spans searched on the GUI thread, in less than 10 ms
 
 // Matching ops, and notes with matching text; by start, then rank.
-std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& query, const std::vector<Note>& notes, const std::stop_token& stop)
+std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& query, const std::vector<Note>& notes,
+                                 const std::stop_token& stop)
 {
     std::vector<SearchHit> hits;
     for (const SpanId span : findSpans(*panel.timeline, query, panel.step, stop)) hits.push_back({span, -1});
     for (std::size_t i = 0; i < notes.size() && !query.words.isEmpty(); ++i) {
         const QString text = QString::fromStdString(notes[i].text);
-        if (!std::all_of(query.words.begin(), query.words.end(), [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); })) continue;
+        if (!std::all_of(query.words.begin(), query.words.end(),
+                         [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); }))
+            continue;
         if (panel.step >= 0 && notes[i].step != panel.step) continue;
         const SpanId span = spanOfNote(*panel.timeline, notes[i]);
         if (notes[i].anchor == NoteAnchor::Op && span == noSpan) continue;
@@ -35,9 +38,11 @@ std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& quer
         hits.push_back({span, static_cast<int>(i)});
     }
     const auto begin = [&](const SearchHit& hit) {
-        return hit.span != noSpan ? panel.timeline->spans()[hit.span].start : panel.origin + notes[static_cast<std::size_t>(hit.note)].begin;
+        return hit.span != noSpan ? panel.timeline->spans()[hit.span].start
+                                  : panel.origin + notes[static_cast<std::size_t>(hit.note)].begin;
     };
-    std::stable_sort(hits.begin(), hits.end(), [&](const SearchHit& a, const SearchHit& b) { return begin(a) < begin(b); });
+    std::stable_sort(hits.begin(), hits.end(),
+                     [&](const SearchHit& a, const SearchHit& b) { return begin(a) < begin(b); });
     return hits;
 }
 
@@ -46,14 +51,35 @@ std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& quer
 std::vector<ActionEntry> SearchController::actionTable()
 {
     return {
-        {.id = "find", .group = ActionGroup::EditFind, .text = tr("&Find op"), .keys = "Ctrl+F|/", .tooltip = tr("rank:2 mb:5 B")},
-        {.id = "findNext", .group = ActionGroup::EditFind, .text = tr("Find &next"), .keys = "F3|Ctrl+G", .tooltip = tr("Enter in the search field")},
-        {.id = "findPrevious", .group = ActionGroup::EditFind, .text = tr("Find pre&vious"), .keys = "Shift+F3|Ctrl+Shift+G", .tooltip = tr("Shift+Enter in the search field")},
-        {.id = "searchList", .group = ActionGroup::ViewLists, .text = tr("Search &results"), .keys = "Ctrl+Shift+F", .tooltip = tr("The search results in a list"), .checkable = true},
+        {.id = "find",
+         .group = ActionGroup::EditFind,
+         .text = tr("&Find op"),
+         .keys = "Ctrl+F|/",
+         .tooltip = tr("rank:2 mb:5 B")},
+        {.id = "findNext",
+         .group = ActionGroup::EditFind,
+         .text = tr("Find &next"),
+         .keys = "F3|Ctrl+G",
+         .tooltip = tr("Enter in the search field")},
+        {.id = "findPrevious",
+         .group = ActionGroup::EditFind,
+         .text = tr("Find pre&vious"),
+         .keys = "Shift+F3|Ctrl+Shift+G",
+         .tooltip = tr("Shift+Enter in the search field")},
+        {.id = "searchList",
+         .group = ActionGroup::ViewLists,
+         .text = tr("Search &results"),
+         .keys = "Ctrl+Shift+F",
+         .tooltip = tr("The search results in a list"),
+         .checkable = true},
     };
 }
 
-SearchController::SearchController(Workspace& workspace) : Feature(workspace), m_panel(new SearchPanel), m_dock(makeBottomDock(workspace, QStringLiteral("searchDock"), tr("Search results"), m_panel, workspace.actions()["searchList"], [this] { m_panel->table()->setFocus(); })), m_searching(workspace.jobs())
+SearchController::SearchController(Workspace& workspace)
+    : Feature(workspace), m_panel(new SearchPanel),
+      m_dock(makeBottomDock(workspace, QStringLiteral("searchDock"), tr("Search results"), m_panel,
+                            workspace.actions()["searchList"], [this] { m_panel->table()->setFocus(); })),
+      m_searching(workspace.jobs())
 {
     connect(m_panel, &SearchPanel::chosen, this, &SearchController::go);
     connect(&workspace.shown(), &Shown::runShown, this, &SearchController::clear);
@@ -156,17 +182,24 @@ void SearchController::find(const QString& text, bool backward)
     m_panelIndex = panelIndex;
     m_searchedPanel = panel;
     const auto view = panelIndex == 1 ? m_workspace.shown().other() : m_workspace.shown().view();
-    m_searchedNotes = view && m_workspace.shown().mode() != Shown::Mode::Edit ? m_workspace.feature<NoteKeeping>()->notes(view->ref) : std::vector<Note>{};
+    m_searchedNotes = view && m_workspace.shown().mode() != Shown::Mode::Edit
+                          ? m_workspace.feature<NoteKeeping>()->notes(view->ref)
+                          : std::vector<Note>{};
     m_searching.drop();
     if (panel->timeline->spans().size() <= atOnce) {
-        searched(text, backward, std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, m_searchedNotes, {})));
+        searched(text, backward,
+                 std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, m_searchedNotes, {})));
         return;
     }
     m_panel->setSearching(true);
     m_workspace.views().find->setAnswer(tr("searching…"), true);
     m_searching.start(
-        [panel, query, notes = m_searchedNotes](const std::stop_token& stop) { return std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, notes, stop)); },
-        [this, text, backward](std::shared_ptr<const std::vector<SearchHit>> hits) { searched(text, backward, std::move(hits)); });
+        [panel, query, notes = m_searchedNotes](const std::stop_token& stop) {
+            return std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, notes, stop));
+        },
+        [this, text, backward](std::shared_ptr<const std::vector<SearchHit>> hits) {
+            searched(text, backward, std::move(hits));
+        });
 }
 
 void SearchController::searched(const QString& text, bool backward, std::shared_ptr<const std::vector<SearchHit>> hits)
@@ -181,7 +214,8 @@ void SearchController::searched(const QString& text, bool backward, std::shared_
     std::sort(marks->begin(), marks->end());
     m_marks = std::move(marks);
     m_panel->setHits(m_searchedPanel, m_hits, m_searchedNotes, text);
-    if (m_hits->empty() && ofPart()) return m_workspace.feature<StepReading>()->findOn(m_query, parseOpQuery(m_query), backward);
+    if (m_hits->empty() && ofPart())
+        return m_workspace.feature<StepReading>()->findOn(m_query, parseOpQuery(m_query), backward);
     if (m_hits->empty()) {
         m_workspace.feature<NoteKeeping>()->setHits(0, nullptr, noSpan);
         m_workspace.views().find->setAnswer(tr("no match"), false);
@@ -198,19 +232,19 @@ void SearchController::walk(bool backward)
     // from where the selection is, else from the last match that was shown
     const SpanRef selected = m_workspace.viewState()->selected();
     int at = m_at;
-    if (selected.valid() && selected.panel == m_panelIndex && !(at >= 0 && all[static_cast<std::size_t>(at)].span == selected.span)) {
-        const auto found = std::find_if(all.begin(), all.end(), [&](const SearchHit& hit) { return hit.span == selected.span; });
+    if (selected.valid() && selected.panel == m_panelIndex &&
+        !(at >= 0 && all[static_cast<std::size_t>(at)].span == selected.span)) {
+        const auto found =
+            std::find_if(all.begin(), all.end(), [&](const SearchHit& hit) { return hit.span == selected.span; });
         if (found != all.end()) at = static_cast<int>(found - all.begin());
     }
     // Of a run that is read in parts the next step's matches follow on this one's.
-    if (ofPart() && at == (backward ? 0 : count - 1)) return m_workspace.feature<StepReading>()->findOn(m_query, parseOpQuery(m_query), backward);
+    if (ofPart() && at == (backward ? 0 : count - 1))
+        return m_workspace.feature<StepReading>()->findOn(m_query, parseOpQuery(m_query), backward);
     go(at < 0 ? (backward ? count - 1 : 0) : (at + (backward ? count - 1 : 1)) % count);
 }
 
-bool SearchController::ofPart() const
-{
-    return m_searchedPanel && m_searchedPanel->isPart() && m_panelIndex == 0;
-}
+bool SearchController::ofPart() const { return m_searchedPanel && m_searchedPanel->isPart() && m_panelIndex == 0; }
 
 void SearchController::restart(bool backward)
 {
@@ -238,7 +272,9 @@ void SearchController::go(int row)
 std::vector<ShowEntry> SearchController::showTable()
 {
     return {
-        {.name = "search", .at = 130, .view = [](const ShowRequest& request) { request.workspace.actions()["searchList"]->trigger(); }},
+        {.name = "search",
+         .at = 130,
+         .view = [](const ShowRequest& request) { request.workspace.actions()["searchList"]->trigger(); }},
     };
 }
 

@@ -1,5 +1,5 @@
-// SearchController: the search field of one window: finds ops and notes, steps through them, marks them on the timeline and lists
-// them in a dock. Large runs are searched on a worker thread; the latest query wins.
+// SearchController: the search field of one window: finds ops and notes, steps through them, marks them on the timeline
+// and lists them in a dock. Large runs are searched on a worker thread; the latest query wins.
 #pragma once
 
 #include <memory>

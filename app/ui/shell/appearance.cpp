@@ -19,7 +19,8 @@ namespace {
 class QuietStyle : public QProxyStyle {
 public:
     QuietStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
-    int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* data) const override
+    int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
+                  QStyleHintReturn* data) const override
     {
         if (hint == SH_Widget_Animation_Duration && PreferenceStore::instance().value().reducedMotion) return 0;
         return hint == SH_UnderlineShortcut ? 0 : QProxyStyle::styleHint(hint, option, widget, data);
@@ -74,7 +75,8 @@ void Appearance::apply()
 {
     const Preferences& preferences = PreferenceStore::instance().value();
     const Views& views = m_workspace.views();
-    const bool rewritten = timeUnit() != preferences.timeUnit || views.timeline->property("timeUnit").toInt() != static_cast<int>(preferences.timeUnit);
+    const bool rewritten = timeUnit() != preferences.timeUnit ||
+                           views.timeline->property("timeUnit").toInt() != static_cast<int>(preferences.timeUnit);
     setTimeUnit(preferences.timeUnit);
     views.timeline->setProperty("timeUnit", static_cast<int>(preferences.timeUnit));
     views.timeline->setKeyMap(preferences.keys);
@@ -89,8 +91,10 @@ void Appearance::apply()
 void Appearance::applyTheme()
 {
     const Preferences& preferences = PreferenceStore::instance().value();
-    const bool dark = preferences.theme == ThemeChoice::Dark || (preferences.theme == ThemeChoice::System && m_systemDark);
-    const Theme* theme = preferences.theme == ThemeChoice::HighContrast ? &Theme::highContrastTheme() : &Theme::named(dark);
+    const bool dark =
+        preferences.theme == ThemeChoice::Dark || (preferences.theme == ThemeChoice::System && m_systemDark);
+    const Theme* theme =
+        preferences.theme == ThemeChoice::HighContrast ? &Theme::highContrastTheme() : &Theme::named(dark);
     const bool hatched = preferences.hatches();
     if (hatched) theme = &theme->hatchedTwin();
     Actions& actions = m_workspace.actions();

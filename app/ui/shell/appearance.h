@@ -12,10 +12,12 @@ class Workspace;
 class Appearance : public QObject {
     Q_OBJECT
 public:
-    static void prepare();                     // style and fonts of the application; before the first widget of a window
-    explicit Appearance(Workspace& workspace); // owned by the workspace; applies the preferences, now and when they change
-    static void choose(ThemeChoice theme);     // of every window; remembered
-    void systemChanged();                      // the desktop's colours may be others
+    // style and fonts of the application; before the first widget of a window
+    static void prepare();
+    // owned by the workspace; applies the preferences, now and when they change
+    explicit Appearance(Workspace& workspace);
+    static void choose(ThemeChoice theme); // of every window; remembered
+    void systemChanged();                  // the desktop's colours may be others
 
 private:
     void apply();

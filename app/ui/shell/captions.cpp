@@ -24,14 +24,16 @@ constexpr int shortestTitle = 140; // a shorter one says nothing
 bool titledByDesktop(const QMainWindow& window)
 {
     const QString platform = QGuiApplication::platformName();
-    if (platform == QLatin1String("xcb")) return window.windowHandle() != nullptr && window.windowHandle()->frameMargins().top() > 0;
+    if (platform == QLatin1String("xcb"))
+        return window.windowHandle() != nullptr && window.windowHandle()->frameMargins().top() > 0;
     return platform != QLatin1String("offscreen") && !window.isFullScreen();
 }
 
 } // namespace
 
 Captions::Captions(Workspace& workspace)
-    : QObject(&workspace), m_workspace(workspace), m_title(makeLabel({}, "title", workspace.window()->menuBar())), m_left(new QLabel(workspace.window())), m_reading(new QProgressBar(workspace.window())),
+    : QObject(&workspace), m_workspace(workspace), m_title(makeLabel({}, "title", workspace.window()->menuBar())),
+      m_left(new QLabel(workspace.window())), m_reading(new QProgressBar(workspace.window())),
       m_clock(new QLabel(workspace.window())), m_right(new QLabel(workspace.window()))
 {
     m_title->setAttribute(Qt::WA_TransparentForMouseEvents);
@@ -52,7 +54,8 @@ Captions::Captions(Workspace& workspace)
     };
     calm();
     connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, calm);
-    connect(workspace.library(), &RunLibrary::busyChanged, this, [this] { m_reading->setVisible(m_workspace.library()->busy()); });
+    connect(workspace.library(), &RunLibrary::busyChanged, this,
+            [this] { m_reading->setVisible(m_workspace.library()->busy()); });
     connect(&workspace, &Workspace::captionsChanged, this, &Captions::refresh);
     connect(&workspace.room(), &Room::pageChanged, this, &Captions::refresh);
     connect(workspace.views().timeline, &TimelineView::statusChanged, this, &Captions::refreshStatus);
@@ -61,7 +64,8 @@ Captions::Captions(Workspace& workspace)
 
 bool Captions::eventFilter(QObject* watched, QEvent* event)
 {
-    if (event->type() == QEvent::Show) QTimer::singleShot(400, this, &Captions::refreshTitle); // its frame is known a little later
+    // its frame is known a little later
+    if (event->type() == QEvent::Show) QTimer::singleShot(400, this, &Captions::refreshTitle);
     if (event->type() == QEvent::Resize) QMetaObject::invokeMethod(this, &Captions::refreshTitle, Qt::QueuedConnection);
     return QObject::eventFilter(watched, event);
 }
@@ -96,8 +100,9 @@ void Captions::refreshStatus()
     const Shown& shown = m_workspace.shown();
     const bool page = !m_workspace.room().pageTitle().isEmpty();
     if (page || shown.mode() == Shown::Mode::Empty || !shown.view()) {
-        m_left->setText(page ? m_workspace.room().pageStatus() : shown.pending() ? tr("Reading…")
-                                                                                 : tr("No run is open. Open one (Ctrl+O) or record one (Ctrl+R)."));
+        m_left->setText(page              ? m_workspace.room().pageStatus()
+                        : shown.pending() ? tr("Reading…")
+                                          : tr("No run is open. Open one (Ctrl+O) or record one (Ctrl+R)."));
         m_right->clear();
         m_clock->clear();
         return;

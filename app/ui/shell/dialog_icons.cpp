@@ -12,11 +12,11 @@ namespace {
 QPainterPath linesOf(QStyle::StandardPixmap what)
 {
     QPainterPath path;
-    const auto line = [&path](std::initializer_list<QPointF> points) { path.addPolygon(QPolygonF(QList<QPointF>(points))); };
-    const auto folder = [&] { line({{2, 12.5}, {2, 3.5}, {6, 3.5}, {7.5, 5.5}, {14, 5.5}, {14, 12.5}, {2, 12.5}}); };
-    const auto sheet = [&] {
-        line({{9.5, 2}, {4, 2}, {4, 14}, {12, 14}, {12, 4.5}, {9.5, 2}, {9.5, 4.5}, {12, 4.5}});
+    const auto line = [&path](std::initializer_list<QPointF> points) {
+        path.addPolygon(QPolygonF(QList<QPointF>(points)));
     };
+    const auto folder = [&] { line({{2, 12.5}, {2, 3.5}, {6, 3.5}, {7.5, 5.5}, {14, 5.5}, {14, 12.5}, {2, 12.5}}); };
+    const auto sheet = [&] { line({{9.5, 2}, {4, 2}, {4, 14}, {12, 14}, {12, 4.5}, {9.5, 2}, {9.5, 4.5}, {12, 4.5}}); };
     const auto ring = [&] { path.addEllipse(QPointF(8, 8), 6, 6); };
     switch (what) {
     case QStyle::SP_ArrowBack:
@@ -44,17 +44,13 @@ QPainterPath linesOf(QStyle::StandardPixmap what)
     case QStyle::SP_DirOpenIcon:
     case QStyle::SP_DirClosedIcon:
     case QStyle::SP_DirLinkIcon:
-    case QStyle::SP_DirLinkOpenIcon:
-        folder();
-        break;
+    case QStyle::SP_DirLinkOpenIcon: folder(); break;
     case QStyle::SP_DirHomeIcon:
         line({{2.5, 8}, {8, 3}, {13.5, 8}});
         line({{4, 7}, {4, 13}, {12, 13}, {12, 7}});
         break;
     case QStyle::SP_FileIcon:
-    case QStyle::SP_FileLinkIcon:
-        sheet();
-        break;
+    case QStyle::SP_FileLinkIcon: sheet(); break;
     case QStyle::SP_FileDialogListView:
         for (const double y : {4.0, 8.0, 12.0}) line({{3, y}, {13, y}});
         break;
@@ -123,7 +119,9 @@ public:
         painter->setRenderHint(QPainter::Antialiasing);
         painter->translate(rect.x() + (rect.width() - side) / 2, rect.y() + (rect.height() - side) / 2);
         painter->scale(side / 16, side / 16);
-        painter->setPen(QPen(QApplication::palette().color(group, mode == QIcon::Selected ? QPalette::HighlightedText : QPalette::WindowText), 1.3, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+        painter->setPen(QPen(QApplication::palette().color(group, mode == QIcon::Selected ? QPalette::HighlightedText
+                                                                                          : QPalette::WindowText),
+                             1.3, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
         painter->drawPath(m_lines);
         painter->restore();
     }

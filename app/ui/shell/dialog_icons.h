@@ -1,4 +1,5 @@
-// Icons of the dialogs that Qt provides (files, messages), drawn like the window's own: lines of one weight in the text's colour.
+// Icons of the dialogs that Qt provides (files, messages), drawn like the window's own: lines of one weight in the
+// text's colour.
 #pragma once
 
 #include <QIcon>

@@ -11,7 +11,12 @@ namespace stagewright {
 std::vector<ActionEntry> HelpController::actionTable()
 {
     return {
-        {.id = "keys", .group = ActionGroup::HelpKeys, .at = 0, .text = tr("&Keys"), .keys = "?|F1", .tooltip = tr("Shows every shortcut")},
+        {.id = "keys",
+         .group = ActionGroup::HelpKeys,
+         .at = 0,
+         .text = tr("&Keys"),
+         .keys = "?|F1",
+         .tooltip = tr("Shows every shortcut")},
         {.id = "about", .group = ActionGroup::HelpAbout, .text = tr("&About Stagewright")},
     };
 }
@@ -25,8 +30,10 @@ HelpController::HelpController(Workspace& workspace) : Feature(workspace)
 void HelpController::about()
 {
     QMessageBox::about(m_workspace.window(), tr("About Stagewright"),
-                       tr("Stagewright %1\n\nA workbench for pipeline-parallel training: design a schedule, run it for real, see where "
-                          "the time and the memory went, change it, and verify the change.\n\nApache-2.0. Inter typeface: SIL Open Font License.")
+                       tr("Stagewright %1\n\nA workbench for pipeline-parallel training: design a schedule, run it for "
+                          "real, see where "
+                          "the time and the memory went, change it, and verify the change.\n\nApache-2.0. Inter "
+                          "typeface: SIL Open Font License.")
                            .arg(QApplication::applicationVersion()));
 }
 

@@ -47,21 +47,23 @@ std::vector<Group> groupsOf(Actions& actions, KeyMapName map)
                  {tr("Shift+drag"), tr("Pan")},
                  {tr("Middle drag"), tr("Zoom to the region")},
                  {tr("Ctrl+click a run"), tr("Compare it with the runs shown; again: remove it")}}};
-    const std::pair<MenuId, const char*> menus[] = {{MenuId::File, QT_TRANSLATE_NOOP("stagewright::Workspace", "File")},
-                                                    {MenuId::Edit, QT_TRANSLATE_NOOP("stagewright::Workspace", "Edit")},
-                                                    {MenuId::View, QT_TRANSLATE_NOOP("stagewright::Workspace", "View")},
-                                                    {MenuId::Rows, QT_TRANSLATE_NOOP("stagewright::Workspace", "Rows")},
-                                                    {MenuId::Bookmarks, QT_TRANSLATE_NOOP("stagewright::Workspace", "Bookmarks")},
-                                                    {MenuId::Order, QT_TRANSLATE_NOOP("stagewright::Workspace", "Order of ops")},
-                                                    {MenuId::Schedule, QT_TRANSLATE_NOOP("stagewright::Workspace", "Schedule")},
-                                                    {MenuId::Analyse, QT_TRANSLATE_NOOP("stagewright::Workspace", "Analyse")},
-                                                    {MenuId::Learn, QT_TRANSLATE_NOOP("stagewright::Workspace", "Learn")},
-                                                    {MenuId::Help, QT_TRANSLATE_NOOP("stagewright::Workspace", "Help")}};
+    const std::pair<MenuId, const char*> menus[] = {
+        {MenuId::File, QT_TRANSLATE_NOOP("stagewright::Workspace", "File")},
+        {MenuId::Edit, QT_TRANSLATE_NOOP("stagewright::Workspace", "Edit")},
+        {MenuId::View, QT_TRANSLATE_NOOP("stagewright::Workspace", "View")},
+        {MenuId::Rows, QT_TRANSLATE_NOOP("stagewright::Workspace", "Rows")},
+        {MenuId::Bookmarks, QT_TRANSLATE_NOOP("stagewright::Workspace", "Bookmarks")},
+        {MenuId::Order, QT_TRANSLATE_NOOP("stagewright::Workspace", "Order of ops")},
+        {MenuId::Schedule, QT_TRANSLATE_NOOP("stagewright::Workspace", "Schedule")},
+        {MenuId::Analyse, QT_TRANSLATE_NOOP("stagewright::Workspace", "Analyse")},
+        {MenuId::Learn, QT_TRANSLATE_NOOP("stagewright::Workspace", "Learn")},
+        {MenuId::Help, QT_TRANSLATE_NOOP("stagewright::Workspace", "Help")}};
     std::vector<Group> groups{zoom, walk, mouse};
     for (const auto& [menu, title] : menus) groups.push_back({tr(title), {}});
     Group others{tr("More"), {}};
     for (const auto& [entry, action] : actions.all()) {
-        const auto* at = std::find_if(std::begin(menus), std::end(menus), [id = menuOf(entry.group)](const auto& one) { return one.first == id; });
+        const auto* at = std::find_if(std::begin(menus), std::end(menus),
+                                      [id = menuOf(entry.group)](const auto& one) { return one.first == id; });
         Group& group = at == std::end(menus) ? others : groups[3 + static_cast<std::size_t>(at - std::begin(menus))];
         if (entry.group == ActionGroup::Bookmarks) { // nine of the same kind
             if (entry.id == "bookmarkJump1") group.lines.emplace_back(tr("Ctrl+1 … 9"), tr("Go to a bookmark"));
@@ -70,7 +72,8 @@ std::vector<Group> groupsOf(Actions& actions, KeyMapName map)
         }
         const QList<QKeySequence> own = action->shortcuts();
         if (std::all_of(own.begin(), own.end(), [&](const QKeySequence& key) { return shown.contains(key); })) continue;
-        group.lines.emplace_back(textOf({own.begin(), own.end()}), action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…")));
+        group.lines.emplace_back(textOf({own.begin(), own.end()}),
+                                 action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…")));
     }
     groups.push_back(others);
     std::erase_if(groups, [](const Group& group) { return group.lines.empty(); });
@@ -106,7 +109,11 @@ void showKeys(Workspace& workspace)
     layout->setSpacing(10);
     const QString maps[] = {tr("Perfetto"), tr("Nsight Systems"), tr("Tracy")};
     auto* head = new QHBoxLayout;
-    head->addWidget(makeLabel(tr("Keys as in %1; change them in Preferences (Ctrl+,)").arg(maps[static_cast<int>(timeline->keyMap())]), "title", dialog), 1);
+    head->addWidget(
+        makeLabel(
+            tr("Keys as in %1; change them in Preferences (Ctrl+,)").arg(maps[static_cast<int>(timeline->keyMap())]),
+            "title", dialog),
+        1);
     auto* find = new QLineEdit(dialog);
     find->setPlaceholderText(tr("Find a key or what it does"));
     find->setAccessibleName(tr("Find a key or what it does"));
@@ -133,7 +140,9 @@ void showKeys(Workspace& workspace)
     for (const Group& group : groups) lines += group.lines.size() + 2;
     const int high = std::max(14, (window->height() - 190) / lineHeight);
     const int wide = std::max(1, (window->width() - 100) / textPixels(355)); // columns that fit
-    const int count = std::clamp(static_cast<int>((lines + static_cast<std::size_t>(high) - 1) / static_cast<std::size_t>(high)), 1, std::min(4, wide));
+    const int count =
+        std::clamp(static_cast<int>((lines + static_cast<std::size_t>(high) - 1) / static_cast<std::size_t>(high)), 1,
+                   std::min(4, wide));
     const std::size_t aim = (lines + static_cast<std::size_t>(count) - 1) / static_cast<std::size_t>(count);
     auto shown = std::make_shared<std::vector<ShownGroup>>();
     QVBoxLayout* column = nullptr;
@@ -153,7 +162,8 @@ void showKeys(Workspace& workspace)
         grid->setHorizontalSpacing(14);
         grid->setVerticalSpacing(4);
         grid->setColumnStretch(1, 1);
-        grid->setColumnMinimumWidth(0, QFontMetrics(fontOf(FontRole::Strong)).horizontalAdvance(QStringLiteral("Ctrl+Shift+Down")));
+        grid->setColumnMinimumWidth(
+            0, QFontMetrics(fontOf(FontRole::Strong)).horizontalAdvance(QStringLiteral("Ctrl+Shift+Down")));
         grid->addWidget(makeLabel(group.title, "secondary", box), 0, 0, 1, 2);
         ShownGroup one{box, {}};
         for (const auto& [keys, what] : group.lines) {
@@ -167,7 +177,8 @@ void showKeys(Workspace& workspace)
         column->addWidget(box);
     }
     if (column != nullptr) column->addStretch(1);
-    auto* none = makeLabel(tr("No key does that. Try another word, or the command palette (Ctrl+Shift+P)."), "secondary", dialog);
+    auto* none = makeLabel(tr("No key does that. Try another word, or the command palette (Ctrl+Shift+P)."),
+                           "secondary", dialog);
     none->hide();
     layout->addWidget(none);
     QObject::connect(find, &QLineEdit::textChanged, dialog, [shown, none](const QString& text) {
@@ -176,7 +187,9 @@ void showKeys(Workspace& workspace)
         for (const ShownGroup& group : *shown) {
             bool some = false;
             for (const ShownLine& line : group.lines) {
-                const bool fits = std::all_of(words.begin(), words.end(), [&](const QString& word) { return line.text.contains(word, Qt::CaseInsensitive); });
+                const bool fits = std::all_of(words.begin(), words.end(), [&](const QString& word) {
+                    return line.text.contains(word, Qt::CaseInsensitive);
+                });
                 line.keys->setVisible(fits);
                 line.what->setVisible(fits);
                 some = some || fits;

@@ -43,7 +43,8 @@ bool isTypedInto(const QWidget* widget)
 KeyRouter::KeyRouter(Workspace& workspace) : QObject(&workspace), m_workspace(workspace)
 {
     qApp->installEventFilter(this);
-    // A button that disappears with what it was about leaves the focus to whatever comes next: the timeline, not a text field.
+    // A button that disappears with what it was about leaves the focus to whatever comes next: the timeline, not a text
+    // field.
     connect(qApp, &QApplication::focusChanged, this, [this](const QWidget* old, const QWidget* now) {
         TimelineView* view = m_workspace.views().timeline;
         if (old == nullptr || now == nullptr || old->isVisible() || isTypedInto(old) || !isTypedInto(now)) return;
@@ -62,7 +63,9 @@ bool KeyRouter::press(QWidget* focus, const QKeyEvent& key)
 {
     if (isPressed(key)) {
         auto* button = qobject_cast<QAbstractButton*>(focus);
-        if (button == nullptr || !button->isEnabled() || !(qobject_cast<QPushButton*>(focus) || qobject_cast<QToolButton*>(focus))) return false;
+        if (button == nullptr || !button->isEnabled() ||
+            !(qobject_cast<QPushButton*>(focus) || qobject_cast<QToolButton*>(focus)))
+            return false;
         if (key.isAutoRepeat()) return true;
         if (auto* tool = qobject_cast<QToolButton*>(button); tool != nullptr && tool->menu() != nullptr)
             tool->showMenu();
@@ -77,7 +80,8 @@ bool KeyRouter::press(QWidget* focus, const QKeyEvent& key)
         m_sending = false;
         return true;
     }
-    const bool searches = qobject_cast<QAbstractItemView*>(focus) != nullptr || qobject_cast<QComboBox*>(focus) != nullptr;
+    const bool searches =
+        qobject_cast<QAbstractItemView*>(focus) != nullptr || qobject_cast<QComboBox*>(focus) != nullptr;
     return searches && isCharacter(key) && m_workspace.views().timeline->isVisible();
 }
 

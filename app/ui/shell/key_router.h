@@ -1,6 +1,6 @@
-// KeyRouter: keys that mean the same wherever the focus is in a window. The timeline's characters (W A S D , . [ ] …) reach it unless a
-// text field has the focus; lists don't search by typed letters (the search field does) and keep their arrow keys. Return presses the
-// focused button.
+// KeyRouter: keys that mean the same wherever the focus is in a window. The timeline's characters (W A S D , . [ ] …)
+// reach it unless a text field has the focus; lists don't search by typed letters (the search field does) and keep
+// their arrow keys. Return presses the focused button.
 #pragma once
 
 #include <QObject>
@@ -22,7 +22,8 @@ protected:
 
 private:
     bool press(QWidget* focus, const QKeyEvent& key);
-    bool isForTimeline(const QWidget* focus, const QKeyEvent& key) const; // a character of its key map while it is visible
+    // a character of its key map while it is visible
+    bool isForTimeline(const QWidget* focus, const QKeyEvent& key) const;
     Workspace& m_workspace;
     bool m_sending = false;
 };

@@ -21,8 +21,14 @@ QString nameOf(ActionId id) { return QString::fromLatin1(id); }
 std::vector<ActionEntry> LayoutController::actionTable()
 {
     return {
-        {.id = "saveLayout", .group = ActionGroup::Layouts, .text = tr("&Save this layout…"), .tooltip = tr("Saves lists, panels, their sizes and switches under a name")},
-        {.id = "resetLayout", .group = ActionGroup::Layouts, .text = tr("&Reset the layout"), .tooltip = tr("Restores the default lists and panels")},
+        {.id = "saveLayout",
+         .group = ActionGroup::Layouts,
+         .text = tr("&Save this layout…"),
+         .tooltip = tr("Saves lists, panels, their sizes and switches under a name")},
+        {.id = "resetLayout",
+         .group = ActionGroup::Layouts,
+         .text = tr("&Reset the layout"),
+         .tooltip = tr("Restores the default lists and panels")},
     };
 }
 
@@ -64,12 +70,16 @@ QStringList LayoutController::names() const
     QSettings settings;
     settings.beginGroup(QLatin1String(group));
     QStringList found;
-    for (const QString& key : settings.childKeys()) found << QString::fromUtf8(QByteArray::fromPercentEncoding(key.toLatin1(), '_'));
+    for (const QString& key : settings.childKeys())
+        found << QString::fromUtf8(QByteArray::fromPercentEncoding(key.toLatin1(), '_'));
     found.sort(Qt::CaseInsensitive);
     return found;
 }
 
-static QString keyOf(const QString& name) { return QLatin1String(group) + QLatin1Char('/') + QString::fromLatin1(name.toUtf8().toPercentEncoding({}, "_", '_')); }
+static QString keyOf(const QString& name)
+{
+    return QLatin1String(group) + QLatin1Char('/') + QString::fromLatin1(name.toUtf8().toPercentEncoding({}, "_", '_'));
+}
 
 void LayoutController::save(const QString& name) { QSettings().setValue(keyOf(name), current()); }
 
@@ -88,7 +98,9 @@ void LayoutController::reset() { set(m_standard); }
 void LayoutController::askName()
 {
     bool ok = false;
-    const QString name = QInputDialog::getText(m_workspace.window(), tr("Save this layout"), tr("Name"), QLineEdit::Normal, {}, &ok).trimmed();
+    const QString name =
+        QInputDialog::getText(m_workspace.window(), tr("Save this layout"), tr("Name"), QLineEdit::Normal, {}, &ok)
+            .trimmed();
     if (!ok || name.isEmpty()) return;
     save(name);
     m_workspace.room().tell(tr("Layout “%1” saved").arg(name), 4000);
@@ -98,13 +110,17 @@ void LayoutController::fillMenu()
 {
     QMenu& menu = *m_workspace.room().menu(MenuId::Layouts);
     menu.clear();
-    for (const QString& name : names()) menu.addAction(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, name] { apply(name); });
+    for (const QString& name : names())
+        menu.addAction(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&")), this,
+                       [this, name] { apply(name); });
     if (!menu.isEmpty()) menu.addSeparator();
     menu.addAction(m_workspace.actions()["saveLayout"]);
     menu.addAction(m_workspace.actions()["resetLayout"]);
     if (names().isEmpty()) return;
     QMenu* remove = menu.addMenu(tr("Remove"));
-    for (const QString& name : names()) remove->addAction(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, name] { this->remove(name); });
+    for (const QString& name : names())
+        remove->addAction(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&")), this,
+                          [this, name] { this->remove(name); });
 }
 
 FeatureEntry layoutFeature() { return featureEntry<LayoutController>(); }

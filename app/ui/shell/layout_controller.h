@@ -1,5 +1,5 @@
-// LayoutController: named window layouts: which lists and panels are shown, their sizes, which switches are on. Stored in the
-// settings, shared by all windows.
+// LayoutController: named window layouts: which lists and panels are shown, their sizes, which switches are on. Stored
+// in the settings, shared by all windows.
 #pragma once
 
 #include <QObject>

@@ -34,7 +34,8 @@ std::vector<QWidget*> tabStops(QWidget* group)
 {
     std::vector<QWidget*> stops;
     for (QWidget* one = group; one != nullptr;) {
-        if ((one->focusPolicy() & Qt::TabFocus) != 0 && (one == group || group->isAncestorOf(one))) stops.push_back(one);
+        if ((one->focusPolicy() & Qt::TabFocus) != 0 && (one == group || group->isAncestorOf(one)))
+            stops.push_back(one);
         one = one->nextInFocusChain();
         if (one == group) break;
     }
@@ -191,7 +192,8 @@ bool MainWindow::event(QEvent* event)
     if (event->type() == QEvent::ShortcutOverride) {
         const auto* key = static_cast<QKeyEvent*>(event);
         const QWidget* focus = focusWidget();
-        const bool pressable = qobject_cast<const QAbstractButton*>(focus) != nullptr || qobject_cast<const QComboBox*>(focus) != nullptr;
+        const bool pressable =
+            qobject_cast<const QAbstractButton*>(focus) != nullptr || qobject_cast<const QComboBox*>(focus) != nullptr;
         const bool presses = key->key() == Qt::Key_Space || key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
         const bool plain = (key->modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier)) == 0;
         if (plain && pressable && presses) {

@@ -1,5 +1,5 @@
-// MainWindow: the window of Stagewright. It makes the workspace, gives the features of features.def their places, and hands them what
-// reaches a window: keys, dropped files, closing. What it shows and does is in the features.
+// MainWindow: the window of Stagewright. It makes the workspace, gives the features of features.def their places, and
+// hands them what reaches a window: keys, dropped files, closing. What it shows and does is in the features.
 #pragma once
 
 #include <QMainWindow>

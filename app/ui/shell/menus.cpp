@@ -14,10 +14,12 @@ void buildMenus(Workspace& workspace)
     QMainWindow* window = workspace.window();
     const Actions& actions = workspace.actions();
     const auto tr = [](const char* text) { return Actions::tr(text); };
-    const std::pair<MenuId, QString> titles[] = {{MenuId::File, tr("&File")}, {MenuId::Edit, tr("&Edit")}, {MenuId::View, tr("&View")}, {MenuId::Order, tr("&Order")}, {MenuId::Schedule, tr("&Schedule")}, {MenuId::Analyse, tr("&Analyse")}, {MenuId::Learn, tr("&Learn")}, {MenuId::Help, tr("&Help")}};
+    const std::pair<MenuId, QString> titles[] = {{MenuId::File, tr("&File")},         {MenuId::Edit, tr("&Edit")},
+                                                 {MenuId::View, tr("&View")},         {MenuId::Order, tr("&Order")},
+                                                 {MenuId::Schedule, tr("&Schedule")}, {MenuId::Analyse, tr("&Analyse")},
+                                                 {MenuId::Learn, tr("&Learn")},       {MenuId::Help, tr("&Help")}};
     std::map<MenuId, QMenu*> menus;
-    for (const auto& [id, title] : titles)
-        menus[id] = window->menuBar()->addMenu(title);
+    for (const auto& [id, title] : titles) menus[id] = window->menuBar()->addMenu(title);
     menus[MenuId::Theme] = new QMenu(tr("&Theme"), window);
     menus[MenuId::Rows] = new QMenu(tr("Ro&ws"), window);
     menus[MenuId::Layouts] = new QMenu(tr("Lay&outs"), window);
@@ -35,7 +37,8 @@ void buildMenus(Workspace& workspace)
             menu->addAction(action);
     }
     menus[MenuId::View]->addSeparator();
-    for (const MenuId id : {MenuId::Rows, MenuId::Times, MenuId::MemoryCharts, MenuId::Bookmarks, MenuId::Layouts, MenuId::Theme})
+    for (const MenuId id :
+         {MenuId::Rows, MenuId::Times, MenuId::MemoryCharts, MenuId::Bookmarks, MenuId::Layouts, MenuId::Theme})
         menus[MenuId::View]->addMenu(menus[id]);
     workspace.room().setMenus(menus);
 }

@@ -23,7 +23,8 @@ QString whyDisabled(Workspace& workspace, const ActionEntry& entry)
     using Mode = Shown::Mode;
     const Mode mode = workspace.shown().mode();
     const auto tr = [](const char* text) { return PaletteController::tr(text); };
-    if (entry.needs == Needs::TwoRuns && workspace.runs()->refs().size() < 2) return tr("Open or record a second run first.");
+    if (entry.needs == Needs::TwoRuns && workspace.runs()->refs().size() < 2)
+        return tr("Open or record a second run first.");
     if (entry.needs == Needs::Nothing || entry.needs == Needs::TwoRuns) return entry.missing;
     if (mode == Mode::Empty) return tr("No run is open.");
     if (entry.needs == Needs::Editing && mode != Mode::Edit) return tr("Only while editing a schedule (E).");
@@ -33,8 +34,10 @@ QString whyDisabled(Workspace& workspace, const ActionEntry& entry)
     if (mode == Mode::Edit) return tr("Not while editing a schedule; press E to leave.");
     if (mode == Mode::Compare) return tr("Not while comparing runs; press Ctrl+K to leave.");
     const auto shown = workspace.shown().view();
-    if (shown && shown->excerpt) return tr("Only the part in view is read: this needs a whole step, and one of this run's is too large for it.");
-    if (shown && shown->partial && shown->panel->isPart()) return tr("A step of this run is too large to read whole: zoom in, or click an op.");
+    if (shown && shown->excerpt)
+        return tr("Only the part in view is read: this needs a whole step, and one of this run's is too large for it.");
+    if (shown && shown->partial && shown->panel->isPart())
+        return tr("A step of this run is too large to read whole: zoom in, or click an op.");
     if (shown && shown->partial) return tr("The run is still being recorded.");
     return tr("Not available for this view.");
 }
@@ -46,7 +49,11 @@ QStringList usedLately() { return QSettings().value(QStringLiteral("palette/used
 std::vector<ActionEntry> PaletteController::actionTable()
 {
     return {
-        {.id = "palette", .group = ActionGroup::EditFind, .text = tr("Comman&d palette…"), .keys = "Ctrl+Shift+P", .tooltip = tr("Finds any action, run, schedule, file or op by a few letters of its name")},
+        {.id = "palette",
+         .group = ActionGroup::EditFind,
+         .text = tr("Comman&d palette…"),
+         .keys = "Ctrl+Shift+P",
+         .tooltip = tr("Finds any action, run, schedule, file or op by a few letters of its name")},
     };
 }
 
@@ -130,7 +137,8 @@ std::vector<PaletteEntry> PaletteController::entries() const
         entry.perform = [&workspace, name] {
             const auto shown = workspace.shown().view();
             Shape shape{4, 8, 0};
-            if (shown && shown->run->info.ranks > 0) shape = {shown->run->info.ranks, std::max(1, shown->run->info.microbatches), 0};
+            if (shown && shown->run->info.ranks > 0)
+                shape = {shown->run->info.ranks, std::max(1, shown->run->info.microbatches), 0};
             workspace.feature<LibraryOpening>()->newFromLibrary(name, shape);
         };
         all.push_back(std::move(entry));
@@ -145,7 +153,9 @@ std::vector<PaletteEntry> PaletteController::ops(const QString& pattern) const
     const auto& panels = m_workspace.views().timeline->panels();
     if (panels.empty() || pattern.trimmed().size() < 3) return found;
     const OpQuery query = parseOpQuery(pattern);
-    if (!query.fault.isEmpty() || !query.words.isEmpty() || (!query.op && !query.rank && !query.stage && !query.microbatch)) return found;
+    if (!query.fault.isEmpty() || !query.words.isEmpty() ||
+        (!query.op && !query.rank && !query.stage && !query.microbatch))
+        return found;
     const TimelinePanel& panel = *panels.front();
     if (panel.timeline->spans().size() > 2'000'000) return found; // the search field finds them off the GUI thread
     for (const SpanId id : findSpans(*panel.timeline, query, panel.step)) {
@@ -155,7 +165,9 @@ std::vector<PaletteEntry> PaletteController::ops(const QString& pattern) const
         entry.category = tr("Op");
         entry.title = opOnRank(*panel.timeline, id);
         const Span& span = panel.timeline->spans()[id];
-        entry.detail = tr("%1 at %2").arg(durationText(span.duration(), panel.units), durationText(panel.toAxis(span.start), panel.units));
+        entry.detail =
+            tr("%1 at %2")
+                .arg(durationText(span.duration(), panel.units), durationText(panel.toAxis(span.start), panel.units));
         entry.perform = [this, id] {
             m_workspace.viewState()->select({0, id});
             m_workspace.views().timeline->ensureVisible({0, id});
@@ -169,7 +181,12 @@ std::vector<PaletteEntry> PaletteController::ops(const QString& pattern) const
 std::vector<ShowEntry> PaletteController::showTable()
 {
     return {
-        {.name = "palette", .at = 100, .dialog = [](const ShowRequest& request) { return ShownDialog{request.workspace.feature<PaletteController>()->open()}; }},
+        {.name = "palette",
+         .at = 100,
+         .dialog =
+             [](const ShowRequest& request) {
+                 return ShownDialog{request.workspace.feature<PaletteController>()->open()};
+             }},
     };
 }
 

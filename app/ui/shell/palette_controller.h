@@ -1,5 +1,5 @@
-// PaletteController: the content of a window's command palette: actions, runs, library schedules, recent files, ops of the run shown;
-// remembers which were used recently.
+// PaletteController: the content of a window's command palette: actions, runs, library schedules, recent files, ops of
+// the run shown; remembers which were used recently.
 #pragma once
 
 #include <QObject>

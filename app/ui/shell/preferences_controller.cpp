@@ -13,15 +13,38 @@ namespace stagewright {
 std::vector<ActionEntry> PreferencesController::actionTable()
 {
     return {
-        {.id = "preferences", .group = ActionGroup::EditPreferences, .text = tr("Pre&ferences…"), .keys = "Ctrl+,", .tooltip = tr("Theme, text scale, keys, units, folders, session")},
+        {.id = "preferences",
+         .group = ActionGroup::EditPreferences,
+         .text = tr("Pre&ferences…"),
+         .keys = "Ctrl+,",
+         .tooltip = tr("Theme, text scale, keys, units, folders, session")},
         {.id = "themeSystem", .group = ActionGroup::Theme, .text = tr("Follow the &system"), .checkable = true},
         {.id = "themeLight", .group = ActionGroup::Theme, .text = tr("&Light"), .checkable = true},
         {.id = "themeDark", .group = ActionGroup::Theme, .text = tr("&Dark"), .checkable = true},
         {.id = "themeHighContrast", .group = ActionGroup::Theme, .text = tr("&High contrast"), .checkable = true},
-        {.id = "hatchKinds", .group = ActionGroup::Theme, .line = true, .text = tr("Hatched &kinds"), .tooltip = tr("Backward, weight gradient and communication differ by hatch as well as colour; Preferences also offer “with high contrast”"), .checkable = true},
-        {.id = "keysPerfetto", .group = ActionGroup::HelpKeys, .at = 10, .line = true, .text = tr("Keys as in &Perfetto"), .checkable = true},
-        {.id = "keysNsight", .group = ActionGroup::HelpKeys, .at = 10, .text = tr("Keys as in &Nsight"), .checkable = true},
-        {.id = "keysTracy", .group = ActionGroup::HelpKeys, .at = 10, .text = tr("Keys as in &Tracy"), .checkable = true},
+        {.id = "hatchKinds",
+         .group = ActionGroup::Theme,
+         .line = true,
+         .text = tr("Hatched &kinds"),
+         .tooltip = tr("Backward, weight gradient and communication differ by hatch as well as colour; Preferences "
+                       "also offer “with high contrast”"),
+         .checkable = true},
+        {.id = "keysPerfetto",
+         .group = ActionGroup::HelpKeys,
+         .at = 10,
+         .line = true,
+         .text = tr("Keys as in &Perfetto"),
+         .checkable = true},
+        {.id = "keysNsight",
+         .group = ActionGroup::HelpKeys,
+         .at = 10,
+         .text = tr("Keys as in &Nsight"),
+         .checkable = true},
+        {.id = "keysTracy",
+         .group = ActionGroup::HelpKeys,
+         .at = 10,
+         .text = tr("Keys as in &Tracy"),
+         .checkable = true},
     };
 }
 
@@ -35,8 +58,10 @@ PreferencesController::PreferencesController(Workspace& workspace) : Feature(wor
                                                        {"themeHighContrast", ThemeChoice::HighContrast}};
     auto* theme = new QActionGroup(this);
     for (const auto& [id, choice] : themes)
-        connect(theme->addAction(actions[id]), &QAction::triggered, this, [choice = choice] { Appearance::choose(choice); });
-    const std::pair<ActionId, KeyMapName> maps[] = {{"keysPerfetto", KeyMapName::Perfetto}, {"keysNsight", KeyMapName::Nsight}, {"keysTracy", KeyMapName::Tracy}};
+        connect(theme->addAction(actions[id]), &QAction::triggered, this,
+                [choice = choice] { Appearance::choose(choice); });
+    const std::pair<ActionId, KeyMapName> maps[] = {
+        {"keysPerfetto", KeyMapName::Perfetto}, {"keysNsight", KeyMapName::Nsight}, {"keysTracy", KeyMapName::Tracy}};
     auto* keys = new QActionGroup(this);
     for (const auto& [id, map] : maps)
         connect(keys->addAction(actions[id]), &QAction::triggered, this, [map = map] {
@@ -71,7 +96,8 @@ ShownDialog showHosts(const ShowRequest& request)
 {
     PreferencesDialog* dialog = request.workspace.feature<PreferencesController>()->open();
     dialog->showHosts();
-    if (!request.wait([&] { return dialog->hosts()->settled(); }, 20000)) return {nullptr, PreferencesController::tr("the list of hosts timed out")};
+    if (!request.wait([&] { return dialog->hosts()->settled(); }, 20000))
+        return {nullptr, PreferencesController::tr("the list of hosts timed out")};
     return {dialog};
 }
 
@@ -80,7 +106,12 @@ ShownDialog showHosts(const ShowRequest& request)
 std::vector<ShowEntry> PreferencesController::showTable()
 {
     return {
-        {.name = "preferences", .at = 80, .dialog = [](const ShowRequest& request) { return ShownDialog{request.workspace.feature<PreferencesController>()->open()}; }},
+        {.name = "preferences",
+         .at = 80,
+         .dialog =
+             [](const ShowRequest& request) {
+                 return ShownDialog{request.workspace.feature<PreferencesController>()->open()};
+             }},
         {.name = "hosts", .at = 90, .dialog = &showHosts},
     };
 }

@@ -32,8 +32,14 @@ const QString simulatedSuffix = QStringLiteral(".simulated");
 
 } // namespace
 
-QString SessionController::folder() { return QFileInfo(QSettings().fileName()).absolutePath() + QStringLiteral("/session"); }
-QString SessionController::simulatedFileOf(const QString& id) { return folder() + QLatin1Char('/') + id + simulatedSuffix; }
+QString SessionController::folder()
+{
+    return QFileInfo(QSettings().fileName()).absolutePath() + QStringLiteral("/session");
+}
+QString SessionController::simulatedFileOf(const QString& id)
+{
+    return folder() + QLatin1Char('/') + id + simulatedSuffix;
+}
 
 // Runs in memory have other ids at the next start: they go by their names.
 QVariantMap SessionController::mapOf(const RunRef& ref) const
@@ -51,27 +57,41 @@ RunRef SessionController::refOf(const QVariant& value) const
     const std::string name = map.value(QStringLiteral("name")).toString().toStdString();
     if (!m_workspace.library()->isSimulated(ref.file) || name.empty()) return ref;
     for (const RunRef& one : m_workspace.runs()->refs())
-        if (const RunInfo* info = m_workspace.runs()->info(one); one.file == ref.file && info != nullptr && info->name == name) return one;
+        if (const RunInfo* info = m_workspace.runs()->info(one);
+            one.file == ref.file && info != nullptr && info->name == name)
+            return one;
     return ref;
 }
 
 std::vector<ActionEntry> SessionController::actionTable()
 {
     return {
-        {.id = "newWindow", .group = ActionGroup::FileWindow, .text = tr("&New window"), .keys = "Ctrl+Shift+O", .tooltip = tr("Opens another window with its own view")},
-        {.id = "moveToWindow", .group = ActionGroup::FileWindow, .text = tr("&Move the run to a new window"), .tooltip = tr("Shows this run in its own window; this window shows the next run")},
+        {.id = "newWindow",
+         .group = ActionGroup::FileWindow,
+         .text = tr("&New window"),
+         .keys = "Ctrl+Shift+O",
+         .tooltip = tr("Opens another window with its own view")},
+        {.id = "moveToWindow",
+         .group = ActionGroup::FileWindow,
+         .text = tr("&Move the run to a new window"),
+         .tooltip = tr("Shows this run in its own window; this window shows the next run")},
         {.id = "quit", .group = ActionGroup::FileQuit, .text = tr("&Quit"), .keys = "Ctrl+Q"},
     };
 }
 
-SessionController::SessionController(Workspace& workspace) : Feature(workspace), m_id(QUuid::createUuid().toString(QUuid::WithoutBraces))
+SessionController::SessionController(Workspace& workspace)
+    : Feature(workspace), m_id(QUuid::createUuid().toString(QUuid::WithoutBraces))
 {
     WindowSet& set = WindowSet::instance();
-    connect(workspace.actions()["newWindow"], &QAction::triggered, this, [this] { WindowSet::instance().open(m_workspace.window()); });
-    connect(workspace.actions()["moveToWindow"], &QAction::triggered, this, [this] { WindowSet::instance().moveRun(*m_workspace.window(), nullptr); });
+    connect(workspace.actions()["newWindow"], &QAction::triggered, this,
+            [this] { WindowSet::instance().open(m_workspace.window()); });
+    connect(workspace.actions()["moveToWindow"], &QAction::triggered, this,
+            [this] { WindowSet::instance().moveRun(*m_workspace.window(), nullptr); });
     connect(&workspace, &Workspace::restartAsked, &set, &WindowSet::restart);
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
-        m_workspace.actions()["moveToWindow"]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().view() && !m_workspace.shown().view()->partial && !m_workspace.shown().view()->excerpt);
+        m_workspace.actions()["moveToWindow"]->setEnabled(
+            m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().view() &&
+            !m_workspace.shown().view()->partial && !m_workspace.shown().view()->excerpt);
     });
     connect(&workspace, &Workspace::closing, this, [this] { WindowSet::instance().closing(*m_workspace.window()); });
     connect(&workspace, &Workspace::closeRefused, &set, &WindowSet::stay);
@@ -81,10 +101,13 @@ SessionController::SessionController(Workspace& workspace) : Feature(workspace),
         else
             m_workspace.window()->close();
     });
-    connect(&workspace, &Workspace::runMenuOpening, this, [this](QMenu* menu, const RunRef& ref) { WindowSet::instance().addMenu(*menu, *m_workspace.window(), ref); });
+    connect(&workspace, &Workspace::runMenuOpening, this, [this](QMenu* menu, const RunRef& ref) {
+        WindowSet::instance().addMenu(*menu, *m_workspace.window(), ref);
+    });
     connect(&workspace, &Workspace::scheduleOpened, this, [this](const QString& path) { m_schedules << path; });
     connect(workspace.actions()["quit"], &QAction::triggered, &set, &WindowSet::quit);
-    for (const auto signal : {&Shown::runShown, &Shown::modeChanged}) connect(&workspace.shown(), signal, &set, &WindowSet::saveSoon);
+    for (const auto signal : {&Shown::runShown, &Shown::modeChanged})
+        connect(&workspace.shown(), signal, &set, &WindowSet::saveSoon);
     connect(workspace.viewState(), &ViewState::visibleChanged, &set, &WindowSet::saveSoon);
     connect(workspace.viewState(), &ViewState::selectionChanged, &set, &WindowSet::saveSoon);
     connect(&workspace.shown(), &Shown::runShown, this, &SessionController::applyView);
@@ -96,7 +119,8 @@ SessionController::SessionController(Workspace& workspace) : Feature(workspace),
         WindowSet::instance().saveSoon();
     });
     connect(workspace.library(), &RunLibrary::failed, this, [this](const QString& path) {
-        const bool others = std::any_of(m_wantedOthers.begin(), m_wantedOthers.end(), [&](const RunRef& ref) { return ref.file == path; });
+        const bool others = std::any_of(m_wantedOthers.begin(), m_wantedOthers.end(),
+                                        [&](const RunRef& ref) { return ref.file == path; });
         if (m_wanted.file == path || others) {
             m_wanted = {};
             m_wantedOthers.clear();
@@ -122,7 +146,8 @@ QVariantMap SessionController::viewState() const
 {
     QVariantMap map;
     const auto shown = m_workspace.shown().view();
-    if (!shown || m_workspace.shown().mode() == Shown::Mode::Empty || m_workspace.library()->isAside(shown->ref.file)) return map;
+    if (!shown || m_workspace.shown().mode() == Shown::Mode::Empty || m_workspace.library()->isAside(shown->ref.file))
+        return map;
     map[QStringLiteral("mode")] = static_cast<int>(m_workspace.shown().mode());
     map[QStringLiteral("run")] = mapOf(shown->ref);
     if (m_workspace.shown().mode() == Shown::Mode::Compare) {
@@ -155,10 +180,14 @@ QVariantMap SessionController::state() const
     QVariantMap map = viewState();
     QStringList files; // without those that can't be read: that was said when they were opened
     for (const QString& file : m_workspace.runs()->files())
-        if (!m_workspace.library()->isSimulated(file) && !m_workspace.library()->isAside(file) && !m_workspace.feature<Recording>()->isScratch(file) && m_workspace.runs()->indexOfFile(file).data(RunsModel::ErrorRole).toString().isEmpty()) files << file;
+        if (!m_workspace.library()->isSimulated(file) && !m_workspace.library()->isAside(file) &&
+            !m_workspace.feature<Recording>()->isScratch(file) &&
+            m_workspace.runs()->indexOfFile(file).data(RunsModel::ErrorRole).toString().isEmpty())
+            files << file;
     map[QStringLiteral("files")] = files;
     map[QStringLiteral("id")] = m_id;
-    if (const auto [file, target] = m_workspace.feature<Recording>()->recordingFiles(); !file.isEmpty()) map[QStringLiteral("recording")] = QStringList{file, target};
+    if (const auto [file, target] = m_workspace.feature<Recording>()->recordingFiles(); !file.isEmpty())
+        map[QStringLiteral("recording")] = QStringList{file, target};
     map[QStringLiteral("schedules")] = m_schedules;
     map[QStringLiteral("geometry")] = m_workspace.window()->saveGeometry();
     map[QStringLiteral("docks")] = m_workspace.window()->saveState();
@@ -195,7 +224,8 @@ void SessionController::restore(const QVariantMap& state)
     const QString wanted = state.value(QStringLiteral("run")).toMap().value(QStringLiteral("file")).toString();
     if (files.contains(wanted) || (simulated && m_workspace.library()->isSimulated(wanted))) {
         m_wanted = refOf(state.value(QStringLiteral("run")));
-        for (const QVariant& other : state.value(QStringLiteral("others")).toList()) m_wantedOthers.push_back(refOf(other));
+        for (const QVariant& other : state.value(QStringLiteral("others")).toList())
+            m_wantedOthers.push_back(refOf(other));
     } else { // nothing to wait for: what is listed first is shown as it is
         m_view.clear();
     }
@@ -203,7 +233,10 @@ void SessionController::restore(const QVariantMap& state)
     for (const QString& file : files) m_workspace.library()->open(file);
     if (simulated) restoreSimulated(simulatedFile());
     if (left) m_workspace.feature<Recording>()->takeUpRecording(recording[0], recording[1]);
-    if (!gone.isEmpty()) m_workspace.banner()->showError(tr("%1 from the last session no longer exists").arg(gone.join(QStringLiteral(", "))), tr("open it from its new place"));
+    if (!gone.isEmpty())
+        m_workspace.banner()->showError(
+            tr("%1 from the last session no longer exists").arg(gone.join(QStringLiteral(", "))),
+            tr("open it from its new place"));
     WindowSet::instance().saveSoon(); // what is gone is named once
 }
 
@@ -229,7 +262,8 @@ void SessionController::restoreSimulated(const QString& path)
                     kept->fault = std::move(run.error());
                     continue;
                 }
-                if (run->info.damagedBlocks > 0) kept->fault = Error{ErrorCode::Unreadable, run->info.name + " is damaged", {}};
+                if (run->info.damagedBlocks > 0)
+                    kept->fault = Error{ErrorCode::Unreadable, run->info.name + " is damaged", {}};
                 auto notes = (*file)->notes(info.id);
                 if (!notes) kept->fault = std::move(notes.error());
                 kept->runs.push_back(std::move(*run));
@@ -238,19 +272,25 @@ void SessionController::restoreSimulated(const QString& path)
             return kept;
         },
         [this, path](Result<std::shared_ptr<Kept>> kept) {
-            if (!kept && kept.error().code == ErrorCode::Cancelled) return; // the program closes: the file stays as it is
+            // the program closes: the file stays as it is
+            if (!kept && kept.error().code == ErrorCode::Cancelled) return;
             if (kept) {
                 for (std::size_t i = 0; i < (*kept)->runs.size(); ++i) {
                     const std::string& name = (*kept)->runs[i].info.name;
                     const auto now = m_workspace.library()->simulatedRuns();
-                    if (std::any_of(now.begin(), now.end(), [&](const auto& one) { return one.second->info.name == name; })) continue; // newer: from its CSV
+                    // newer: from its CSV
+                    if (std::any_of(now.begin(), now.end(),
+                                    [&](const auto& one) { return one.second->info.name == name; }))
+                        continue;
                     const RunRef ref = m_workspace.library()->addSimulated(std::move((*kept)->runs[i]));
                     for (const Note& note : (*kept)->notes[i]) m_workspace.feature<NoteKeeping>()->addNote(ref, note);
                 }
                 m_simulatedChanged = false; // as they are on disk
-                if (m_workspace.library()->isSimulated(m_wanted.file)) m_wanted = refOf(m_view.value(QStringLiteral("run")));
+                if (m_workspace.library()->isSimulated(m_wanted.file))
+                    m_wanted = refOf(m_view.value(QStringLiteral("run")));
                 const QVariantList others = m_view.value(QStringLiteral("others")).toList();
-                for (std::size_t i = 0; i < m_wantedOthers.size(); ++i) m_wantedOthers[i] = refOf(others[static_cast<qsizetype>(i)]);
+                for (std::size_t i = 0; i < m_wantedOthers.size(); ++i)
+                    m_wantedOthers[i] = refOf(others[static_cast<qsizetype>(i)]);
             }
             if (!kept || (*kept)->fault) setAside(path, kept ? *(*kept)->fault : kept.error());
             showWanted();
@@ -264,9 +304,11 @@ void SessionController::setAside(const QString& file, const Error& why)
     QString aside = name + QStringLiteral(".stagewright");
     for (int i = 2; QFileInfo::exists(aside); ++i) aside = name + QString::number(i) + QStringLiteral(".stagewright");
     const QString place = QFile::rename(file, aside) ? aside : file;
-    if (place == file) m_id = QUuid::createUuid().toString(QUuid::WithoutBraces); // what is kept from now on has another file
+    // what is kept from now on has another file
+    if (place == file) m_id = QUuid::createUuid().toString(QUuid::WithoutBraces);
     m_simulatedChanged = true;
-    m_workspace.banner()->showError(tr("Runs kept with the last session can't all be read; they stay in %1").arg(place), why);
+    m_workspace.banner()->showError(tr("Runs kept with the last session can't all be read; they stay in %1").arg(place),
+                                    why);
     WindowSet::instance().saveSoon();
 }
 
@@ -284,7 +326,8 @@ void SessionController::keepSimulated(bool wait)
     std::vector<std::shared_ptr<const Run>> runs;
     std::vector<std::vector<Note>> notes;
     for (const auto& [ref, run] : m_workspace.library()->simulatedRuns())
-        if (run->info.spanCount <= mostSpansKept && (!run->timeline || static_cast<qint64>(run->timeline->spans().size()) <= mostSpansKept)) {
+        if (run->info.spanCount <= mostSpansKept &&
+            (!run->timeline || static_cast<qint64>(run->timeline->spans().size()) <= mostSpansKept)) {
             runs.push_back(run);
             notes.push_back(m_workspace.feature<NoteKeeping>()->notes(ref));
         }
@@ -340,7 +383,8 @@ void SessionController::answered(const QString& path)
         m_wanted = {};
         m_wantedOthers.clear();
     }
-    if (m_wanted.valid() || m_workspace.shown().mode() != Shown::Mode::Empty || m_workspace.runs()->refs().empty()) return;
+    if (m_wanted.valid() || m_workspace.shown().mode() != Shown::Mode::Empty || m_workspace.runs()->refs().empty())
+        return;
     m_workspace.shown().showRun(m_workspace.runs()->refs().front());
 }
 
@@ -352,7 +396,8 @@ void SessionController::applyView()
     m_wantedOthers.clear();
     m_view.clear();
     if (view.contains(QStringLiteral("begin")))
-        m_workspace.viewState()->setVisible({view.value(QStringLiteral("begin")).toLongLong(), view.value(QStringLiteral("end")).toLongLong()});
+        m_workspace.viewState()->setVisible(
+            {view.value(QStringLiteral("begin")).toLongLong(), view.value(QStringLiteral("end")).toLongLong()});
     if (view.contains(QStringLiteral("selected"))) {
         const QVariantMap selected = view.value(QStringLiteral("selected")).toMap();
         Note anchor;
@@ -368,7 +413,8 @@ void SessionController::applyView()
         }
     }
     // Not if an edit can be recovered: an unchanged edit beside it would be misleading.
-    if (view.value(QStringLiteral("mode")).toInt() == static_cast<int>(Shown::Mode::Edit) && m_workspace.shown().mode() == Shown::Mode::Run && !m_workspace.feature<OrderEditing>()->offersRecovery())
+    if (view.value(QStringLiteral("mode")).toInt() == static_cast<int>(Shown::Mode::Edit) &&
+        m_workspace.shown().mode() == Shown::Mode::Run && !m_workspace.feature<OrderEditing>()->offersRecovery())
         QTimer::singleShot(0, this, [this] { m_workspace.feature<OrderEditing>()->enterEdit(); });
 }
 
@@ -382,7 +428,8 @@ SessionController::Stamp SessionController::stampOf(const QString& file)
 void SessionController::watchFiles()
 {
     for (const QString& file : m_workspace.runs()->files())
-        if (!m_workspace.library()->isSimulated(file) && QFileInfo::exists(file) && !m_watcher.files().contains(file)) m_watcher.addPath(file);
+        if (!m_workspace.library()->isSimulated(file) && QFileInfo::exists(file) && !m_watcher.files().contains(file))
+            m_watcher.addPath(file);
     for (const QString& file : m_watcher.files())
         if (!m_workspace.runs()->hasFile(file)) m_watcher.removePath(file);
 }
@@ -404,19 +451,24 @@ void SessionController::lookAtChanged()
         if (m_workspace.feature<Recording>()->isRecordingInto(file)) continue; // followed anyway
         const QString name = QFileInfo(file).fileName();
         if (now.size < 0) {
-            m_workspace.banner()->showError(tr("%1 was removed or renamed; the window shows what was read before").arg(name), tr("save a copy while it is still open"));
+            m_workspace.banner()->showError(
+                tr("%1 was removed or renamed; the window shows what was read before").arg(name),
+                tr("save a copy while it is still open"));
             continue;
         }
-        m_workspace.banner()->showQuestion(tr("%1 was changed by another program").arg(name), tr("the window shows what was read before"), tr("Read it again"), [this, file] {
-            for (const RunRef& ref : m_workspace.runs()->refs())
-                if (ref.file == file) m_workspace.feature<NoteKeeping>()->forget(ref);
-            const bool shown = m_workspace.shown().ref().file == file;
-            if (shown) {
-                m_wanted = m_workspace.shown().ref();
-                m_view = viewState();
-            }
-            m_workspace.library()->refresh(file);
-        });
+        m_workspace.banner()->showQuestion(tr("%1 was changed by another program").arg(name),
+                                           tr("the window shows what was read before"), tr("Read it again"),
+                                           [this, file] {
+                                               for (const RunRef& ref : m_workspace.runs()->refs())
+                                                   if (ref.file == file)
+                                                       m_workspace.feature<NoteKeeping>()->forget(ref);
+                                               const bool shown = m_workspace.shown().ref().file == file;
+                                               if (shown) {
+                                                   m_wanted = m_workspace.shown().ref();
+                                                   m_view = viewState();
+                                               }
+                                               m_workspace.library()->refresh(file);
+                                           });
     }
 }
 

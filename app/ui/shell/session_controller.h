@@ -1,5 +1,5 @@
-// SessionController: one window's part of the session: what is open and shown, as a map saved to and restored from the settings; its
-// window actions; and open files that change on disk.
+// SessionController: one window's part of the session: what is open and shown, as a map saved to and restored from the
+// settings; its window actions; and open files that change on disk.
 #pragma once
 
 #include <vector>
@@ -48,8 +48,9 @@ private:
     QVariantMap mapOf(const RunRef& ref) const;
     RunRef refOf(const QVariant& map) const;
     void restoreSimulated(const QString& file);
-    void setAside(const QString& file, const Error& why); // of runs in memory that can't all be read: it stays, under another name
-    void answered(const QString& path);                   // listed, failed, or read from memory
+    // of runs in memory that can't all be read: it stays, under another name
+    void setAside(const QString& file, const Error& why);
+    void answered(const QString& path); // listed, failed, or read from memory
     void showWanted();
     void applyView();
     void watchFiles();

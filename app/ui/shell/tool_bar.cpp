@@ -18,7 +18,8 @@ std::vector<Actions::Listed> onToolBar(const Actions& actions)
     std::vector<Actions::Listed> found;
     for (const Actions::Listed& one : actions.all())
         if (one.entry.tool != 0) found.push_back(one);
-    std::sort(found.begin(), found.end(), [](const Actions::Listed& a, const Actions::Listed& b) { return a.entry.tool < b.entry.tool; });
+    std::sort(found.begin(), found.end(),
+              [](const Actions::Listed& a, const Actions::Listed& b) { return a.entry.tool < b.entry.tool; });
     return found;
 }
 

@@ -71,13 +71,16 @@ MainWindow* WindowSet::moveRun(QMainWindow& from, MainWindow* to)
     const QVariantMap view = sessionOf(from).viewState();
     if (source.library()->isSimulated(shown->ref.file)) {
         const RunRef ref = target.library()->addSimulated(*shown->run);
-        for (const Note& note : source.feature<NoteKeeping>()->notes(shown->ref)) target.feature<NoteKeeping>()->addNote(ref, note);
+        for (const Note& note : source.feature<NoteKeeping>()->notes(shown->ref))
+            target.feature<NoteKeeping>()->addNote(ref, note);
         sessionOf(*to).showThere(ref, view);
     } else {
         sessionOf(*to).showThere(shown->ref, view);
     }
     const auto refs = source.runs()->refs();
-    const auto same = std::find_if(refs.begin(), refs.end(), [&](const RunRef& ref) { return ref.file == shown->ref.file && !(ref == shown->ref); });
+    const auto same = std::find_if(refs.begin(), refs.end(), [&](const RunRef& ref) {
+        return ref.file == shown->ref.file && !(ref == shown->ref);
+    });
     if (same != refs.end())
         source.shown().showRun(*same); // the file holds others
     else
@@ -152,16 +155,23 @@ bool WindowSet::restore(MainWindow& first)
     const bool crashed = settings.value(QLatin1String(runningKey), false).toBool();
     const bool failed = settings.value(QLatin1String(restoringKey), false).toBool();
     if (!PreferenceStore::instance().value().restoreSession) // it is not wanted: its runs in memory go
-        for (const QVariant& window : windows) m_simulated << SessionController::simulatedFileOf(window.toMap().value(QStringLiteral("id")).toString());
+        for (const QVariant& window : windows)
+            m_simulated << SessionController::simulatedFileOf(window.toMap().value(QStringLiteral("id")).toString());
     if (!PreferenceStore::instance().value().restoreSession || windows.isEmpty()) return false;
     if (failed) {
         settings.setValue(QLatin1String(restoringKey), false);
-        workspaceOf(first).banner()->showQuestion(tr("The last session could not be reopened"), tr("the program ended while reopening it; find the files under Open recent"), tr("Try again"),
-                                                  [this, &first, windows] { reopen(first, windows); }); // as it was: what is open by then is saved in its place
+        workspaceOf(first).banner()->showQuestion(
+            tr("The last session could not be reopened"),
+            tr("the program ended while reopening it; find the files under Open recent"), tr("Try again"),
+            // as it was: what is open by then is saved in its place
+            [this, &first, windows] { reopen(first, windows); });
         return false;
     }
     reopen(first, windows);
-    if (crashed && workspaceOf(first).banner()->text().isEmpty() && !workspaceOf(first).feature<OrderEditing>()->offersRecovery()) workspaceOf(first).banner()->showNote(tr("Stagewright did not exit properly. The last session has been reopened."));
+    if (crashed && workspaceOf(first).banner()->text().isEmpty() &&
+        !workspaceOf(first).feature<OrderEditing>()->offersRecovery())
+        workspaceOf(first).banner()->showNote(
+            tr("Stagewright did not exit properly. The last session has been reopened."));
     return true;
 }
 
@@ -175,13 +185,15 @@ void WindowSet::reopen(MainWindow& first, const QVariantList& windows)
         sessionOf(*window).restore(windows.at(i).toMap());
     }
     QTimer::singleShot(4000, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
-    connect(&workspaceOf(first).shown(), &Shown::runShown, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
+    connect(&workspaceOf(first).shown(), &Shown::runShown, this,
+            [] { QSettings().setValue(QLatin1String(restoringKey), false); });
 }
 
 void WindowSet::closing(QMainWindow& window)
 {
     if (!m_keeps || m_frozen) return;
-    const bool last = std::none_of(m_windows.begin(), m_windows.end(), [&](MainWindow* one) { return one != &window && one->isVisible(); });
+    const bool last = std::none_of(m_windows.begin(), m_windows.end(),
+                                   [&](MainWindow* one) { return one != &window && one->isVisible(); });
     if (last) {
         save(true);
         m_frozen = true;

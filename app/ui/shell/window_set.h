@@ -1,5 +1,5 @@
-// WindowSet: the windows of this process (MainWindow, all of them) and their session: what was open, in which view, with which selection. The session is saved
-// continuously, so that it survives a crash. GUI thread only.
+// WindowSet: the windows of this process (MainWindow, all of them) and their session: what was open, in which view,
+// with which selection. The session is saved continuously, so that it survives a crash. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,8 @@ public:
     MainWindow* open(QMainWindow* beside = nullptr); // a new one, shown; deletes itself when closed
     // Shows the run with its view in `to` (null: a new window); this window shows the next run of the list, or nothing.
     MainWindow* moveRun(QMainWindow& from, MainWindow* to);
-    void addMenu(QMenu& menu, QMainWindow& from, const RunRef& ref); // "Show in a new window", and one entry per other window
+    // "Show in a new window", and one entry per other window
+    void addMenu(QMenu& menu, QMainWindow& from, const RunRef& ref);
 
     // Off until this is called, so that pictures and tests leave no session behind.
     void keepSession(bool keep = true);
@@ -38,8 +39,9 @@ public:
     bool restore(MainWindow& first);
     void closing(QMainWindow& window); // the last window saves the session as it is
     void quit();                       // closes all windows; the session keeps all
-    void keep();                       // the session, for an end that asks nothing: the next start does not take it for a crash
-    void stay();                       // a window asked before it closed, and the answer was no
+    // the session, for an end that asks nothing: the next start does not take it for a crash
+    void keep();
+    void stay(); // a window asked before it closed, and the answer was no
     bool quitting() const { return m_quitting; }
     void restart(); // restarts the program, with the session
 
@@ -51,7 +53,8 @@ private:
     void removeStale(const QStringList& kept);
     void reopen(MainWindow& first, const QVariantList& windows);
     std::vector<MainWindow*> m_windows;
-    QStringList m_simulated; // files with runs in memory that this process wrote or took over; those of others are not touched
+    // files with runs in memory that this process wrote or took over; those of others are not touched
+    QStringList m_simulated;
     QTimer m_timer;
     bool m_keeps = false;
     bool m_quitting = false; // until every window is closed or one refuses

@@ -24,7 +24,8 @@ std::optional<std::int64_t> integer(const std::vector<std::string>& row, int col
     const std::string& text = row[static_cast<std::size_t>(column)];
     std::int64_t value = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return problem == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value) : std::nullopt;
+    return problem == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
+                                                                                       : std::nullopt;
 }
 
 SpanId startingAt(const Timeline& timeline, int rank, Nanos start)
@@ -32,7 +33,8 @@ SpanId startingAt(const Timeline& timeline, int rank, Nanos start)
     for (const Track& track : timeline.tracks()) {
         if (track.rank != rank) continue;
         const auto spans = timeline.spansOf(track);
-        const auto at = std::lower_bound(spans.begin(), spans.end(), start, [](const Span& span, Nanos t) { return span.start < t; });
+        const auto at = std::lower_bound(spans.begin(), spans.end(), start,
+                                         [](const Span& span, Nanos t) { return span.start < t; });
         if (at != spans.end() && at->start == start) return track.begin + static_cast<SpanId>(at - spans.begin());
     }
     return noSpan;
@@ -41,8 +43,9 @@ SpanId startingAt(const Timeline& timeline, int rank, Nanos start)
 } // namespace
 
 QueryPlaces::QueryPlaces(const std::vector<std::string>& columns)
-    : m_run(placeOf(columns, {"run"})), m_step(placeOf(columns, {"step"})), m_rank(placeOf(columns, {"rank"})), m_span(placeOf(columns, {"span", "from_span", "to_span"})),
-      m_name(placeOf(columns, {"name", "op"})), m_time(placeOf(columns, {"start_ns", "time_ns", "arrival_ns", "begin_ns"}))
+    : m_run(placeOf(columns, {"run"})), m_step(placeOf(columns, {"step"})), m_rank(placeOf(columns, {"rank"})),
+      m_span(placeOf(columns, {"span", "from_span", "to_span"})), m_name(placeOf(columns, {"name", "op"})),
+      m_time(placeOf(columns, {"start_ns", "time_ns", "arrival_ns", "begin_ns"}))
 {
     m_timeIsStart = m_time >= 0 && columns[static_cast<std::size_t>(m_time)] == "start_ns";
 }
@@ -57,16 +60,19 @@ int QueryPlaces::stepOf(const std::vector<std::string>& row) const
     return step ? static_cast<int>(std::clamp<std::int64_t>(*step, -1, 1'000'000'000)) : -1;
 }
 
-QueryPlace QueryPlaces::of(const std::vector<std::string>& row, const Timeline& timeline, const std::vector<SpanId>& numbers) const
+QueryPlace QueryPlaces::of(const std::vector<std::string>& row, const Timeline& timeline,
+                           const std::vector<SpanId>& numbers) const
 {
     QueryPlace place;
     place.run = runOf(row);
     place.step = stepOf(row);
     place.time = integer(row, m_time);
     const auto rank = integer(row, m_rank);
-    if (const auto number = integer(row, m_span); number && *number >= 0 && *number < static_cast<std::int64_t>(timeline.spans().size()))
+    if (const auto number = integer(row, m_span);
+        number && *number >= 0 && *number < static_cast<std::int64_t>(timeline.spans().size()))
         place.span = numbers.empty() ? static_cast<SpanId>(*number) : numbers[static_cast<std::size_t>(*number)];
-    if (place.span == noSpan && rank && place.time && m_timeIsStart) place.span = startingAt(timeline, static_cast<int>(*rank), *place.time);
+    if (place.span == noSpan && rank && place.time && m_timeIsStart)
+        place.span = startingAt(timeline, static_cast<int>(*rank), *place.time);
     if (place.span == noSpan && rank && m_name >= 0) {
         Note anchor;
         anchor.rank = static_cast<int>(*rank);

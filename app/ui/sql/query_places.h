@@ -31,7 +31,8 @@ public:
     bool any() const;                                              // there is such a column
     std::int64_t runOf(const std::vector<std::string>& row) const; // 0: none
     int stepOf(const std::vector<std::string>& row) const;         // −1: none
-    QueryPlace of(const std::vector<std::string>& row, const Timeline& timeline, const std::vector<SpanId>& numbers) const;
+    QueryPlace of(const std::vector<std::string>& row, const Timeline& timeline,
+                  const std::vector<SpanId>& numbers) const;
 
 private:
     int m_run, m_step, m_rank, m_span, m_name, m_time;

@@ -67,11 +67,18 @@ QueryTables tablesOf(const RunFile& file)
 std::vector<ActionEntry> SqlController::actionTable()
 {
     return {
-        {.id = "sqlConsole", .group = ActionGroup::AnalyseQuery, .text = tr("S&QL console"), .keys = ":", .tooltip = tr("Queries the run file in SQL and shows rows on the timeline"), .checkable = true},
+        {.id = "sqlConsole",
+         .group = ActionGroup::AnalyseQuery,
+         .text = tr("S&QL console"),
+         .keys = ":",
+         .tooltip = tr("Queries the run file in SQL and shows rows on the timeline"),
+         .checkable = true},
     };
 }
 
-SqlController::SqlController(Workspace& workspace) : Feature(workspace), m_console(new SqlConsole), m_dock(new QDockWidget(tr("SQL console"), workspace.window())), m_asking(workspace.jobs()), m_placing(workspace.jobs()), m_reading(workspace.jobs())
+SqlController::SqlController(Workspace& workspace)
+    : Feature(workspace), m_console(new SqlConsole), m_dock(new QDockWidget(tr("SQL console"), workspace.window())),
+      m_asking(workspace.jobs()), m_placing(workspace.jobs()), m_reading(workspace.jobs())
 {
     m_pool.setMaxThreadCount(1);
     m_dock->setObjectName(QStringLiteral("sqlDock"));
@@ -94,7 +101,8 @@ SqlController::SqlController(Workspace& workspace) : Feature(workspace), m_conso
     connect(m_console->queriesMenu(), &QMenu::aboutToShow, this, &SqlController::fillMenu);
     connect(&workspace.shown(), &Shown::runShown, this, &SqlController::shownChanged);
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_console->setTheme(m_workspace.theme()); });
-    connect(&workspace, &Workspace::actionsRefreshed, this, [this] { m_workspace.actions()["sqlConsole"]->setEnabled(m_workspace.shown().view() != nullptr); });
+    connect(&workspace, &Workspace::actionsRefreshed, this,
+            [this] { m_workspace.actions()["sqlConsole"]->setEnabled(m_workspace.shown().view() != nullptr); });
 }
 
 FeatureParts SqlController::parts()
@@ -106,7 +114,8 @@ FeatureParts SqlController::parts()
 
 void SqlController::open()
 {
-    if (!m_dock->isHidden() && m_console->isAncestorOf(QApplication::focusWidget())) { // ":" again is a letter there; the palette closes it
+    // ":" again is a letter there; the palette closes it
+    if (!m_dock->isHidden() && m_console->isAncestorOf(QApplication::focusWidget())) {
         m_dock->hide();
         m_workspace.views().timeline->setFocus();
         return;
@@ -120,8 +129,8 @@ void SqlController::open()
     m_console->editor()->moveCursor(QTextCursor::End);
 }
 
-// It opens with ten rows of results; if the window is too low, the memory charts and the query shrink while it is open. The window stays
-// as high as it was, also where the dock's first layout made it higher.
+// It opens with ten rows of results; if the window is too low, the memory charts and the query shrink while it is open.
+// The window stays as high as it was, also where the dock's first layout made it higher.
 void SqlController::makeRoom(int tries)
 {
     if (m_dock->isHidden()) return;
@@ -194,13 +203,16 @@ void SqlController::ask(const QString& sql)
                 answer->table = (*opened)->query(text, 100000, progress);
                 answer->milliseconds = clock.elapsed();
                 const auto segments = (*opened)->query("SELECT count(*) FROM segment WHERE run=" + std::to_string(run));
-                if (segments && !segments->rows.empty() && segments->rows[0][0] != "1") answer->numbering = SpanNumbering::StepByStep;
+                if (segments && !segments->rows.empty() && segments->rows[0][0] != "1")
+                    answer->numbering = SpanNumbering::StepByStep;
                 return answer;
             },
             [this](const std::shared_ptr<Answer>& answer) {
-                if (m_asking.stopped() || !answer->table) return answered(answer->table ? std::nullopt : std::optional<Error>(answer->table.error()));
+                if (m_asking.stopped() || !answer->table)
+                    return answered(answer->table ? std::nullopt : std::optional<Error>(answer->table.error()));
                 m_console->setRunning(false);
-                auto rows = std::make_shared<QueryRows>(QueryRows{std::move(answer->table->columns), std::move(answer->table->rows), answer->table->truncated});
+                auto rows = std::make_shared<QueryRows>(QueryRows{
+                    std::move(answer->table->columns), std::move(answer->table->rows), answer->table->truncated});
                 this->answer(answer->milliseconds, rows, answer->numbering);
             },
             &m_pool);
@@ -234,7 +246,9 @@ void SqlController::place()
     const auto shown = m_workspace.shown().view();
     const QueryRows& rows = m_console->model()->rows();
     const bool any = QueryPlaces(rows.columns).any() && !rows.rows.empty();
-    m_console->setShowsOnTimeline(any && shown != nullptr, any ? QString() : tr("To show rows, select a column span, start_ns or time_ns, or rank and name"));
+    m_console->setShowsOnTimeline(
+        any && shown != nullptr,
+        any ? QString() : tr("To show rows, select a column span, start_ns or time_ns, or rank and name"));
     m_places.reset();
     m_placing.drop();
     if (!any || !shown || shown->ref.file != m_asked.file) return;
@@ -323,9 +337,15 @@ void SqlController::showAllRows()
     const auto marked = spans->size() + moments.size();
     if (m_workspace.shown().showsToolPicture()) m_workspace.shown().setTool(Shown::Tool::None);
     m_workspace.feature<NoteKeeping>()->setHits(0, spans, noSpan, std::move(moments));
-    m_console->setSaid(elsewhere == 0 ? countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline. Press Esc in the timeline to clear the mark."), tr("%L1 places are marked on the timeline. Press Esc in the timeline to clear the marks."))
-                                      : countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline"), tr("%L1 places are marked on the timeline")) +
-                                            countText(static_cast<qint64>(elsewhere), tr("; 1 row has no place or belongs to another run."), tr("; %L1 rows have no place or belong to another run.")));
+    m_console->setSaid(
+        elsewhere == 0
+            ? countText(static_cast<qint64>(marked),
+                        tr("1 place is marked on the timeline. Press Esc in the timeline to clear the mark."),
+                        tr("%L1 places are marked on the timeline. Press Esc in the timeline to clear the marks."))
+            : countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline"),
+                        tr("%L1 places are marked on the timeline")) +
+                  countText(static_cast<qint64>(elsewhere), tr("; 1 row has no place or belongs to another run."),
+                            tr("; %L1 rows have no place or belong to another run.")));
 }
 
 void SqlController::shownChanged()
@@ -343,7 +363,9 @@ void SqlController::readFile()
     m_file = shown->ref.file;
     m_fileQueries.clear();
     withFile(m_file, m_reading.expect([this](const Result<QString>& file) {
-        if (!file) return m_console->showFault(QString::fromStdString(file.error().message), QString::fromStdString(file.error().remedy));
+        if (!file)
+            return m_console->showFault(QString::fromStdString(file.error().message),
+                                        QString::fromStdString(file.error().remedy));
         struct Known {
             QueryTables tables;
             std::vector<SavedQuery> queries;
@@ -371,7 +393,8 @@ static std::vector<SavedQuery> readOwn(QSettings& settings)
     const int count = settings.beginReadArray(QStringLiteral("sql/queries"));
     for (int i = 0; i < count; ++i) {
         settings.setArrayIndex(i);
-        own.push_back({settings.value(QStringLiteral("name")).toString().toStdString(), settings.value(QStringLiteral("sql")).toString().toStdString(),
+        own.push_back({settings.value(QStringLiteral("name")).toString().toStdString(),
+                       settings.value(QStringLiteral("sql")).toString().toStdString(),
                        settings.value(QStringLiteral("about")).toString().toStdString()});
     }
     settings.endArray();
@@ -397,7 +420,8 @@ std::vector<SavedQuery> SqlController::ownQueries() const
     return readOwn(settings);
 }
 
-// Those of the user, whatever other windows saved meanwhile, without the one of this name; then with the new one, if there is one.
+// Those of the user, whatever other windows saved meanwhile, without the one of this name; then with the new one, if
+// there is one.
 static void replaceOwn(const std::string& name, const SavedQuery* query)
 {
     changeSettings([&](QSettings& settings) {
@@ -446,7 +470,8 @@ void SqlController::removeQuery(const QString& name, bool inFile)
             return (*opened)->removeQuery(name.toStdString());
         },
         [this, file = m_file](Result<void> done) {
-            if (!done) m_workspace.banner()->showError(tr("the query could not be removed from the file"), done.error());
+            if (!done)
+                m_workspace.banner()->showError(tr("the query could not be removed from the file"), done.error());
             emit m_workspace.fileWritten(file);
         },
         &m_pool);
@@ -457,10 +482,11 @@ void SqlController::fillMenu()
     QMenu& menu = *m_console->queriesMenu();
     menu.clear();
     const auto add = [&](QMenu& into, const SavedQuery& query) {
-        QAction* action = into.addAction(shownName(query.name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, query] {
-            m_console->setQuery(QString::fromStdString(query.sql));
-            ask(QString::fromStdString(query.sql));
-        });
+        QAction* action =
+            into.addAction(shownName(query.name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, query] {
+                m_console->setQuery(QString::fromStdString(query.sql));
+                ask(QString::fromStdString(query.sql));
+            });
         action->setToolTip(shownTip(QString::fromStdString(query.about.empty() ? query.sql : query.about)));
     };
     for (const SavedQuery& query : builtInQueries()) add(menu, query);
@@ -473,9 +499,11 @@ void SqlController::fillMenu()
     menu.addSeparator();
     QMenu* remove = menu.addMenu(tr("Remove"));
     for (const SavedQuery& query : own)
-        remove->addAction(QString::fromStdString(query.name), this, [this, name = QString::fromStdString(query.name)] { removeQuery(name, false); });
+        remove->addAction(QString::fromStdString(query.name), this,
+                          [this, name = QString::fromStdString(query.name)] { removeQuery(name, false); });
     for (const SavedQuery& query : m_fileQueries)
-        remove->addAction(tr("%1 (in this file)").arg(QString::fromStdString(query.name)), this, [this, name = QString::fromStdString(query.name)] { removeQuery(name, true); });
+        remove->addAction(tr("%1 (in this file)").arg(QString::fromStdString(query.name)), this,
+                          [this, name = QString::fromStdString(query.name)] { removeQuery(name, true); });
 }
 
 void SqlController::askToSave(const QString& sql)
@@ -499,7 +527,8 @@ void SqlController::askToSave(const QString& sql)
     auto* inFile = new QCheckBox(tr("Save it in the run file, for everyone who opens it"), dialog);
     const bool stored = !m_workspace.library()->isSimulated(m_file);
     inFile->setEnabled(stored);
-    inFile->setToolTip(stored ? tr("Otherwise in your settings, for every file") : tr("Runs in memory have no file yet; save a copy first"));
+    inFile->setToolTip(stored ? tr("Otherwise in your settings, for every file")
+                              : tr("Runs in memory have no file yet; save a copy first"));
     layout->addWidget(makeLabel(tr("Name"), "secondary", dialog), 0, 0);
     layout->addWidget(name, 0, 1);
     layout->addWidget(makeLabel(tr("Description"), "secondary", dialog), 1, 0);
@@ -511,10 +540,14 @@ void SqlController::askToSave(const QString& sql)
     buttons->button(QDialogButtonBox::Cancel)->setText(tr("Cancel"));
     buttons->button(QDialogButtonBox::Save)->setEnabled(false);
     layout->addWidget(buttons, 3, 0, 1, 2);
-    connect(name, &QLineEdit::textChanged, dialog, [buttons](const QString& text) { buttons->button(QDialogButtonBox::Save)->setEnabled(!text.trimmed().isEmpty()); });
+    connect(name, &QLineEdit::textChanged, dialog, [buttons](const QString& text) {
+        buttons->button(QDialogButtonBox::Save)->setEnabled(!text.trimmed().isEmpty());
+    });
     connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, name, about, inFile, sql] {
-        saveQuery({name->text().trimmed().toStdString(), sql.trimmed().toStdString(), about->text().trimmed().toStdString()}, inFile->isChecked());
+        saveQuery(
+            {name->text().trimmed().toStdString(), sql.trimmed().toStdString(), about->text().trimmed().toStdString()},
+            inFile->isChecked());
         m_console->setSaid(tr("Saved as “%1”.").arg(name->text().trimmed()));
         dialog->accept();
     });
@@ -523,10 +556,13 @@ void SqlController::askToSave(const QString& sql)
 
 void SqlController::exportRows()
 {
-    QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Export the rows"), PreferenceStore::instance().value().folder, tr("CSV (*.csv);;Markdown (*.md)"));
+    QString path =
+        QFileDialog::getSaveFileName(m_workspace.window(), tr("Export the rows"),
+                                     PreferenceStore::instance().value().folder, tr("CSV (*.csv);;Markdown (*.md)"));
     if (path.isEmpty()) return;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".csv");
-    const TableFormat format = path.endsWith(QLatin1String(".md"), Qt::CaseInsensitive) ? TableFormat::Markdown : TableFormat::Csv;
+    const TableFormat format =
+        path.endsWith(QLatin1String(".md"), Qt::CaseInsensitive) ? TableFormat::Markdown : TableFormat::Csv;
     const std::string text = toText(tableOf(*m_console->table()->model()), format).toStdString();
     if (auto done = writeFileAtomically(path.toStdString(), text); !done)
         m_workspace.banner()->showError(tr("could not export"), done.error());

@@ -1,5 +1,6 @@
-// SqlController: the SQL console of one window: it queries the file of the run shown on a worker thread, saves queries (in the settings
-// and in the file), and shows rows on the timeline. In-memory runs are queried through a temporary file.
+// SqlController: the SQL console of one window: it queries the file of the run shown on a worker thread, saves queries
+// (in the settings and in the file), and shows rows on the timeline. In-memory runs are queried through a temporary
+// file.
 #pragma once
 
 #include <memory>
@@ -49,8 +50,10 @@ private:
     void fillMenu();
     void askToSave(const QString& sql);
     void exportRows();
-    void readFile();                                                                                  // tables and queries of the file shown
-    void withFile(const QString& path, const std::function<void(const Result<QString>& file)>& then); // the run file, or a copy of what is in memory
+    // tables and queries of the file shown
+    void readFile();
+    // the run file, or a copy of what is in memory
+    void withFile(const QString& path, const std::function<void(const Result<QString>& file)>& then);
     void shownChanged();
     void rememberAsked(const QString& sql);
 

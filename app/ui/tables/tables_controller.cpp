@@ -10,14 +10,23 @@ namespace stagewright {
 std::vector<ActionEntry> TablesController::actionTable()
 {
     return {
-        {.id = "tables", .group = ActionGroup::AnalyseTools, .at = 40, .text = tr("&Tables"), .keys = "Ctrl+Alt+T", .tooltip = tr("Every table of the report of the step shown, as report --table prints them; choosing a row goes to its op"), .checkable = true},
+        {.id = "tables",
+         .group = ActionGroup::AnalyseTools,
+         .at = 40,
+         .text = tr("&Tables"),
+         .keys = "Ctrl+Alt+T",
+         .tooltip = tr("Every table of the report of the step shown, as report --table prints them; choosing a row "
+                       "goes to its op"),
+         .checkable = true},
     };
 }
 
 TablesController::TablesController(Workspace& workspace) : TablesController(workspace, new TablesPanel) {}
 
 TablesController::TablesController(Workspace& workspace, TablesPanel* panel)
-    : DockOfStep(workspace, QStringLiteral("tablesDock"), tr("Tables"), panel, workspace.actions()["tables"], [panel] { panel->names()->setFocus(); }), m_panel(panel)
+    : DockOfStep(workspace, QStringLiteral("tablesDock"), tr("Tables"), panel, workspace.actions()["tables"],
+                 [panel] { panel->names()->setFocus(); }),
+      m_panel(panel)
 {
     m_panel->setTheme(workspace.theme());
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_panel->setTheme(m_workspace.theme()); });
@@ -27,8 +36,11 @@ TablesController::TablesController(Workspace& workspace, TablesPanel* panel)
 void TablesController::compute(const std::shared_ptr<const RunView>& view)
 {
     m_panel->setWorking();
-    m_job.start([view] { return std::make_shared<const std::vector<ReportTable>>(reportTables(*view->run, view->step)); },
-                [this, units = view->panel->units](const std::shared_ptr<const std::vector<ReportTable>>& tables) { m_panel->setTables(tables, units); });
+    m_job.start(
+        [view] { return std::make_shared<const std::vector<ReportTable>>(reportTables(*view->run, view->step)); },
+        [this, units = view->panel->units](const std::shared_ptr<const std::vector<ReportTable>>& tables) {
+            m_panel->setTables(tables, units);
+        });
 }
 
 void TablesController::clear() { m_panel->setTables(nullptr, {}); }
@@ -57,7 +69,9 @@ std::vector<ShowEntry> TablesController::showTable()
 {
     return {
         {.name = "tables", .at = 320, .view = &showKernelClasses},
-        {.name = "curves", .at = 330, .view = [](const ShowRequest& request) { openPanel(request).choose(QStringLiteral("loss_curves")); }},
+        {.name = "curves",
+         .at = 330,
+         .view = [](const ShowRequest& request) { openPanel(request).choose(QStringLiteral("loss_curves")); }},
     };
 }
 

@@ -56,7 +56,9 @@ MenuId menuOf(ActionGroup group)
 
 Actions::Actions(QWidget* window, std::vector<ActionEntry> entries) : QObject(window), m_window(window)
 {
-    std::stable_sort(entries.begin(), entries.end(), [](const ActionEntry& a, const ActionEntry& b) { return std::pair(a.group, a.at) < std::pair(b.group, b.at); });
+    std::stable_sort(entries.begin(), entries.end(), [](const ActionEntry& a, const ActionEntry& b) {
+        return std::pair(a.group, a.at) < std::pair(b.group, b.at);
+    });
     for (ActionEntry& entry : entries) {
         QAction* action = make(entry);
         m_places[entry.id] = m_all.size();

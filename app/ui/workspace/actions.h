@@ -1,6 +1,6 @@
-// Actions: everything the window can do. Each feature declares its own in a table (Feature::actionTable); the shell makes them all before
-// the first feature and lays out the menus from the fixed order of groups. Menus, toolbar, command palette, key page, other features and
-// tests find actions here by id.
+// Actions: everything the window can do. Each feature declares its own in a table (Feature::actionTable); the shell
+// makes them all before the first feature and lays out the menus from the fixed order of groups. Menus, toolbar,
+// command palette, key page, other features and tests find actions here by id.
 #pragma once
 
 #include <map>
@@ -33,7 +33,8 @@ enum class MenuId {
     Recent,
 };
 
-// Where an action is: menus, palette and key page list the groups in this order, with a separator between those of one menu.
+// Where an action is: menus, palette and key page list the groups in this order, with a separator between those of one
+// menu.
 enum class ActionGroup {
     FileOpen,
     FileKeep,
@@ -100,8 +101,9 @@ struct ActionEntry { // {}: tables name some members, and the others need a valu
 class Actions : public QObject {
     Q_OBJECT
 public:
-    Actions(QWidget* window, std::vector<ActionEntry> entries); // adds every action to the window, so that its keys work
-    QAction* operator[](ActionId id) const;                     // ends the program if no feature declares it
+    // adds every action to the window, so that its keys work
+    Actions(QWidget* window, std::vector<ActionEntry> entries);
+    QAction* operator[](ActionId id) const; // ends the program if no feature declares it
     QString buttonText(ActionId id) const;
     struct Listed {
         ActionEntry entry;

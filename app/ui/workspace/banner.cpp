@@ -55,14 +55,16 @@ void Banner::showError(const QString& message, const QString& remedy) { present(
 void Banner::showRefusal(const QString& what, const Error& error)
 {
     const QString message = QString::fromStdString(error.message);
-    present("note", what.isEmpty() ? message : what + QStringLiteral(": ") + message, QString::fromStdString(error.remedy));
+    present("note", what.isEmpty() ? message : what + QStringLiteral(": ") + message,
+            QString::fromStdString(error.remedy));
 }
 
 void Banner::showRefusal(const QString& message, const QString& remedy) { present("note", message, remedy); }
 
 void Banner::showNote(const QString& message) { present("note", message, {}); }
 
-void Banner::showQuestion(const QString& message, const QString& remedy, const QString& button, std::function<void()> answer)
+void Banner::showQuestion(const QString& message, const QString& remedy, const QString& button,
+                          std::function<void()> answer)
 {
     present("note", message, remedy);
     m_then = std::move(answer);
@@ -120,7 +122,9 @@ void Banner::review()
 
 bool Banner::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_area && (event->type() == QEvent::Resize || event->type() == QEvent::Move || event->type() == QEvent::Show)) place();
+    if (watched == m_area &&
+        (event->type() == QEvent::Resize || event->type() == QEvent::Move || event->type() == QEvent::Show))
+        place();
     return QFrame::eventFilter(watched, event);
 }
 
@@ -131,8 +135,10 @@ void Banner::place()
     const QRect area(m_area->mapTo(parentWidget(), QPoint(0, 0)), m_area->size());
     const int width = std::min(widest, std::max(200, area.width() - 2 * margin));
     layout()->activate();
-    const int height = layout()->hasHeightForWidth() ? layout()->totalHeightForWidth(width) : layout()->totalSizeHint().height();
-    setGeometry(area.left() + (area.width() - width) / 2, std::max(area.top(), area.bottom() - above - height), width, height);
+    const int height =
+        layout()->hasHeightForWidth() ? layout()->totalHeightForWidth(width) : layout()->totalSizeHint().height();
+    setGeometry(area.left() + (area.width() - width) / 2, std::max(area.top(), area.bottom() - above - height), width,
+                height);
     raise();
 }
 

@@ -1,5 +1,5 @@
-// Banner: a card over the lower edge of the work area that reports what happened, or what went wrong and what to do. Never modal and
-// never moves other widgets; it belongs to what was on screen when it appeared and disappears with it.
+// Banner: a card over the lower edge of the work area that reports what happened, or what went wrong and what to do.
+// Never modal and never moves other widgets; it belongs to what was on screen when it appeared and disappears with it.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,8 @@ public:
     void showRefusal(const QString& message, const QString& remedy);
     void showNote(const QString& message);
     // With a button that acts on it and closes the banner.
-    void showQuestion(const QString& message, const QString& remedy, const QString& button, std::function<void()> answer);
+    void showQuestion(const QString& message, const QString& remedy, const QString& button,
+                      std::function<void()> answer);
     void setMessage(const QString& message); // of the current message; tone, remedy and button stay
     QPushButton* answerButton() { return m_answer; }
     void clear();

@@ -6,7 +6,8 @@
 
 namespace stagewright {
 
-QDockWidget* makeBottomDock(Workspace& workspace, const QString& name, const QString& title, QWidget* panel, QAction* toggle, const std::function<void()>& shown)
+QDockWidget* makeBottomDock(Workspace& workspace, const QString& name, const QString& title, QWidget* panel,
+                            QAction* toggle, const std::function<void()>& shown)
 {
     auto* dock = new QDockWidget(title, workspace.window());
     dock->setObjectName(name);
@@ -19,7 +20,8 @@ QDockWidget* makeBottomDock(Workspace& workspace, const QString& name, const QSt
         dock->raise();
         shown();
     });
-    QObject::connect(dock, &QDockWidget::visibilityChanged, toggle, [dock, toggle] { toggle->setChecked(!dock->isHidden()); });
+    QObject::connect(dock, &QDockWidget::visibilityChanged, toggle,
+                     [dock, toggle] { toggle->setChecked(!dock->isHidden()); });
     return dock;
 }
 

@@ -1,4 +1,5 @@
-// A dock at the lower edge of the window, hidden at first; its action shows and hides it and follows what the user closes.
+// A dock at the lower edge of the window, hidden at first; its action shows and hides it and follows what the user
+// closes.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,9 @@ namespace stagewright {
 
 class Workspace;
 
-// The window owns the dock, the dock its panel; the feature names it among its parts. shown: after the action showed it, for the focus.
-// name: of the dock in saved layouts.
-QDockWidget* makeBottomDock(Workspace& workspace, const QString& name, const QString& title, QWidget* panel, QAction* toggle, const std::function<void()>& shown);
+// The window owns the dock, the dock its panel; the feature names it among its parts. shown: after the action showed
+// it, for the focus. name: of the dock in saved layouts.
+QDockWidget* makeBottomDock(Workspace& workspace, const QString& name, const QString& title, QWidget* panel,
+                            QAction* toggle, const std::function<void()>& shown);
 
 } // namespace stagewright

@@ -5,11 +5,13 @@
 
 namespace stagewright {
 
-void showDeadlock(Workspace& workspace, std::shared_ptr<const Schedule> schedule, const Channels& channels, std::function<void(const Schedule&)> apply)
+void showDeadlock(Workspace& workspace, std::shared_ptr<const Schedule> schedule, const Channels& channels,
+                  std::function<void(const Schedule&)> apply)
 {
     auto* dialog = new DeadlockDialog(workspace.theme(), std::move(schedule), channels, workspace.window());
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    QObject::connect(dialog, &DeadlockDialog::fixAsked, &workspace, [apply = std::move(apply)](const Schedule& fixed) { apply(fixed); });
+    QObject::connect(dialog, &DeadlockDialog::fixAsked, &workspace,
+                     [apply = std::move(apply)](const Schedule& fixed) { apply(fixed); });
     dialog->open();
 }
 

@@ -11,6 +11,7 @@ namespace stagewright {
 class Workspace;
 
 // apply: called with the changed order if it is accepted.
-void showDeadlock(Workspace& workspace, std::shared_ptr<const Schedule> schedule, const Channels& channels, std::function<void(const Schedule&)> apply);
+void showDeadlock(Workspace& workspace, std::shared_ptr<const Schedule> schedule, const Channels& channels,
+                  std::function<void(const Schedule&)> apply);
 
 } // namespace stagewright

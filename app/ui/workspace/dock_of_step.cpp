@@ -6,7 +6,8 @@
 
 namespace stagewright {
 
-DockOfStep::DockOfStep(Workspace& workspace, const QString& name, const QString& title, QWidget* panel, QAction* toggle, const std::function<void()>& shown)
+DockOfStep::DockOfStep(Workspace& workspace, const QString& name, const QString& title, QWidget* panel, QAction* toggle,
+                       const std::function<void()>& shown)
     : Feature(workspace), m_job(workspace.jobs()), m_dock(makeBottomDock(workspace, name, title, panel, toggle, shown))
 {
     connect(m_dock, &QDockWidget::visibilityChanged, this, &DockOfStep::refresh);

@@ -1,5 +1,6 @@
-// DockOfStep: a feature that is a dock at the lower edge with something computed of the step shown (A's in compare mode), off the GUI thread
-// and only while the dock is open; the newest step wins. A row that is about an op selects it.
+// DockOfStep: a feature that is a dock at the lower edge with something computed of the step shown (A's in compare
+// mode), off the GUI thread and only while the dock is open; the newest step wins. A row that is about an op selects
+// it.
 #pragma once
 
 #include <functional>
@@ -20,7 +21,8 @@ public:
     QDockWidget* dock() { return m_dock; }
 
 protected:
-    DockOfStep(Workspace& workspace, const QString& name, const QString& title, QWidget* panel, QAction* toggle, const std::function<void()>& shown);
+    DockOfStep(Workspace& workspace, const QString& name, const QString& title, QWidget* panel, QAction* toggle,
+               const std::function<void()>& shown);
     virtual void compute(const std::shared_ptr<const RunView>& view) = 0; // starts m_job and shows what it gives
     virtual void clear() = 0;                                             // nothing is shown
     void choose(SpanId span);                                             // of the run it was computed of

@@ -1,5 +1,6 @@
-// Feature: one part of the window: what it shows, its actions and what it does. It sees the workspace and nothing of other features.
-// features.def lists them; the shell makes their actions, then them in that order, lays out their parts and destroys them in the reverse order.
+// Feature: one part of the window: what it shows, its actions and what it does. It sees the workspace and nothing of
+// other features. features.def lists them; the shell makes their actions, then them in that order, lays out their parts
+// and destroys them in the reverse order.
 #pragma once
 
 #include <vector>
@@ -34,14 +35,17 @@ class Feature : public QObject {
 public:
     explicit Feature(Workspace& workspace);
 
-    static std::vector<ActionEntry> actionTable() { return {}; } // what it adds to the menus; a feature with actions has its own
-    static std::vector<ShowEntry> showTable() { return {}; }     // and to --show, in the same way
+    // what it adds to the menus; a feature with actions has its own
+    static std::vector<ActionEntry> actionTable() { return {}; }
+    static std::vector<ShowEntry> showTable() { return {}; } // and to --show, in the same way
 
     virtual FeatureParts parts() { return {}; }
     virtual bool settled() const { return true; } // nothing is under way but its jobs, which the workspace counts
-    virtual bool escape() { return false; }       // Esc: takes back the last thing it put over the views; false: there is none
-    virtual bool mayClose() { return true; }      // false: the window stays; the feature asks, and closes it later if wanted
-    virtual void closing() {}                     // the window is about to be destroyed; every feature is still there
+    // Esc: takes back the last thing it put over the views; false: there is none
+    virtual bool escape() { return false; }
+    // false: the window stays; the feature asks, and closes it later if wanted
+    virtual bool mayClose() { return true; }
+    virtual void closing() {} // the window is about to be destroyed; every feature is still there
 
 protected:
     Workspace& m_workspace;

@@ -1,4 +1,5 @@
-// What features offer each other: interfaces that a feature implements and others reach with Workspace::feature<Interface>().
+// What features offer each other: interfaces that a feature implements and others reach with
+// Workspace::feature<Interface>().
 #pragma once
 
 #include <functional>
@@ -28,10 +29,12 @@ struct ShownSteps;
 
 class FileOpening {
 public:
-    virtual void openFiles(const QStringList& paths) = 0; // runs, schedules, blocks, lessons; traces open the import dialog
-    virtual void openDropped(QStringList paths) = 0;      // several files at once are one job: those that are not traces are opened
-    virtual void closeFile(const QString& path) = 0;      // shows another run if it held the one shown
-    virtual void remember(const QString& path) = 0;       // as opened recently
+    // runs, schedules, blocks, lessons; traces open the import dialog
+    virtual void openFiles(const QStringList& paths) = 0;
+    // several files at once are one job: those that are not traces are opened
+    virtual void openDropped(QStringList paths) = 0;
+    virtual void closeFile(const QString& path) = 0; // shows another run if it held the one shown
+    virtual void remember(const QString& path) = 0;  // as opened recently
     virtual QStringList recentFiles() const = 0;
     virtual void openOrder(const Schedule& schedule, const QString& path) = 0; // simulates it, or shows why it hangs
 
@@ -41,8 +44,10 @@ protected:
 
 class LibraryOpening {
 public:
-    virtual void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {}) = 0; // as a simulated run
-    virtual void openBlock(const Block& block) = 0;                                                                   // in the block editor
+    // as a simulated run
+    virtual void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {}) = 0;
+    // in the block editor
+    virtual void openBlock(const Block& block) = 0;
 
 protected:
     ~LibraryOpening() = default;
@@ -75,9 +80,12 @@ public:
     virtual RecordProcess* process() = 0;
     virtual RecordDialog* openRecordDialog() = 0; // not modal; deleted when closed
     // aside: for a lesson, which reads the file itself: nothing is listed, shown or said here.
-    virtual void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew, bool aside = false) = 0;
-    virtual void attach(const QString& job, const QString& file) = 0; // follows one that runs elsewhere and writes its runs there
-    virtual void runEdited() = 0;                                     // trains the edited order with the source's setup, then compares
+    virtual void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew,
+                                bool aside = false) = 0;
+    // follows one that runs elsewhere and writes its runs there
+    virtual void attach(const QString& job, const QString& file) = 0;
+    // trains the edited order with the source's setup, then compares
+    virtual void runEdited() = 0;
     virtual bool isRecordingInto(const QString& file) const = 0;
     virtual bool awaits(const QString& file) const = 0;    // the file that a running recording writes
     virtual bool isScratch(const QString& file) const = 0; // deleted with the window
@@ -92,10 +100,14 @@ protected:
 
 class RunComparing {
 public:
-    virtual void show(const std::vector<RunRef>& refs, int step = -1) = 0;                                   // two to four; the first is A
-    virtual void showPredicted(const RunRef& original, const RunRef& predicted, const RunRef& measured) = 0; // and the prediction error
-    virtual void add(const RunRef& ref) = 0;                                                                 // to those shown; again: removes it
-    virtual void setBaseline(const RunRef& ref) = 0;                                                         // invalid: none
+    // two to four; the first is A
+    virtual void show(const std::vector<RunRef>& refs, int step = -1) = 0;
+    // and the prediction error
+    virtual void showPredicted(const RunRef& original, const RunRef& predicted, const RunRef& measured) = 0;
+    // to those shown; again: removes it
+    virtual void add(const RunRef& ref) = 0;
+    // invalid: none
+    virtual void setBaseline(const RunRef& ref) = 0;
     virtual const std::vector<std::shared_ptr<const RunView>>& shown() const = 0;
 
 protected:
@@ -122,8 +134,9 @@ protected:
 
 class StepReading {
 public:
-    virtual void fit(const ShownSteps& steps) = 0;                                     // zooms to them
-    virtual void findOn(const QString& text, const OpQuery& query, bool backward) = 0; // the next step with a match, with its details
+    virtual void fit(const ShownSteps& steps) = 0; // zooms to them
+    // the next step with a match, with its details
+    virtual void findOn(const QString& text, const OpQuery& query, bool backward) = 0;
 
 protected:
     ~StepReading() = default;
@@ -135,7 +148,8 @@ public:
     virtual void addNote(const RunRef& ref, Note note) = 0;              // undoable; without an id
     virtual void forget(const RunRef& ref) = 0;                          // read again
     // What a search or a query marks on the timeline in addition to the notes.
-    virtual void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments = {}) = 0;
+    virtual void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current,
+                         std::vector<Nanos> moments = {}) = 0;
 
 protected:
     ~NoteKeeping() = default;
@@ -151,7 +165,8 @@ protected:
 
 class TraceImporting {
 public:
-    virtual void openTraces(const QStringList& traces, const QString& rulesFile = {}) = 0; // in the import dialog; no file: the one used last
+    // in the import dialog; no file: the one used last
+    virtual void openTraces(const QStringList& traces, const QString& rulesFile = {}) = 0;
 
 protected:
     ~TraceImporting() = default;

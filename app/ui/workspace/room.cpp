@@ -55,7 +55,8 @@ void Room::fitPages()
     for (int i = 0; i < m_pages->count(); ++i) {
         QWidget* page = m_pages->widget(i);
         const bool current = page == m_pages->currentWidget(), own = page == m_views || page == m_first;
-        page->setSizePolicy(current && own ? QSizePolicy::Preferred : QSizePolicy::Ignored, current ? QSizePolicy::Preferred : QSizePolicy::Ignored);
+        page->setSizePolicy(current && own ? QSizePolicy::Preferred : QSizePolicy::Ignored,
+                            current ? QSizePolicy::Preferred : QSizePolicy::Ignored);
     }
 }
 

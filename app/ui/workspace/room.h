@@ -1,5 +1,5 @@
-// Room: the places of a window where features put what they show: the work area, the panels at the right, pages that replace the views,
-// docks, menus, the status bar. It owns the central widget. GUI thread only.
+// Room: the places of a window where features put what they show: the work area, the panels at the right, pages that
+// replace the views, docks, menus, the status bar. It owns the central widget. GUI thread only.
 #pragma once
 
 #include <map>
@@ -45,7 +45,8 @@ public:
     const QString& pageTitle() const { return m_pageTitle; } // empty: the views are shown
     const QString& pageStatus() const { return m_pageStatus; }
 
-    void addDock(QDockWidget* dock, Qt::DockWidgetArea area, bool tabbed); // hidden at first; tabbed: with the tabbed ones before it
+    // hidden at first; tabbed: with the tabbed ones before it
+    void addDock(QDockWidget* dock, Qt::DockWidgetArea area, bool tabbed);
 
 signals:
     void pageChanged();

@@ -8,7 +8,8 @@ namespace stagewright {
 static QString folderPattern() { return QStringLiteral("stagewright-window-"); }
 static QString lockName() { return QStringLiteral("owner.lock"); }
 
-ScratchFolder::ScratchFolder() : m_folder(QDir::temp().filePath(folderPattern() + QStringLiteral("XXXXXX"))), m_lock(m_folder.filePath(lockName()))
+ScratchFolder::ScratchFolder()
+    : m_folder(QDir::temp().filePath(folderPattern() + QStringLiteral("XXXXXX"))), m_lock(m_folder.filePath(lockName()))
 {
     static const bool once = (removeAbandoned(), true);
     Q_UNUSED(once)
@@ -19,11 +20,13 @@ ScratchFolder::ScratchFolder() : m_folder(QDir::temp().filePath(folderPattern() 
 void ScratchFolder::removeAbandoned()
 {
     const uint self = QFileInfo(QDir::homePath()).ownerId();
-    const auto folders = QDir::temp().entryInfoList({folderPattern() + QLatin1Char('*')}, QDir::Dirs | QDir::NoSymLinks);
+    const auto folders =
+        QDir::temp().entryInfoList({folderPattern() + QLatin1Char('*')}, QDir::Dirs | QDir::NoSymLinks);
     for (const QFileInfo& folder : folders) {
         const QString lockPath = folder.absoluteFilePath() + QLatin1Char('/') + lockName();
         if (folder.ownerId() != self || !QFileInfo::exists(lockPath)) continue; // just being made
-        QDirIterator recordings(folder.absoluteFilePath(), {QStringLiteral("recording-*.stagewright")}, QDir::Files, QDirIterator::Subdirectories);
+        QDirIterator recordings(folder.absoluteFilePath(), {QStringLiteral("recording-*.stagewright")}, QDir::Files,
+                                QDirIterator::Subdirectories);
         if (recordings.hasNext()) continue;
         QLockFile lock(lockPath);
         lock.setStaleLockTime(0);

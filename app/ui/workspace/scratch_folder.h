@@ -1,5 +1,6 @@
-// A folder for files that go with their owner, in the system's temporary folder. A lock in it says that its program lives: what a
-// killed one left is removed by the next one that makes a folder, but for folders that hold a recording, which the session takes up.
+// A folder for files that go with their owner, in the system's temporary folder. A lock in it says that its program
+// lives: what a killed one left is removed by the next one that makes a folder, but for folders that hold a recording,
+// which the session takes up.
 #pragma once
 
 #include <QLockFile>

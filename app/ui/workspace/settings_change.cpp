@@ -12,7 +12,8 @@ void changeSettings(const std::function<void(QSettings&)>& change)
 {
     QSettings settings;
     QDir().mkpath(QFileInfo(settings.fileName()).absolutePath());
-    const auto lock = ChangeLock::take(settings.fileName().toStdString()); // without one after a while: the change matters more
+    // without one after a while: the change matters more
+    const auto lock = ChangeLock::take(settings.fileName().toStdString());
     settings.sync();
     change(settings);
     settings.sync();

@@ -1,4 +1,5 @@
-// What `stagewright-ui --show NAME` opens: each feature lists the names of its views and how each is opened (Feature::showTable).
+// What `stagewright-ui --show NAME` opens: each feature lists the names of its views and how each is opened
+// (Feature::showTable).
 #pragma once
 
 #include <functional>
@@ -13,7 +14,8 @@ class Workspace;
 
 struct ShowRequest {
     Workspace& workspace;
-    QString name;                                                                  // for functions that open several views
+    // for functions that open several views
+    QString name;
     QString schedule;                                                              // of the library; empty: not named
     std::function<bool(const std::function<bool()>& done, int milliseconds)> wait; // false: it takes longer
 
@@ -27,7 +29,8 @@ struct ShownDialog {
 
 struct ShowEntry {
     const char* name;
-    int at = 1000;                                               // place in the list of names; equal ones in the order of features.def
+    // place in the list of names; equal ones in the order of features.def
+    int at = 1000;
     void (*view)(const ShowRequest& request) = nullptr;          // opens a part of the window, while a run is shown; or
     ShownDialog (*dialog)(const ShowRequest& request) = nullptr; // opens a dialog over the window
 };

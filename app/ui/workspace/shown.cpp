@@ -21,14 +21,15 @@ namespace stagewright {
 
 namespace {
 
-// For the panel at the side, which prints times of ops from the start of the figures: of an excerpt from that of its step, as cards do. Its
-// figures are then those of the range (RangeController sets them).
+// For the panel at the side, which prints times of ops from the start of the figures: of an excerpt from that of its
+// step, as cards do. Its figures are then those of the range (RangeController sets them).
 std::shared_ptr<const RunReport> figuresBeside(const RunView& view)
 {
     if (!view.excerpt || !view.panel->hasOps()) return view.figures;
     auto figures = std::make_shared<RunReport>(*view.figures);
     for (const PanelStep& step : view.panel->steps)
-        if (step.step == view.step) figures->bubbles.windowBegin = std::min(figures->bubbles.windowBegin, step.begin + view.panel->origin);
+        if (step.step == view.step)
+            figures->bubbles.windowBegin = std::min(figures->bubbles.windowBegin, step.begin + view.panel->origin);
     return figures;
 }
 
@@ -55,7 +56,8 @@ bool Shown::answered(quint64 request)
 bool Shown::arrived(quint64 request, const Result<std::shared_ptr<const RunView>>& view)
 {
     if (!answered(request)) return false;
-    const bool listed = view && m_workspace.runs()->files().contains((*view)->ref.file); // else it was closed while it was read
+    // else it was closed while it was read
+    const bool listed = view && m_workspace.runs()->files().contains((*view)->ref.file);
     if (listed) return true;
     if (!view) m_workspace.banner()->showError(QString(), view.error());
     if (view && !m_view) setMode(Mode::Empty);
@@ -81,7 +83,8 @@ void Shown::showRun(const RunRef& ref, int step)
     m_workspace.library()->cancelEveryStep();
     m_workspace.library()->request(ref, step, [this, number = request()](Result<std::shared_ptr<const RunView>> view) {
         if (!arrived(number, view)) return;
-        const bool same = m_mode == Mode::Run && m_view && m_view->ref == (*view)->ref && m_view->step == (*view)->step && !m_view->steps;
+        const bool same = m_mode == Mode::Run && m_view && m_view->ref == (*view)->ref &&
+                          m_view->step == (*view)->step && !m_view->steps;
         present(*view, !same);
     });
 }
@@ -93,9 +96,10 @@ void Shown::showSteps(const RunRef& ref, const ShownSteps& steps)
         showEveryStep(ref, -1, [this, steps] { m_workspace.feature<StepReading>()->fit(steps); });
         return;
     }
-    m_workspace.library()->requestSteps(ref, steps, [this, number = request()](Result<std::shared_ptr<const RunView>> view) {
-        if (arrived(number, view)) present(*view, true);
-    });
+    m_workspace.library()->requestSteps(ref, steps,
+                                        [this, number = request()](Result<std::shared_ptr<const RunView>> view) {
+                                            if (arrived(number, view)) present(*view, true);
+                                        });
 }
 
 void Shown::showEveryStep(const RunRef& ref, int detail, std::function<void()> then)
@@ -178,11 +182,13 @@ void Shown::present(const std::shared_ptr<const RunView>& view, bool fit)
     }
     tellDamage({view.get()});
     if (view->partial && view->panel->isPart() && m_workspace.library()->vastRun(view->ref) && !m_damageTold)
-        m_workspace.banner()->showNote(tr("A step of this run has more than %L1 spans: zoom in or click an op for causes, arrows, memory and figures of the part in view. "
+        m_workspace.banner()->showNote(tr("A step of this run has more than %L1 spans: zoom in or click an op for "
+                                          "causes, arrows, memory and figures of the part in view. "
                                           "stagewright report computes those of whole steps.")
                                            .arg(largeLimits().step));
     if (!m_damageTold)
-        if (const QString remark = m_workspace.library()->takeRemark(view->ref.file); !remark.isEmpty()) m_workspace.banner()->showNote(remark);
+        if (const QString remark = m_workspace.library()->takeRemark(view->ref.file); !remark.isEmpty())
+            m_workspace.banner()->showNote(remark);
     if (m_selectLater != noSpan) selectOp(std::exchange(m_selectLater, noSpan));
     refreshSelection();
     if (first) views.timeline->setFocus();
@@ -200,7 +206,8 @@ void Shown::presentPart(const std::shared_ptr<const RunView>& view)
         Span span;
     };
     std::optional<Chosen> chosen;
-    if (const SpanRef selected = state.selected(); selected.valid() && selected.panel == 0 && selected.span < before.spans().size()) {
+    if (const SpanRef selected = state.selected();
+        selected.valid() && selected.panel == 0 && selected.span < before.spans().size()) {
         const Track& track = before.trackOf(selected.span);
         chosen = Chosen{track.rank, track.lane, track.name, before.spans()[selected.span]};
     }
@@ -213,14 +220,17 @@ void Shown::presentPart(const std::shared_ptr<const RunView>& view)
     for (const Track& track : after.tracks()) {
         if (track.rank != chosen->rank || track.lane != chosen->lane || track.name != chosen->track) continue;
         const auto spans = after.spansOf(track);
-        const auto found = std::find_if(spans.begin(), spans.end(), [&](const Span& span) { return span.start == chosen->span.start && span.op == chosen->span.op && span.end == chosen->span.end; });
+        const auto found = std::find_if(spans.begin(), spans.end(), [&](const Span& span) {
+            return span.start == chosen->span.start && span.op == chosen->span.op && span.end == chosen->span.end;
+        });
         if (found == spans.end()) continue;
         state.select({0, track.begin + static_cast<SpanId>(found - spans.begin())});
         return;
     }
 }
 
-void Shown::presentCompared(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b, const std::shared_ptr<const Comparison>& comparison)
+void Shown::presentCompared(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b,
+                            const std::shared_ptr<const Comparison>& comparison)
 {
     m_view = a;
     m_other = b;
@@ -250,8 +260,9 @@ void Shown::setMode(Mode mode)
     emit modeChanging();
     views.memory->setVisible(m_workspace.actions()["memory"]->isChecked());
     views.timeline->setEditMode(mode == Mode::Edit);
-    views.timeline->setTitle(mode == Mode::Compare ? tr("Shared time axis") : mode == Mode::Edit ? tr("Edit")
-                                                                                                 : tr("Timeline"));
+    views.timeline->setTitle(mode == Mode::Compare ? tr("Shared time axis")
+                             : mode == Mode::Edit  ? tr("Edit")
+                                                   : tr("Timeline"));
     if (mode != Mode::Edit) views.timeline->setDragFeedback(std::nullopt);
     if (mode != Mode::Compare) m_workspace.runs()->setMarks({});
     if (mode == Mode::Empty) {
@@ -280,8 +291,11 @@ void Shown::splitViews()
     const Views& views = m_workspace.views();
     const int height = rows->height();
     if (height <= 0) return;
-    const int most = !views.memory->isVisibleTo(rows) ? height : height * (views.timeline->panels().size() > 1 ? 72 : 62) / 100;
-    const int wanted = views.memory->isVisibleTo(rows) && !views.memory->known() ? height - views.memory->minimumSizeHint().height() : std::min(views.timeline->sizeHint().height(), most);
+    const int most =
+        !views.memory->isVisibleTo(rows) ? height : height * (views.timeline->panels().size() > 1 ? 72 : 62) / 100;
+    const int wanted = views.memory->isVisibleTo(rows) && !views.memory->known()
+                           ? height - views.memory->minimumSizeHint().height()
+                           : std::min(views.timeline->sizeHint().height(), most);
     rows->setSizes({wanted, height - wanted});
 }
 
@@ -292,7 +306,8 @@ void Shown::tellDamage(std::initializer_list<const RunView*> views)
         const auto blocks = view->run->info.damagedBlocks;
         if (blocks > 0)
             damaged << (blocks == 1 ? tr("one damaged block of %1 was skipped").arg(runTitle(view->run->info))
-                                    : tr("%2 damaged blocks of %1 were skipped").arg(runTitle(view->run->info), QString::number(blocks)));
+                                    : tr("%2 damaged blocks of %1 were skipped")
+                                          .arg(runTitle(view->run->info), QString::number(blocks)));
     }
     Banner* banner = m_workspace.banner();
     if (damaged.isEmpty()) {
@@ -300,7 +315,8 @@ void Shown::tellDamage(std::initializer_list<const RunView*> views)
         m_damageTold = false;
         return;
     }
-    banner->showError(damaged.join(QStringLiteral("; ")), tr("pictures and figures cover only what could be read; use a backup of the file"));
+    banner->showError(damaged.join(QStringLiteral("; ")),
+                      tr("pictures and figures cover only what could be read; use a backup of the file"));
     m_damageTold = true;
 }
 
@@ -325,7 +341,8 @@ void Shown::refreshTimes()
 void Shown::refreshSelection()
 {
     const SpanRef selected = m_workspace.viewState()->selected();
-    if (m_mode == Mode::Run && !showsToolPicture() && (!selected.valid() || selected.panel == 0)) m_workspace.views().side->setSelection(selected.valid() ? selected.span : noSpan);
+    if (m_mode == Mode::Run && !showsToolPicture() && (!selected.valid() || selected.panel == 0))
+        m_workspace.views().side->setSelection(selected.valid() ? selected.span : noSpan);
     emit selectionShown();
     m_workspace.refreshActions();
 }
@@ -375,24 +392,35 @@ Shown::Captions Shown::captions() const
     if (const auto own = m_captions.find(m_mode); own != m_captions.end()) return own->second();
     if (m_mode != Mode::Run || !m_view) return {};
     Captions captions{runTitle(m_view->run->info), {}, provenanceText(*m_view->run)};
-    if (!m_workspace.library()->isSimulated(m_view->ref.file)) captions.title = QFileInfo(m_view->ref.file).fileName() + QStringLiteral(": ") + captions.title;
+    if (!m_workspace.library()->isSimulated(m_view->ref.file))
+        captions.title = QFileInfo(m_view->ref.file).fileName() + QStringLiteral(": ") + captions.title;
     const int steps = m_view->stepCount;
     if (m_view->excerpt) {
-        const Nanos from = m_view->excerpt->begin - m_view->panel->origin, to = m_view->excerpt->end - m_view->panel->origin;
-        captions.status = tr(", details and figures of %1 – %2 in step %3 of %4").arg(durationText(from, units()), durationText(to, units())).arg(m_view->step + 1).arg(steps);
+        const Nanos from = m_view->excerpt->begin - m_view->panel->origin,
+                    to = m_view->excerpt->end - m_view->panel->origin;
+        captions.status = tr(", details and figures of %1 – %2 in step %3 of %4")
+                              .arg(durationText(from, units()), durationText(to, units()))
+                              .arg(m_view->step + 1)
+                              .arg(steps);
     } else if (m_view->steps && m_view->partial && m_workspace.library()->vastRun(m_view->ref))
-        captions.status = steps > 1 ? tr(", all %1 steps; zoom in for details").arg(steps) : tr(", one step; zoom in for details");
+        captions.status =
+            steps > 1 ? tr(", all %1 steps; zoom in for details").arg(steps) : tr(", one step; zoom in for details");
     else if (m_view->steps && m_view->partial)
         captions.status = tr(", all %1 steps").arg(steps);
     else if (m_view->steps)
-        captions.status = tr(", steps %1 to %2 of %3; figures of step %4").arg(m_view->steps->first + 1).arg(m_view->steps->last + 1).arg(steps).arg(m_view->step + 1);
+        captions.status = tr(", steps %1 to %2 of %3; figures of step %4")
+                              .arg(m_view->steps->first + 1)
+                              .arg(m_view->steps->last + 1)
+                              .arg(steps)
+                              .arg(m_view->step + 1);
     else
         captions.status = steps > 1 ? tr(", step %1 of %2").arg(m_view->step + 1).arg(steps) : tr(", one step");
     if (m_view->step < m_view->run->info.warmupSteps) captions.status += tr(" (warm-up)");
     return captions;
 }
 
-// Whether the content shown after all pending requests is still on screen: the run and its step, the comparison, the page.
+// Whether the content shown after all pending requests is still on screen: the run and its step, the comparison, the
+// page.
 std::function<bool()> Shown::whileShown()
 {
     struct Place {
@@ -401,7 +429,9 @@ std::function<bool()> Shown::whileShown()
         RunRef shown, other;
         bool operator==(const Place&) const = default;
     };
-    const auto place = [this] { return Place{m_mode, m_workspace.room().pageTitle(), ref(), m_other ? m_other->ref : RunRef{}}; };
+    const auto place = [this] {
+        return Place{m_mode, m_workspace.room().pageTitle(), ref(), m_other ? m_other->ref : RunRef{}};
+    };
     const auto coming = [this] { return m_pending || m_filesAwaited || m_workspace.library()->busy(); };
     auto held = std::make_shared<std::optional<Place>>();
     auto* settles = new QTimer(this); // its subject is what the sender shows next

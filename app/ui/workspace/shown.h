@@ -1,5 +1,5 @@
-// Shown: what the window shows: a run with its step, a comparison, an edited order, or nothing. Whatever is to be shown next is requested
-// here; an answer that another request has overtaken is dropped. GUI thread only.
+// Shown: what the window shows: a run with its step, a comparison, an edited order, or nothing. Whatever is to be shown
+// next is requested here; an answer that another request has overtaken is dropped. GUI thread only.
 #pragma once
 
 #include <functional>
@@ -50,21 +50,25 @@ public:
 
     void showRun(const RunRef& ref, int step = -1);
     void showSteps(const RunRef& ref, const ShownSteps& steps); // several on one axis
-    // Every step on one axis, with the details of one (−1: the representative step); calls `then` when that is on screen.
+    // Every step on one axis, with the details of one (−1: the representative step); calls `then` when that is on
+    // screen.
     void showEveryStep(const RunRef& ref, int detail = -1, std::function<void()> then = {});
     void showAgain(); // the same step, with its causes counted again
     void showNothing() { setMode(Mode::Empty); }
     void forget(); // what is shown; the views are left as they are
 
-    // Selects an op of the run shown, in view; where a tool shows another picture the run's own comes back. False: while an order is
-    // edited, or the picture has no such op.
+    // Selects an op of the run shown, in view; where a tool shows another picture the run's own comes back. False:
+    // while an order is edited, or the picture has no such op.
     bool selectOp(SpanId span);
     void chooseOp(SpanId span); // of any step of the run shown, in mode Run
 
     Tool tool() const { return m_tool; }
-    bool showsToolPicture() const { return m_tool == Tool::Lowered || m_tool == Tool::WhatIf; } // not the run's own: spans have other numbers
-    void setTool(Tool tool);                                                                    // in mode Run; else none
-    const QString& toolText() const { return m_toolText; }                                      // one line about it; empty: none
+    // not the run's own: spans have other numbers
+    bool showsToolPicture() const { return m_tool == Tool::Lowered || m_tool == Tool::WhatIf; }
+    // in mode Run; else none
+    void setTool(Tool tool);
+    // one line about it; empty: none
+    const QString& toolText() const { return m_toolText; }
     void setToolText(const QString& text) { m_toolText = text; }
 
     // Memory budget of a rank, in the units of the run shown.
@@ -76,15 +80,20 @@ public:
     quint64 request(bool following = false);
     quint64 latest() const { return m_request; }
     bool isLatest(quint64 request) const { return request == m_request; }
-    bool answered(quint64 request);                                                    // whether it is the latest, which is then no longer pending
-    bool arrived(quint64 request, const Result<std::shared_ptr<const RunView>>& view); // the same, and it is good and still listed; a bad one is reported
-    void drop();                                                                       // what was requested is not wanted any more
-    void awaitFiles(bool awaited) { m_filesAwaited = awaited; }                        // their first run is going to be shown
+    // whether it is the latest, which is then no longer pending
+    bool answered(quint64 request);
+    // the same, and it is good and still listed; a bad one is reported
+    bool arrived(quint64 request, const Result<std::shared_ptr<const RunView>>& view);
+    // what was requested is not wanted any more
+    void drop();
+    // their first run is going to be shown
+    void awaitFiles(bool awaited) { m_filesAwaited = awaited; }
     bool filesAwaited() const { return m_filesAwaited; }
     void setPending(bool pending) { m_pending = pending; }
 
     void present(const std::shared_ptr<const RunView>& view, bool fit);
-    void presentCompared(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b, const std::shared_ptr<const Comparison>& comparison);
+    void presentCompared(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b,
+                         const std::shared_ptr<const Comparison>& comparison);
     // Another part of the run that is shown, on the same axis: the op that was selected stays so if the part has it.
     void presentPart(const std::shared_ptr<const RunView>& view);
     void presentEdited(const std::shared_ptr<const RunView>& source);

@@ -1,4 +1,5 @@
-// Views: the widgets that draw the run shown, and the fields beside them, by name. The window owns them; they live longer than every feature.
+// Views: the widgets that draw the run shown, and the fields beside them, by name. The window owns them; they live
+// longer than every feature.
 #pragma once
 
 class QComboBox;

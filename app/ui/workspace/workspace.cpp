@@ -17,7 +17,9 @@
 namespace stagewright {
 
 Workspace::Workspace(QMainWindow& window, std::vector<ActionEntry> actions)
-    : QObject(&window), m_actions(new Actions(&window, std::move(actions))), m_library(new RunLibrary(&window)), m_state(new ViewState(&window)), m_room(window), m_banner(new Banner(window.centralWidget())), m_shown(*this), m_theme(&Theme::light())
+    : QObject(&window), m_actions(new Actions(&window, std::move(actions))), m_library(new RunLibrary(&window)),
+      m_state(new ViewState(&window)), m_room(window), m_banner(new Banner(window.centralWidget())), m_shown(*this),
+      m_theme(&Theme::light())
 {
     buildViews();
     m_banner->attach(m_room.pages());
@@ -77,7 +79,9 @@ void Workspace::add(Feature* feature) { m_features.push_back(feature); }
 
 bool Workspace::settled() const
 {
-    return m_jobs.idle() && !m_shown.pending() && !m_shown.filesAwaited() && !m_library->busy() && m_views.memory->ready() && std::all_of(m_features.begin(), m_features.end(), [](const Feature* one) { return one->settled(); });
+    return m_jobs.idle() && !m_shown.pending() && !m_shown.filesAwaited() && !m_library->busy() &&
+           m_views.memory->ready() &&
+           std::all_of(m_features.begin(), m_features.end(), [](const Feature* one) { return one->settled(); });
 }
 
 void Workspace::refreshActions() { emit actionsRefreshed(); }

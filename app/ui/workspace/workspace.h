@@ -1,5 +1,5 @@
-// Workspace: all that a feature sees of its window: the runs, what is shown, the view, the actions, the banner, background work, room for
-// what it draws, and what other features offer. It owns the features. GUI thread only.
+// Workspace: all that a feature sees of its window: the runs, what is shown, the view, the actions, the banner,
+// background work, room for what it draws, and what other features offer. It owns the features. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -58,13 +58,14 @@ public:
 signals:
     void themeChanged();
     void actionsRefreshed();
-    void captionsChanged();                                           // title and status bar
-    void laidOut();                                                   // every feature has its place
-    void closing();                                                   // the window is about to close
-    void fileWritten(const QString& file);                            // by this window: not a change from outside
-    void scheduleOpened(const QString& file);                         // a CSV, as a run in memory
-    void restartAsked();                                              // of the program
-    void closeAsked();                                                // of this window, or of the program if that is under way
+    void captionsChanged();                   // title and status bar
+    void laidOut();                           // every feature has its place
+    void closing();                           // the window is about to close
+    void fileWritten(const QString& file);    // by this window: not a change from outside
+    void scheduleOpened(const QString& file); // a CSV, as a run in memory
+    void restartAsked();                      // of the program
+    // of this window, or of the program if that is under way
+    void closeAsked();
     void closeRefused();                                              // it asked, and the answer was no
     void runMenuOpening(QMenu* menu, const stagewright::RunRef& ref); // entries about windows are added
 

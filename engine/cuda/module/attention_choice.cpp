@@ -1,5 +1,6 @@
-// Attention of whole sequences in bf16, forward: by the module's own kernel or by cuDNN's, whichever was measured to be faster for the
-// shape on this kind of device; kept as products' choices are (product_choice.h), so that repeated trainings give the same bits.
+// Attention of whole sequences in bf16, forward: by the module's own kernel or by cuDNN's, whichever was measured to be
+// faster for the shape on this kind of device; kept as products' choices are (product_choice.h), so that repeated
+// trainings give the same bits.
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
@@ -39,7 +40,8 @@ int cudnnIsChosen(StagewrightQueue& queue, const StagewrightFlash& f, bool& out)
 {
     out = false;
     if (queue.partition || choicesByTable()) return 0;
-    const auto [mine, unknown] = queue.attentionChoices.try_emplace({f.batch, f.heads, f.tokens, f.width, f.stride}, false);
+    const auto [mine, unknown] =
+        queue.attentionChoices.try_emplace({f.batch, f.heads, f.tokens, f.width, f.stride}, false);
     out = mine->second;
     if (!unknown) return 0;
     if (!queue.attentionOpened) {
@@ -50,8 +52,9 @@ int cudnnIsChosen(StagewrightQueue& queue, const StagewrightFlash& f, bool& out)
     cudaDeviceProp device{};
     if (int bad = check(cudaGetDeviceProperties(&device, queue.wish.device), "describing the CUDA device")) return bad;
     std::string key = std::string(device.name) + "; cuDNN " + std::to_string(cudnnVersion()) + "; attention of " +
-                      std::to_string(f.batch) + " x " + std::to_string(f.tokens) + " tokens, " + std::to_string(f.heads) + " heads of " +
-                      std::to_string(f.width) + ", rows " + std::to_string(f.stride) + " apart";
+                      std::to_string(f.batch) + " x " + std::to_string(f.tokens) + " tokens, " +
+                      std::to_string(f.heads) + " heads of " + std::to_string(f.width) + ", rows " +
+                      std::to_string(f.stride) + " apart";
     std::replace(key.begin(), key.end(), '\t', ' ');
     static std::mutex mutex;
     static std::map<std::string, bool> chosen; // equal in all queues of the process

@@ -27,8 +27,9 @@ public:
         (void)cudaGetLastError();
     }
 
-    // Seconds of one call, by the shortest of three batches of about `expected` · calls = 1 ms; infinity where a call fails.
-    // call(): asks the queue's compute lane for the work; whether that succeeded. The first call, which may load code, does not count.
+    // Seconds of one call, by the shortest of three batches of about `expected` · calls = 1 ms; infinity where a call
+    // fails. call(): asks the queue's compute lane for the work; whether that succeeded. The first call, which may load
+    // code, does not count.
     template <typename Call>
     double seconds(double expected, Call&& call) const
     {
@@ -38,10 +39,10 @@ public:
         bool runs = m_ready && call();
         for (int batch = 0; runs && batch < batches; ++batch) {
             runs = cudaEventRecord(m_begin, m_queue.compute()) == cudaSuccess;
-            for (int i = 0; runs && i < calls; ++i)
-                runs = call();
+            for (int i = 0; runs && i < calls; ++i) runs = call();
             float milliseconds = 0;
-            runs = runs && cudaEventRecord(m_end, m_queue.compute()) == cudaSuccess && cudaEventSynchronize(m_end) == cudaSuccess &&
+            runs = runs && cudaEventRecord(m_end, m_queue.compute()) == cudaSuccess &&
+                   cudaEventSynchronize(m_end) == cudaSuccess &&
                    cudaEventElapsedTime(&milliseconds, m_begin, m_end) == cudaSuccess;
             if (runs) best = std::min(best, 1e-3 * milliseconds / calls);
         }

@@ -79,21 +79,19 @@ enum Type {
     DescriptorType = 15,
     ReductionOperatorType = 18,
 };
-enum DataType { Float = 0,
-                Int32 = 4,
-                Bf16 = 9,
-                Boolean = 11 };
-enum Mode { Add = 0,
-            Multiply = 1,
-            Divide = 6,
-            Subtract = 9,
-            Exp = 13,
-            Log = 15,
-            NotLess = 303,
-            Index = 501,
-            Select = 601 };
-enum Reduction { Sum = 0,
-                 Maximum = 3 };
+enum DataType { Float = 0, Int32 = 4, Bf16 = 9, Boolean = 11 };
+enum Mode {
+    Add = 0,
+    Multiply = 1,
+    Divide = 6,
+    Subtract = 9,
+    Exp = 13,
+    Log = 15,
+    NotLess = 303,
+    Index = 501,
+    Select = 601
+};
+enum Reduction { Sum = 0, Maximum = 3 };
 constexpr int modeOfHeuristics = 3; // CUDNN_HEUR_MODE_A
 constexpr int nondeterministic = 4; // CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC
 constexpr std::int64_t alignment = 16;
@@ -107,7 +105,8 @@ struct Functions {
     int (*destroyDescriptor)(void* descriptor) = nullptr;
     int (*finalize)(void* descriptor) = nullptr;
     int (*set)(void* descriptor, int attribute, int type, std::int64_t count, const void* elements) = nullptr;
-    int (*get)(const void* descriptor, int attribute, int type, std::int64_t wanted, std::int64_t* count, void* elements) = nullptr;
+    int (*get)(const void* descriptor, int attribute, int type, std::int64_t wanted, std::int64_t* count,
+               void* elements) = nullptr;
     int (*execute)(void* handle, void* plan, void* pack) = nullptr;
     bool whole = false;
 };
@@ -146,8 +145,7 @@ public:
     Descriptors& operator=(const Descriptors&) = delete;
     ~Descriptors()
     {
-        for (auto one = m_all.rbegin(); one != m_all.rend(); ++one)
-            (void)cudnn().destroyDescriptor(*one);
+        for (auto one = m_all.rbegin(); one != m_all.rend(); ++one) (void)cudnn().destroyDescriptor(*one);
     }
 
     bool good() const { return m_good; }
@@ -192,9 +190,7 @@ public:
         void* descriptor;
         std::int64_t id;
     };
-    enum class Place { Memory,
-                       Inside,
-                       Value };
+    enum class Place { Memory, Inside, Value };
     Tensor tensor(DataType type, const Four& sizes, const Four& strides, Place place)
     {
         const std::int64_t id = ++m_tensors;
@@ -220,7 +216,8 @@ public:
         void* kind = m_d.make(MatmulDescriptor);
         m_d.set(kind, MatmulPrecision, DataTypeType, &single);
         m_d.finish(kind);
-        operation(MatmulOperation, {{MatmulA, a.descriptor}, {MatmulB, b.descriptor}, {MatmulC, c.descriptor}, {MatmulOf, kind}});
+        operation(MatmulOperation,
+                  {{MatmulA, a.descriptor}, {MatmulB, b.descriptor}, {MatmulC, c.descriptor}, {MatmulOf, kind}});
     }
     void reduce(Reduction reduction, const Tensor& x, const Tensor& y)
     {
@@ -238,7 +235,8 @@ public:
         m_d.set(kind, PointwisePrecision, DataTypeType, &precision);
         if (others.axis >= 0) m_d.set(kind, PointwiseAxis, Int64Type, &others.axis);
         m_d.finish(kind);
-        std::vector<std::pair<Attribute, void*>> parts{{PointwiseOf, kind}, {PointwiseX, x.descriptor}, {PointwiseY, y.descriptor}};
+        std::vector<std::pair<Attribute, void*>> parts{
+            {PointwiseOf, kind}, {PointwiseX, x.descriptor}, {PointwiseY, y.descriptor}};
         if (others.b) parts.emplace_back(PointwiseB, others.b);
         if (others.t) parts.emplace_back(PointwiseT, others.t);
         operation(PointwiseOperation, parts);
@@ -246,7 +244,8 @@ public:
     void* finish(void* handle)
     {
         void* made = m_d.make(GraphDescriptor);
-        m_d.set(made, GraphOperations, DescriptorType, m_operations.data(), static_cast<std::int64_t>(m_operations.size()));
+        m_d.set(made, GraphOperations, DescriptorType, m_operations.data(),
+                static_cast<std::int64_t>(m_operations.size()));
         m_d.set(made, GraphHandle, HandleType, &handle);
         return m_d.finish(made);
     }
@@ -255,8 +254,7 @@ private:
     void operation(Descriptor kind, const std::vector<std::pair<Attribute, void*>>& parts)
     {
         void* made = m_d.make(kind);
-        for (const auto& [attribute, part] : parts)
-            m_d.set(made, attribute, DescriptorType, &part);
+        for (const auto& [attribute, part] : parts) m_d.set(made, attribute, DescriptorType, &part);
         m_operations.push_back(m_d.finish(made));
     }
 
@@ -287,18 +285,19 @@ void* planOf(Descriptors& d, void* graph, std::int64_t& workspace)
     d.set(heuristics, HeuristicsMode, HeuristicsModeType, &modeOfHeuristics);
     d.finish(heuristics);
     std::int64_t count = 0;
-    if (!d.good() || cudnn().get(heuristics, HeuristicsResults, DescriptorType, 0, &count, nullptr) != 0 || count < 1) return nullptr;
+    if (!d.good() || cudnn().get(heuristics, HeuristicsResults, DescriptorType, 0, &count, nullptr) != 0 || count < 1)
+        return nullptr;
     std::vector<void*> configs;
-    for (std::int64_t i = 0; i < count; ++i)
-        configs.push_back(d.make(EngineConfigDescriptor));
-    if (!d.good() || cudnn().get(heuristics, HeuristicsResults, DescriptorType, count, &count, configs.data()) != 0) return nullptr;
+    for (std::int64_t i = 0; i < count; ++i) configs.push_back(d.make(EngineConfigDescriptor));
+    if (!d.good() || cudnn().get(heuristics, HeuristicsResults, DescriptorType, count, &count, configs.data()) != 0)
+        return nullptr;
     configs.resize(static_cast<std::size_t>(count));
     for (void* config : configs) {
         if (!isDeterministic(d, config)) continue;
         void* plan = d.make(PlanDescriptor);
         std::int64_t found = 0;
-        if (d.good() && cudnn().set(plan, PlanEngineConfig, DescriptorType, 1, &config) == 0 && cudnn().finalize(plan) == 0 &&
-            cudnn().get(plan, PlanWorkspace, Int64Type, 1, &found, &workspace) == 0)
+        if (d.good() && cudnn().set(plan, PlanEngineConfig, DescriptorType, 1, &config) == 0 &&
+            cudnn().finalize(plan) == 0 && cudnn().get(plan, PlanWorkspace, Int64Type, 1, &found, &workspace) == 0)
             return plan;
     }
     return nullptr;
@@ -313,10 +312,7 @@ struct CudnnAttention::Plan {
     std::int64_t query = 0, key = 0, value = 0, out = 0, sums = 0, scale = 0, masked = 0; // numbers of tensors
 };
 
-int cudnnVersion()
-{
-    return cudnn().whole ? static_cast<int>(cudnn().version()) : 0;
-}
+int cudnnVersion() { return cudnn().whole ? static_cast<int>(cudnn().version()) : 0; }
 
 std::unique_ptr<CudnnAttention> CudnnAttention::open(cudaStream_t stream)
 {
@@ -354,10 +350,12 @@ CudnnAttention::Plan* CudnnAttention::planFor(const StagewrightFlash& f)
     const Graph::Tensor sums = g.tensor(Float, column, {h * t, t, 1, 1}, Place::Memory);
     const Graph::Tensor scale = g.tensor(Float, one, one, Place::Value);
     const Graph::Tensor masked = g.tensor(Float, one, one, Place::Value);
-    const Graph::Tensor product = g.inside(Float, square), scaled = g.inside(Float, square), row = g.inside(Int32, square),
-                        later = g.inside(Int32, square), kept = g.inside(Boolean, square), score = g.inside(Float, square),
-                        most = g.inside(Float, column), below = g.inside(Float, square), power = g.inside(Float, square),
-                        total = g.inside(Float, column), logTotal = g.inside(Float, column), weight = g.inside(Bf16, square);
+    const Graph::Tensor product = g.inside(Float, square), scaled = g.inside(Float, square),
+                        row = g.inside(Int32, square), later = g.inside(Int32, square),
+                        kept = g.inside(Boolean, square), score = g.inside(Float, square),
+                        most = g.inside(Float, column), below = g.inside(Float, square),
+                        power = g.inside(Float, square), total = g.inside(Float, column),
+                        logTotal = g.inside(Float, column), weight = g.inside(Bf16, square);
     g.matmul(query, key, product);
     g.pointwise(Multiply, product, scaled, {scale.descriptor});
     g.pointwise(Index, scaled, row, {nullptr, nullptr, 2});

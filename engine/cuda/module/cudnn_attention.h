@@ -1,6 +1,7 @@
-// Attention of whole sequences by cuDNN, where it is installed: its graph API (cuDNN 9, "Graph API" of its documentation), loaded at run
-// time; neither its headers nor its library are needed to build. Forward only: its backward adds up gradients in an order that changes from
-// run to run, or needs room for all probabilities (docs/performance.md).
+// Attention of whole sequences by cuDNN, where it is installed: its graph API (cuDNN 9, "Graph API" of its
+// documentation), loaded at run time; neither its headers nor its library are needed to build. Forward only: its
+// backward adds up gradients in an order that changes from run to run, or needs room for all probabilities
+// (docs/performance.md).
 #pragma once
 
 #include <map>
@@ -24,8 +25,8 @@ public:
     CudnnAttention(const CudnnAttention&) = delete;
     CudnnAttention& operator=(const CudnnAttention&) = delete;
 
-    // Causal, bf16: out, and the log-sum-exps of the scaled scores. Asks the stream for it; false: cuDNN does not compute this shape with
-    // this workspace and the same bits in every run, and nothing was asked for.
+    // Causal, bf16: out, and the log-sum-exps of the scaled scores. Asks the stream for it; false: cuDNN does not
+    // compute this shape with this workspace and the same bits in every run, and nothing was asked for.
     bool forward(const StagewrightFlash& f, void* workspace, std::size_t workspaceBytes);
 
 private:

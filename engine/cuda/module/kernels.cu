@@ -17,14 +17,8 @@ using Warp = WarpLanes<DeviceThreads>;
 using Block = BlockLanes<DeviceThreads, rowThreads>;
 using NormBlock = BlockLanes<DeviceThreads, normThreads>;
 
-__device__ std::size_t flatIndex()
-{
-    return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-unsigned blocksFor(std::size_t count)
-{
-    return static_cast<unsigned>((count + flatThreads - 1) / flatThreads);
-}
+__device__ std::size_t flatIndex() { return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+unsigned blocksFor(std::size_t count) { return static_cast<unsigned>((count + flatThreads - 1) / flatThreads); }
 
 template <typename E, int Held>
 __global__ void __launch_bounds__(normThreads) normKernel(StagewrightNorm n)
@@ -43,19 +37,24 @@ __global__ void __launch_bounds__(normThreads) scaleShiftKernel(StagewrightNorm 
 }
 
 template <typename Rows>
-__global__ void __launch_bounds__(columnThreads, Rows::blocks) columnSumsKernel(Rows of, int rows, int parts, float* partial)
+__global__ void __launch_bounds__(columnThreads, Rows::blocks)
+    columnSumsKernel(Rows of, int rows, int parts, float* partial)
 {
-    sumColumnsBlock(DeviceThreads{}, of, rows, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), parts, partial);
+    sumColumnsBlock(DeviceThreads{}, of, rows, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), parts,
+                    partial);
 }
 template <typename Rows> // the same under a name of its own
-__global__ void __launch_bounds__(columnThreads, Rows::blocks) geluGradKernel(Rows of, int rows, int parts, float* partial)
+__global__ void __launch_bounds__(columnThreads, Rows::blocks)
+    geluGradKernel(Rows of, int rows, int parts, float* partial)
 {
-    sumColumnsBlock(DeviceThreads{}, of, rows, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), parts, partial);
+    sumColumnsBlock(DeviceThreads{}, of, rows, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), parts,
+                    partial);
 }
 template <typename Rows>
 __global__ void columnPartsKernel(Rows of, int parts, const float* partial)
 {
-    if (flatIndex() < static_cast<std::size_t>(of.width)) addColumnParts(of, parts, partial, static_cast<int>(flatIndex()));
+    if (flatIndex() < static_cast<std::size_t>(of.width))
+        addColumnParts(of, parts, partial, static_cast<int>(flatIndex()));
 }
 template <typename Rows>
 void sumColumnsOn(cudaStream_t stream, void (*kernel)(Rows, int, int, float*), const Rows& of, int rows, float* partial)
@@ -63,7 +62,9 @@ void sumColumnsOn(cudaStream_t stream, void (*kernel)(Rows, int, int, float*), c
     const int parts = columnParts<Rows>(rows, of.width);
     const dim3 grid(static_cast<unsigned>((of.width + columnTile - 1) / columnTile), static_cast<unsigned>(parts));
     kernel<<<grid, columnThreads, 0, stream>>>(of, rows, parts, parts == 1 ? nullptr : partial);
-    if (parts > 1) columnPartsKernel<<<blocksFor(static_cast<std::size_t>(of.width)), flatThreads, 0, stream>>>(of, parts, partial);
+    if (parts > 1)
+        columnPartsKernel<<<blocksFor(static_cast<std::size_t>(of.width)), flatThreads, 0, stream>>>(of, parts,
+                                                                                                     partial);
 }
 
 // C (rows, columns) of a plain product becomes what the fused one makes.
@@ -122,7 +123,8 @@ __global__ void embedKernel(StagewrightEmbedding e)
 template <typename E>
 __global__ void tokenGradKernel(StagewrightEmbedding e)
 {
-    sumColumnsBlock(DeviceThreads{}, TokenRows<E>{e, static_cast<int>(blockIdx.y)}, e.batch * e.tokens, static_cast<int>(blockIdx.x), 0, 1, nullptr);
+    sumColumnsBlock(DeviceThreads{}, TokenRows<E>{e, static_cast<int>(blockIdx.y)}, e.batch * e.tokens,
+                    static_cast<int>(blockIdx.x), 0, 1, nullptr);
 }
 template <typename E, int N>
 __global__ void positionGradKernel(StagewrightEmbedding e, std::size_t count)
@@ -155,7 +157,9 @@ void eachList(const StagewrightTensor* tensors, int count, Launch&& launch)
         list.firstBlock[0] = 0;
         for (list.count = 0; list.count < TensorList::most && done + list.count < count; ++list.count) {
             list.at[list.count] = tensors[done + list.count];
-            list.firstBlock[list.count + 1] = list.firstBlock[list.count] + blocksFor((list.at[list.count].count + numbersOfThread - 1) / numbersOfThread);
+            list.firstBlock[list.count + 1] =
+                list.firstBlock[list.count] +
+                blocksFor((list.at[list.count].count + numbersOfThread - 1) / numbersOfThread);
         }
         launch(list, done > 0);
         done += list.count;
@@ -169,7 +173,8 @@ __device__ void atFour(const TensorList& list, Visit&& visit)
     int k = 0; // the last that starts at this block or before
     for (int half = TensorList::most / 2; half > 0; half /= 2)
         if (k + half < list.count && blockIdx.x >= list.firstBlock[k + half]) k += half;
-    const std::size_t i = (static_cast<std::size_t>(blockIdx.x - list.firstBlock[k]) * blockDim.x + threadIdx.x) * numbersOfThread;
+    const std::size_t i =
+        (static_cast<std::size_t>(blockIdx.x - list.firstBlock[k]) * blockDim.x + threadIdx.x) * numbersOfThread;
     if (i < list.at[k].count) visit(list.at[k], i);
 }
 
@@ -197,13 +202,11 @@ __global__ void narrowKernel(std::size_t count, const float* x, void* elements)
 
 dim3 flashGrid(const StagewrightFlash& f) // a warp a row
 {
-    return dim3(static_cast<unsigned>((f.tokens + rowThreads / 32 - 1) / (rowThreads / 32)), static_cast<unsigned>(f.heads), static_cast<unsigned>(f.batch));
+    return dim3(static_cast<unsigned>((f.tokens + rowThreads / 32 - 1) / (rowThreads / 32)),
+                static_cast<unsigned>(f.heads), static_cast<unsigned>(f.batch));
 }
 
-int launched(const char* what)
-{
-    return check(cudaGetLastError(), what);
-}
+int launched(const char* what) { return check(cudaGetLastError(), what); }
 
 // f(E{}) for the queue's elements, on its device; then what the launch said.
 template <typename Launch>
@@ -236,7 +239,9 @@ int norm(StagewrightQueue* queue, const StagewrightNorm* n)
 {
     return onElements(queue, "layer norm", [&](auto e) {
         using E = Of<decltype(e)>;
-        byHeld<E>(normInPieces<E>(*n), n->width, normThreads, [&](auto held) { normKernel<E, decltype(held)::value><<<n->rows, normThreads, 0, queue->compute()>>>(*n); });
+        byHeld<E>(normInPieces<E>(*n), n->width, normThreads, [&](auto held) {
+            normKernel<E, decltype(held)::value><<<n->rows, normThreads, 0, queue->compute()>>>(*n);
+        });
     });
 }
 
@@ -244,7 +249,9 @@ int scaleShift(StagewrightQueue* queue, const StagewrightNorm* n)
 {
     return onElements(queue, "scale and shift", [&](auto e) {
         using E = Of<decltype(e)>;
-        byPieces<E>(scaleShiftsInPieces<E>(*n), [&](auto pieces) { scaleShiftKernel<E, decltype(pieces)::value><<<n->rows, normThreads, 0, queue->compute()>>>(*n); });
+        byPieces<E>(scaleShiftsInPieces<E>(*n), [&](auto pieces) {
+            scaleShiftKernel<E, decltype(pieces)::value><<<n->rows, normThreads, 0, queue->compute()>>>(*n);
+        });
     });
 }
 
@@ -253,7 +260,9 @@ int normBackward(StagewrightQueue* queue, const StagewrightNorm* n)
     return onElements(queue, "layer norm backward", [&](auto e) {
         using E = Of<decltype(e)>;
         using Rows = NormRows<E>;
-        byHeld<E>(normBackwardInPieces<E>(*n), n->width, normThreads, [&](auto held) { normBackwardKernel<E, decltype(held)::value><<<n->rows, normThreads, 0, queue->compute()>>>(*n); });
+        byHeld<E>(normBackwardInPieces<E>(*n), n->width, normThreads, [&](auto held) {
+            normBackwardKernel<E, decltype(held)::value><<<n->rows, normThreads, 0, queue->compute()>>>(*n);
+        });
         sumColumnsOn(queue->compute(), columnSumsKernel<Rows>, Rows{*n}, n->rows, n->partial);
     });
 }
@@ -269,13 +278,16 @@ int finishProduct(StagewrightQueue* queue, const StagewrightProduct& p)
 int softmax(StagewrightQueue* queue, const StagewrightSoftmax* s)
 {
     const dim3 grid(static_cast<unsigned>(s->rows), static_cast<unsigned>(s->blocks));
-    return onElements(queue, "softmax", [&](auto e) { softmaxKernel<Of<decltype(e)>><<<grid, rowThreads, 0, queue->compute()>>>(*s); });
+    return onElements(queue, "softmax",
+                      [&](auto e) { softmaxKernel<Of<decltype(e)>><<<grid, rowThreads, 0, queue->compute()>>>(*s); });
 }
 
 int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* s)
 {
     const dim3 grid(static_cast<unsigned>(s->rows), static_cast<unsigned>(s->blocks));
-    return onElements(queue, "softmax backward", [&](auto e) { softmaxBackwardKernel<Of<decltype(e)>><<<grid, rowThreads, 0, queue->compute()>>>(*s); });
+    return onElements(queue, "softmax backward", [&](auto e) {
+        softmaxBackwardKernel<Of<decltype(e)>><<<grid, rowThreads, 0, queue->compute()>>>(*s);
+    });
 }
 
 // On the matrix units where they take it, else by streaming keys past each row.
@@ -283,7 +295,9 @@ int flash(StagewrightQueue* queue, const StagewrightFlash* f)
 {
     if (int bad = queue->enter()) return bad;
     if (queue->wish.narrow != 0 && fitsTiles(*f)) return attend(queue, *f);
-    return onElements(queue, "attention", [&](auto e) { flashKernel<Of<decltype(e)>, FlashPass::Forward><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f); });
+    return onElements(queue, "attention", [&](auto e) {
+        flashKernel<Of<decltype(e)>, FlashPass::Forward><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f);
+    });
 }
 
 int flashBackward(StagewrightQueue* queue, const StagewrightFlash* f)
@@ -304,13 +318,16 @@ int embed(StagewrightQueue* queue, const StagewrightEmbedding* g)
 {
     return onElements(queue, "embedding", [&](auto e) {
         using E = Of<decltype(e)>;
-        byPieces<E>(embedsInPieces<E>(*g), [&](auto pieces) { embedKernel<E, decltype(pieces)::value><<<g->batch * g->tokens, rowThreads, 0, queue->compute()>>>(*g); });
+        byPieces<E>(embedsInPieces<E>(*g), [&](auto pieces) {
+            embedKernel<E, decltype(pieces)::value><<<g->batch * g->tokens, rowThreads, 0, queue->compute()>>>(*g);
+        });
     });
 }
 
 int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* g)
 {
-    const dim3 grid(static_cast<unsigned>((g->width + columnTile - 1) / columnTile), static_cast<unsigned>(g->vocabulary));
+    const dim3 grid(static_cast<unsigned>((g->width + columnTile - 1) / columnTile),
+                    static_cast<unsigned>(g->vocabulary));
     const std::size_t count = static_cast<std::size_t>(g->tokens) * g->width;
     return onElements(queue, "embedding's gradient", [&](auto e) {
         using E = Of<decltype(e)>;
@@ -322,11 +339,12 @@ int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* g)
     });
 }
 
-int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets, float* rowLoss,
-                 double* loss)
+int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets,
+                 float* rowLoss, double* loss)
 {
     return onElements(queue, "cross entropy", [&](auto e) {
-        crossEntropyKernel<Of<decltype(e)>><<<rows, rowThreads, 0, queue->compute()>>>(vocabulary, logits, targets, rowLoss);
+        crossEntropyKernel<Of<decltype(e)>>
+            <<<rows, rowThreads, 0, queue->compute()>>>(vocabulary, logits, targets, rowLoss);
         meanLossKernel<<<1, rowThreads, 0, queue->compute()>>>(rows, rowLoss, loss);
     });
 }
@@ -342,7 +360,9 @@ int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void*
 int add(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count)
 {
     if (int bad = queue->enter()) return bad;
-    eachList(sums, count, [&](const TensorList& list, bool) { addKernel<<<list.firstBlock[list.count], flatThreads, 0, queue->compute()>>>(list); });
+    eachList(sums, count, [&](const TensorList& list, bool) {
+        addKernel<<<list.firstBlock[list.count], flatThreads, 0, queue->compute()>>>(list);
+    });
     return launched("sum");
 }
 
@@ -356,11 +376,13 @@ int squareSum(StagewrightQueue* queue, const StagewrightTensor* tensors, int32_t
     return launched("square sum");
 }
 
-int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* s, const StagewrightTensor* tensors, int32_t count)
+int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* s, const StagewrightTensor* tensors,
+         int32_t count)
 {
     return onElements(queue, "optimizer", [&](auto e) {
         eachList(tensors, count, [&](const TensorList& list, bool) {
-            stepKernel<Of<decltype(e)>><<<list.firstBlock[list.count], flatThreads, 0, queue->compute()>>>(kind, *s, list);
+            stepKernel<Of<decltype(e)>>
+                <<<list.firstBlock[list.count], flatThreads, 0, queue->compute()>>>(kind, *s, list);
         });
     });
 }
@@ -372,7 +394,8 @@ int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elemen
     });
 }
 
-int geluGrad(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums, float* partial)
+int geluGrad(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums,
+             float* partial)
 {
     return onElements(queue, "gradient of GELU", [&](auto e) {
         using Rows = GeluRows<Of<decltype(e)>>;

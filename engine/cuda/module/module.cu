@@ -28,10 +28,7 @@ std::string versionText(int version)
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-const char* lastError()
-{
-    return lastErrorText().c_str();
-}
+const char* lastError() { return lastErrorText().c_str(); }
 
 // NCCL is loaded where it is: it is not part of the toolkit, and one GPU does not need it.
 int collectiveVersion()
@@ -49,7 +46,8 @@ std::string driverMissing(int driver, int runtime)
 {
     if (driver == 0) return "no NVIDIA driver is loaded (libcuda.so.1 is missing or too old to tell)";
     if (driver / 1000 < runtime / 1000)
-        return "the NVIDIA driver supports CUDA " + versionText(driver) + ", but CUDA " + versionText(runtime) + " is needed; install a newer driver";
+        return "the NVIDIA driver supports CUDA " + versionText(driver) + ", but CUDA " + versionText(runtime) +
+               " is needed; install a newer driver";
     return {};
 }
 
@@ -90,7 +88,8 @@ bool hasGreenContexts()
 {
     void* entry = nullptr;
     cudaDriverEntryPointQueryResult found{};
-    const cudaError_t status = cudaGetDriverEntryPointByVersion("cuGreenCtxCreate", &entry, 12040, cudaEnableDefault, &found);
+    const cudaError_t status =
+        cudaGetDriverEntryPointByVersion("cuGreenCtxCreate", &entry, 12040, cudaEnableDefault, &found);
     (void)cudaGetLastError();
     return status == cudaSuccess && found == cudaDriverEntryPointSuccess && entry;
 }
@@ -114,7 +113,8 @@ int describe(int32_t device, StagewrightCudaDevice* out)
     }
     put(out->unit, unit);
     if (properties.major < STAGEWRIGHT_CUDA_MINIMUM_MAJOR) {
-        put(out->reason, "compute capability " + std::to_string(properties.major) + "." + std::to_string(properties.minor) + ", but " +
+        put(out->reason, "compute capability " + std::to_string(properties.major) + "." +
+                             std::to_string(properties.minor) + ", but " +
                              std::to_string(STAGEWRIGHT_CUDA_MINIMUM_MAJOR) + ".0 is needed");
         return 0;
     }
@@ -131,12 +131,58 @@ int describe(int32_t device, StagewrightCudaDevice* out)
     return 0;
 }
 
-constexpr StagewrightCudaTable table = {
-    STAGEWRIGHT_CUDA_ABI, sizeof(StagewrightCudaTable), sizeof(StagewrightCudaFacts), sizeof(StagewrightCudaDevice), lastError, facts,
-    deviceCount, describe, take, give, openQueue, closeQueue, enter, finish, finished, mark, dropMark, await, nanosBetween, copyRows, clear, upload,
-    download, multiply, norm, scaleShift, normBackward, softmax, softmaxBackward, flash, flashBackward, embed, embedGrad,
-    crossEntropy, columnSums, add, squareSum, step, narrow, geluGrad, openTeam, closeTeam, teamAwait, teamMark,
-    transfer, collect, newTeamId, joinTeam, settleTeam, post, pollTeam, abortTeam};
+constexpr StagewrightCudaTable table = {STAGEWRIGHT_CUDA_ABI,
+                                        sizeof(StagewrightCudaTable),
+                                        sizeof(StagewrightCudaFacts),
+                                        sizeof(StagewrightCudaDevice),
+                                        lastError,
+                                        facts,
+                                        deviceCount,
+                                        describe,
+                                        take,
+                                        give,
+                                        openQueue,
+                                        closeQueue,
+                                        enter,
+                                        finish,
+                                        finished,
+                                        mark,
+                                        dropMark,
+                                        await,
+                                        nanosBetween,
+                                        copyRows,
+                                        clear,
+                                        upload,
+                                        download,
+                                        multiply,
+                                        norm,
+                                        scaleShift,
+                                        normBackward,
+                                        softmax,
+                                        softmaxBackward,
+                                        flash,
+                                        flashBackward,
+                                        embed,
+                                        embedGrad,
+                                        crossEntropy,
+                                        columnSums,
+                                        add,
+                                        squareSum,
+                                        step,
+                                        narrow,
+                                        geluGrad,
+                                        openTeam,
+                                        closeTeam,
+                                        teamAwait,
+                                        teamMark,
+                                        transfer,
+                                        collect,
+                                        newTeamId,
+                                        joinTeam,
+                                        settleTeam,
+                                        post,
+                                        pollTeam,
+                                        abortTeam};
 
 } // namespace
 } // namespace stagewright::cuda::module

@@ -128,7 +128,9 @@ int NcclTeam::settle(const char* what)
 bool NcclTeam::closed()
 {
     if (!m_aborted && !m_stop && !m_ends.empty()) return false;
-    if (m_error.empty()) m_error = m_ends.empty() ? "the connection between devices is not open" : "the connection between devices was aborted";
+    if (m_error.empty())
+        m_error = m_ends.empty() ? "the connection between devices is not open"
+                                 : "the connection between devices was aborted";
     return true;
 }
 
@@ -178,7 +180,8 @@ int NcclTeam::join(End end, const ncclUniqueId& id, int number, int count)
     if (closed()) return 1;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    const ncclResult_t begun = m_enter(end.device) == 0 ? m_nccl.init(&m_comms[0], count, id, number, &config) : ncclUnhandledCudaError;
+    const ncclResult_t begun =
+        m_enter(end.device) == 0 ? m_nccl.init(&m_comms[0], count, id, number, &config) : ncclUnhandledCudaError;
     return begun == ncclSuccess || begun == ncclInProgress ? 0 : failed(what, begun);
 }
 
@@ -193,8 +196,9 @@ int NcclTeam::post(const std::vector<Post>& posts)
     return groupLocked("messages between devices", [&](std::size_t end) {
         ncclResult_t result = ncclSuccess;
         for (const Post& one : posts) {
-            result = one.sends ? m_nccl.send(one.data, one.count, ncclUint8, one.peer, m_comms[end], m_ends[end].stream)
-                               : m_nccl.receive(one.data, one.count, ncclUint8, one.peer, m_comms[end], m_ends[end].stream);
+            result = one.sends
+                         ? m_nccl.send(one.data, one.count, ncclUint8, one.peer, m_comms[end], m_ends[end].stream)
+                         : m_nccl.receive(one.data, one.count, ncclUint8, one.peer, m_comms[end], m_ends[end].stream);
             if (result != ncclSuccess && result != ncclInProgress) break;
         }
         return result;

@@ -1,11 +1,11 @@
-// NCCL between devices: a communicator whose ends one thread drives, so that a send is always in one group with its receive, and a
-// collective with all its ends; or one end of a communicator whose others belong to other processes or threads. No CUDA call is made here;
-// NCCL is a table, so that tests can replace it (tests/engine/tst_nccl_team.cpp).
+// NCCL between devices: a communicator whose ends one thread drives, so that a send is always in one group with its
+// receive, and a collective with all its ends; or one end of a communicator whose others belong to other processes or
+// threads. No CUDA call is made here; NCCL is a table, so that tests can replace it (tests/engine/tst_nccl_team.cpp).
 //
-// Teams of this process are opened and used one at a time: their kernels are launched in one order on all devices, as NCCL
-// demands of communicators that share devices, and no call waits for another thread. An end of others is posted in the order of its caller,
-// which must be one that all ends follow: its calls wait for others while they connect, and so hold nothing that other teams need.
-// Kernels wait on the streams they are given.
+// Teams of this process are opened and used one at a time: their kernels are launched in one order on all devices, as
+// NCCL demands of communicators that share devices, and no call waits for another thread. An end of others is posted in
+// the order of its caller, which must be one that all ends follow: its calls wait for others while they connect, and so
+// hold nothing that other teams need. Kernels wait on the streams they are given.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,8 @@
 
 namespace stagewright::cuda::module {
 
-// What of NCCL is used (2.18 and later); looked up at run time, as it is not part of the CUDA toolkit and one GPU does not need it.
+// What of NCCL is used (2.18 and later); looked up at run time, as it is not part of the CUDA toolkit and one GPU does
+// not need it.
 struct NcclFunctions {
     decltype(&ncclGetVersion) version = nullptr;
     decltype(&ncclGetUniqueId) uniqueId = nullptr;
@@ -50,7 +51,8 @@ public:
         cudaStream_t stream = nullptr;
     };
     // enter: makes a device the calling thread's; 0: done. patience: how long a call may take in NCCL.
-    NcclTeam(const NcclFunctions& nccl, std::function<int(int device)> enter, std::chrono::nanoseconds patience = std::chrono::seconds(60));
+    NcclTeam(const NcclFunctions& nccl, std::function<int(int device)> enter,
+             std::chrono::nanoseconds patience = std::chrono::seconds(60));
     ~NcclTeam(); // aborted: leaves; else waits for what NCCL still has to do on the host
     NcclTeam(const NcclTeam&) = delete;
     NcclTeam& operator=(const NcclTeam&) = delete;
@@ -68,8 +70,9 @@ public:
     };
     int post(const std::vector<Post>& posts); // of a joined end: one group
     int transfer(int from, const void* bytes, int to, void* there, std::size_t count);
-    int allReduce(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t count);    // sums
-    int reduceScatter(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each); // end i: the i-th part
+    int allReduce(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t count); // sums
+    // end i: the i-th part
+    int reduceScatter(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each);
     int allGather(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each);
     int poll(); // what went wrong since on the devices or between them
     const std::string& error() const { return m_error; }

@@ -1,5 +1,6 @@
-// Matrix products by cuBLASLt. Its matrices are column-major: a row-major C = op(A) op(B) is its Cᵀ = op(B)ᵀ op(A)ᵀ, so that
-// A and B change places and nothing is transposed. Where it has no algorithm for a fused end, the end is a kernel of its own.
+// Matrix products by cuBLASLt. Its matrices are column-major: a row-major C = op(A) op(B) is its Cᵀ = op(B)ᵀ op(A)ᵀ, so
+// that A and B change places and nothing is transposed. Where it has no algorithm for a fused end, the end is a kernel
+// of its own.
 #include <cstdint>
 #include <cstring>
 #include <tuple>
@@ -13,8 +14,9 @@ bool ProductKey::operator<(const ProductKey& other) const
 {
     const auto all = [](const ProductKey& k) {
         const StagewrightProduct& p = k.shape;
-        return std::make_tuple(p.kind, p.rows, p.columns, p.depth, p.finish, p.floats, p.beta, p.aStride, p.bStride, p.cStride, p.aBatch, p.bBatch,
-                               p.cBatch, p.batches, k.alignment[0], k.alignment[1], k.alignment[2], k.fused);
+        return std::make_tuple(p.kind, p.rows, p.columns, p.depth, p.finish, p.floats, p.beta, p.aStride, p.bStride,
+                               p.cStride, p.aBatch, p.bBatch, p.cBatch, p.batches, k.alignment[0], k.alignment[1],
+                               k.alignment[2], k.fused);
     };
     return all(*this) < all(other);
 }
@@ -26,8 +28,7 @@ int alignmentOf(const void* pointer, std::int64_t batchBytes)
 {
     const std::uintptr_t places = reinterpret_cast<std::uintptr_t>(pointer) | static_cast<std::uintptr_t>(batchBytes);
     int alignment = productAlignment;
-    while (alignment > 1 && places % static_cast<std::uintptr_t>(alignment) != 0)
-        alignment /= 2;
+    while (alignment > 1 && places % static_cast<std::uintptr_t>(alignment) != 0) alignment /= 2;
     return alignment;
 }
 
@@ -46,22 +47,28 @@ ProductKey keyOf(const StagewrightQueue& queue, const StagewrightProduct& p)
 }
 
 // A stored matrix of (rows, columns) as cuBLASLt sees it.
-int layout(cublasLtMatrixLayout_t& out, cudaDataType_t type, int rows, int columns, std::int64_t stride, int batches, std::int64_t batch)
+int layout(cublasLtMatrixLayout_t& out, cudaDataType_t type, int rows, int columns, std::int64_t stride, int batches,
+           std::int64_t batch)
 {
-    if (int bad = check(cublasLtMatrixLayoutCreate(&out, type, static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), stride),
+    if (int bad = check(cublasLtMatrixLayoutCreate(&out, type, static_cast<std::uint64_t>(columns),
+                                                   static_cast<std::uint64_t>(rows), stride),
                         "layout of a matrix"))
         return bad;
     if (batches <= 1) return 0;
     const std::int32_t count = batches;
-    if (int bad = check(cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "batches of a matrix"))
+    if (int bad = check(cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+                        "batches of a matrix"))
         return bad;
-    return check(cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch, sizeof batch), "batches of a matrix");
+    return check(
+        cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch, sizeof batch),
+        "batches of a matrix");
 }
 
 template <typename Value>
 int set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const Value& value)
 {
-    return check(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value), "description of a product");
+    return check(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value),
+                 "description of a product");
 }
 
 cublasLtEpilogue_t epilogueOf(int finish)
@@ -76,9 +83,11 @@ cublasLtEpilogue_t epilogueOf(int finish)
 int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKey& key, bool fused, ProductPlan& plan)
 {
     const cudaDataType_t element = queue.wish.narrow != 0 ? CUDA_R_16BF : CUDA_R_32F;
-    const cublasComputeType_t compute = queue.wish.narrow == 0 && queue.wish.tf32 != 0 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const cublasComputeType_t compute =
+        queue.wish.narrow == 0 && queue.wish.tf32 != 0 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     plan.fused = fused;
-    if (int bad = check(cublasLtMatmulDescCreate(&plan.description, compute, CUDA_R_32F), "description of a product")) return bad;
+    if (int bad = check(cublasLtMatmulDescCreate(&plan.description, compute, CUDA_R_32F), "description of a product"))
+        return bad;
     // Column-major: B is (columns of B, rows of B), so that A·Bᵀ takes it transposed.
     const cublasOperation_t opFirst = p.kind == STAGEWRIGHT_A_BT ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t opSecond = p.kind == STAGEWRIGHT_AT_B ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -97,26 +106,36 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
             if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, stride)) return bad;
             if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, element)) return bad;
         }
-        // The choice considers the alignment of these pointers but does not read them: it must not depend on the addresses of the first call.
+        // The choice considers the alignment of these pointers but does not read them: it must not depend on the
+        // addresses of the first call.
         void* const place = reinterpret_cast<void*>(std::uintptr_t{productAlignment});
         if (int bad = setEnd(plan, p, place, place)) return bad;
     }
     const bool aUp = p.kind == STAGEWRIGHT_AT_B;
     const bool bUp = p.kind == STAGEWRIGHT_A_BT;
-    if (int bad = layout(plan.first, element, bUp ? p.columns : p.depth, bUp ? p.depth : p.columns, p.bStride, p.batches, p.bBatch)) return bad;
-    if (int bad = layout(plan.second, element, aUp ? p.depth : p.rows, aUp ? p.rows : p.depth, p.aStride, p.batches, p.aBatch)) return bad;
-    if (int bad = layout(plan.result, p.floats != 0 ? CUDA_R_32F : element, p.rows, p.columns, p.cStride, p.batches, p.cBatch)) return bad;
+    if (int bad = layout(plan.first, element, bUp ? p.columns : p.depth, bUp ? p.depth : p.columns, p.bStride,
+                         p.batches, p.bBatch))
+        return bad;
+    if (int bad = layout(plan.second, element, aUp ? p.depth : p.rows, aUp ? p.rows : p.depth, p.aStride, p.batches,
+                         p.aBatch))
+        return bad;
+    if (int bad = layout(plan.result, p.floats != 0 ? CUDA_R_32F : element, p.rows, p.columns, p.cStride, p.batches,
+                         p.cBatch))
+        return bad;
 
     cublasLtMatmulPreference_t preference = nullptr;
     if (int bad = check(cublasLtMatmulPreferenceCreate(&preference), "choice of a product")) return bad;
-    const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, cublasStatus_t (*)(cublasLtMatmulPreference_t)> owner(
-        preference, cublasLtMatmulPreferenceDestroy);
+    const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
+                          cublasStatus_t (*)(cublasLtMatmulPreference_t)>
+        owner(preference, cublasLtMatmulPreferenceDestroy);
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-        return check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), "choice of a product");
+        return check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
+                     "choice of a product");
     };
     const std::uint64_t workspace = workspaceBytes;
     if (int bad = prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace)) return bad;
-    const std::uint32_t alignments[] = {static_cast<std::uint32_t>(key.alignment[1]), static_cast<std::uint32_t>(key.alignment[0]),
+    const std::uint32_t alignments[] = {static_cast<std::uint32_t>(key.alignment[1]),
+                                        static_cast<std::uint32_t>(key.alignment[0]),
                                         static_cast<std::uint32_t>(key.alignment[2])};
     if (int bad = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[0])) return bad;
     if (int bad = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[1])) return bad;
@@ -125,15 +144,19 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
     constexpr int asked = 8;
     cublasLtMatmulHeuristicResult_t found[asked] = {};
     int count = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(queue.products, plan.description, plan.first, plan.second, plan.result,
-                                                                 plan.result, preference, asked, found, &count);
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(queue.products, plan.description, plan.first, plan.second, plan.result,
+                                       plan.result, preference, asked, found, &count);
     cublasLtMatmulAlgo_t algorithms[asked] = {}; // by their estimated time
     std::size_t valid = 0;
     for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i)
-        if (found[i].state == CUBLAS_STATUS_SUCCESS && found[i].workspaceSize <= workspaceBytes) algorithms[valid++] = found[i].algo;
+        if (found[i].state == CUBLAS_STATUS_SUCCESS && found[i].workspaceSize <= workspaceBytes)
+            algorithms[valid++] = found[i].algo;
     if (valid == 0) {
-        lastErrorText() = std::string("cuBLASLt has no product of ") + std::to_string(p.rows) + " x " + std::to_string(p.columns) + " x " +
-                          std::to_string(p.depth) + ": " + cublasLtGetStatusString(status == CUBLAS_STATUS_SUCCESS ? CUBLAS_STATUS_NOT_SUPPORTED : status);
+        lastErrorText() =
+            std::string("cuBLASLt has no product of ") + std::to_string(p.rows) + " x " + std::to_string(p.columns) +
+            " x " + std::to_string(p.depth) + ": " +
+            cublasLtGetStatusString(status == CUBLAS_STATUS_SUCCESS ? CUBLAS_STATUS_NOT_SUPPORTED : status);
         return 1;
     }
     return chooseAlgorithm(queue, p, key, plan, {algorithms, valid}, plan.algorithm);
@@ -172,14 +195,16 @@ int setEnd(const ProductPlan& plan, const StagewrightProduct& p, const void* bia
 int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
 {
     if (int bad = queue->enter()) return bad;
-    if (std::string fault = productFault(*product, queue->wish.narrow != 0); !fault.empty()) return failed(std::move(fault));
+    if (std::string fault = productFault(*product, queue->wish.narrow != 0); !fault.empty())
+        return failed(std::move(fault));
     ProductPlan* plan = nullptr;
     if (int bad = planFor(*queue, *product, plan)) return bad;
     if (int bad = setEnd(*plan, *product, product->bias, product->aux)) return bad;
-    if (int bad = check(cublasLtMatmul(queue->products, plan->description, &product->alpha, product->b, plan->first, product->a, plan->second,
-                                       &product->beta, product->c, plan->result, product->c, plan->result, &plan->algorithm, queue->workspace,
-                                       workspaceBytes, queue->compute()),
-                        "a product"))
+    if (int bad =
+            check(cublasLtMatmul(queue->products, plan->description, &product->alpha, product->b, plan->first,
+                                 product->a, plan->second, &product->beta, product->c, plan->result, product->c,
+                                 plan->result, &plan->algorithm, queue->workspace, workspaceBytes, queue->compute()),
+                  "a product"))
         return bad;
     return plan->fused || product->finish == STAGEWRIGHT_PLAIN ? 0 : finishProduct(queue, *product);
 }

@@ -30,8 +30,7 @@ bool fromHex(const std::string& text, cublasLtMatmulAlgo_t& out)
 {
     constexpr std::size_t words = sizeof out.data / sizeof out.data[0];
     if (text.size() != 16 * words || text.find_first_not_of("0123456789abcdef") != std::string::npos) return false;
-    for (std::size_t i = 0; i < words; ++i)
-        out.data[i] = std::stoull(text.substr(16 * i, 16), nullptr, 16);
+    for (std::size_t i = 0; i < words; ++i) out.data[i] = std::stoull(text.substr(16 * i, 16), nullptr, 16);
     return true;
 }
 
@@ -43,13 +42,16 @@ int choiceKey(const StagewrightQueue& queue, const ProductKey& key, bool fused, 
     const StagewrightProduct& p = key.shape;
     const char* kinds[] = {"A·Bᵀ", "A·B", "Aᵀ·B"};
     out = std::string(device.name) + "; cuBLASLt " + std::to_string(cublasLtGetVersion()) +
-          (queue.wish.narrow != 0 ? "; bf16; " : queue.wish.tf32 != 0 ? "; tf32; "
-                                                                      : "; fp32; ") +
-          kinds[p.kind] + " of " +
-          std::to_string(p.rows) + " x " + std::to_string(p.columns) + " x " + std::to_string(p.depth);
-    for (const std::int64_t part : {p.aStride, p.bStride, p.cStride, static_cast<std::int64_t>(fused ? p.finish : 0), static_cast<std::int64_t>(p.floats),
-                                    static_cast<std::int64_t>(p.beta != 0.0F), static_cast<std::int64_t>(key.alignment[0]),
-                                    static_cast<std::int64_t>(key.alignment[1]), static_cast<std::int64_t>(key.alignment[2])})
+          (queue.wish.narrow != 0 ? "; bf16; "
+           : queue.wish.tf32 != 0 ? "; tf32; "
+                                  : "; fp32; ") +
+          kinds[p.kind] + " of " + std::to_string(p.rows) + " x " + std::to_string(p.columns) + " x " +
+          std::to_string(p.depth);
+    for (const std::int64_t part :
+         {p.aStride, p.bStride, p.cStride, static_cast<std::int64_t>(fused ? p.finish : 0),
+          static_cast<std::int64_t>(p.floats), static_cast<std::int64_t>(p.beta != 0.0F),
+          static_cast<std::int64_t>(key.alignment[0]), static_cast<std::int64_t>(key.alignment[1]),
+          static_cast<std::int64_t>(key.alignment[2])})
         out += ' ' + std::to_string(part);
     std::replace(out.begin(), out.end(), '\t', ' ');
     return 0;
@@ -81,7 +83,8 @@ public:
     }
 
 private:
-    // Numbers between −0.5 and 0.5, as on zeros a device is faster than it will be: some from the host, then copies of what is there.
+    // Numbers between −0.5 and 0.5, as on zeros a device is faster than it will be: some from the host, then copies of
+    // what is there.
     bool fill(char* to, std::size_t bytes) const
     {
         std::vector<std::uint16_t> pattern(std::min<std::size_t>(bytes / 2, 1 << 16));
@@ -91,14 +94,17 @@ private:
             const float value = static_cast<float>(x >> 8) / 16777216.0F - 0.5F;
             std::uint32_t bits = 0;
             std::memcpy(&bits, &value, sizeof bits);
-            number = static_cast<std::uint16_t>(bits >> 16); // bf16; two of them are an fp32 of about the upper one's size
+            // bf16; two of them are an fp32 of about the upper one's size
+            number = static_cast<std::uint16_t>(bits >> 16);
         }
         std::size_t done = pattern.size() * 2;
         if (cudaMemcpyAsync(to, pattern.data(), done, cudaMemcpyHostToDevice, m_queue.compute()) != cudaSuccess ||
             cudaStreamSynchronize(m_queue.compute()) != cudaSuccess)
             return false;
         for (; done < bytes; done += std::min(done, bytes - done))
-            if (cudaMemcpyAsync(to + done, to, std::min(done, bytes - done), cudaMemcpyDeviceToDevice, m_queue.compute()) != cudaSuccess) return false;
+            if (cudaMemcpyAsync(to + done, to, std::min(done, bytes - done), cudaMemcpyDeviceToDevice,
+                                m_queue.compute()) != cudaSuccess)
+                return false;
         return true;
     }
 
@@ -107,8 +113,8 @@ private:
 };
 
 // Seconds of a call with each algorithm; infinity where it does not run. False: not measurable here.
-bool measureEach(const StagewrightQueue& queue, const StagewrightProduct& p, const ProductPlan& plan, std::span<const cublasLtMatmulAlgo_t> algorithms,
-                 std::vector<double>& seconds)
+bool measureEach(const StagewrightQueue& queue, const StagewrightProduct& p, const ProductPlan& plan,
+                 std::span<const cublasLtMatmulAlgo_t> algorithms, std::vector<double>& seconds)
 {
     Scratch scratch(queue);
     const bool aUp = p.kind == STAGEWRIGHT_AT_B;
@@ -121,8 +127,9 @@ bool measureEach(const StagewrightQueue& queue, const StagewrightProduct& p, con
     if (!a || !b || !c || (p.aux && !aux) || (p.bias && !bias) || setEnd(plan, p, bias, aux) != 0) return false;
     const double work = 2.0 * p.rows * p.columns * p.depth;
     const auto run = [&](const cublasLtMatmulAlgo_t& algorithm) {
-        return cublasLtMatmul(queue.products, plan.description, &p.alpha, b, plan.first, a, plan.second, &p.beta, c, plan.result, c, plan.result,
-                              &algorithm, queue.workspace, workspaceBytes, queue.compute()) == CUBLAS_STATUS_SUCCESS;
+        return cublasLtMatmul(queue.products, plan.description, &p.alpha, b, plan.first, a, plan.second, &p.beta, c,
+                              plan.result, c, plan.result, &algorithm, queue.workspace, workspaceBytes,
+                              queue.compute()) == CUBLAS_STATUS_SUCCESS;
     };
     const CallTimer timer(queue);
     for (const cublasLtMatmulAlgo_t& algorithm : algorithms)
@@ -132,8 +139,9 @@ bool measureEach(const StagewrightQueue& queue, const StagewrightProduct& p, con
 
 } // namespace
 
-int chooseAlgorithm(const StagewrightQueue& queue, const StagewrightProduct& p, const ProductKey& key, const ProductPlan& plan,
-                    std::span<const cublasLtMatmulAlgo_t> algorithms, cublasLtMatmulAlgo_t& out)
+int chooseAlgorithm(const StagewrightQueue& queue, const StagewrightProduct& p, const ProductKey& key,
+                    const ProductPlan& plan, std::span<const cublasLtMatmulAlgo_t> algorithms,
+                    cublasLtMatmulAlgo_t& out)
 {
     out = algorithms.front();
     const bool small = 2.0 * p.rows * p.columns * p.depth < leastMeasured;
@@ -151,15 +159,18 @@ int chooseAlgorithm(const StagewrightQueue& queue, const StagewrightProduct& p, 
         cublasLtMatmulHeuristicResult_t fits{};
         const auto line = kept.find(name);
         if (line && fromHex(line->first, known) &&
-            cublasLtMatmulAlgoCheck(queue.products, plan.description, plan.first, plan.second, plan.result, plan.result, &known, &fits) == CUBLAS_STATUS_SUCCESS &&
+            cublasLtMatmulAlgoCheck(queue.products, plan.description, plan.first, plan.second, plan.result, plan.result,
+                                    &known, &fits) == CUBLAS_STATUS_SUCCESS &&
             fits.workspaceSize <= workspaceBytes) {
             at->second = known;
         } else if (std::vector<double> seconds; kept.canKeep() && measureEach(queue, p, plan, algorithms, seconds)) {
             const auto best = std::min_element(seconds.begin(), seconds.end());
-            const std::size_t number = *best < worthwhile * seconds.front() ? static_cast<std::size_t>(best - seconds.begin()) : 0;
+            const std::size_t number =
+                *best < worthwhile * seconds.front() ? static_cast<std::size_t>(best - seconds.begin()) : 0;
             at->second = algorithms[number];
             char reason[96];
-            std::snprintf(reason, sizeof reason, "measured: number %zu of %zu, %.1f us, the first %.1f us", number + 1, seconds.size(), 1e6 * seconds[number], 1e6 * seconds.front());
+            std::snprintf(reason, sizeof reason, "measured: number %zu of %zu, %.1f us, the first %.1f us", number + 1,
+                          seconds.size(), 1e6 * seconds[number], 1e6 * seconds.front());
             kept.keep(name, hexOf(at->second), reason);
         }
     }

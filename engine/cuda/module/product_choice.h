@@ -1,7 +1,7 @@
-// Which algorithm of cuBLASLt computes a product. Of those that it offers for a large one the fastest is chosen by measurement, once on a
-// kind of device with its library, and kept (engine/device/kept_choices.h): its own first choice is up to a quarter slower
-// (docs/performance.md). A shape has one choice in all queues of a process and, once kept, in all processes, so that repeated trainings
-// give the same bits.
+// Which algorithm of cuBLASLt computes a product. Of those that it offers for a large one the fastest is chosen by
+// measurement, once on a kind of device with its library, and kept (engine/device/kept_choices.h): its own first choice
+// is up to a quarter slower (docs/performance.md). A shape has one choice in all queues of a process and, once kept, in
+// all processes, so that repeated trainings give the same bits.
 #pragma once
 
 #include <span>
@@ -33,9 +33,11 @@ struct ProductPlan {
 // Bias and aux of the product's end, where it is an epilogue.
 int setEnd(const ProductPlan& plan, const StagewrightProduct& p, const void* bias, void* aux);
 
-// algorithms: at least one, by their estimated time; each needs at most workspaceBytes. The first is taken where nothing is measured: for
-// small products and batches, in partitions, where a choice can't be kept, where the memory is out, with STAGEWRIGHT_PRODUCTS=table.
-int chooseAlgorithm(const StagewrightQueue& queue, const StagewrightProduct& p, const ProductKey& key, const ProductPlan& plan,
-                    std::span<const cublasLtMatmulAlgo_t> algorithms, cublasLtMatmulAlgo_t& out);
+// algorithms: at least one, by their estimated time; each needs at most workspaceBytes. The first is taken where
+// nothing is measured: for small products and batches, in partitions, where a choice can't be kept, where the memory is
+// out, with STAGEWRIGHT_PRODUCTS=table.
+int chooseAlgorithm(const StagewrightQueue& queue, const StagewrightProduct& p, const ProductKey& key,
+                    const ProductPlan& plan, std::span<const cublasLtMatmulAlgo_t> algorithms,
+                    cublasLtMatmulAlgo_t& out);
 
 } // namespace stagewright::cuda::module

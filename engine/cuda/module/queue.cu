@@ -1,5 +1,5 @@
-// Memory, queues, marks and copies. Partitions of a device are green contexts, by driver functions that are looked up: the
-// module is linked to no driver.
+// Memory, queues, marks and copies. Partitions of a device are green contexts, by driver functions that are looked up:
+// the module is linked to no driver.
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -72,7 +72,8 @@ int checkDriver(CUresult status, const char* what)
     return failed(std::string(what) + ": " + text);
 }
 
-// The device's multiprocessors in `count` equal parts; split once, as only the parts of one split are said to be disjoint.
+// The device's multiprocessors in `count` equal parts; split once, as only the parts of one split are said to be
+// disjoint.
 int partsOf(int device, int count, const std::vector<CUdevResource>*& out)
 {
     static std::mutex mutex;
@@ -85,15 +86,21 @@ int partsOf(int device, int count, const std::vector<CUdevResource>*& out)
     }
     const Driver& d = driver();
     CUdevResource whole{};
-    if (int bad = checkDriver(d.deviceResource(device, &whole, CU_DEV_RESOURCE_TYPE_SM), "multiprocessors of the device")) return bad;
+    if (int bad =
+            checkDriver(d.deviceResource(device, &whole, CU_DEV_RESOURCE_TYPE_SM), "multiprocessors of the device"))
+        return bad;
     auto groups = static_cast<unsigned>(count);
     const unsigned wanted = whole.sm.smCount / groups / 8 * 8; // in eights
     if (wanted == 0)
-        return failed("a partition of " + std::to_string(whole.sm.smCount) + " multiprocessors by " + std::to_string(groups) + " has less than 8");
+        return failed("a partition of " + std::to_string(whole.sm.smCount) + " multiprocessors by " +
+                      std::to_string(groups) + " has less than 8");
     std::vector<CUdevResource> parts(groups);
-    if (int bad = checkDriver(d.split(parts.data(), &groups, &whole, nullptr, 0, wanted), "splitting the multiprocessors")) return bad;
+    if (int bad =
+            checkDriver(d.split(parts.data(), &groups, &whole, nullptr, 0, wanted), "splitting the multiprocessors"))
+        return bad;
     if (groups < static_cast<unsigned>(count))
-        return failed("the multiprocessors split into " + std::to_string(groups) + " partitions, not " + std::to_string(count));
+        return failed("the multiprocessors split into " + std::to_string(groups) + " partitions, not " +
+                      std::to_string(count));
     out = &known.emplace(std::pair(device, count), std::move(parts)).first->second;
     return 0;
 }
@@ -102,26 +109,34 @@ int partsOf(int device, int count, const std::vector<CUdevResource>*& out)
 int openPartition(StagewrightQueue& queue)
 {
     const Driver& d = driver();
-    if (d.missing) return failed(std::string("the driver has no ") + d.missing + ", which partitions need; it comes with CUDA 12.5");
+    if (d.missing)
+        return failed(std::string("the driver has no ") + d.missing +
+                      ", which partitions need; it comes with CUDA 12.5");
     const std::vector<CUdevResource>* parts = nullptr;
     if (int bad = partsOf(queue.wish.device, queue.wish.parts, parts)) return bad;
     CUdevResource mine = (*parts)[static_cast<std::size_t>(queue.wish.part)];
     CUdevResourceDesc description{};
     if (int bad = checkDriver(d.describe(&description, &mine, 1), "describing a partition")) return bad;
-    if (int bad = checkDriver(d.create(&queue.partition, description, queue.wish.device, CU_GREEN_CTX_DEFAULT_STREAM), "creating a partition")) return bad;
-    if (int bad = checkDriver(d.contextOf(&queue.partitionContext, queue.partition), "the context of a partition")) return bad;
+    if (int bad = checkDriver(d.create(&queue.partition, description, queue.wish.device, CU_GREEN_CTX_DEFAULT_STREAM),
+                              "creating a partition"))
+        return bad;
+    if (int bad = checkDriver(d.contextOf(&queue.partitionContext, queue.partition), "the context of a partition"))
+        return bad;
     if (int bad = check(cudaStreamCreateWithFlags(&queue.clock, cudaStreamNonBlocking), "a CUDA stream")) return bad;
     queue.multiprocessors = static_cast<int>(mine.sm.smCount);
     for (cudaStream_t& lane : queue.lanes) {
         CUstream stream{};
-        if (int bad = checkDriver(d.stream(&stream, queue.partition, CU_STREAM_NON_BLOCKING, 0), "a stream of a partition")) return bad;
+        if (int bad =
+                checkDriver(d.stream(&stream, queue.partition, CU_STREAM_NON_BLOCKING, 0), "a stream of a partition"))
+            return bad;
         lane = stream;
     }
     return 0;
 }
 
-// An event and the stream it is recorded on must be of the same context, and so must two events between which time is measured: a
-// partition's mark is an event of the partition, and its time is taken by a stream of the device's own context that waits for it.
+// An event and the stream it is recorded on must be of the same context, and so must two events between which time is
+// measured: a partition's mark is an event of the partition, and its time is taken by a stream of the device's own
+// context that waits for it.
 int markPartition(StagewrightQueue& queue, int lane, StagewrightMark** out)
 {
     const Driver& d = driver();
@@ -153,7 +168,8 @@ void openPeers(int device)
     if (cudaGetDeviceCount(&count) == cudaSuccess) {
         for (int peer = 0; peer < count; ++peer) {
             int can = 0;
-            if (peer != device && cudaDeviceCanAccessPeer(&can, device, peer) == cudaSuccess && can != 0) (void)cudaDeviceEnablePeerAccess(peer, 0);
+            if (peer != device && cudaDeviceCanAccessPeer(&can, device, peer) == cudaSuccess && can != 0)
+                (void)cudaDeviceEnablePeerAccess(peer, 0);
         }
     }
     (void)cudaGetLastError(); // an access that is open already
@@ -165,13 +181,19 @@ int open(StagewrightQueue& queue)
     if (int bad = check(cudaFree(nullptr), "opening the CUDA device")) return bad; // makes its context
     openPeers(queue.wish.device);
     int hostPages = 0;
-    if (int bad = check(cudaDeviceGetAttribute(&hostPages, cudaDevAttrPageableMemoryAccessUsesHostPageTables, queue.wish.device), "an attribute of the CUDA device"))
+    if (int bad = check(
+            cudaDeviceGetAttribute(&hostPages, cudaDevAttrPageableMemoryAccessUsesHostPageTables, queue.wish.device),
+            "an attribute of the CUDA device"))
         return bad;
     queue.readsHost = hostPages != 0;
     int major = 0;
     int minor = 0;
-    if (int bad = check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, queue.wish.device), "an attribute of the CUDA device")) return bad;
-    if (int bad = check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, queue.wish.device), "an attribute of the CUDA device")) return bad;
+    if (int bad = check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, queue.wish.device),
+                        "an attribute of the CUDA device"))
+        return bad;
+    if (int bad = check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, queue.wish.device),
+                        "an attribute of the CUDA device"))
+        return bad;
     const char* rule = std::getenv("STAGEWRIGHT_CUDA_GROUPS");
     queue.groups = major == 9 && minor == 0 && !(rule && std::string(rule) == "off");
     if (queue.wish.parts > 1) {
@@ -182,7 +204,9 @@ int open(StagewrightQueue& queue)
         if (int bad = check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "priorities of streams")) return bad;
         for (int lane = 0; lane < 2; ++lane) {
             const int priority = lane == STAGEWRIGHT_TRANSFER ? highest : lowest;
-            if (int bad = check(cudaStreamCreateWithPriority(&queue.lanes[lane], cudaStreamNonBlocking, priority), "a CUDA stream")) return bad;
+            if (int bad = check(cudaStreamCreateWithPriority(&queue.lanes[lane], cudaStreamNonBlocking, priority),
+                                "a CUDA stream"))
+                return bad;
         }
     }
     if (int bad = check(cublasLtCreate(&queue.products), "cuBLASLt")) return bad;
@@ -249,15 +273,9 @@ int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out)
     return 0;
 }
 
-void closeQueue(StagewrightQueue* queue)
-{
-    delete queue;
-}
+void closeQueue(StagewrightQueue* queue) { delete queue; }
 
-int enter(StagewrightQueue* queue)
-{
-    return queue->enter();
-}
+int enter(StagewrightQueue* queue) { return queue->enter(); }
 
 int finish(StagewrightQueue* queue)
 {
@@ -296,7 +314,8 @@ int markOn(cudaStream_t stream, int device, StagewrightMark** out)
     std::unique_ptr<StagewrightMark> made(new (std::nothrow) StagewrightMark);
     if (!made) return failed("out of memory");
     made->device = device;
-    if (int bad = check(cudaEventCreateWithFlags(&made->event, cudaEventDefault), "a CUDA event")) return bad; // it has the time
+    // it has the time
+    if (int bad = check(cudaEventCreateWithFlags(&made->event, cudaEventDefault), "a CUDA event")) return bad;
     const int bad = check(cudaEventRecord(made->event, stream), "recording a CUDA event");
     if (bad != 0) {
         const std::string cause = lastErrorText();
@@ -327,19 +346,21 @@ int nanosBetween(StagewrightMark* from, StagewrightMark* to, int64_t* out)
 {
     const auto eventOf = [](const StagewrightMark* mark) { return mark->time ? mark->time : mark->event; };
     float milliseconds = 0;
-    if (int bad = check(cudaEventElapsedTime(&milliseconds, eventOf(from), eventOf(to)), "time between CUDA events")) return bad;
+    if (int bad = check(cudaEventElapsedTime(&milliseconds, eventOf(from), eventOf(to)), "time between CUDA events"))
+        return bad;
     *out = std::llround(static_cast<double>(milliseconds) * 1e6);
     return 0;
 }
 
-int copyRows(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from, size_t fromStride, size_t bytes,
-             size_t rows)
+int copyRows(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from, size_t fromStride,
+             size_t bytes, size_t rows)
 {
     if (int bad = queue->enter()) return bad;
     const cudaStream_t stream = queue->lanes[lane];
     // Unified addresses identify the devices of both: between two of them it is a peer copy.
-    const cudaError_t status = rows == 1 ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream)
-                                         : cudaMemcpy2DAsync(to, toStride, from, fromStride, bytes, rows, cudaMemcpyDefault, stream);
+    const cudaError_t status =
+        rows == 1 ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream)
+                  : cudaMemcpy2DAsync(to, toStride, from, fromStride, bytes, rows, cudaMemcpyDefault, stream);
     return check(status, "a copy on the CUDA device");
 }
 
@@ -353,14 +374,18 @@ int upload(StagewrightQueue* queue, void* to, const void* host, size_t bytes)
 {
     if (int bad = queue->enter()) return bad;
     // Of pageable memory: it has been staged at return, but where the device reads the host's own pages.
-    if (int bad = check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, queue->compute()), "a copy to the CUDA device")) return bad;
+    if (int bad = check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, queue->compute()),
+                        "a copy to the CUDA device"))
+        return bad;
     return queue->readsHost ? check(cudaStreamSynchronize(queue->compute()), "work of the CUDA device") : 0;
 }
 
 int download(StagewrightQueue* queue, void* host, const void* from, size_t bytes)
 {
     if (int bad = queue->enter()) return bad;
-    if (int bad = check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, queue->compute()), "a copy from the CUDA device")) return bad;
+    if (int bad = check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, queue->compute()),
+                        "a copy from the CUDA device"))
+        return bad;
     return check(cudaStreamSynchronize(queue->compute()), "work of the CUDA device");
 }
 

@@ -43,12 +43,16 @@ struct StagewrightQueue {
     stagewright::cuda::module::ProductPlans plans;
     std::shared_ptr<stagewright::cuda::module::CudnnAttention> attention; // null: not there, or not asked for yet
     bool attentionOpened = false;
-    std::map<std::tuple<int, int, int, int, std::int64_t>, bool> attentionChoices; // by batch, heads, tokens, width, stride: whether cuDNN's
+    // by batch, heads, tokens, width, stride: whether cuDNN's
+    std::map<std::tuple<int, int, int, int, std::int64_t>, bool> attentionChoices;
 
     StagewrightQueue();
     ~StagewrightQueue();
     // Makes the queue's device the thread's.
-    int enter() const { return stagewright::cuda::module::check(cudaSetDevice(wish.device), "choosing the CUDA device"); }
+    int enter() const
+    {
+        return stagewright::cuda::module::check(cudaSetDevice(wish.device), "choosing the CUDA device");
+    }
     cudaStream_t compute() const { return lanes[STAGEWRIGHT_COMPUTE]; }
 };
 
@@ -73,8 +77,8 @@ int mark(StagewrightQueue* queue, int32_t lane, StagewrightMark** out);
 void dropMark(StagewrightMark* mark);
 int await(StagewrightQueue* queue, int32_t lane, StagewrightMark* mark);
 int nanosBetween(StagewrightMark* from, StagewrightMark* to, int64_t* out);
-int copyRows(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from, size_t fromStride, size_t bytes,
-             size_t rows);
+int copyRows(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from, size_t fromStride,
+             size_t bytes, size_t rows);
 int clear(StagewrightQueue* queue, void* to, size_t bytes);
 int upload(StagewrightQueue* queue, void* to, const void* host, size_t bytes);
 int download(StagewrightQueue* queue, void* host, const void* from, size_t bytes);
@@ -84,26 +88,32 @@ int multiply(StagewrightQueue* queue, const StagewrightProduct* product);
 int norm(StagewrightQueue* queue, const StagewrightNorm* norm);
 int scaleShift(StagewrightQueue* queue, const StagewrightNorm* norm);
 int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm);
-int finishProduct(StagewrightQueue* queue, const StagewrightProduct& product); // what the epilogue does, where cuBLASLt has none
+// what the epilogue does, where cuBLASLt has none
+int finishProduct(StagewrightQueue* queue, const StagewrightProduct& product);
 int softmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int flash(StagewrightQueue* queue, const StagewrightFlash* flash);
 int flashBackward(StagewrightQueue* queue, const StagewrightFlash* flash);
-int flashTiles(StagewrightQueue* queue, const StagewrightFlash& flash);          // on the matrix units; the caller has entered the queue
-int flashGroups(StagewrightQueue* queue, const StagewrightFlash& flash);         // the same by warp groups: of queues with `groups`
+// on the matrix units; the caller has entered the queue
+int flashTiles(StagewrightQueue* queue, const StagewrightFlash& flash);
+// the same by warp groups: of queues with `groups`
+int flashGroups(StagewrightQueue* queue, const StagewrightFlash& flash);
 int flashGroupsBackward(StagewrightQueue* queue, const StagewrightFlash& flash); // after the inner sums
-int attend(StagewrightQueue* queue, const StagewrightFlash& flash);              // the same by the faster of flashTiles() and cuDNN
-int flashTilesBackward(StagewrightQueue* queue, const StagewrightFlash& flash);  // after the inner sums
+// the same by the faster of flashTiles() and cuDNN
+int attend(StagewrightQueue* queue, const StagewrightFlash& flash);
+int flashTilesBackward(StagewrightQueue* queue, const StagewrightFlash& flash); // after the inner sums
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
 int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
-int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets, float* rowLoss,
-                 double* loss);
+int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets,
+                 float* rowLoss, double* loss);
 int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums, float* partial);
 int add(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count);
 int squareSum(StagewrightQueue* queue, const StagewrightTensor* tensors, int32_t count, double* partial, double* sum);
-int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step, const StagewrightTensor* tensors, int32_t count);
+int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step, const StagewrightTensor* tensors,
+         int32_t count);
 int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
-int geluGrad(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums, float* partial);
+int geluGrad(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums,
+             float* partial);
 
 int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out);
 void closeTeam(StagewrightTeam* team);
@@ -112,7 +122,8 @@ int teamMark(StagewrightTeam* team, int32_t end, StagewrightMark** out);
 int transfer(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count);
 int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, size_t count);
 int newTeamId(StagewrightTeamId* out);
-int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count, StagewrightTeam** out);
+int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count,
+             StagewrightTeam** out);
 int settleTeam(StagewrightTeam* team);
 int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count);
 int pollTeam(StagewrightTeam* team);

@@ -1,5 +1,5 @@
-// Teams: queues of several devices that NCCL connects. Each end has its own stream next to the queue's, with the highest priority:
-// messages pass while the queue computes.
+// Teams: queues of several devices that NCCL connects. Each end has its own stream next to the queue's, with the
+// highest priority: messages pass while the queue computes.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -21,11 +21,9 @@ struct StagewrightTeam {
 
     ~StagewrightTeam()
     {
-        for (const cudaStream_t stream : streams)
-            (void)cudaStreamSynchronize(stream);
+        for (const cudaStream_t stream : streams) (void)cudaStreamSynchronize(stream);
         team.reset(); // before the streams that it launched on
-        for (const cudaStream_t stream : streams)
-            (void)cudaStreamDestroy(stream);
+        for (const cudaStream_t stream : streams) (void)cudaStreamDestroy(stream);
         (void)cudaGetLastError();
     }
 };
@@ -34,15 +32,14 @@ namespace stagewright::cuda::module {
 
 namespace {
 
-int done(const StagewrightTeam& team, int status)
-{
-    return status == 0 ? 0 : failed(team.team->error());
-}
+int done(const StagewrightTeam& team, int status) { return status == 0 ? 0 : failed(team.team->error()); }
 
 std::unique_ptr<StagewrightTeam> newTeam()
 {
     std::unique_ptr<StagewrightTeam> made(new (std::nothrow) StagewrightTeam);
-    if (made) made->team = std::make_unique<NcclTeam>(theNccl(), [](int device) { return cudaSetDevice(device) == cudaSuccess ? 0 : 1; });
+    if (made)
+        made->team = std::make_unique<NcclTeam>(
+            theNccl(), [](int device) { return cudaSetDevice(device) == cudaSuccess ? 0 : 1; });
     return made;
 }
 
@@ -53,7 +50,8 @@ int addEnd(StagewrightTeam& team, StagewrightQueue* queue, NcclTeam::End* end)
     int highest = 0;
     cudaStream_t stream = nullptr;
     if (int bad = check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "priorities of streams")) return bad;
-    if (int bad = check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, highest), "a CUDA stream")) return bad;
+    if (int bad = check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, highest), "a CUDA stream"))
+        return bad;
     team.queues.push_back(queue);
     team.streams.push_back(stream);
     *end = {queue->wish.device, stream};
@@ -75,10 +73,7 @@ int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** o
     return 0;
 }
 
-void closeTeam(StagewrightTeam* team)
-{
-    delete team;
-}
+void closeTeam(StagewrightTeam* team) { delete team; }
 
 int teamAwait(StagewrightTeam* team, int32_t end, StagewrightMark* mark)
 {
@@ -132,10 +127,7 @@ int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t numbe
     return 0;
 }
 
-int settleTeam(StagewrightTeam* team)
-{
-    return done(*team, team->team->settle());
-}
+int settleTeam(StagewrightTeam* team) { return done(*team, team->team->settle()); }
 
 int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count)
 {
@@ -145,15 +137,9 @@ int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count)
     return done(*team, team->team->post(given));
 }
 
-int pollTeam(StagewrightTeam* team)
-{
-    return done(*team, team->team->poll());
-}
+int pollTeam(StagewrightTeam* team) { return done(*team, team->team->poll()); }
 
-void abortTeam(StagewrightTeam* team)
-{
-    team->team->abort();
-}
+void abortTeam(StagewrightTeam* team) { team->team->abort(); }
 
 } // namespace stagewright::cuda::module
 
@@ -163,10 +149,7 @@ namespace stagewright::cuda::module {
 
 namespace {
 
-int absent()
-{
-    return failed("the CUDA module was built without NCCL");
-}
+int absent() { return failed("the CUDA module was built without NCCL"); }
 
 } // namespace
 

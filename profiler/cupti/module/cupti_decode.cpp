@@ -13,10 +13,12 @@ namespace stagewright::cupti {
 namespace {
 
 static_assert(CUPTI_API_VERSION >= 130000, "records of CUPTI 13 are read");
-static_assert(sizeof(CUpti_ActivityKernel10) == 216 && sizeof(CUpti_ActivityMemcpy6) == 96 && sizeof(CUpti_ActivityMemcpyPtoP4) == 96 &&
-              sizeof(CUpti_ActivityMemset4) == 88 && sizeof(CUpti_ActivityAPI) == 40 && sizeof(CUpti_ActivityOverhead3) == 56 &&
+static_assert(sizeof(CUpti_ActivityKernel10) == 216 && sizeof(CUpti_ActivityMemcpy6) == 96 &&
+              sizeof(CUpti_ActivityMemcpyPtoP4) == 96 && sizeof(CUpti_ActivityMemset4) == 88 &&
+              sizeof(CUpti_ActivityAPI) == 40 && sizeof(CUpti_ActivityOverhead3) == 56 &&
               sizeof(CUpti_ActivitySynchronization2) == 56 && sizeof(CUpti_ActivityExternalCorrelation) == 24 &&
-              sizeof(CUpti_ActivityContext3) == 32 && sizeof(CUpti_ActivityStream) == 24 && sizeof(CUpti_ActivityCudaEvent2) == 56);
+              sizeof(CUpti_ActivityContext3) == 32 && sizeof(CUpti_ActivityStream) == 24 &&
+              sizeof(CUpti_ActivityCudaEvent2) == 56);
 
 template <typename T>
 const T& as(const CUpti_Activity* record)
@@ -83,7 +85,8 @@ GpuRecord decode(const CUpti_Activity* record, GpuNames& names, NameAt&& nameAt)
         out.block[1] = static_cast<std::uint32_t>(in.blockY);
         out.block[2] = static_cast<std::uint32_t>(in.blockZ);
         out.registers = in.registersPerThread;
-        out.sharedBytes = static_cast<std::uint32_t>(in.staticSharedMemory) + static_cast<std::uint32_t>(in.dynamicSharedMemory);
+        out.sharedBytes =
+            static_cast<std::uint32_t>(in.staticSharedMemory) + static_cast<std::uint32_t>(in.dynamicSharedMemory);
         break;
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
@@ -128,7 +131,8 @@ GpuRecord decode(const CUpti_Activity* record, GpuNames& names, NameAt&& nameAt)
         out.end = static_cast<std::int64_t>(in.end);
         out.correlation = in.correlationId;
         out.detail = number(record, offsetof(CUpti_ActivityOverhead3, overheadKind));
-        if (number(record, offsetof(CUpti_ActivityOverhead3, objectKind)) == CUPTI_ACTIVITY_OBJECT_THREAD) out.stream = in.objectId.pt.threadId;
+        if (number(record, offsetof(CUpti_ActivityOverhead3, objectKind)) == CUPTI_ACTIVITY_OBJECT_THREAD)
+            out.stream = in.objectId.pt.threadId;
         out.name = names.intern(overheadName(number(record, offsetof(CUpti_ActivityOverhead3, overheadKind))));
         break;
     }
@@ -251,7 +255,8 @@ void decodeBuffer(std::uint8_t* buffer, std::size_t validBytes, GpuTrace& trace)
             ++trace.unknownRecords;
             continue;
         }
-        trace.records.push_back(decode(record, names, [](const char* name) { return std::string_view(name == nullptr ? "" : name); }));
+        trace.records.push_back(
+            decode(record, names, [](const char* name) { return std::string_view(name == nullptr ? "" : name); }));
     }
 }
 
@@ -284,20 +289,23 @@ std::size_t dumpBuffer(const std::uint8_t* buffer, std::size_t validBytes, Cupti
 Result<GpuTrace> decodeDump(const CuptiDump& dump)
 {
     if (dump.cuptiVersion != headerVersion)
-        return fail(ErrorCode::Unreadable,
-                    fmt::format("this dump holds records of CUPTI {}, this build reads those of CUPTI {}: their layouts differ",
-                                dump.cuptiVersion, headerVersion),
-                    "build with the CUDA toolkit that the dump was recorded with");
+        return fail(
+            ErrorCode::Unreadable,
+            fmt::format("this dump holds records of CUPTI {}, this build reads those of CUPTI {}: their layouts differ",
+                        dump.cuptiVersion, headerVersion),
+            "build with the CUDA toolkit that the dump was recorded with");
     GpuTrace trace;
     for (std::size_t i = 0; i < dump.buffers.size(); ++i) {
         std::vector<std::uint8_t> buffer = dump.buffers[i];
         for (std::size_t at = 0; at < buffer.size();) { // everything is checked before CUPTI sees it
             const std::size_t left = buffer.size() - at;
-            const CUpti_ActivityKind kind = left >= sizeof(CUpti_ActivityKind) ? kindAt(buffer.data() + at) : CUPTI_ACTIVITY_KIND_INVALID;
+            const CUpti_ActivityKind kind =
+                left >= sizeof(CUpti_ActivityKind) ? kindAt(buffer.data() + at) : CUPTI_ACTIVITY_KIND_INVALID;
             const std::size_t size = recordBytes(kind);
             if (size == 0 || size > left)
-                return fail(ErrorCode::Unreadable, fmt::format("CUPTI dump: buffer {}, byte {}: no record of kind {} fits in {} bytes", i, at,
-                                                               static_cast<std::uint32_t>(kind), left));
+                return fail(ErrorCode::Unreadable,
+                            fmt::format("CUPTI dump: buffer {}, byte {}: no record of kind {} fits in {} bytes", i, at,
+                                        static_cast<std::uint32_t>(kind), left));
             if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) { // the name's pointer takes the place of its number
                 std::uint8_t* field = buffer.data() + at + offsetof(CUpti_ActivityKernel10, name);
                 std::uint64_t number = 0;
@@ -318,7 +326,8 @@ Result<void> checkVersion(std::uint32_t libraryVersion)
 {
     if (libraryVersion == headerVersion) return {};
     return fail(ErrorCode::Unavailable,
-                fmt::format("the CUPTI library has version {}, this build was made for version {}: the layouts of their records may differ",
+                fmt::format("the CUPTI library has version {}, this build was made for version {}: the layouts of "
+                            "their records may differ",
                             libraryVersion, headerVersion),
                 "install CUPTI of the CUDA toolkit that Stagewright was built with, or rebuild Stagewright");
 }

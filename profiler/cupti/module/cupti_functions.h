@@ -16,7 +16,8 @@ struct CuptiFunctions {
     decltype(&cuptiActivityDisable) disable = cuptiActivityDisable;
     decltype(&cuptiActivityEnableRuntimeApi) enableRuntime = cuptiActivityEnableRuntimeApi;
     decltype(&cuptiActivityEnableDriverApi) enableDriver = cuptiActivityEnableDriverApi;
-    decltype(&cuptiActivityEnableCudaEventDeviceTimestamps) enableEventTimes = cuptiActivityEnableCudaEventDeviceTimestamps;
+    decltype(&cuptiActivityEnableCudaEventDeviceTimestamps) enableEventTimes =
+        cuptiActivityEnableCudaEventDeviceTimestamps;
     decltype(&cuptiActivityFlushAll) flushAll = cuptiActivityFlushAll;
     decltype(&cuptiActivityGetNumDroppedRecords) droppedRecords = cuptiActivityGetNumDroppedRecords;
     decltype(&cuptiActivityPushExternalCorrelationId) push = cuptiActivityPushExternalCorrelationId;

@@ -16,10 +16,7 @@ namespace {
 
 std::atomic<CuptiSession*> theSession{nullptr}; // whose callbacks CUPTI calls
 
-std::uint64_t CUPTIAPI timestamp()
-{
-    return static_cast<std::uint64_t>(monotonicNow());
-}
+std::uint64_t CUPTIAPI timestamp() { return static_cast<std::uint64_t>(monotonicNow()); }
 void CUPTIAPI nothing(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
 
 // KERNEL would serialise the kernels. External ids come with API records only, hence the calls below.
@@ -39,32 +36,34 @@ constexpr std::array kinds{
 template <typename Visit>
 bool eachRuntimeCall(Visit&& f)
 {
-    return std::all_of(runtimeCalls.begin(), runtimeCalls.end(), f) && std::all_of(runtimeOtherCalls.begin(), runtimeOtherCalls.end(), f);
+    return std::all_of(runtimeCalls.begin(), runtimeCalls.end(), f) &&
+           std::all_of(runtimeOtherCalls.begin(), runtimeOtherCalls.end(), f);
 }
 // And of the driver.
 template <typename Visit>
 bool eachDriverCall(Visit&& f)
 {
-    return std::all_of(driverCalls.begin(), driverCalls.end(), f) && std::all_of(driverOtherCalls.begin(), driverOtherCalls.end(), f);
+    return std::all_of(driverCalls.begin(), driverCalls.end(), f) &&
+           std::all_of(driverOtherCalls.begin(), driverOtherCalls.end(), f);
 }
 
 } // namespace
 
 CuptiSession::CuptiSession(const CuptiFunctions& functions) : m_functions(functions) {}
 
-CuptiSession::~CuptiSession()
-{
-    stop();
-}
+CuptiSession::~CuptiSession() { stop(); }
 
 StartState CuptiSession::failed(const char* what, CUptiResult result)
 {
     const char* text = nullptr;
     m_functions.getResultString(result, &text);
-    m_reason = fmt::format("CUPTI: {} answers {} ({})", what, text != nullptr ? text : "an unknown error", static_cast<int>(result));
+    m_reason = fmt::format("CUPTI: {} answers {} ({})", what, text != nullptr ? text : "an unknown error",
+                           static_cast<int>(result));
     if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
-        m_reason += "; ask the administrator to open the GPU's profiling to all users (NVreg_RestrictProfilingToAdminUsers=0)";
-    if (result == CUPTI_ERROR_UNKNOWN || result == CUPTI_ERROR_NOT_INITIALIZED) m_reason += "; is an NVIDIA driver installed and loaded?";
+        m_reason +=
+            "; ask the administrator to open the GPU's profiling to all users (NVreg_RestrictProfilingToAdminUsers=0)";
+    if (result == CUPTI_ERROR_UNKNOWN || result == CUPTI_ERROR_NOT_INITIALIZED)
+        m_reason += "; is an NVIDIA driver installed and loaded?";
     return result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? StartState::Conflict : StartState::Failed;
 }
 
@@ -138,17 +137,19 @@ CUptiResult CuptiSession::enableAll(const SessionOptions& options, const char*& 
     }
     what = "cuptiActivityEnableRuntimeApi";
     CUptiResult result = CUPTI_SUCCESS;
-    if (!eachRuntimeCall([&](CUpti_CallbackId call) { return (result = m_functions.enableRuntime(call, 1)) == CUPTI_SUCCESS; })) return result;
+    if (!eachRuntimeCall(
+            [&](CUpti_CallbackId call) { return (result = m_functions.enableRuntime(call, 1)) == CUPTI_SUCCESS; }))
+        return result;
     what = "cuptiActivityEnableDriverApi";
-    (void)eachDriverCall([&](CUpti_CallbackId call) { return (result = m_functions.enableDriver(call, 1)) == CUPTI_SUCCESS; });
+    (void)eachDriverCall(
+        [&](CUpti_CallbackId call) { return (result = m_functions.enableDriver(call, 1)) == CUPTI_SUCCESS; });
     return result;
 }
 
 bool CuptiSession::disableAll()
 {
     bool done = true;
-    for (const CUpti_ActivityKind kind : m_enabled)
-        done = m_functions.disable(kind) == CUPTI_SUCCESS && done;
+    for (const CUpti_ActivityKind kind : m_enabled) done = m_functions.disable(kind) == CUPTI_SUCCESS && done;
     if (!m_enabled.empty()) {
         (void)eachRuntimeCall([&](CUpti_CallbackId call) {
             done = m_functions.enableRuntime(call, 0) == CUPTI_SUCCESS && done;
@@ -194,7 +195,8 @@ void CuptiSession::completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std
     CuptiSession* session = theSession;
     if (session == nullptr || buffer == nullptr) return;
     const std::lock_guard lock(session->m_lock);
-    const auto at = std::find_if(session->m_out.begin(), session->m_out.end(), [buffer](const auto& bytes) { return bytes.get() == buffer; });
+    const auto at = std::find_if(session->m_out.begin(), session->m_out.end(),
+                                 [buffer](const auto& bytes) { return bytes.get() == buffer; });
     if (at == session->m_out.end()) return;
     session->m_full.push_back({std::move(*at), std::min(valid, session->m_options.bufferBytes)});
     session->m_out.erase(at);
@@ -255,8 +257,7 @@ void CuptiSession::stop()
         m_detached = disabled && left && m_out.empty();
         m_end = true;
         // A buffer that CUPTI still holds is never freed: it may be written to yet.
-        for (std::unique_ptr<std::uint8_t[]>& bytes : m_out)
-            (void)bytes.release();
+        for (std::unique_ptr<std::uint8_t[]>& bytes : m_out) (void)bytes.release();
         m_out.clear();
         m_free.clear();
         m_changed.notify_all();

@@ -1,10 +1,11 @@
-// CuptiSession: CUPTI switched on, its buffers taken and decoded, and switched off again. One at a time in a process (CUPTI's
-// callbacks carry no user data). start, take and stop from one thread; push and pop from the threads that launch.
+// CuptiSession: CUPTI switched on, its buffers taken and decoded, and switched off again. One at a time in a process
+// (CUPTI's callbacks carry no user data). start, take and stop from one thread; push and pop from the threads that
+// launch.
 //
-// Threads: CUPTI asks for buffers and hands full ones back on threads of its own. Those callbacks only move pointers under a lock;
-// a parser thread decodes. No call of CUPTI is made while the lock is held: CUPTI holds locks of its own around its callbacks.
-// Clock: the timestamp callback gives CLOCK_MONOTONIC, as RankRecorder stamps. It is registered once in a process: each further
-// registration leaves a record with a wrong time.
+// Threads: CUPTI asks for buffers and hands full ones back on threads of its own. Those callbacks only move pointers
+// under a lock; a parser thread decodes. No call of CUPTI is made while the lock is held: CUPTI holds locks of its own
+// around its callbacks. Clock: the timestamp callback gives CLOCK_MONOTONIC, as RankRecorder stamps. It is registered
+// once in a process: each further registration leaves a record with a wrong time.
 #pragma once
 
 #include <condition_variable>
@@ -24,10 +25,11 @@
 namespace stagewright::cupti {
 
 struct SessionOptions {
-    std::size_t bufferBytes = std::size_t{4} << 20;    // CUPTI advises 1 to 10 MiB
-    std::size_t largestBytes = std::size_t{128} << 20; // of all buffers that are out or not yet decoded; then nothing is recorded
-    bool events = false;                               // CUDA event records with device times
-    bool dump = false;                                 // keep the buffers as they were filled
+    std::size_t bufferBytes = std::size_t{4} << 20; // CUPTI advises 1 to 10 MiB
+    // of all buffers that are out or not yet decoded; then nothing is recorded
+    std::size_t largestBytes = std::size_t{128} << 20;
+    bool events = false; // CUDA event records with device times
+    bool dump = false;   // keep the buffers as they were filled
 };
 
 enum class StartState : std::uint8_t {
@@ -75,7 +77,8 @@ private:
         return static_cast<CUpti_ExternalCorrelationKind>(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0 + stack);
     }
     static void CUPTIAPI requested(std::uint8_t** buffer, std::size_t* size, std::size_t* records);
-    static void CUPTIAPI completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size, std::size_t valid);
+    static void CUPTIAPI completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
+                                   std::size_t valid);
 
     CUptiResult enableAll(const SessionOptions& options, const char*& what);
     bool disableAll();

@@ -32,8 +32,7 @@ void give(StagewrightCuptiBatch& out)
 {
     State& s = state();
     s.names.clear();
-    for (const std::string& name : s.taken.names)
-        s.names.append(name.c_str()).append(1, '\0');
+    for (const std::string& name : s.taken.names) s.names.append(name.c_str()).append(1, '\0');
     out = {};
     out.records = s.taken.records.data();
     out.count = s.taken.records.size();
@@ -76,7 +75,8 @@ int start(const StagewrightCuptiOptions* options)
             const cupti::StartState started = state().session.start(wanted);
             if (started == cupti::StartState::Started) return int{STAGEWRIGHT_CUPTI_STARTED};
             error = state().session.reason();
-            return started == cupti::StartState::Conflict ? int{STAGEWRIGHT_CUPTI_CONFLICT} : int{STAGEWRIGHT_CUPTI_FAILED};
+            return started == cupti::StartState::Conflict ? int{STAGEWRIGHT_CUPTI_CONFLICT}
+                                                          : int{STAGEWRIGHT_CUPTI_FAILED};
         },
         STAGEWRIGHT_CUPTI_FAILED);
 }

@@ -1,5 +1,6 @@
-// The API calls that are recorded: those that put work on a device, by whoever makes them (the engine, cuBLASLt, NCCL). An external id
-// comes with the record of a call only, so work of a call that is missing here belongs to nobody. All other calls would only fill buffers.
+// The API calls that are recorded: those that put work on a device, by whoever makes them (the engine, cuBLASLt, NCCL).
+// An external id comes with the record of a call only, so work of a call that is missing here belongs to nobody. All
+// other calls would only fill buffers.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +15,16 @@ inline constexpr std::array runtimeCalls
 {
     CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_ptsz_v7000,
         CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_ptsz_v11060,
-        CUPTI_RUNTIME_TRACE_CBID_cudaLaunchCooperativeKernel_v9000, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchCooperativeKernel_ptsz_v9000,
-        CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_ptsz_v7000,
-        CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_ptsz_v7000,
-        CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyPeerAsync_v4000,
+        CUPTI_RUNTIME_TRACE_CBID_cudaLaunchCooperativeKernel_v9000,
+        CUPTI_RUNTIME_TRACE_CBID_cudaLaunchCooperativeKernel_ptsz_v9000, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020,
+        CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_ptsz_v7000, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020,
+        CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_ptsz_v7000, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyPeerAsync_v4000,
 #if CUPTI_API_VERSION >= 130000 // what <<<>>> of a toolkit of CUDA 13 calls
         CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000, CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_ptsz_v13000,
 #endif
 };
-// Not compared with their work: one launch of a graph has many kernels, and a memset of no bytes, as cuBLASLt asks for before some
-// products, puts nothing on the device.
+// Not compared with their work: one launch of a graph has many kernels, and a memset of no bytes, as cuBLASLt asks for
+// before some products, puts nothing on the device.
 inline constexpr std::array runtimeOtherCalls{
     CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000,
     CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_ptsz_v10000,
@@ -46,7 +47,8 @@ inline constexpr std::array driverOtherCalls{
 template <typename Calls>
 bool holds(const Calls& calls, std::uint32_t call)
 {
-    return std::any_of(calls.begin(), calls.end(), [call](auto one) { return static_cast<std::uint32_t>(one) == call; });
+    return std::any_of(calls.begin(), calls.end(),
+                       [call](auto one) { return static_cast<std::uint32_t>(one) == call; });
 }
 
 } // namespace stagewright::cupti

@@ -39,8 +39,8 @@ std::array<std::string*, mostFiles> names{}; // while logging
 std::vector<FileCall>* calls = nullptr;
 sqlite3_mem_methods plain{};
 
-// Libraries that take memory in functions which can't say that there is none: the JSON library's destructors, simdjson's choice of an implementation,
-// protozero's messages.
+// Libraries that take memory in functions which can't say that there is none: the JSON library's destructors,
+// simdjson's choice of an implementation, protozero's messages.
 bool inLibrary()
 {
     std::array<void*, 12> frames{};
@@ -48,7 +48,8 @@ bool inLibrary()
     for (int i = 0; i < count; ++i) {
         Dl_info about{};
         if (::dladdr(frames[static_cast<std::size_t>(i)], &about) == 0) continue;
-        const std::string_view function = about.dli_sname != nullptr ? about.dli_sname : "", file = about.dli_fname != nullptr ? about.dli_fname : "";
+        const std::string_view function = about.dli_sname != nullptr ? about.dli_sname : "",
+                               file = about.dli_fname != nullptr ? about.dli_fname : "";
         for (const std::string_view one : {"json_value7destroy", "protozero"})
             if (function.find(one) != std::string_view::npos) return true;
         if (file.find("libsimdjson") != std::string_view::npos) return true;
@@ -127,15 +128,9 @@ int synced(int file, long call)
     return static_cast<int>(::syscall(call, file));
 }
 
-void* sqliteMalloc(int size)
-{
-    return fails(Place::SqliteAllocation) ? nullptr : plain.xMalloc(size);
-}
+void* sqliteMalloc(int size) { return fails(Place::SqliteAllocation) ? nullptr : plain.xMalloc(size); }
 
-void* sqliteRealloc(void* at, int size)
-{
-    return fails(Place::SqliteAllocation) ? nullptr : plain.xRealloc(at, size);
-}
+void* sqliteRealloc(void* at, int size) { return fails(Place::SqliteAllocation) ? nullptr : plain.xRealloc(at, size); }
 
 } // namespace
 
@@ -169,10 +164,7 @@ std::int64_t disarm()
     return counted;
 }
 
-bool hit()
-{
-    return wasHit;
-}
+bool hit() { return wasHit; }
 
 void startLog()
 {
@@ -181,10 +173,7 @@ void startLog()
     logging = true;
 }
 
-void announce(std::int64_t number)
-{
-    steps = number;
-}
+void announce(std::int64_t number) { steps = number; }
 
 std::vector<FileCall> takeLog()
 {
@@ -192,7 +181,8 @@ std::vector<FileCall> takeLog()
     return std::move(*calls);
 }
 
-void writeDisk(const std::vector<FileCall>& log, std::size_t count, const std::string& from, const std::string& folder, std::mt19937& random)
+void writeDisk(const std::vector<FileCall>& log, std::size_t count, const std::string& from, const std::string& folder,
+               std::mt19937& random)
 {
     struct File {
         std::string kept;                     // synced
@@ -213,13 +203,9 @@ void writeDisk(const std::vector<FileCall>& log, std::size_t count, const std::s
     for (std::size_t i = 0; i < count; ++i) {
         const FileCall& call = log[i];
         switch (call.kind) {
-        case FileCall::Kind::Create:
-            files[call.path] = {};
-            break;
+        case FileCall::Kind::Create: files[call.path] = {}; break;
         case FileCall::Kind::Write:
-        case FileCall::Kind::Truncate:
-            files[call.path].pending.push_back(&call);
-            break;
+        case FileCall::Kind::Truncate: files[call.path].pending.push_back(&call); break;
         case FileCall::Kind::Sync: {
             File& file = files[call.path];
             for (const FileCall* each : file.pending) apply(file.kept, *each, 0, each->bytes.size());
@@ -230,9 +216,7 @@ void writeDisk(const std::vector<FileCall>& log, std::size_t count, const std::s
             removed[call.path] = files[call.path];
             files.erase(call.path);
             break;
-        case FileCall::Kind::SyncFolder:
-            removed.clear();
-            break;
+        case FileCall::Kind::SyncFolder: removed.clear(); break;
         }
     }
     for (auto& [path, file] : removed)
@@ -252,7 +236,8 @@ void writeDisk(const std::vector<FileCall>& log, std::size_t count, const std::s
                 continue;
             }
             for (std::size_t begin = 0; begin < call->bytes.size();) {
-                const std::size_t end = std::min(call->bytes.size(), begin + sector - (static_cast<std::size_t>(call->at) + begin) % sector);
+                const std::size_t end = std::min(
+                    call->bytes.size(), begin + sector - (static_cast<std::size_t>(call->at) + begin) % sector);
                 if (random() % 4 < likely) apply(bytes, *call, begin, end);
                 begin = end;
             }
@@ -275,30 +260,15 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept // simdjson
 {
     return std::malloc(size == 0 ? 1 : size);
 }
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept
-{
-    return std::malloc(size == 0 ? 1 : size);
-}
-void* operator new[](std::size_t size)
-{
-    return operator new(size);
-}
-void operator delete(void* at) noexcept
-{
-    std::free(at);
-}
-void operator delete(void* at, std::size_t) noexcept
-{
-    std::free(at);
-}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return std::malloc(size == 0 ? 1 : size); }
+void* operator new[](std::size_t size) { return operator new(size); }
+void operator delete(void* at) noexcept { std::free(at); }
+void operator delete(void* at, std::size_t) noexcept { std::free(at); }
 void operator delete[](void* at) noexcept // the sanitizers have their own, which expect their own new[]
 {
     std::free(at);
 }
-void operator delete[](void* at, std::size_t) noexcept
-{
-    std::free(at);
-}
+void operator delete[](void* at, std::size_t) noexcept { std::free(at); }
 
 extern "C" {
 
@@ -327,7 +297,9 @@ ssize_t write(int file, const void* data, std::size_t size)
 {
     if (sf::isOurs(file)) {
         if (sf::callFails({ENOSPC, EIO})) return -1;
-        if (sf::logging) sf::note(sf::FileCall::Kind::Write, sf::nameOf(file), ::lseek(file, 0, SEEK_CUR), std::string(static_cast<const char*>(data), size));
+        if (sf::logging)
+            sf::note(sf::FileCall::Kind::Write, sf::nameOf(file), ::lseek(file, 0, SEEK_CUR),
+                     std::string(static_cast<const char*>(data), size));
     }
     return ::syscall(SYS_write, file, data, size);
 }
@@ -335,7 +307,9 @@ ssize_t pwrite64(int file, const void* data, std::size_t size, off64_t at)
 {
     if (sf::isOurs(file)) {
         if (sf::callFails({ENOSPC, EIO})) return -1;
-        if (sf::logging) sf::note(sf::FileCall::Kind::Write, sf::nameOf(file), at, std::string(static_cast<const char*>(data), size));
+        if (sf::logging)
+            sf::note(sf::FileCall::Kind::Write, sf::nameOf(file), at,
+                     std::string(static_cast<const char*>(data), size));
     }
     return ::syscall(SYS_pwrite64, file, data, size, at);
 }
@@ -352,14 +326,8 @@ int ftruncate64(int file, off64_t size) noexcept
     }
     return static_cast<int>(::syscall(SYS_ftruncate, file, size));
 }
-int fsync(int file)
-{
-    return sf::synced(file, SYS_fsync);
-}
-int fdatasync(int file)
-{
-    return sf::synced(file, SYS_fdatasync);
-}
+int fsync(int file) { return sf::synced(file, SYS_fsync); }
+int fdatasync(int file) { return sf::synced(file, SYS_fdatasync); }
 int rename(const char* from, const char* to) noexcept
 {
     if (sf::below(from) && sf::callFails({EACCES, ENOSPC, EIO})) return -1;

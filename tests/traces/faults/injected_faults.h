@@ -1,6 +1,7 @@
-// Faults at a counted place: the N-th allocation of operator new or of SQLite, or the N-th call that creates, reads, writes, syncs, locks, renames, links or removes
-// a file or folder below a folder. And a log of those calls, from which the disk after a loss of power is made. A program that links this has its own operator
-// new and file calls, which do as usual while nothing is armed.
+// Faults at a counted place: the N-th allocation of operator new or of SQLite, or the N-th call that creates, reads,
+// writes, syncs, locks, renames, links or removes a file or folder below a folder. And a log of those calls, from which
+// the disk after a loss of power is made. A program that links this has its own operator new and file calls, which do
+// as usual while nothing is armed.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +44,10 @@ void startLog();
 void announce(std::int64_t steps);
 std::vector<FileCall> takeLog();
 
-// Writes into `folder` what may be on the disk if the power is lost after `calls` first calls: what was synced, and of the rest some, in whole sectors and
-// in any order. Files that were removed may be there again until their folder is synced. `from` is the folder of the log.
-void writeDisk(const std::vector<FileCall>& log, std::size_t calls, const std::string& from, const std::string& folder, std::mt19937& random);
+// Writes into `folder` what may be on the disk if the power is lost after `calls` first calls: what was synced, and of
+// the rest some, in whole sectors and in any order. Files that were removed may be there again until their folder is
+// synced. `from` is the folder of the log.
+void writeDisk(const std::vector<FileCall>& log, std::size_t calls, const std::string& from, const std::string& folder,
+               std::mt19937& random);
 
 } // namespace stagewright::faults

@@ -1,4 +1,5 @@
-// Checking lessons: each point is broken once and caught, every lesson of the program is sound, goals are tight, grading.
+// Checking lessons: each point is broken once and caught, every lesson of the program is sound, goals are tight,
+// grading.
 #include <QtTest>
 
 #include "traces/lessons/check_lesson.h"
@@ -22,14 +23,18 @@ QString textOf(const LessonReport& report)
 {
     QString text;
     for (const Finding& one : report.findings)
-        text += QString("%1 %2 line %3: %4\n").arg(QString::fromUtf8(toText(one.severity).data()), QString::fromUtf8(toText(one.point).data())).arg(one.at.line).arg(QString::fromStdString(one.message));
+        text += QString("%1 %2 line %3: %4\n")
+                    .arg(QString::fromUtf8(toText(one.severity).data()), QString::fromUtf8(toText(one.point).data()))
+                    .arg(one.at.line)
+                    .arg(QString::fromStdString(one.message));
     return text;
 }
 
 bool finds(const LessonReport& report, Severity severity, Point point, const QString& words)
 {
     for (const Finding& one : report.findings)
-        if (one.severity == severity && one.point == point && QString::fromStdString(one.message).contains(words)) return true;
+        if (one.severity == severity && one.point == point && QString::fromStdString(one.message).contains(words))
+            return true;
     return false;
 }
 
@@ -61,41 +66,61 @@ private slots:
         QTest::addColumn<int>("severity");
         QTest::addColumn<int>("point");
         QTest::addColumn<QString>("words");
-        const auto row = [](const char* name, const char* from, const char* to, Point point, const char* words, Severity severity = Severity::Fault) {
+        const auto row = [](const char* name, const char* from, const char* to, Point point, const char* words,
+                            Severity severity = Severity::Fault) {
             QTest::newRow(name) << QString(from) << QString(to) << int(severity) << int(point) << QString(words);
         };
         row("predecessor", "minutes: 10", "minutes: 10\nafter: nobody", Point::Names, "there is no lesson 'nobody'");
         row("schedule", "uses: gpipe, 1f1b", "uses: gpipe, 2f2b", Point::Names, "there is no schedule '2f2b'");
-        row("tool", "allow: move, text, library", "allow: move, text, library, wand", Point::Names, "there is no tool 'wand'");
-        row("hints", "2: Warm-ups of 4, 3, 2, 1; then always one forward, one backward.\n", "", Point::Names, "has 2 hints");
+        row("tool", "allow: move, text, library", "allow: move, text, library, wand", Point::Names,
+            "there is no tool 'wand'");
+        row("hints", "2: Warm-ups of 4, 3, 2, 1; then always one forward, one backward.\n", "", Point::Names,
+            "has 2 hints");
         row("option", "--schedule gpipe,1f1b", "--schedule gpipe,1f1b --speed 9", Point::Names, "no option '--speed'");
         row("run", "goal: run(\"1f1b\")", "goal: run(\"zb-h1\")", Point::Names, "nothing named 'zb-h1' is recorded");
         row("needs", "minutes: 10", "minutes: 10\nneeds: teleport", Point::Names, "needs teleport", Severity::Skipped);
-        row("step", "show: gpipe ", "show: interleaved-1f1b\nset: microbatches=9\n#", Point::Simulates, "step 'step-1'");
-        row("expected fault", "show: gpipe ", "show: gpipe\nexpect: invalid \"0F4\"\n#", Point::Simulates, "expects the fault 0F4");
+        row("step", "show: gpipe ", "show: interleaved-1f1b\nset: microbatches=9\n#", Point::Simulates,
+            "step 'step-1'");
+        row("expected fault", "show: gpipe ", "show: gpipe\nexpect: invalid \"0F4\"\n#", Point::Simulates,
+            "expects the fault 0F4");
         row("nothing to do", "show: gpipe ", "show: 1f1b\n#", Point::StartFails, "passes without any change");
         row("no tool for it", "allow: move, text, library", "allow: settings", Point::StartFails, "needs the tool");
-        row("solution", "```solution\nschedule: 1f1b", "```solution\nschedule: zb-h2", Point::SolutionPasses, "does not pass");
+        row("solution", "```solution\nschedule: 1f1b", "```solution\nschedule: zb-h2", Point::SolutionPasses,
+            "does not pass");
         row("hint", "3: do warmup 4,3,2,1", "3: do warmup 4,3,2", Point::SolutionPasses, "hint 3");
-        row("hint breaks it", "3: do warmup 4,3,2,1", "3: do rank 0: 0F0 0F0", Point::SolutionPasses, "can't be completed");
-        row("wrong passes", "do: warmup 5,3,2,1\nsays: still holds 5", "do: warmup 4,3,2,1\nsays: still holds 5", Point::WrongFails, "a wrong answer to 'thrifty' passes");
+        row("hint breaks it", "3: do warmup 4,3,2,1", "3: do rank 0: 0F0 0F0", Point::SolutionPasses,
+            "can't be completed");
+        row("wrong passes", "do: warmup 5,3,2,1\nsays: still holds 5", "do: warmup 4,3,2,1\nsays: still holds 5",
+            Point::WrongFails, "a wrong answer to 'thrifty' passes");
         row("another message", "says: still holds 5", "says: well done", Point::WrongFails, "should get 'well done'");
-        row("unreached fail", "fail: -> Rank 0", "fail: p == 99 -> Never said.\nfail: -> Rank 0", Point::WrongFails, "no wrong answer to 'thrifty' gets this message");
-        row("below the bound", "makespan <= T*(m+p-1)", "makespan <= T*(m+p-1) - 1", Point::AboveBound, "below the bound 33");
-        row("expression", "GPipe needs {{sim(\"gpipe\").makespan}}", "GPipe needs {{sim(\"gpipe\").makespam}}", Point::Evaluates, "can't be evaluated");
-        row("unknown function", "GPipe needs {{sim(\"gpipe\").makespan}}", "GPipe needs {{magic(3)}}", Point::Evaluates, "there is no function 'magic'");
-        row("fact", "## Prove", "```fact\nthat: makespan == 34\n```\n\n## Prove", Point::Evaluates, "'makespan == 34' does not hold");
-        row("figure typed", "Numbers are computed", "The makespan 33 is typed. Numbers are computed", Point::Words, "a hard-coded figure", Severity::Warning);
-        row("law", "say: Keep the step", "generalise: p=2..6\nsay: Keep the step", Point::Generalises, "", Severity::Note);
-        row("coincidence", "goal: valid and makespan <= T*(m+p-1)", "generalise: p=2..6\ngoal: valid and makespan <= 33", Point::Generalises, "does not hold at p=5");
+        row("unreached fail", "fail: -> Rank 0", "fail: p == 99 -> Never said.\nfail: -> Rank 0", Point::WrongFails,
+            "no wrong answer to 'thrifty' gets this message");
+        row("below the bound", "makespan <= T*(m+p-1)", "makespan <= T*(m+p-1) - 1", Point::AboveBound,
+            "below the bound 33");
+        row("expression", "GPipe needs {{sim(\"gpipe\").makespan}}", "GPipe needs {{sim(\"gpipe\").makespam}}",
+            Point::Evaluates, "can't be evaluated");
+        row("unknown function", "GPipe needs {{sim(\"gpipe\").makespan}}", "GPipe needs {{magic(3)}}", Point::Evaluates,
+            "there is no function 'magic'");
+        row("fact", "## Prove", "```fact\nthat: makespan == 34\n```\n\n## Prove", Point::Evaluates,
+            "'makespan == 34' does not hold");
+        row("figure typed", "Numbers are computed", "The makespan 33 is typed. Numbers are computed", Point::Words,
+            "a hard-coded figure", Severity::Warning);
+        row("law", "say: Keep the step", "generalise: p=2..6\nsay: Keep the step", Point::Generalises, "",
+            Severity::Note);
+        row("coincidence", "goal: valid and makespan <= T*(m+p-1)",
+            "generalise: p=2..6\ngoal: valid and makespan <= 33", Point::Generalises, "does not hold at p=5");
         row("figure", "of: memory gpipe, 1f1b", "of: memory nobody", Point::Figures, "nobody");
-        row("figure's grammar", "of: memory gpipe, 1f1b", "of: dance gpipe", Point::Figures, "'dance' is not a kind of figure");
+        row("figure's grammar", "of: memory gpipe, 1f1b", "of: dance gpipe", Point::Figures,
+            "'dance' is not a kind of figure");
         row("long sentence", "Bring them forward, rank by rank.",
-            "Bring them forward, rank by rank, and then look at it again, and once more, since a sentence that is as long as this one is never read to its end by anybody.",
+            "Bring them forward, rank by rank, and then look at it again, and once more, since a sentence that is as "
+            "long as this one is never read to its end by anybody.",
             Point::Words, "a sentence of", Severity::Warning);
-        row("abbreviation", "Say what to do.", "Say what the QZX does.", Point::Words, "'QZX' is not in the glossary", Severity::Note);
+        row("abbreviation", "Say what to do.", "Say what the QZX does.", Point::Words, "'QZX' is not in the glossary",
+            Severity::Note);
         row("run fails", "## Keep", "## Keep", Point::Runs, "run 'both' failed: no device");
-        row("loose goal", "```wrong\ndo: warmup 4,3,2,1; set comm=0.0625\nsays: slower\n```", "", Point::Tight, "one unit looser", Severity::Warning);
+        row("loose goal", "```wrong\ndo: warmup 4,3,2,1; set comm=0.0625\nsays: slower\n```", "", Point::Tight,
+            "one unit looser", Severity::Warning);
     }
     void broken()
     {
@@ -136,12 +161,14 @@ private slots:
         for (const Lesson& lesson : all) {
             const LessonReport report = checkLesson(lesson, options);
             statements += report.statements;
-            QVERIFY2(report.sound() && report.count(Severity::Warning) == 0, qPrintable(QString::fromStdString(lesson.id) + "\n" + textOf(report)));
+            QVERIFY2(report.sound() && report.count(Severity::Warning) == 0,
+                     qPrintable(QString::fromStdString(lesson.id) + "\n" + textOf(report)));
         }
         QVERIFY2(statements > 1200, qPrintable(QString::number(statements)));
     }
 
-    // Each comparison of each goal is made one unit looser in the file itself: then a wrong answer passes, and is found to.
+    // Each comparison of each goal is made one unit looser in the file itself: then a wrong answer passes, and is found
+    // to.
     void looserGoalsLetWrongAnswersPass()
     {
         int mutated = 0;
@@ -156,14 +183,17 @@ private slots:
                     std::string goal;
                     for (std::size_t k = 0; k < parts.size(); ++k) {
                         std::string part = parts[k].text();
-                        const std::string left = "(" + comparison.left.text() + ")", right = "(" + comparison.right.text() + ")";
+                        const std::string left = "(" + comparison.left.text() + ")",
+                                          right = "(" + comparison.right.text() + ")";
                         if (k == i)
                             part = comparison.sign == "=="     ? "abs(" + left + " - " + right + ") <= 1"
                                    : comparison.sign[0] == '<' ? left + " <= " + right + " + 1"
                                                                : left + " >= " + right + " - 1";
                         goal += (goal.empty() ? "" : " and ") + part;
                     }
-                    const auto looser = readLesson(replaced(std::string(one.text), "goal: " + check->goal.text(), "goal: " + goal), std::string(one.name));
+                    const auto looser =
+                        readLesson(replaced(std::string(one.text), "goal: " + check->goal.text(), "goal: " + goal),
+                                   std::string(one.name));
                     QVERIFY2(looser, looser ? "" : looser.error().message.c_str());
                     const LessonReport report = checkLesson(*looser);
                     QVERIFY2(!report.sound(), (check->id + " is as good with the goal " + goal).c_str());
@@ -212,8 +242,10 @@ private slots:
 
     void boundsAreNeverBeaten()
     {
-        for (const char* name : {"gpipe", "1f1b", "eager-1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "zbv", "v-half", "v-min", "chimera", "hanayo", "bfs", "terapipe"})
-            for (const char* set : {"comm=0", "comm=0.5", "costs=I=1.11,W=0.78", "slow=1,1.5,1,1", "microbatches=4 comm=2"}) {
+        for (const char* name : {"gpipe", "1f1b", "eager-1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "zbv", "v-half",
+                                 "v-min", "chimera", "hanayo", "bfs", "terapipe"})
+            for (const char* set :
+                 {"comm=0", "comm=0.5", "costs=I=1.11,W=0.78", "slow=1,1.5,1,1", "microbatches=4 comm=2"}) {
                 const Settings settings = *withSettings({}, set);
                 auto schedule = makeFor(name, settings);
                 if (!schedule) continue;

@@ -23,7 +23,8 @@ public:
     }
     Result<Value> call(std::string_view function, const std::vector<Argument>& arguments) const override
     {
-        if (function == "answer" && arguments.size() == 1 && arguments[0].value.text()) return Value(*arguments[0].value.text());
+        if (function == "answer" && arguments.size() == 1 && arguments[0].value.text())
+            return Value(*arguments[0].value.text());
         if (function == "sim" && arguments.size() == 2 && arguments[1].name == "c") return arguments[1].value;
         return fail(ErrorCode::Usage, "there is no function '" + std::string(function) + "'");
     }
@@ -105,7 +106,8 @@ private slots:
             {"3Q0", "expression, column 1: '3Q0' is not an op"},
             {"range(0, 1, 1e-9)", "range() gives at most 1,000 ascending values"},
         };
-        for (const auto& [text, result] : rows) QTest::newRow(text) << QString::fromUtf8(text) << QString::fromUtf8(result);
+        for (const auto& [text, result] : rows)
+            QTest::newRow(text) << QString::fromUtf8(text) << QString::fromUtf8(result);
     }
     void values()
     {
@@ -166,11 +168,15 @@ private slots:
         row("open fence", head + "```step\nshow: 1f1b\n", "x.md:6:1: the block 'step' is not closed");
         row("open braces", head + "a {{p\n", "x.md:6:3: '{{' is not closed");
         row("bad expression", head + "one\n\nab {{1 +}}\n", "x.md:8:9: expected a value at the end");
-        row("bad goal", head + "```step\nshow: 1f1b\n```\n```check\nid: a\ngoal: p ==\nsay: s\npass: p\nfail: -> f\n```\n", "x.md:11:11: expected a value");
-        row("no catch-all", head + "```step\nshow: 1f1b\n```\n```check\nid: a\ngoal: p == 2\nsay: s\npass: p\nfail: p == 3 -> f\n```\n",
+        row("bad goal",
+            head + "```step\nshow: 1f1b\n```\n```check\nid: a\ngoal: p ==\nsay: s\npass: p\nfail: -> f\n```\n",
+            "x.md:11:11: expected a value");
+        row("no catch-all",
+            head + "```step\nshow: 1f1b\n```\n```check\nid: a\ngoal: p == 2\nsay: s\npass: p\nfail: p == 3 -> f\n```\n",
             "x.md:14:1: the last 'fail' has a condition");
         row("unknown edit", head + "```step\nshow: 1f1b\ndo: jump 3\n```\n", "x.md:8:5: 'jump' is not an edit");
-        row("twice", head + "```step\nid: a\nshow: 1f1b\n```\n```step\nid: a\nshow: gpipe\n```\n", "x.md:10:1: the id 'a' is already used in line 6");
+        row("twice", head + "```step\nid: a\nshow: 1f1b\n```\n```step\nid: a\nshow: gpipe\n```\n",
+            "x.md:10:1: the id 'a' is already used in line 6");
         row("heading order", head + "## Do\n\n## Guess\n", "x.md:8:1: 'Guess' comes after 'Do'");
         row("answer to nothing", head + "```solution\nschedule: 1f1b\n```\n", "x.md:6:1: an answer without a check");
         row("a byte 0", head + std::string("a\0b", 3), "x.md:6:1: it contains a zero byte");
@@ -188,7 +194,9 @@ private slots:
         for (const BuiltInText& one : builtInLessons())
             for (std::size_t length = 0; length < one.text.size(); length += 37) {
                 const auto lesson = readLesson(one.text.substr(0, length), "x.md");
-                if (!lesson) QVERIFY2(QString::fromStdString(lesson.error().message).startsWith("x.md:"), lesson.error().message.c_str());
+                if (!lesson)
+                    QVERIFY2(QString::fromStdString(lesson.error().message).startsWith("x.md:"),
+                             lesson.error().message.c_str());
             }
     }
     void damagedBytes()
@@ -205,10 +213,12 @@ private slots:
 
     void settings()
     {
-        const auto set = *withSettings({}, "ranks=2 microbatches=4 costs=F=1,I=0.5,W=2 comm=0.25 cap=3 recompute=0 hoist keep=0.125 layers=3,4 slow=1,2 sends=rendezvous");
+        const auto set = *withSettings({}, "ranks=2 microbatches=4 costs=F=1,I=0.5,W=2 comm=0.25 cap=3 recompute=0 "
+                                           "hoist keep=0.125 layers=3,4 slow=1,2 sends=rendezvous");
         QCOMPARE(*withSettings({}, changesOf(set)), set);
         QVERIFY(changesOf(set, set).empty());
-        for (const char* bad : {"ranks=0", "ranks=2.5", "speed=3", "costs=Q=1", "cap=x", "sends=fast", "recompute=x", "layers=a"})
+        for (const char* bad :
+             {"ranks=0", "ranks=2.5", "speed=3", "costs=Q=1", "cap=x", "sends=fast", "recompute=x", "layers=a"})
             QVERIFY2(!withSettings({}, bad), bad);
     }
 
@@ -232,9 +242,10 @@ private slots:
         QCOMPARE(some.order[3].size(), std::size_t{2}); // 0F 0B: the next forward never comes
         QVERIFY(some.order[0].size() < late.order[0].size());
         QCOMPARE(applyEdit({"set", "microbatches=12"}, canvas)->schedule.microbatches, 12);
-        for (const EditCommand& bad : {EditCommand{"move", "3B0 after 0F0"}, EditCommand{"move", "9F0 after 0F0"}, EditCommand{"warmup", "1,2"},
-                                       EditCommand{"warmup", "0,1,1,1"}, EditCommand{"rank", "7: 0F0"}, EditCommand{"load", "nobody"},
-                                       EditCommand{"place", "9F9"}, EditCommand{"group", "0F0 0F1"}})
+        for (const EditCommand& bad :
+             {EditCommand{"move", "3B0 after 0F0"}, EditCommand{"move", "9F0 after 0F0"}, EditCommand{"warmup", "1,2"},
+              EditCommand{"warmup", "0,1,1,1"}, EditCommand{"rank", "7: 0F0"}, EditCommand{"load", "nobody"},
+              EditCommand{"place", "9F9"}, EditCommand{"group", "0F0 0F1"}})
             QVERIFY2(!applyEdit(bad, canvas), bad.text().c_str());
         QVERIFY(!parseEdits("fly away"));
         QVERIFY(!parseEdits("split now"));

@@ -78,7 +78,8 @@ private slots:
     void wiresAndCaps()
     {
         const auto wired = beats("1f1b", 8, 1);
-        QVERIFY(std::any_of(wired.begin(), wired.end(), [](const Beat& one) { return one.plain.find("in transit") != std::string::npos; }));
+        QVERIFY(std::any_of(wired.begin(), wired.end(),
+                            [](const Beat& one) { return one.plain.find("in transit") != std::string::npos; }));
         QVERIFY(words(beats("1f1b", 8, 0, 4 * activationShare), BeatEvent::CapReached).startsWith("Rank 0 is full"));
         QCOMPARE(count(beats("1f1b", 8, 0, 5 * activationShare), BeatEvent::CapReached), 0);
         QVERIFY(words(beats("zb-h1"), BeatEvent::Filler).startsWith("Nothing waits for this weight gradient"));
@@ -125,8 +126,10 @@ private slots:
         std::vector<std::string> ids;
         for (const BuiltInText& one : builtInLessons()) ids.push_back(readLesson(one.text, std::string(one.name))->id);
         for (const Term& term : *read) {
-            QVERIFY2(term.lesson.empty() || std::find(ids.begin(), ids.end(), term.lesson) != ids.end(), term.name.c_str());
-            for (const std::string& related : term.related) QVERIFY2(findTerm(related), (term.name + " → " + related).c_str());
+            QVERIFY2(term.lesson.empty() || std::find(ids.begin(), ids.end(), term.lesson) != ids.end(),
+                     term.name.c_str());
+            for (const std::string& related : term.related)
+                QVERIFY2(findTerm(related), (term.name + " → " + related).c_str());
         }
     }
     void mentions()
@@ -140,12 +143,15 @@ private slots:
         // A verb is not a mention, nor is a part of a joined word.
         const std::string verbs = "They run and it costs 3. The run costs one unit; zb-h1 too. Owners gather once.";
         names.clear();
-        for (const Mention& one : mentionsIn(verbs)) names << QString::fromStdString(verbs.substr(one.begin, one.length));
+        for (const Mention& one : mentionsIn(verbs))
+            names << QString::fromStdString(verbs.substr(one.begin, one.length));
         QCOMPARE(names, QStringList({"run", "unit"}));
     }
     void termsOfSharedState()
     {
-        const auto termOf = [](std::string_view words) { return QString::fromStdString(findTerm(words) ? findTerm(words)->id : std::string("none")); };
+        const auto termOf = [](std::string_view words) {
+            return QString::fromStdString(findTerm(words) ? findTerm(words)->id : std::string("none"));
+        };
         QCOMPARE(termOf("replicas"), QStringLiteral("replica")); // not the copies of a stage within one pipeline
         QCOMPARE(termOf("gathers"), QStringLiteral("gather"));
         QCOMPARE(termOf("reduce-scatter"), QStringLiteral("reduction"));
@@ -166,7 +172,9 @@ private slots:
         auto progress = *LearnerProgress::read(path);
         auto lesson = *readLesson(lessonTemplate("base"), "base.md");
         QCOMPARE(progress.markOf(lesson), Mark::None);
-        KeptAnswer answer{"base", "thrifty", lesson.hash, Mark::Done, *writeScheduleCsv(*makeSchedule("1f1b", {4, 8, 0})), {}, {}, {}, 5};
+        KeptAnswer answer{
+            "base", "thrifty", lesson.hash, Mark::Done, *writeScheduleCsv(*makeSchedule("1f1b", {4, 8, 0})),
+            {},     {},        {},          5};
         progress.keep(answer);
         QCOMPARE(progress.markOf(lesson), Mark::Done);
         answer.mark = Mark::Shown;
@@ -203,7 +211,17 @@ private slots:
         for (int writer = 0; writer < writers; ++writer)
             threads.emplace_back([&path, writer] {
                 for (int i = 0; i < changes; ++i)
-                    (void)LearnerProgress::change(path, [&](LearnerProgress& now) { now.keep({"base", std::to_string(writer) + "-" + std::to_string(i), 1, Mark::Guessed, {}, {}, {}, {}, 1}); });
+                    (void)LearnerProgress::change(path, [&](LearnerProgress& now) {
+                        now.keep({"base",
+                                  std::to_string(writer) + "-" + std::to_string(i),
+                                  1,
+                                  Mark::Guessed,
+                                  {},
+                                  {},
+                                  {},
+                                  {},
+                                  1});
+                    });
             });
         for (std::thread& thread : threads) thread.join();
         QCOMPARE(LearnerProgress::read(path)->answers().size(), std::size_t(writers * changes));
@@ -222,11 +240,18 @@ private slots:
     {
         QTemporaryDir folder;
         const QString path = folder.path() + "/lessons.json";
-        const std::vector<QByteArray> places{"%", "{\"format\":%,\"version\":1,\"answers\":[]}", "{\"format\":\"stagewright-lessons\",\"version\":%,\"answers\":[]}",
-                                             "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":%}", "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[%]}",
-                                             "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{\"lesson\":%}]}", "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[],\"other\":%}",
-                                             "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{\"lesson\":\"a\",\"check\":\"b\",\"hash\":\"1\",\"mark\":\"done\",\"said\":%}]}"};
-        const std::vector<std::pair<QByteArray, QByteArray>> nests{{"[", "]"}, {"{\"a\":", "}"}, {"[{\"a\":", "}]"}, {"[", ""}, {"[[],", "]"}};
+        const std::vector<QByteArray> places{
+            "%",
+            "{\"format\":%,\"version\":1,\"answers\":[]}",
+            "{\"format\":\"stagewright-lessons\",\"version\":%,\"answers\":[]}",
+            "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":%}",
+            "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[%]}",
+            "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{\"lesson\":%}]}",
+            "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[],\"other\":%}",
+            "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{\"lesson\":\"a\",\"check\":\"b\",\"hash\":"
+            "\"1\",\"mark\":\"done\",\"said\":%}]}"};
+        const std::vector<std::pair<QByteArray, QByteArray>> nests{
+            {"[", "]"}, {"{\"a\":", "}"}, {"[{\"a\":", "}]"}, {"[", ""}, {"[[],", "]"}};
         for (const QByteArray& place : places)
             for (const auto& [open, close] : nests)
                 for (const int depth : {101, 3000, 60000}) {
@@ -236,16 +261,20 @@ private slots:
                     QVERIFY(file.open(QIODevice::WriteOnly) && file.write(text) == text.size());
                     file.close();
                     const auto read = LearnerProgress::read(path.toStdString());
-                    QVERIFY2(!read && read.error().message.find("nested too deep") != std::string::npos, qPrintable(QStringLiteral("%1 %2 %3").arg(QString(place), QString(open)).arg(depth)));
+                    QVERIFY2(!read && read.error().message.find("nested too deep") != std::string::npos,
+                             qPrintable(QStringLiteral("%1 %2 %3").arg(QString(place), QString(open)).arg(depth)));
                 }
     }
     void damagedProgress()
     {
         QTemporaryDir folder;
         const QString path = folder.path() + "/lessons.json";
-        for (const char* text : {"", "{", "[]", "{\"format\":\"other\"}", "{\"format\":1,\"answers\":[]}", "{\"format\":\"stagewright-lessons\",\"version\":\"x\",\"answers\":[]}", "{\"format\":\"stagewright-lessons\",\"version\":9,\"answers\":[]}",
+        for (const char* text : {"", "{", "[]", "{\"format\":\"other\"}", "{\"format\":1,\"answers\":[]}",
+                                 "{\"format\":\"stagewright-lessons\",\"version\":\"x\",\"answers\":[]}",
+                                 "{\"format\":\"stagewright-lessons\",\"version\":9,\"answers\":[]}",
                                  "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{}]}",
-                                 "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{\"lesson\":1,\"check\":\"a\",\"hash\":\"x\",\"mark\":\"done\"}]}"}) {
+                                 "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{\"lesson\":1,"
+                                 "\"check\":\"a\",\"hash\":\"x\",\"mark\":\"done\"}]}"}) {
             QFile file(path);
             QVERIFY(file.open(QIODevice::WriteOnly));
             file.write(text);

@@ -12,7 +12,8 @@ bool isEscape(std::string_view at) // behind the backslash
 {
     if (at.empty()) return false;
     if (at.front() != 'u') return std::string_view("\"\\/bfnrt").find(at.front()) != std::string_view::npos;
-    return at.size() >= 5 && std::all_of(at.begin() + 1, at.begin() + 5, [](unsigned char c) { return std::isxdigit(c) != 0; });
+    return at.size() >= 5 &&
+           std::all_of(at.begin() + 1, at.begin() + 5, [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
 // Behind an opening quote: where the string ends.
@@ -44,10 +45,11 @@ std::string withBackslashes(std::string_view text)
 std::size_t characterAt(std::string_view text)
 {
     const auto first = static_cast<unsigned char>(text.front());
-    const std::size_t size = first < 0x80 ? 1 : first >= 0xf0 && first < 0xf5 ? 4
-                                            : first >= 0xe0 && first < 0xf0   ? 3
-                                            : first >= 0xc2 && first < 0xe0   ? 2
-                                                                              : 0;
+    const std::size_t size = first < 0x80                    ? 1
+                             : first >= 0xf0 && first < 0xf5 ? 4
+                             : first >= 0xe0 && first < 0xf0 ? 3
+                             : first >= 0xc2 && first < 0xe0 ? 2
+                                                             : 0;
     if (size == 0 || size > text.size()) return 0;
     for (std::size_t i = 1; i < size; ++i)
         if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
@@ -68,8 +70,7 @@ std::string repairedEvent(std::string_view json)
         if (size > 1)
             text.append(json.substr(i, size));
         else
-            text += size == 0 ? '?' : static_cast<unsigned char>(json[i]) < 0x20 ? ' '
-                                                                                 : json[i];
+            text += size == 0 ? '?' : static_cast<unsigned char>(json[i]) < 0x20 ? ' ' : json[i];
         i += std::max<std::size_t>(1, size);
     }
     if (text.find('\\') == std::string::npos) return text;
@@ -88,7 +89,8 @@ std::string repairedEvent(std::string_view json)
 
 bool isPathOfEscapes(std::string_view raw)
 {
-    const bool drive = raw.size() > 3 && std::isalpha(static_cast<unsigned char>(raw[0])) != 0 && raw[1] == ':' && raw[2] == '\\' && raw[3] != '\\';
+    const bool drive = raw.size() > 3 && std::isalpha(static_cast<unsigned char>(raw[0])) != 0 && raw[1] == ':' &&
+                       raw[2] == '\\' && raw[3] != '\\';
     if (!drive && raw.find(".py(") == std::string_view::npos) return false;
     for (std::size_t i = raw.find('\\'); i != std::string_view::npos; i = raw.find('\\', i + 1))
         if (i + 1 >= raw.size() || std::string_view("bfnrt").find(raw[i + 1]) == std::string_view::npos) return false;

@@ -33,12 +33,10 @@ bool isKey(const char* raw, const char (&text)[N])
     return std::memcmp(raw, text, N - 1) == 0 && raw[N - 1] == '"';
 }
 
-std::string_view tokenOf(od::value value)
-{
-    return trimmedToken(value.raw_json_token());
-}
+std::string_view tokenOf(od::value value) { return trimmedToken(value.raw_json_token()); }
 
-// A string without escapes is read where it lies, others are unescaped into the parser. Empty: not a string, or its escapes are broken.
+// A string without escapes is read where it lies, others are unescaped into the parser. Empty: not a string, or its
+// escapes are broken.
 std::optional<std::string_view> stringOf(od::value value)
 {
     const std::string_view token = value.raw_json_token();
@@ -49,10 +47,7 @@ std::optional<std::string_view> stringOf(od::value value)
     return text;
 }
 
-std::string_view textOf(od::value value)
-{
-    return stringOf(value).value_or(std::string_view());
-}
+std::string_view textOf(od::value value) { return stringOf(value).value_or(std::string_view()); }
 
 void readNumber(od::value value, std::int64_t& to)
 {
@@ -240,7 +235,9 @@ bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantAr
             if (isKey(key, "id")) event.id = tokenOf(value);
             break;
         case 'a':
-            if (!isKey(key, "args") || (!event.category.empty() && !wantArgs(event.category, event.name)) || value.type() != od::json_type::object) break;
+            if (!isKey(key, "args") || (!event.category.empty() && !wantArgs(event.category, event.name)) ||
+                value.type() != od::json_type::object)
+                break;
             if (event.phase == 0)
                 before = value.get_object().value().raw_json();
             else if (event.phase == 'C')
@@ -300,7 +297,9 @@ std::optional<Nanos> nanosOfMicroseconds(std::string_view token)
     }
     double value = 0;
     const auto [last, bad] = std::from_chars(at, end, value);
-    if (bad != std::errc() || last != end || !std::isfinite(value) || std::abs(value) > static_cast<double>(most) / 1000) return std::nullopt;
+    if (bad != std::errc() || last != end || !std::isfinite(value) ||
+        std::abs(value) > static_cast<double>(most) / 1000)
+        return std::nullopt;
     return static_cast<Nanos>(std::llround(value * 1000));
 }
 
@@ -315,18 +314,21 @@ KinetoEventParser::~KinetoEventParser() = default;
 bool KinetoEventParser::parse(std::string_view text, KinetoEvent& event, WantArgs wantArgs)
 {
     try {
-        od::document document = m_state->parser.iterate(simdjson::padded_string_view(text, text.size() + JsonEvents::padding));
+        od::document document =
+            m_state->parser.iterate(simdjson::padded_string_view(text, text.size() + JsonEvents::padding));
         return readObject(document.get_object(), event, wantArgs, m_state->scratch);
     } catch (const simdjson::simdjson_error&) {
         return false;
     }
 }
 
-std::size_t KinetoEventParser::parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs, const std::function<bool()>& take)
+std::size_t KinetoEventParser::parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs,
+                                        const std::function<bool()>& take)
 {
     std::size_t taken = 0;
     try {
-        od::document document = m_state->parser.iterate(simdjson::padded_string_view(array, array.size() + JsonEvents::padding));
+        od::document document =
+            m_state->parser.iterate(simdjson::padded_string_view(array, array.size() + JsonEvents::padding));
         for (auto element : document.get_array()) {
             if (!readObject(element.get_object(), event, wantArgs, m_state->scratch) || !take()) break;
             ++taken;

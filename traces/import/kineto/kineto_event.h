@@ -68,8 +68,10 @@ public:
     // arguments of an event of this category and name are parsed. Keys come in any order.
     using WantArgs = bool (*)(std::string_view category, std::string_view name);
     bool parse(std::string_view text, KinetoEvent& event, WantArgs wantArgs);
-    // Every object of a JSON array in turn; returns how many were parsed and accepted. Stops at the first that is not, or if `take` returns false.
-    std::size_t parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs, const std::function<bool()>& take);
+    // Every object of a JSON array in turn; returns how many were parsed and accepted. Stops at the first that is not,
+    // or if `take` returns false.
+    std::size_t parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs,
+                         const std::function<bool()>& take);
 
 private:
     struct State;

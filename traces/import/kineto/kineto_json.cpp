@@ -53,8 +53,10 @@ Category categoryOf(std::string_view text)
     if (name == "kernel" || name == "concurrent_kernel") return Category::Kernel;
     if (name.ends_with("memcpy") || name.ends_with("memset")) return Category::Copy;
     if (name.ends_with("runtime") || name.ends_with("driver")) return Category::Launch;
-    for (const std::string_view other : std::to_array<std::string_view>({"python_function", "overhead", "cuda_sync", "cuda_event", "trace", "cpu_instant_event",
-                                                                         "external_correlation", "ac2g", "fwdbwd", "async", "collective_comm", "hardware_counters", "async_cpu_to_gpu", "forward_backward"}))
+    for (const std::string_view other : std::to_array<std::string_view>(
+             {"python_function", "overhead", "cuda_sync", "cuda_event", "trace", "cpu_instant_event",
+              "external_correlation", "ac2g", "fwdbwd", "async", "collective_comm", "hardware_counters",
+              "async_cpu_to_gpu", "forward_backward"}))
         if (name == other) return Category::LeftOut;
     return Category::Unknown;
 }
@@ -62,7 +64,10 @@ Category categoryOf(std::string_view text)
 // Bytes of an element by PyTorch's name of its type; 0: another type.
 std::int64_t elementBytes(std::string_view type)
 {
-    constexpr std::pair<std::string_view, std::int64_t> sizes[] = {{"Float", 4}, {"Half", 2}, {"BFloat16", 2}, {"Double", 8}, {"Long", 8}, {"Int", 4}, {"Short", 2}, {"Char", 1}, {"Byte", 1}, {"Bool", 1}, {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
+    constexpr std::pair<std::string_view, std::int64_t> sizes[] = {
+        {"Float", 4},         {"Half", 2},        {"BFloat16", 2},     {"Double", 8},        {"Long", 8},
+        {"Int", 4},           {"Short", 2},       {"Char", 1},         {"Byte", 1},          {"Bool", 1},
+        {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
     for (const auto& [name, size] : sizes)
         if (type == name) return size;
     return 0;
@@ -82,26 +87,24 @@ bool isHostMessage(std::string_view name)
 }
 
 // The host's record of a collective or a message, with its known data.
-bool isRecord(std::string_view name)
-{
-    return name == "record_param_comms";
-}
+bool isRecord(std::string_view name) { return name == "record_param_comms"; }
 
 bool wantsArgs(std::string_view category, std::string_view name)
 {
-    return (category != "cpu_op" && category != "python_function" && category != "Operator") || isHostMessage(name) || isRecord(name);
+    return (category != "cpu_op" && category != "python_function" && category != "Operator") || isHostMessage(name) ||
+           isRecord(name);
 }
 
 // With the sizes of operators' inputs.
-bool wantsOperators(std::string_view category, std::string_view)
-{
-    return category != "python_function";
-}
+bool wantsOperators(std::string_view category, std::string_view) { return category != "python_function"; }
 
 class JsonTraceReader {
 public:
     // own: known to be written by this program.
-    JsonTraceReader(std::string path, const ImportOptions& options, const Progress& progress, bool own = false) : m_path(std::move(path)), m_options(options), m_progress(progress), m_own(own) {}
+    JsonTraceReader(std::string path, const ImportOptions& options, const Progress& progress, bool own = false)
+        : m_path(std::move(path)), m_options(options), m_progress(progress), m_own(own)
+    {
+    }
 
     bool saidOwnLate() const { return m_ownLate; } // after events that were then read as another program's
 
@@ -114,7 +117,10 @@ public:
         while (true) {
             auto more = events.next(item);
             if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-            if (!more) return tl::unexpected(source.damage().empty() ? std::move(more.error()) : Error{ErrorCode::Unreadable, source.damage(), "copy it again from its source"});
+            if (!more)
+                return tl::unexpected(source.damage().empty() ? std::move(more.error())
+                                                              : Error{ErrorCode::Unreadable, source.damage(),
+                                                                      "copy it again from its source"});
             if (!*more) break;
             if (item.member) {
                 m_kineto = readTraceMember(item.key, item.text, m_rank) || m_kineto;
@@ -135,10 +141,16 @@ public:
             makeRoom(source);
         }
         m_progress.tell("reading", source.size(), source.size());
-        if (!events.sawEvents()) return fail(ErrorCode::Unreadable, "JSON, but not a trace: traceEvents is missing", "bring what torch.profiler's export_chrome_trace writes");
+        if (!events.sawEvents())
+            return fail(ErrorCode::Unreadable, "JSON, but not a trace: traceEvents is missing",
+                        "bring what torch.profiler's export_chrome_trace writes");
         m_rank.damaged += events.damaged();
         if (m_rank.events == 0)
-            return fail(ErrorCode::Unreadable, m_rank.damaged == 0 ? "the trace has no events" : fmt::format("the trace has no readable events: all {} are damaged", m_rank.damaged), "record it again with torch.profiler, or copy it again from its source");
+            return fail(ErrorCode::Unreadable,
+                        m_rank.damaged == 0
+                            ? "the trace has no events"
+                            : fmt::format("the trace has no readable events: all {} are damaged", m_rank.damaged),
+                        "record it again with torch.profiler, or copy it again from its source");
         for (const std::string& key : events.skipped())
             m_rank.notes.push_back(fmt::format("{} is larger than {} MiB, so it was not read",
                                                shownText(key.substr(0, 80)), JsonEvents::mostMemberBytes >> 20));
@@ -156,11 +168,12 @@ public:
     }
 
 private:
-    // Lists that double when they are full hold everything twice for a moment: they get room for as much as the rest of the file will
-    // bring if it resembles the part already read. Unused capacity takes no memory.
+    // Lists that double when they are full hold everything twice for a moment: they get room for as much as the rest of
+    // the file will bring if it resembles the part already read. Unused capacity takes no memory.
     void makeRoom(const ByteSource& source)
     {
-        const double read = static_cast<double>(source.consumed()) / static_cast<double>(std::max<std::int64_t>(1, source.size()));
+        const double read =
+            static_cast<double>(source.consumed()) / static_cast<double>(std::max<std::int64_t>(1, source.size()));
         const auto room = [read](auto& list) {
             const std::size_t size = list.size();
             if (size < 1 << 16 || size * 16 < list.capacity() * 15) return;
@@ -176,7 +189,8 @@ private:
         room(m_rank.memory);
     }
 
-    // Operators' arguments are as much text as all else: a trace that was recorded without shapes shows in its first ones.
+    // Operators' arguments are as much text as all else: a trace that was recorded without shapes shows in its first
+    // ones.
     KinetoEventParser::WantArgs wanted() const
     {
         constexpr std::int64_t tried = 1000;
@@ -207,7 +221,10 @@ private:
     bool takeAsPhase()
     {
         switch (m_event.phase) {
-        case 'X': return m_event.time && m_event.duration && *m_event.duration >= 0 ? takeSpan(*m_event.time, *m_event.duration) : false;
+        case 'X':
+            return m_event.time && m_event.duration && *m_event.duration >= 0
+                       ? takeSpan(*m_event.time, *m_event.duration)
+                       : false;
         case 'B':
             if (!m_event.time) return false;
             m_open[threadOf(false)].push_back({*m_event.time, 0, m_rank.names.idOf(m_event.name), 0});
@@ -253,24 +270,29 @@ private:
     bool takeSpan(Nanos start, Nanos duration)
     {
         const Category category = m_event.category.empty() ? ofAutograd() : knownCategory(m_event.category);
-        m_kineto = m_kineto || category == Category::HostOp || category == Category::Kernel || category == Category::Launch;
+        m_kineto =
+            m_kineto || category == Category::HostOp || category == Category::Kernel || category == Category::Launch;
         ForeignSpan span{start, start + duration, 0, 0};
         if (m_own && takeOwn(span)) return true;
         const KinetoArgs& args = m_event.args;
         switch (category) {
         case Category::Kernel:
         case Category::Copy: {
-            span.name = category == Category::Kernel ? m_rank.names.idOf(m_event.name, launchShape(args.grid, args.block)) : m_rank.names.idOf(m_event.name);
+            span.name = category == Category::Kernel
+                            ? m_rank.names.idOf(m_event.name, launchShape(args.grid, args.block))
+                            : m_rank.names.idOf(m_event.name);
             span.thread = threadOf(true);
             DeviceSpan work{span, idOf(args.correlation), category == Category::Copy, false};
             if (category == Category::Kernel) takeCollective(work);
-            if (work.copy && args.copied >= 0) m_rank.copyBytes.emplace_back(static_cast<std::uint32_t>(m_rank.device.size()), args.copied);
+            if (work.copy && args.copied >= 0)
+                m_rank.copyBytes.emplace_back(static_cast<std::uint32_t>(m_rank.device.size()), args.copied);
             m_rank.device.push_back(work);
             m_external.push_back(idOf(args.external));
             break;
         }
         case Category::Launch:
-            if (isSynchronisingCall(m_event.name) || isGraphLaunch(m_event.name)) m_rank.hostOps.push_back({start, start + duration, m_rank.names.idOf(m_event.name), threadOf(false)});
+            if (isSynchronisingCall(m_event.name) || isGraphLaunch(m_event.name))
+                m_rank.hostOps.push_back({start, start + duration, m_rank.names.idOf(m_event.name), threadOf(false)});
             if (const std::int64_t correlation = idOf(args.correlation); correlation >= 0)
                 m_rank.launches.push_back({correlation, start, threadOf(false)});
             else
@@ -278,7 +300,8 @@ private:
             break;
         case Category::HostOp:
             ++m_operatorsSeen;
-            if (const std::int64_t external = idOf(args.external); external >= 0 && args.inputs.size() > 2) m_inputs.emplace_back(external, m_inputTexts.idOf(args.inputs));
+            if (const std::int64_t external = idOf(args.external); external >= 0 && args.inputs.size() > 2)
+                m_inputs.emplace_back(external, m_inputTexts.idOf(args.inputs));
             if (isHostMessage(m_event.name))
                 takeHostMessage(span);
             else if (isRecord(m_event.name))
@@ -297,7 +320,9 @@ private:
             span.thread = threadOf(true);
             m_rank.deviceAnnotations.push_back(span);
             break;
-        case Category::LeftOut: ++m_rank.leftOut[m_event.category == "python_function" ? "Python functions" : "spans of the profiler"]; break;
+        case Category::LeftOut:
+            ++m_rank.leftOut[m_event.category == "python_function" ? "Python functions" : "spans of the profiler"];
+            break;
         case Category::Annotation:
         case Category::Unknown:
             span.name = m_rank.names.idOf(m_event.name);
@@ -318,16 +343,21 @@ private:
         const auto op = parseOp(m_event.name);
         if (!op || ruleOf(op->kind).text != m_event.category) return false;
         // The ops of a pair that ran as one interval are listed one after the other.
-        if (m_ownBefore.process == m_event.pid && m_ownBefore.start == span.start && m_ownBefore.end == span.end && span.end > span.start && isCompute(op->kind) && !m_rank.annotations.empty()) {
-            m_rank.annotations.back().name = m_rank.names.idOf(fmt::format("PP:({};{})OVERLAP_F_B", m_ownBefore.op, m_event.name));
+        if (m_ownBefore.process == m_event.pid && m_ownBefore.start == span.start && m_ownBefore.end == span.end &&
+            span.end > span.start && isCompute(op->kind) && !m_rank.annotations.empty()) {
+            m_rank.annotations.back().name =
+                m_rank.names.idOf(fmt::format("PP:({};{})OVERLAP_F_B", m_ownBefore.op, m_event.name));
             m_ownBefore = {};
             return true;
         }
-        m_ownBefore = isCompute(op->kind) ? OwnOp{std::string(m_event.pid), std::string(m_event.name), span.start, span.end} : OwnOp{};
+        m_ownBefore = isCompute(op->kind)
+                          ? OwnOp{std::string(m_event.pid), std::string(m_event.name), span.start, span.end}
+                          : OwnOp{};
         span.name = m_rank.names.idOf(fmt::format("PP:{}", m_event.name));
         span.thread = threadOf(false);
         if (m_event.args.step >= 0) {
-            ForeignSpan& whole = m_ownSteps[std::string(m_event.pid)].try_emplace(m_event.args.step, span).first->second;
+            ForeignSpan& whole =
+                m_ownSteps[std::string(m_event.pid)].try_emplace(m_event.args.step, span).first->second;
             whole.start = std::min(whole.start, span.start);
             whole.end = std::max(whole.end, span.end);
         }
@@ -335,14 +365,17 @@ private:
         return true;
     }
 
-    // Each op says its step. Where they follow each other they are marked, so that gathers before and after a step's ops are its own.
+    // Each op says its step. Where they follow each other they are marked, so that gathers before and after a step's
+    // ops are its own.
     void markOwnSteps()
     {
         for (const auto& [process, steps] : m_ownSteps)
             for (auto at = steps.begin(); at != steps.end() && std::next(at) != steps.end(); ++at)
                 if (std::next(at)->second.start < at->second.end) return;
         for (const auto& [process, steps] : m_ownSteps)
-            for (const auto& [number, whole] : steps) m_rank.annotations.push_back({whole.start, whole.end, m_rank.names.idOf(fmt::format("ProfilerStep#{}", number)), whole.thread});
+            for (const auto& [number, whole] : steps)
+                m_rank.annotations.push_back(
+                    {whole.start, whole.end, m_rank.names.idOf(fmt::format("ProfilerStep#{}", number)), whole.thread});
     }
 
     // PyTorch's profiler before Kineto: no categories, and two processes that are one rank.
@@ -402,8 +435,10 @@ private:
         if (args.group.empty()) return message;
         const auto keep = [&args](auto& groups, auto& purposes) {
             if (!groups.contains(args.group))
-                if (auto ranks = ranksInText(args.groupRanks); !ranks.empty()) groups.emplace(args.group, std::move(ranks));
-            if (!args.groupPurpose.empty() && !purposes.contains(args.group)) purposes.emplace(args.group, args.groupPurpose);
+                if (auto ranks = ranksInText(args.groupRanks); !ranks.empty())
+                    groups.emplace(args.group, std::move(ranks));
+            if (!args.groupPurpose.empty() && !purposes.contains(args.group))
+                purposes.emplace(args.group, args.groupPurpose);
         };
         keep(m_rank.groups, m_rank.groupPurpose);
         if (const std::string_view tag = processTag(m_event.pid); !tag.empty()) {
@@ -458,8 +493,13 @@ private:
             if (!value.is_number()) continue;
             const bool own = !m_rank.run.empty(); // one series, named as its unit
             std::string name = own ? std::string(m_event.name) : fmt::format("{} {}", m_event.name, series);
-            const auto [entry, added] = m_counters.try_emplace(own ? fmt::format("{} {}", m_event.pid, name) : name, m_rank.counters.size());
-            if (added) m_rank.counters.push_back({std::move(name), {}, own && series != "value" ? series : std::string(), own ? std::string(m_event.pid) : std::string()});
+            const auto [entry, added] =
+                m_counters.try_emplace(own ? fmt::format("{} {}", m_event.pid, name) : name, m_rank.counters.size());
+            if (added)
+                m_rank.counters.push_back({std::move(name),
+                                           {},
+                                           own && series != "value" ? series : std::string(),
+                                           own ? std::string(m_event.pid) : std::string()});
             m_rank.counters[entry->second].samples.push_back({*m_event.time, value.get<double>()});
         }
         return true;
@@ -472,8 +512,18 @@ private:
             return true;
         }
         const KinetoArgs& args = m_event.args;
-        MemoryChangeSeen seen{*m_event.time, args.bytes, args.address, args.total, threadOf(false), args.deviceType > 0, std::nullopt, 0, -1, args.deviceId >= 0 && args.deviceId < 1'000'000 ? static_cast<int>(args.deviceId) : -1};
-        for (std::size_t k = 0; k < memoryCategoryCount; ++k) { // as exported here: the address encodes category, stage and microbatch
+        MemoryChangeSeen seen{*m_event.time,
+                              args.bytes,
+                              args.address,
+                              args.total,
+                              threadOf(false),
+                              args.deviceType > 0,
+                              std::nullopt,
+                              0,
+                              -1,
+                              args.deviceId >= 0 && args.deviceId < 1'000'000 ? static_cast<int>(args.deviceId) : -1};
+        // as exported here: the address encodes category, stage and microbatch
+        for (std::size_t k = 0; k < memoryCategoryCount; ++k) {
             if (args.category != toText(static_cast<MemoryCategory>(k)) || args.address >> 48 != k + 1) continue;
             seen.category = static_cast<MemoryCategory>(k);
             seen.stage = static_cast<std::uint16_t>(args.address >> 32);
@@ -501,7 +551,11 @@ private:
         if (process == m_tagged) return id + m_idOffset;
         m_tagged = process;
         const std::string_view tag = processTag(process);
-        m_idOffset = tag.empty() ? 0 : static_cast<std::int64_t>(m_tags.try_emplace(std::string(tag), m_tags.size() + 1).first->second) << tagBits;
+        m_idOffset =
+            tag.empty()
+                ? 0
+                : static_cast<std::int64_t>(m_tags.try_emplace(std::string(tag), m_tags.size() + 1).first->second)
+                      << tagBits;
         return id + m_idOffset;
     }
 
@@ -509,7 +563,9 @@ private:
     void forgetSharedIds()
     {
         const auto& processes = m_threads.processes();
-        const bool shared = std::any_of(m_rank.launches.begin(), m_rank.launches.end(), [&](const Launch& launch) { return processes[launch.thread] != processes[m_rank.launches.front().thread]; });
+        const bool shared = std::any_of(m_rank.launches.begin(), m_rank.launches.end(), [&](const Launch& launch) {
+            return processes[launch.thread] != processes[m_rank.launches.front().thread];
+        });
         if (shared && m_tags.empty()) m_inputs.clear();
     }
 
@@ -521,13 +577,19 @@ private:
         }
         std::vector<ForeignSpan> library;
         for (const ForeignSpan& span : m_rank.annotations)
-            if (const std::string& name = m_rank.names[span.name]; name == "gloo:send" || name == "gloo:recv" || name == "gloo:recvAnySource" || name.starts_with("mpi:send") || name.starts_with("mpi:recv"))
+            if (const std::string& name = m_rank.names[span.name];
+                name == "gloo:send" || name == "gloo:recv" || name == "gloo:recvAnySource" ||
+                name.starts_with("mpi:send") || name.starts_with("mpi:recv"))
                 library.push_back(span);
-        std::sort(library.begin(), library.end(), [](const ForeignSpan& a, const ForeignSpan& b) { return std::pair(a.thread, a.start) < std::pair(b.thread, b.start); });
+        std::sort(library.begin(), library.end(), [](const ForeignSpan& a, const ForeignSpan& b) {
+            return std::pair(a.thread, a.start) < std::pair(b.thread, b.start);
+        });
         for (auto& [thread, message] : m_hostMessages) {
-            const auto first = std::lower_bound(library.begin(), library.end(), std::pair(thread, message.start),
-                                                [](const ForeignSpan& span, const auto& at) { return std::pair(span.thread, span.start) < at; });
-            if (first != library.end() && first->thread == thread && first->start <= message.end) message.end = std::max(message.end, first->end);
+            const auto first = std::lower_bound(
+                library.begin(), library.end(), std::pair(thread, message.start),
+                [](const ForeignSpan& span, const auto& at) { return std::pair(span.thread, span.start) < at; });
+            if (first != library.end() && first->thread == thread && first->start <= message.end)
+                message.end = std::max(message.end, first->end);
             m_rank.messages.push_back(message);
         }
     }
@@ -536,15 +598,20 @@ private:
     void nameByInputs()
     {
         if (m_inputs.empty()) return;
-        std::stable_sort(m_inputs.begin(), m_inputs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::stable_sort(m_inputs.begin(), m_inputs.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
         for (std::size_t i = 0; i < m_rank.device.size(); ++i) {
             DeviceSpan& work = m_rank.device[i];
-            if (work.copy || m_external[i] < 0 || m_external[i] == work.correlation) continue; // some traces repeat the correlation
-            const auto found = std::lower_bound(m_inputs.begin(), m_inputs.end(), m_external[i], [](const auto& at, std::int64_t id) { return at.first < id; });
+            // some traces repeat the correlation
+            if (work.copy || m_external[i] < 0 || m_external[i] == work.correlation) continue;
+            const auto found = std::lower_bound(m_inputs.begin(), m_inputs.end(), m_external[i],
+                                                [](const auto& at, std::int64_t id) { return at.first < id; });
             if (found == m_inputs.end() || found->first != m_external[i]) continue;
             const auto [entry, added] = known.try_emplace({work.name, found->second}, 0);
-            if (added) entry->second = m_rank.names.shaped(work.name, withInputs(m_rank.names.shapeOf(work.name), m_inputTexts[found->second]));
+            if (added)
+                entry->second = m_rank.names.shaped(
+                    work.name, withInputs(m_rank.names.shapeOf(work.name), m_inputTexts[found->second]));
             work.name = entry->second;
         }
         std::vector<std::pair<std::int64_t, std::uint32_t>>().swap(m_inputs);
@@ -560,21 +627,32 @@ private:
             std::int8_t& known = absurd[span.name];
             if (const std::string& name = m_rank.names[span.name]; known < 0) {
                 std::size_t digits = 0, longest = 0;
-                for (const char c : name) longest = std::max(longest, digits = std::isdigit(static_cast<unsigned char>(c)) != 0 ? digits + 1 : 0);
-                known = name.starts_with("PP:") && name.size() > 3 && std::isdigit(static_cast<unsigned char>(name[3])) != 0 && longest >= 5 && !m_options.rules.meaningOf(name) ? 1 : 0;
+                for (const char c : name)
+                    longest =
+                        std::max(longest, digits = std::isdigit(static_cast<unsigned char>(c)) != 0 ? digits + 1 : 0);
+                known = name.starts_with("PP:") && name.size() > 3 &&
+                                std::isdigit(static_cast<unsigned char>(name[3])) != 0 && longest >= 5 &&
+                                !m_options.rules.meaningOf(name)
+                            ? 1
+                            : 0;
                 if (known == 1 && example.empty()) example = name.substr(0, 60);
             }
             count += known;
         }
-        if (count > 0) m_rank.notes.push_back(fmt::format("{} named like an op with a stage or microbatch that none has, such as {}: read as plain ranges", count == 1 ? "1 range is" : fmt::format("{} ranges are", count), example));
+        if (count > 0)
+            m_rank.notes.push_back(fmt::format(
+                "{} named like an op with a stage or microbatch that none has, such as {}: read as plain ranges",
+                count == 1 ? "1 range is" : fmt::format("{} ranges are", count), example));
     }
 
     Result<ForeignFile> finish()
     {
         for (const auto& [thread, open] : m_open)
-            if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
+            if (!open.empty())
+                m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
         for (const auto& [key, open] : m_async)
-            if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
+            if (!open.empty())
+                m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
         if (m_flows > 0) m_rank.leftOut["flows"] += m_flows;
         if (m_operators > 0) m_rank.leftOut["operators of the host"] += m_operators;
         markOwnSteps();
@@ -607,10 +685,12 @@ private:
         Nanos start = 0;
         Nanos end = -1;
     };
-    OwnOp m_ownBefore;                                                     // the op that was read last; none: its end is before its start
-    std::map<std::string, std::map<std::int64_t, ForeignSpan>> m_ownSteps; // by process and step: from its first op to the end of its last
-    std::vector<std::pair<std::string, Category>> m_categories;            // the first few of the file
-    std::int64_t m_flows = 0, m_operators = 0;                             // left out
+    // the op that was read last; none: its end is before its start
+    OwnOp m_ownBefore;
+    // by process and step: from its first op to the end of its last
+    std::map<std::string, std::map<std::int64_t, ForeignSpan>> m_ownSteps;
+    std::vector<std::pair<std::string, Category>> m_categories; // the first few of the file
+    std::int64_t m_flows = 0, m_operators = 0;                  // left out
     TraceThreads m_threads;
     std::map<std::string, GroupsOfTag, std::less<>> m_groupsOfTag;
     std::map<std::string, std::size_t, std::less<>> m_tags;       // of processes, numbered from 1 (idOf())
@@ -644,8 +724,8 @@ bool looksLikeJson(std::string_view head)
 
 } // namespace
 
-Result<ForeignFile> readJsonTrace(ByteSource& source, const std::string& name, const ImportOptions& options, const Progress& progress,
-                                  const JsonEvents::Sizes& sizes)
+Result<ForeignFile> readJsonTrace(ByteSource& source, const std::string& name, const ImportOptions& options,
+                                  const Progress& progress, const JsonEvents::Sizes& sizes)
 {
     JsonTraceReader reader(name, options, progress);
     auto file = reader.read(source, sizes);
@@ -659,10 +739,15 @@ namespace {
 
 Result<WrittenFile> writeFolder(const ExportRequest& request)
 {
-    if (request.run->timeline->ranks() == 0) return fail(ErrorCode::Invalid, fmt::format("run {} has no ranks to write", request.run->info.name));
+    if (request.run->timeline->ranks() == 0)
+        return fail(ErrorCode::Invalid, fmt::format("run {} has no ranks to write", request.run->info.name));
     const auto counts = writeKinetoFolder(*request.run, request.path, request.progress);
     if (!counts) return tl::unexpected(counts.error());
-    return WrittenFile{{{"ranks", counts->ranks}, {"spans", counts->spans}, {"launches", counts->launches}, {"memory_events", counts->memoryEvents}}, toText(*counts)};
+    return WrittenFile{{{"ranks", counts->ranks},
+                        {"spans", counts->spans},
+                        {"launches", counts->launches},
+                        {"memory_events", counts->memoryEvents}},
+                       toText(*counts)};
 }
 
 } // namespace
@@ -675,7 +760,8 @@ const FormatInfo kineto_json{
     .writes = "a folder with a trace per rank as PyTorch writes them",
     .suffixes = {".json", ".json.gz"},
     .recordMemory = "record with profile_memory=True",
-    .recordKernels = "record with ProfilerActivity.CUDA, or record_function around the work, or import the host's operators: --host-ops",
+    .recordKernels = "record with ProfilerActivity.CUDA, or record_function around the work, or import the host's "
+                     "operators: --host-ops",
     .folder = true,
     .write = writeFolder,
     .sniff = looksLikeJson,

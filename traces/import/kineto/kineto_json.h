@@ -1,5 +1,5 @@
-// JSON traces: Kineto's, of PyTorch's profiler, and Chrome's trace events in general. One pass over the events (json_events.h), a second
-// if kernels lack their launches (kineto_launches.h).
+// JSON traces: Kineto's, of PyTorch's profiler, and Chrome's trace events in general. One pass over the events
+// (json_events.h), a second if kernels lack their launches (kineto_launches.h).
 // A Kineto file is one process of a job; in any other file each process is a rank.
 #pragma once
 
@@ -11,8 +11,9 @@
 
 namespace stagewright {
 
-// `name` is the file's, for messages. Damage within is counted; an Error if the bytes are not a trace, or it has no events.
-Result<ForeignFile> readJsonTrace(ByteSource& source, const std::string& name, const ImportOptions& options, const Progress& progress,
-                                  const JsonEvents::Sizes& sizes = {});
+// `name` is the file's, for messages. Damage within is counted; an Error if the bytes are not a trace, or it has no
+// events.
+Result<ForeignFile> readJsonTrace(ByteSource& source, const std::string& name, const ImportOptions& options,
+                                  const Progress& progress, const JsonEvents::Sizes& sizes = {});
 
 } // namespace stagewright

@@ -36,7 +36,8 @@ public:
         : m_external(external), m_idOf(idOf), m_threads(threads), m_rank(rank)
     {
         const auto less = [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; };
-        if (!std::is_sorted(rank.launches.begin(), rank.launches.end(), less)) std::stable_sort(rank.launches.begin(), rank.launches.end(), less);
+        if (!std::is_sorted(rank.launches.begin(), rank.launches.end(), less))
+            std::stable_sort(rank.launches.begin(), rank.launches.end(), less);
         findOwners();
         for (std::uint32_t i = 0; i < rank.device.size(); ++i) {
             const DeviceSpan& span = rank.device[i];
@@ -50,7 +51,10 @@ public:
     }
 
     // Work at the start of a trace was launched before it: not worth reading a large file twice.
-    bool worth(std::int64_t bytes) const { return !m_alone.empty() && (bytes < smallFile || m_alone.size() * 100 >= m_rank.device.size()); }
+    bool worth(std::int64_t bytes) const
+    {
+        return !m_alone.empty() && (bytes < smallFile || m_alone.size() * 100 >= m_rank.device.size());
+    }
 
     Result<void> read(ByteSource& source, const Progress& progress)
     {
@@ -96,8 +100,14 @@ public:
         }
         for (const auto& [key, place] : added) m_rank.launches.push_back({key.first, place.time, place.thread});
         for (ForeignMessage& message : m_rank.messages)
-            if (const auto found = message.device && message.work >= 0 ? changed.find(static_cast<std::uint32_t>(message.work)) : changed.end(); found != changed.end()) message.correlation = found->second;
-        m_rank.notes.push_back(fmt::format("{} of {} kernels and copies have no launch record: {} of these are matched by External id or flow", m_alone.size(), m_rank.device.size(), tied));
+            if (const auto found = message.device && message.work >= 0
+                                       ? changed.find(static_cast<std::uint32_t>(message.work))
+                                       : changed.end();
+                found != changed.end())
+                message.correlation = found->second;
+        m_rank.notes.push_back(fmt::format(
+            "{} of {} kernels and copies have no launch record: {} of these are matched by External id or flow",
+            m_alone.size(), m_rank.device.size(), tied));
     }
 
 private:
@@ -112,8 +122,8 @@ private:
             visit(processOf(at->thread));
     }
 
-    // The owner of a merged rank's device: the process on the host that made nine of ten of those of its calls that only
-    // one process can have made.
+    // The owner of a merged rank's device: the process on the host that made nine of ten of those of its calls that
+    // only one process can have made.
     void findOwners()
     {
         const auto& launches = m_rank.launches;
@@ -175,12 +185,15 @@ private:
                     {*event.time, m_threads.of(event.pid, event.tid, false, m_rank)}); // the first of each process
             return;
         }
-        if (m_flowsInto.empty() || (event.phase != 's' && event.phase != 'f') || event.category == "fwdbwd" || event.category == "forward_backward") return;
+        if (m_flowsInto.empty() || (event.phase != 's' && event.phase != 'f') || event.category == "fwdbwd" ||
+            event.category == "forward_backward")
+            return;
         const auto id = wholeNumberOf(event.id);
         if (!id || *id <= 0) return; // 0 is of none
         if (event.phase == 's') {
             m_flowsFrom.try_emplace(*id, HostPlace{*event.time, m_threads.of(event.pid, event.tid, false, m_rank)});
-        } else if (const auto into = m_flowsInto.find({m_threads.of(event.pid, event.tid, true, m_rank), *event.time}); into != m_flowsInto.end()) {
+        } else if (const auto into = m_flowsInto.find({m_threads.of(event.pid, event.tid, true, m_rank), *event.time});
+                   into != m_flowsInto.end()) {
             into->second = *id;
         }
     }
@@ -212,11 +225,13 @@ private:
     const IdOfProcess& m_idOf;
     TraceThreads& m_threads;
     ForeignRank& m_rank;
-    std::map<std::string, std::string> m_owners;                         // by a device's process, of merged ranks
-    std::vector<std::uint32_t> m_alone;                                  // of ForeignRank::device
-    std::unordered_map<std::int64_t, std::vector<HostPlace>> m_wanted;   // by External id
-    std::map<std::pair<std::uint32_t, Nanos>, std::int64_t> m_flowsInto; // by stream and start: the flow that ends there
-    std::unordered_map<std::int64_t, HostPlace> m_flowsFrom;             // by flow; only where something lacks an External id
+    std::map<std::string, std::string> m_owners;                       // by a device's process, of merged ranks
+    std::vector<std::uint32_t> m_alone;                                // of ForeignRank::device
+    std::unordered_map<std::int64_t, std::vector<HostPlace>> m_wanted; // by External id
+    // by stream and start: the flow that ends there
+    std::map<std::pair<std::uint32_t, Nanos>, std::int64_t> m_flowsInto;
+    // by flow; only where something lacks an External id
+    std::unordered_map<std::int64_t, HostPlace> m_flowsFrom;
 };
 
 } // namespace

@@ -24,7 +24,9 @@ class Split {
 public:
     using OwnerOfWork = std::function<std::size_t(const DeviceSpan&)>;
 
-    Split(ForeignRank whole, std::size_t ranks, std::vector<std::size_t> owners, OwnerOfWork ofWork) : m_whole(std::move(whole)), m_owners(std::move(owners)), m_ofWork(std::move(ofWork)), m_out(ranks), m_threads(ranks)
+    Split(ForeignRank whole, std::size_t ranks, std::vector<std::size_t> owners, OwnerOfWork ofWork)
+        : m_whole(std::move(whole)), m_owners(std::move(owners)), m_ofWork(std::move(ofWork)), m_out(ranks),
+          m_threads(ranks)
     {
     }
 
@@ -41,7 +43,8 @@ public:
             rank.groupPurpose = m_whole.groupPurpose;
         }
         for (auto list : {&ForeignRank::annotations, &ForeignRank::deviceAnnotations, &ForeignRank::hostOps})
-            for (const ForeignSpan& span : m_whole.*list) (m_out[ownerOf(span.thread)].*list).push_back(moved(span, ownerOf(span.thread)));
+            for (const ForeignSpan& span : m_whole.*list)
+                (m_out[ownerOf(span.thread)].*list).push_back(moved(span, ownerOf(span.thread)));
         device();
         for (Launch launch : m_whole.launches) {
             const std::size_t to = ownerOf(launch.thread);
@@ -66,18 +69,28 @@ public:
     }
 
 private:
-    std::size_t ownerOf(std::uint32_t thread) const { return thread < m_owners.size() && m_owners[thread] != ofNone ? m_owners[thread] : 0; }
+    std::size_t ownerOf(std::uint32_t thread) const
+    {
+        return thread < m_owners.size() && m_owners[thread] != ofNone ? m_owners[thread] : 0;
+    }
 
     std::uint32_t threadIn(std::size_t rank, std::uint32_t thread)
     {
-        const auto [entry, added] = m_threads[rank].try_emplace(thread, static_cast<std::uint32_t>(m_out[rank].threads.size()));
+        const auto [entry, added] =
+            m_threads[rank].try_emplace(thread, static_cast<std::uint32_t>(m_out[rank].threads.size()));
         if (added) m_out[rank].threads.push_back(m_whole.threads[thread]);
         return entry->second;
     }
 
-    std::uint32_t nameIn(std::size_t rank, std::uint32_t name) { return m_out[rank].names.idOf(m_whole.names[name], m_whole.names.shapeOf(name)); }
+    std::uint32_t nameIn(std::size_t rank, std::uint32_t name)
+    {
+        return m_out[rank].names.idOf(m_whole.names[name], m_whole.names.shapeOf(name));
+    }
 
-    ForeignSpan moved(const ForeignSpan& span, std::size_t rank) { return {span.start, span.end, nameIn(rank, span.name), threadIn(rank, span.thread)}; }
+    ForeignSpan moved(const ForeignSpan& span, std::size_t rank)
+    {
+        return {span.start, span.end, nameIn(rank, span.name), threadIn(rank, span.thread)};
+    }
 
     void device()
     {
@@ -89,15 +102,19 @@ private:
             m_places[i] = {to, m_out[to].device.size()};
             m_out[to].device.push_back(span);
         }
-        for (const auto& [work, bytes] : m_whole.copyBytes) m_out[m_places[work].first].copyBytes.emplace_back(static_cast<std::uint32_t>(m_places[work].second), bytes);
+        for (const auto& [work, bytes] : m_whole.copyBytes)
+            m_out[m_places[work].first].copyBytes.emplace_back(static_cast<std::uint32_t>(m_places[work].second),
+                                                               bytes);
     }
 
     void messages()
     {
         for (ForeignMessage message : m_whole.messages) {
             const bool ofWork = message.device && message.work >= 0;
-            const std::size_t to = ofWork ? m_places[static_cast<std::size_t>(message.work)].first : ownerOf(message.thread);
-            if (ofWork) message.work = static_cast<std::int64_t>(m_places[static_cast<std::size_t>(message.work)].second);
+            const std::size_t to =
+                ofWork ? m_places[static_cast<std::size_t>(message.work)].first : ownerOf(message.thread);
+            if (ofWork)
+                message.work = static_cast<std::int64_t>(m_places[static_cast<std::size_t>(message.work)].second);
             message.name = nameIn(to, message.name);
             message.group = nameIn(to, message.group);
             m_out[to].messages.push_back(message);
@@ -148,7 +165,8 @@ std::vector<int> numbersOf(const std::vector<std::string>& texts)
     return out;
 }
 
-std::vector<ForeignRank> byTag(const TraceThreads& threads, std::map<std::string, GroupsOfTag, std::less<>> groups, ForeignRank whole, std::vector<std::string> tags)
+std::vector<ForeignRank> byTag(const TraceThreads& threads, std::map<std::string, GroupsOfTag, std::less<>> groups,
+                               ForeignRank whole, std::vector<std::string> tags)
 {
     std::sort(tags.begin(), tags.end(), [](const std::string& a, const std::string& b) { return naturalLess(a, b); });
     std::vector<std::size_t> owners;
@@ -156,12 +174,15 @@ std::vector<ForeignRank> byTag(const TraceThreads& threads, std::map<std::string
         const auto found = std::find(tags.begin(), tags.end(), processTag(process));
         owners.push_back(found == tags.end() ? ofNone : static_cast<std::size_t>(found - tags.begin()));
     }
-    const auto ofWork = [owners](const DeviceSpan& span) { return owners[span.thread] == ofNone ? 0 : owners[span.thread]; };
+    const auto ofWork = [owners](const DeviceSpan& span) {
+        return owners[span.thread] == ofNone ? 0 : owners[span.thread];
+    };
     auto out = Split(std::move(whole), tags.size(), owners, ofWork).ranks();
     const std::vector<int> numbers = numbersOf(tags);
     for (std::size_t r = 0; r < out.size(); ++r) {
         out[r].rank = numbers.empty() ? static_cast<int>(r) : numbers[r];
-        if (auto own = groups.find(tags[r]); own != groups.end()) std::tie(out[r].groups, out[r].groupPurpose) = std::move(own->second);
+        if (auto own = groups.find(tags[r]); own != groups.end())
+            std::tie(out[r].groups, out[r].groupPurpose) = std::move(own->second);
     }
     return out;
 }
@@ -175,18 +196,26 @@ std::vector<ForeignRank> byLaunches(const TraceThreads& threads, ForeignRank who
         Nanos time;
         std::size_t host;
     };
-    const auto hostOf = [&](std::uint32_t thread) { return static_cast<std::size_t>(std::find(hosts.begin(), hosts.end(), threads.processes()[thread]) - hosts.begin()); };
+    const auto hostOf = [&](std::uint32_t thread) {
+        return static_cast<std::size_t>(std::find(hosts.begin(), hosts.end(), threads.processes()[thread]) -
+                                        hosts.begin());
+    };
     std::vector<std::size_t> owners;
-    for (std::uint32_t thread = 0; thread < threads.processes().size(); ++thread) owners.push_back(!whole.threads[thread].device && hostOf(thread) < hosts.size() ? hostOf(thread) : ofNone);
+    for (std::uint32_t thread = 0; thread < threads.processes().size(); ++thread)
+        owners.push_back(!whole.threads[thread].device && hostOf(thread) < hosts.size() ? hostOf(thread) : ofNone);
     std::vector<Call> calls;
     calls.reserve(whole.launches.size());
-    for (const Launch& launch : whole.launches) calls.push_back({launch.correlation, launch.time, owners[launch.thread]});
-    std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) { return std::tie(a.correlation, a.time, a.host) < std::tie(b.correlation, b.time, b.host); });
+    for (const Launch& launch : whole.launches)
+        calls.push_back({launch.correlation, launch.time, owners[launch.thread]});
+    std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) {
+        return std::tie(a.correlation, a.time, a.host) < std::tie(b.correlation, b.time, b.host);
+    });
     // The processes that made the call, and the one that made it last before the work started.
     const auto callersOf = [&calls](const DeviceSpan& work) {
         std::set<std::size_t> all;
         std::size_t last = ofNone;
-        const auto first = std::lower_bound(calls.begin(), calls.end(), work.correlation, [](const Call& a, std::int64_t b) { return a.correlation < b; });
+        const auto first = std::lower_bound(calls.begin(), calls.end(), work.correlation,
+                                            [](const Call& a, std::int64_t b) { return a.correlation < b; });
         for (auto at = first; work.correlation >= 0 && at != calls.end() && at->correlation == work.correlation; ++at) {
             all.insert(at->host);
             if (at->time <= work.start) last = at->host;
@@ -200,7 +229,8 @@ std::vector<ForeignRank> byLaunches(const TraceThreads& threads, ForeignRank who
         ++likely[threads.processes()[work.thread]][host];
         if (count == 1) ++certain[threads.processes()[work.thread]][host];
     }
-    // A device's process is one rank's where the calls agree: a call of the same number in another process is nearer now and then.
+    // A device's process is one rank's where the calls agree: a call of the same number in another process is nearer
+    // now and then.
     std::map<std::string, std::size_t> ofDevice;
     std::set<std::size_t> taken;
     for (const auto& [process, votes] : likely) {
@@ -208,7 +238,8 @@ std::vector<ForeignRank> byLaunches(const TraceThreads& threads, ForeignRank who
         const auto& counts = sure == certain.end() ? votes : sure->second;
         std::int64_t all = 0;
         for (const auto& [host, count] : counts) all += count;
-        const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+        const auto most = std::max_element(counts.begin(), counts.end(),
+                                           [](const auto& a, const auto& b) { return a.second < b.second; });
         if (most->second * 10 >= all * 9) ofDevice[process] = most->first;
     }
     for (const auto& [process, host] : ofDevice) taken.insert(host);
@@ -216,25 +247,31 @@ std::vector<ForeignRank> byLaunches(const TraceThreads& threads, ForeignRank who
     if (certain.empty() && likely.size() == hosts.size() && taken.size() != hosts.size()) {
         std::vector<std::string> devices;
         for (const auto& [process, votes] : likely) devices.push_back(process);
-        std::sort(devices.begin(), devices.end(), [](const std::string& a, const std::string& b) { return naturalLess(a, b); });
+        std::sort(devices.begin(), devices.end(),
+                  [](const std::string& a, const std::string& b) { return naturalLess(a, b); });
         for (std::size_t i = 0; i < devices.size(); ++i) ofDevice[devices[i]] = i;
     }
     for (std::uint32_t thread = 0; thread < threads.processes().size(); ++thread)
-        if (const auto found = ofDevice.find(threads.processes()[thread]); whole.threads[thread].device && found != ofDevice.end()) owners[thread] = found->second;
+        if (const auto found = ofDevice.find(threads.processes()[thread]);
+            whole.threads[thread].device && found != ofDevice.end())
+            owners[thread] = found->second;
     const auto ofWork = [&](const DeviceSpan& work) {
         if (owners[work.thread] != ofNone) return owners[work.thread];
         const std::size_t host = callersOf(work).second;
         return host == ofNone ? std::size_t{0} : host;
     };
     std::vector<std::set<int>> gpus(hosts.size());
-    for (const auto& [process, host] : ofDevice) gpus[host].insert(static_cast<int>(wholeNumberOf(process).value_or(-1)));
+    for (const auto& [process, host] : ofDevice)
+        gpus[host].insert(static_cast<int>(wholeNumberOf(process).value_or(-1)));
     auto out = Split(std::move(whole), hosts.size(), owners, ofWork).ranks();
     std::set<int> numbers; // a GPU each: in their order
     for (const auto& of : gpus) numbers.insert(of.size() == 1 ? *of.begin() : -1);
     const bool oneEach = numbers.size() == out.size() && *numbers.begin() >= 0;
     std::vector<std::size_t> order(out.size());
     for (std::size_t r = 0; r < order.size(); ++r) order[r] = r;
-    if (oneEach) std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return *gpus[a].begin() < *gpus[b].begin(); });
+    if (oneEach)
+        std::sort(order.begin(), order.end(),
+                  [&](std::size_t a, std::size_t b) { return *gpus[a].begin() < *gpus[b].begin(); });
     for (std::size_t r = 0; r < order.size(); ++r) out[order[r]].rank = static_cast<int>(r);
     return out;
 }
@@ -248,7 +285,8 @@ std::string_view processTag(std::string_view process)
     return begin == process.size() || begin == 1 ? std::string_view() : process.substr(0, begin);
 }
 
-std::vector<ForeignRank> ranksOfKineto(const TraceThreads& threads, std::map<std::string, GroupsOfTag, std::less<>> groups, ForeignRank whole)
+std::vector<ForeignRank> ranksOfKineto(const TraceThreads& threads,
+                                       std::map<std::string, GroupsOfTag, std::less<>> groups, ForeignRank whole)
 {
     std::set<std::string> tags, hosts;
     bool untagged = false;
@@ -267,7 +305,9 @@ std::vector<ForeignRank> ranksOfKineto(const TraceThreads& threads, std::map<std
         out = byLaunches(threads, std::move(whole), {hosts.begin(), hosts.end()});
     else
         out.push_back(std::move(whole));
-    if (out.size() > 1) out.front().notes.push_back(fmt::format("its {} processes are {} ranks merged into one file", out.size(), out.size()));
+    if (out.size() > 1)
+        out.front().notes.push_back(
+            fmt::format("its {} processes are {} ranks merged into one file", out.size(), out.size()));
     for (ForeignRank& rank : out) nameStreamsByGpu(rank);
     return out;
 }

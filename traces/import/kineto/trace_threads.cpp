@@ -13,7 +13,8 @@ namespace stagewright {
 
 namespace {
 
-// "rank 3", "job, worker 1", "GPU 0", "/device:GPU:0", "process 2": the number; −1: the process is not a rank by its name. A number alone may count anything: "layer_3".
+// "rank 3", "job, worker 1", "GPU 0", "/device:GPU:0", "process 2": the number; −1: the process is not a rank by its
+// name. A number alone may count anything: "layer_3".
 int rankOfProcess(std::string_view name)
 {
     std::string text = lowered(name);
@@ -26,7 +27,9 @@ int rankOfProcess(std::string_view name)
         if (!text.starts_with(word)) continue;
         std::size_t at = word.size();
         if (at < text.size() && text[at] == '_') ++at;
-        if (at < text.size() && text.size() - at <= 6 && std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), isDigit)) return std::stoi(text.substr(at));
+        if (at < text.size() && text.size() - at <= 6 &&
+            std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), isDigit))
+            return std::stoi(text.substr(at));
     }
     return -1;
 }
@@ -37,11 +40,14 @@ std::uint32_t TraceThreads::of(std::string_view process, std::string_view thread
 {
     Last& last = m_last[device ? 1 : 0];
     if (last.known && process == last.process && thread == last.thread) return last.number;
-    const auto [entry, added] = m_numbers.try_emplace(fmt::format("{}\x1f{}\x1f{}", process, thread, device), static_cast<std::uint32_t>(rank.threads.size()));
+    const auto [entry, added] = m_numbers.try_emplace(fmt::format("{}\x1f{}\x1f{}", process, thread, device),
+                                                      static_cast<std::uint32_t>(rank.threads.size()));
     if (added) {
         const std::size_t digits = process.find_last_not_of("0123456789"); // Kineto's process of a device is its number
-        const auto gpu = device ? wholeNumberOf(process.substr(digits == std::string_view::npos ? 0 : digits + 1)) : std::nullopt;
-        rank.threads.push_back({fmt::format("{} {}", device ? "stream" : "thread", thread), device, gpu && *gpu >= 0 && *gpu < 1'000'000 ? static_cast<int>(*gpu) : -1});
+        const auto gpu =
+            device ? wholeNumberOf(process.substr(digits == std::string_view::npos ? 0 : digits + 1)) : std::nullopt;
+        rank.threads.push_back({fmt::format("{} {}", device ? "stream" : "thread", thread), device,
+                                gpu && *gpu >= 0 && *gpu < 1'000'000 ? static_cast<int>(*gpu) : -1});
         m_processes.emplace_back(process);
     }
     last = {true, std::string(process), std::string(thread), entry->second};
@@ -55,7 +61,9 @@ void TraceThreads::nameThread(std::string_view process, std::string_view thread,
 
 bool TraceThreads::oneProcess() const
 {
-    return m_processes.empty() || std::all_of(m_processes.begin(), m_processes.end(), [this](const std::string& process) { return process == m_processes.front(); });
+    return m_processes.empty() ||
+           std::all_of(m_processes.begin(), m_processes.end(),
+                       [this](const std::string& process) { return process == m_processes.front(); });
 }
 
 bool TraceThreads::nameRanks() const
@@ -70,14 +78,18 @@ bool TraceThreads::nameRanks() const
     return !named;
 }
 
-// By the name of the process, with its number if others have the same name, and of the thread unless it is the only one.
-std::string TraceThreads::laneOf(const std::string& process, const std::string& threadName, const std::string& otherwise) const
+// By the name of the process, with its number if others have the same name, and of the thread unless it is the only
+// one.
+std::string TraceThreads::laneOf(const std::string& process, const std::string& threadName,
+                                 const std::string& otherwise) const
 {
     const auto name = m_processNames.find(process);
     if (name == m_processNames.end() || name->second.empty()) return threadName.empty() ? otherwise : threadName;
-    const auto namesakes = std::count_if(m_processNames.begin(), m_processNames.end(), [&](const auto& other) { return other.second == name->second; });
+    const auto namesakes = std::count_if(m_processNames.begin(), m_processNames.end(),
+                                         [&](const auto& other) { return other.second == name->second; });
     const bool alone = std::count(m_processes.begin(), m_processes.end(), process) == 1;
-    return fmt::format("{}{}{}", name->second, namesakes > 1 ? " " + process : "", alone ? "" : " " + (threadName.empty() ? otherwise : threadName));
+    return fmt::format("{}{}{}", name->second, namesakes > 1 ? " " + process : "",
+                       alone ? "" : " " + (threadName.empty() ? otherwise : threadName));
 }
 
 void TraceThreads::useNames(ForeignRank& rank, bool ofProcesses) const
@@ -95,14 +107,18 @@ void TraceThreads::useNames(ForeignRank& rank, bool ofProcesses) const
 
 std::vector<ForeignRank> TraceThreads::byProcess(ForeignRank whole) const
 {
-    const auto keyOf = [](const std::string& process) { return std::pair(wholeNumberOf(process).value_or(std::numeric_limits<std::int64_t>::max()), process); };
+    const auto keyOf = [](const std::string& process) {
+        return std::pair(wholeNumberOf(process).value_or(std::numeric_limits<std::int64_t>::max()), process);
+    };
     const auto numberIn = [this](const std::string& process) {
         const auto name = m_processNames.find(process);
         return name == m_processNames.end() ? -1 : rankOfProcess(name->second);
     };
-    const bool numbered = std::any_of(m_processes.begin(), m_processes.end(), [&](const std::string& process) { return numberIn(process) >= 0; });
+    const bool numbered = std::any_of(m_processes.begin(), m_processes.end(),
+                                      [&](const std::string& process) { return numberIn(process) >= 0; });
     std::map<std::pair<std::int64_t, std::string>, std::size_t> processes, others;
-    for (const std::string& process : m_processes) (numbered && numberIn(process) < 0 ? others : processes).try_emplace(keyOf(process), 0);
+    for (const std::string& process : m_processes)
+        (numbered && numberIn(process) < 0 ? others : processes).try_emplace(keyOf(process), 0);
     std::vector<ForeignRank> out;
     for (auto& [key, number] : processes) {
         number = out.size();
@@ -120,7 +136,8 @@ std::vector<ForeignRank> TraceThreads::byProcess(ForeignRank whole) const
         const std::size_t number = found == processes.end() ? 0 : found->second; // of no rank: beside the first
         places.emplace_back(number, static_cast<std::uint32_t>(out[number].threads.size()));
         out[number].threads.push_back(whole.threads[thread]);
-        if (found == processes.end()) out[number].threads.back().name = laneOf(m_processes[thread], {}, whole.threads[thread].name);
+        if (found == processes.end())
+            out[number].threads.back().name = laneOf(m_processes[thread], {}, whole.threads[thread].name);
     }
     for (const ForeignSpan& span : whole.annotations) {
         const auto& [number, thread] = places[span.thread];
@@ -140,9 +157,12 @@ std::vector<ForeignRank> TraceThreads::byProcess(ForeignRank whole) const
     std::string apart;
     for (const auto& [key, number] : others) {
         const auto name = m_processNames.find(key.second);
-        apart += fmt::format("{}{}", apart.empty() ? "" : ", ", name == m_processNames.end() ? "process " + key.second : name->second);
+        apart += fmt::format("{}{}", apart.empty() ? "" : ", ",
+                             name == m_processNames.end() ? "process " + key.second : name->second);
     }
-    if (!apart.empty()) first.notes.push_back(fmt::format("{} {} not named as a rank, so {} ranges are on the first rank", apart, others.size() == 1 ? "is" : "are", others.size() == 1 ? "its" : "their"));
+    if (!apart.empty())
+        first.notes.push_back(fmt::format("{} {} not named as a rank, so {} ranges are on the first rank", apart,
+                                          others.size() == 1 ? "is" : "are", others.size() == 1 ? "its" : "their"));
     if (std::any_of(out.begin(), out.end(), [](const ForeignRank& rank) { return rank.rank < 0; }))
         for (std::size_t i = 0; i < out.size(); ++i) out[i].rank = static_cast<int>(i);
     return out;

@@ -22,11 +22,13 @@ public:
     void nameThread(std::string_view process, std::string_view thread, std::string_view name);
 
     bool oneProcess() const;
-    // Whether processes are ranks: some name holds a rank's number ("rank 3", "worker 1"), or none has a name. Others are threads, tensors, devices.
+    // Whether processes are ranks: some name holds a rank's number ("rank 3", "worker 1"), or none has a name. Others
+    // are threads, tensors, devices.
     bool nameRanks() const;
-    void useNames(ForeignRank& rank, bool ofProcesses) const; // for the threads of the host; ofProcesses: with that of their process
-    // Every process is a rank: by the number in its name, else in order of their numbers. One without a number where others have one belongs
-    // to the first rank. Counters, counts and notes are the first one's.
+    // for the threads of the host; ofProcesses: with that of their process
+    void useNames(ForeignRank& rank, bool ofProcesses) const;
+    // Every process is a rank: by the number in its name, else in order of their numbers. One without a number where
+    // others have one belongs to the first rank. Counters, counts and notes are the first one's.
     std::vector<ForeignRank> byProcess(ForeignRank rank) const;
     const std::vector<std::string>& processes() const { return m_processes; } // by thread
 

@@ -1,11 +1,12 @@
-// Memory snapshots of PyTorch (torch.cuda.memory._record_memory_history, _dump_snapshot), converted from pickle to JSON:
+// Memory snapshots of PyTorch (torch.cuda.memory._record_memory_history, _dump_snapshot), converted from pickle to
+// JSON:
 //
 //     {"segments": [{"device": 0, "total_size": …, "blocks": [{"size": …, "state": "active_allocated"}, …]}, …],
 //      "device_traces": [[{"action": "alloc", "addr": …, "size": …, "time_us": …}, …], …],
 //      "external_annotations": [{"stage": "START", "name": …, "device": 0, "time_us": …}, …]}
 //
-// Every device with events is a rank. What was in use before the first event follows from the blocks in use at the end. Read as a
-// stream of values: memory depends on the number of events, not on the stacks that come with them.
+// Every device with events is a rank. What was in use before the first event follows from the blocks in use at the end.
+// Read as a stream of values: memory depends on the number of events, not on the stacks that come with them.
 #include "traces/import/memory/memory_snapshot.h"
 
 #include <algorithm>
@@ -78,17 +79,27 @@ struct Snapshot {
 // Values as they come; the number of containers around one says what it is. Stacks ("frames") are passed over.
 class SnapshotSax {
 public:
-    SnapshotSax(Snapshot& out, const Progress& progress, const ByteSource& source) : m_out(out), m_progress(progress), m_source(source) {}
+    SnapshotSax(Snapshot& out, const Progress& progress, const ByteSource& source)
+        : m_out(out), m_progress(progress), m_source(source)
+    {
+    }
 
     bool null() { return true; }
     bool boolean(bool) { return true; }
     bool number_integer(std::int64_t number) { return take(number); }
-    bool number_unsigned(std::uint64_t number) { return take(static_cast<std::int64_t>(std::min<std::uint64_t>(number, INT64_MAX))); }
-    bool number_float(double number, const std::string&) { return take(number > -9e18 && number < 9e18 ? static_cast<std::int64_t>(number) : -1); }
+    bool number_unsigned(std::uint64_t number)
+    {
+        return take(static_cast<std::int64_t>(std::min<std::uint64_t>(number, INT64_MAX)));
+    }
+    bool number_float(double number, const std::string&)
+    {
+        return take(number > -9e18 && number < 9e18 ? static_cast<std::int64_t>(number) : -1);
+    }
     bool string(std::string& text)
     {
         if (m_root == Root::Traces && m_depth == inEvent && m_key == "action") m_event.action = actionOf(text);
-        if (m_root == Root::Segments && m_depth == inBlock && m_inBlocks && m_key == "state") m_active = text.starts_with("active");
+        if (m_root == Root::Segments && m_depth == inBlock && m_inBlocks && m_key == "state")
+            m_active = text.starts_with("active");
         if (m_root == Root::Marks && m_depth == inEntry && m_key == "name") m_mark.name = text;
         if (m_root == Root::Marks && m_depth == inEntry && m_key == "stage") m_mark.start = text == "START";
         return true;
@@ -98,9 +109,10 @@ public:
     {
         m_key = name;
         if (m_depth != 1) return true;
-        m_root = name == "device_traces" ? Root::Traces : name == "segments"           ? Root::Segments
-                                                      : name == "external_annotations" ? Root::Marks
-                                                                                       : Root::Other;
+        m_root = name == "device_traces"          ? Root::Traces
+                 : name == "segments"             ? Root::Segments
+                 : name == "external_annotations" ? Root::Marks
+                                                  : Root::Other;
         m_out.sawTraces = m_out.sawTraces || m_root == Root::Traces;
         return true;
     }
@@ -116,12 +128,14 @@ public:
     bool end_object()
     {
         if (m_root == Root::Traces && m_depth == inEvent) endEvent();
-        if (m_root == Root::Segments && m_depth == inBlock && m_inBlocks && m_active) m_segment.active += std::max<std::int64_t>(0, m_blockSize);
+        if (m_root == Root::Segments && m_depth == inBlock && m_inBlocks && m_active)
+            m_segment.active += std::max<std::int64_t>(0, m_blockSize);
         if (m_root == Root::Segments && m_depth == inEntry) {
             m_out.inUse[m_segment.device] += m_segment.active;
             m_out.reserved[m_segment.device] += m_segment.size;
         }
-        if (m_root == Root::Marks && m_depth == inEntry && m_mark.time >= 0 && !m_mark.name.empty()) m_out.marks.push_back(m_mark);
+        if (m_root == Root::Marks && m_depth == inEntry && m_mark.time >= 0 && !m_mark.name.empty())
+            m_out.marks.push_back(m_mark);
         --m_depth;
         return true;
     }
@@ -175,10 +189,14 @@ private:
         }
         return true;
     }
-    static int deviceOf(std::int64_t number) { return static_cast<int>(std::clamp<std::int64_t>(number, 0, mostDevices - 1)); }
+    static int deviceOf(std::int64_t number)
+    {
+        return static_cast<int>(std::clamp<std::int64_t>(number, 0, mostDevices - 1));
+    }
     void endEvent()
     {
-        if (m_event.action == Action::None || m_event.size < 0 || m_event.size > mostBytes || m_event.time > mostMicroseconds || m_device >= mostDevices) {
+        if (m_event.action == Action::None || m_event.size < 0 || m_event.size > mostBytes ||
+            m_event.time > mostMicroseconds || m_device >= mostDevices) {
             ++m_out.damaged;
             return;
         }
@@ -249,7 +267,8 @@ void addMarks(const Snapshot& snapshot, int device, Nanos last, ForeignRank& ran
 {
     std::vector<std::pair<std::string, Nanos>> open;
     const auto close = [&](std::size_t at, Nanos end) {
-        rank.annotations.push_back({open[at].second, std::max(open[at].second, end), rank.names.idOf(open[at].first), 0});
+        rank.annotations.push_back(
+            {open[at].second, std::max(open[at].second, end), rank.names.idOf(open[at].first), 0});
         open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
     };
     for (const Mark& mark : snapshot.marks) {
@@ -274,7 +293,8 @@ ForeignRank rankOf(const Snapshot& snapshot, int device, const std::vector<Event
     rank.events = static_cast<std::int64_t>(events.size());
     rank.threads.push_back({"host", false});
     // A block is free when the allocator has completed it; older versions record only that.
-    const bool completed = std::any_of(events.begin(), events.end(), [](const Event& event) { return event.action == Action::FreeCompleted; });
+    const bool completed = std::any_of(events.begin(), events.end(),
+                                       [](const Event& event) { return event.action == Action::FreeCompleted; });
     std::int64_t change = 0, reservedChange = 0;
     std::int64_t outOfMemory = 0;
     for (const Event& event : events) {
@@ -304,13 +324,15 @@ ForeignRank rankOf(const Snapshot& snapshot, int device, const std::vector<Event
         switch (event.action) {
         case Action::Alloc:
             total += event.size;
-            rank.memory.push_back({time, event.size, static_cast<std::uint64_t>(event.address), total, 0, true, std::nullopt, 0, -1, -1});
+            rank.memory.push_back(
+                {time, event.size, static_cast<std::uint64_t>(event.address), total, 0, true, std::nullopt, 0, -1, -1});
             break;
         case Action::FreeRequested:
         case Action::FreeCompleted:
             if ((event.action == Action::FreeCompleted) != completed) break;
             total -= event.size;
-            rank.memory.push_back({time, -event.size, static_cast<std::uint64_t>(event.address), std::max<std::int64_t>(0, total), 0, true, std::nullopt, 0, -1, -1});
+            rank.memory.push_back({time, -event.size, static_cast<std::uint64_t>(event.address),
+                                   std::max<std::int64_t>(0, total), 0, true, std::nullopt, 0, -1, -1});
             break;
         case Action::SegmentAlloc:
         case Action::SegmentFree:
@@ -323,7 +345,9 @@ ForeignRank rankOf(const Snapshot& snapshot, int device, const std::vector<Event
         }
     }
     if (!reservedCounter.samples.empty()) rank.counters.push_back(std::move(reservedCounter));
-    if (outOfMemory > 0) rank.notes.push_back(fmt::format("the allocator ran out of memory {} time{}", outOfMemory, outOfMemory == 1 ? "" : "s"));
+    if (outOfMemory > 0)
+        rank.notes.push_back(
+            fmt::format("the allocator ran out of memory {} time{}", outOfMemory, outOfMemory == 1 ? "" : "s"));
     addMarks(snapshot, device, last, rank);
     if (rank.annotations.empty()) rank.annotations.push_back({first, last, rank.names.idOf("memory history"), 0});
     return rank;
@@ -344,7 +368,8 @@ bool looksLikeSnapshot(std::string_view head)
     const std::size_t key = head.find_first_not_of(" \t\r\n", open + 1);
     if (key == std::string_view::npos) return false;
     const std::string_view rest = head.substr(key);
-    return rest.starts_with("\"segments\"") || rest.starts_with("\"device_traces\"") || rest.starts_with("\"allocator_settings\"") || rest.starts_with("\"external_annotations\"");
+    return rest.starts_with("\"segments\"") || rest.starts_with("\"device_traces\"") ||
+           rest.starts_with("\"allocator_settings\"") || rest.starts_with("\"external_annotations\"");
 }
 
 } // namespace
@@ -355,7 +380,11 @@ Result<ForeignFile> readMemorySnapshot(ByteSource& source, const std::string& na
     SnapshotSax sax(snapshot, progress, source);
     const bool whole = json::sax_parse(ByteIterator(source), ByteIterator(), &sax);
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-    if (!snapshot.sawTraces) return fail(ErrorCode::Unreadable, whole ? "not a memory snapshot: device_traces is missing" : fmt::format("damaged at byte {}", sax.errorAt()), "record the history of allocations: torch.cuda.memory._record_memory_history()");
+    if (!snapshot.sawTraces)
+        return fail(ErrorCode::Unreadable,
+                    whole ? "not a memory snapshot: device_traces is missing"
+                          : fmt::format("damaged at byte {}", sax.errorAt()),
+                    "record the history of allocations: torch.cuda.memory._record_memory_history()");
     ForeignFile out;
     bool timed = false;
     for (const auto& [device, events] : snapshot.traces) {
@@ -364,11 +393,19 @@ Result<ForeignFile> readMemorySnapshot(ByteSource& source, const std::string& na
         ForeignRank rank = rankOf(snapshot, device, events);
         rank.source = name;
         rank.environment.emplace_back("device", fmt::format("cuda:{}", device));
-        if (!whole) rank.notes.push_back(source.damage().empty() ? fmt::format("the file is damaged at byte {}: what comes after it is missing", sax.errorAt()) : source.damage());
+        if (!whole)
+            rank.notes.push_back(
+                source.damage().empty()
+                    ? fmt::format("the file is damaged at byte {}: what comes after it is missing", sax.errorAt())
+                    : source.damage());
         out.ranks.push_back(std::move(rank));
     }
-    if (out.ranks.empty()) return fail(ErrorCode::Unreadable, "the snapshot has no events", "record the history of allocations: torch.cuda.memory._record_memory_history()");
-    if (!timed) return fail(ErrorCode::Unreadable, "the snapshot's events have no times", "record it with PyTorch 2.1 or newer");
+    if (out.ranks.empty())
+        return fail(ErrorCode::Unreadable, "the snapshot has no events",
+                    "record the history of allocations: torch.cuda.memory._record_memory_history()");
+    if (!timed)
+        return fail(ErrorCode::Unreadable, "the snapshot's events have no times",
+                    "record it with PyTorch 2.1 or newer");
     out.ranks.front().damaged += snapshot.damaged;
     if (out.ranks.size() > 1)
         for (std::size_t i = 0; i < out.ranks.size(); ++i) out.ranks[i].rank = static_cast<int>(i);

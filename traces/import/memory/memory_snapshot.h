@@ -9,8 +9,9 @@
 
 namespace stagewright {
 
-// `name` is the file's, for messages. Every device with events is a rank: its allocations and frees, the ranges of external_annotations, the reserved
-// bytes as a counter. A truncated file is read to its end; an Error if the bytes are not a snapshot, or it has no events with times.
+// `name` is the file's, for messages. Every device with events is a rank: its allocations and frees, the ranges of
+// external_annotations, the reserved bytes as a counter. A truncated file is read to its end; an Error if the bytes are
+// not a snapshot, or it has no events with times.
 Result<ForeignFile> readMemorySnapshot(ByteSource& source, const std::string& name, const Progress& progress);
 
 } // namespace stagewright

@@ -1,6 +1,6 @@
-// Nsight Systems exported to SQLite (`nsys export --type sqlite`). Tables and columns vary with versions and with what was
-// traced: each is checked before it is read, rows come in any order. Every process that used a GPU is a rank; host ranges (NVTX)
-// are tied to kernels by the runtime calls within them.
+// Nsight Systems exported to SQLite (`nsys export --type sqlite`). Tables and columns vary with versions and with what
+// was traced: each is checked before it is read, rows come in any order. Every process that used a GPU is a rank; host
+// ranges (NVTX) are tied to kernels by the runtime calls within them.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -27,11 +27,15 @@ using Columns = std::set<std::string, std::less<>>;
 
 class NsightReader {
 public:
-    NsightReader(std::string path, const ImportOptions& options, const Progress& progress) : m_path(std::move(path)), m_options(options), m_progress(progress) {}
+    NsightReader(std::string path, const ImportOptions& options, const Progress& progress)
+        : m_path(std::move(path)), m_options(options), m_progress(progress)
+    {
+    }
 
     Result<ForeignFile> read()
     {
-        auto opened = isInMemory(m_path) ? Database::openInMemory(m_path) : Database::open(m_path, SQLITE_OPEN_READONLY);
+        auto opened =
+            isInMemory(m_path) ? Database::openInMemory(m_path) : Database::open(m_path, SQLITE_OPEN_READONLY);
         if (!opened) return tl::unexpected(std::move(opened.error()));
         m_database = std::move(*opened);
         for (const char* suffix : {"", "-wal"}) {
@@ -41,10 +45,14 @@ public:
         }
         if (auto done = limitFor(*m_database, m_bytes); !done) return tl::unexpected(std::move(done.error()));
         const Watch stop(*m_database, [this] { return m_progress.cancelled(); });
-        if (auto done = readTables(); !done) return fail(ErrorCode::Unreadable, reasonOf(done.error()), "export it again: nsys export --type sqlite");
+        if (auto done = readTables(); !done)
+            return fail(ErrorCode::Unreadable, reasonOf(done.error()), "export it again: nsys export --type sqlite");
         if (m_tables.contains("run") && m_tables.contains("span_block"))
-            return fail(ErrorCode::Unreadable, "a run file, not a foreign trace", "open it directly, or copy its runs with runs --merge");
-        if (!m_tables.contains("StringIds")) return fail(ErrorCode::Unreadable, "not an export of Nsight Systems: table StringIds is missing", "create one with nsys export --type sqlite");
+            return fail(ErrorCode::Unreadable, "a run file, not a foreign trace",
+                        "open it directly, or copy its runs with runs --merge");
+        if (!m_tables.contains("StringIds"))
+            return fail(ErrorCode::Unreadable, "not an export of Nsight Systems: table StringIds is missing",
+                        "create one with nsys export --type sqlite");
         readStrings();
         readSession();
         readDeviceWork("CUPTI_ACTIVITY_KIND_KERNEL", {"demangledName", "shortName", "mangledName"}, "kernel", false);
@@ -56,9 +64,15 @@ public:
         readSchemas();
         readRanges();
         readMemory();
-        for (const char* table : {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "OSRT_API", "CUPTI_ACTIVITY_KIND_OVERHEAD", "PROFILER_OVERHEAD", "DIAGNOSTIC_EVENT"}) countLeftOut(table);
+        for (const char* table : {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "OSRT_API", "CUPTI_ACTIVITY_KIND_OVERHEAD",
+                                  "PROFILER_OVERHEAD", "DIAGNOSTIC_EVENT"})
+            countLeftOut(table);
         if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-        if (std::all_of(m_file.ranks.begin(), m_file.ranks.end(), [](const ForeignRank& rank) { return rank.device.empty() && rank.annotations.empty() && rank.memory.empty(); })) return fail(ErrorCode::Unreadable, "no kernels, copies or NVTX ranges in the export", "trace with nsys profile --trace=cuda,nvtx");
+        if (std::all_of(m_file.ranks.begin(), m_file.ranks.end(), [](const ForeignRank& rank) {
+                return rank.device.empty() && rank.annotations.empty() && rank.memory.empty();
+            }))
+            return fail(ErrorCode::Unreadable, "no kernels, copies or NVTX ranges in the export",
+                        "trace with nsys profile --trace=cuda,nvtx");
         return finish();
     }
 
@@ -73,12 +87,17 @@ private:
     Result<void> readTables()
     {
         const Deadline deadline(*m_database, secondsFor(m_bytes));
-        auto list = m_database->prepare("SELECT name FROM sqlite_master WHERE type='table' AND sql NOT LIKE 'CREATE VIRTUAL%'");
-        if (!list && deadline.passed()) return fail(ErrorCode::Unreadable, "its list of tables takes too long to read, so it is damaged or made to do so");
+        auto list =
+            m_database->prepare("SELECT name FROM sqlite_master WHERE type='table' AND sql NOT LIKE 'CREATE VIRTUAL%'");
+        if (!list && deadline.passed())
+            return fail(ErrorCode::Unreadable,
+                        "its list of tables takes too long to read, so it is damaged or made to do so");
         if (!list) return tl::unexpected(std::move(list.error()));
         while (true) {
             auto row = m_database->step(*list);
-            if (!row && deadline.passed()) return fail(ErrorCode::Unreadable, "its list of tables takes too long to read, so it is damaged or made to do so");
+            if (!row && deadline.passed())
+                return fail(ErrorCode::Unreadable,
+                            "its list of tables takes too long to read, so it is damaged or made to do so");
             if (!row) return tl::unexpected(std::move(row.error()));
             if (!*row) return {};
             m_tables.insert(list->text(0));
@@ -98,13 +117,16 @@ private:
         return columns;
     }
 
-    // Calls `take` for every row of these columns, NULL if a column is missing. A damaged table ends early and is reported.
+    // Calls `take` for every row of these columns, NULL if a column is missing. A damaged table ends early and is
+    // reported.
     template <typename Take>
     void each(const std::string& table, const Columns& has, std::initializer_list<const char*> columns, Take&& take)
     {
         if (has.empty() || m_progress.cancelled()) return;
         std::string sql = "SELECT ";
-        for (const char* column : columns) sql += fmt::format("{}{}", column == *columns.begin() ? "" : ", ", has.contains(column) ? fmt::format("\"{}\"", column) : "NULL");
+        for (const char* column : columns)
+            sql += fmt::format("{}{}", column == *columns.begin() ? "" : ", ",
+                               has.contains(column) ? fmt::format("\"{}\"", column) : "NULL");
         auto rows = m_database->prepare(fmt::format("{} FROM \"{}\"", sql, table));
         constexpr std::int64_t leastRow = 6; // bytes on a page; with less, pages are read again and again
         Deadline deadline(*m_database, secondsFor(m_bytes));
@@ -115,7 +137,10 @@ private:
         };
         while (rows) {
             const auto row = m_database->step(*rows);
-            if (!row) return m_progress.cancelled() ? void() : damaged(deadline.passed() ? "its rows take too long" : reasonOf(row.error()));
+            if (!row)
+                return m_progress.cancelled()
+                           ? void()
+                           : damaged(deadline.passed() ? "its rows take too long" : reasonOf(row.error()));
             if (!*row) return;
             if (count > m_bytes / leastRow) return damaged("the file has no room for so many rows");
             take(*rows);
@@ -131,7 +156,8 @@ private:
 
     void readStrings()
     {
-        each("StringIds", columnsOf("StringIds"), {"id", "value"}, [this](Statement& row) { m_strings[row.integer(0)] = row.text(1); });
+        each("StringIds", columnsOf("StringIds"), {"id", "value"},
+             [this](Statement& row) { m_strings[row.integer(0)] = row.text(1); });
     }
 
     std::string stringOf(const Statement& row, int column) const
@@ -143,17 +169,19 @@ private:
 
     void readSession()
     {
-        each("TARGET_INFO_SESSION_START_TIME", columnsOf("TARGET_INFO_SESSION_START_TIME"), {"utcEpochNs"}, [this](Statement& row) {
-            const std::int64_t epoch = row.integer(0);
-            if (epoch > 0 && epoch < farthestReading) m_epoch = epoch;
-        });
+        each("TARGET_INFO_SESSION_START_TIME", columnsOf("TARGET_INFO_SESSION_START_TIME"), {"utcEpochNs"},
+             [this](Statement& row) {
+                 const std::int64_t epoch = row.integer(0);
+                 if (epoch > 0 && epoch < farthestReading) m_epoch = epoch;
+             });
         std::string version;
         each("META_DATA_EXPORT", columnsOf("META_DATA_EXPORT"), {"name", "value"}, [&](Statement& row) {
             if (row.text(0) == "EXPORT_SCHEMA_VERSION") version = row.text(1);
         });
         if (!version.empty()) m_environment.emplace_back("nsight_schema", version);
         std::map<std::string, int> devices;
-        each("TARGET_INFO_GPU", columnsOf("TARGET_INFO_GPU"), {"name"}, [&](Statement& row) { ++devices[row.text(0)]; });
+        each("TARGET_INFO_GPU", columnsOf("TARGET_INFO_GPU"), {"name"},
+             [&](Statement& row) { ++devices[row.text(0)]; });
         for (const auto& [name, count] : devices)
             if (!name.empty()) m_environment.emplace_back("device", fmt::format("{} × {}", count, name));
     }
@@ -176,24 +204,26 @@ private:
 
     std::uint32_t threadOf(ForeignRank& rank, std::int64_t key, const std::string& name, bool device)
     {
-        const auto [entry, added] = m_threads.try_emplace({&rank - m_file.ranks.data(), key, device}, static_cast<std::uint32_t>(rank.threads.size()));
+        const auto [entry, added] = m_threads.try_emplace({&rank - m_file.ranks.data(), key, device},
+                                                          static_cast<std::uint32_t>(rank.threads.size()));
         if (added) rank.threads.push_back({name, device});
         return entry->second;
     }
 
-    static bool badTimes(Nanos start, Nanos end)
-    {
-        return start < 0 || end < start || end > farthestReading;
-    }
+    static bool badTimes(Nanos start, Nanos end) { return start < 0 || end < start || end > farthestReading; }
 
     static std::string copyName(std::int64_t kind)
     {
-        static constexpr auto names = std::to_array<const char*>({"memcpy", "memcpy host to device", "memcpy device to host", "memcpy host to array", "memcpy array to host", "memcpy array to array",
-                                                                  "memcpy array to device", "memcpy device to array", "memcpy device to device", "memcpy host to host", "memcpy peer to peer"});
-        return kind >= 0 && kind < static_cast<std::int64_t>(names.size()) ? names[static_cast<std::size_t>(kind)] : names[0];
+        static constexpr auto names = std::to_array<const char*>(
+            {"memcpy", "memcpy host to device", "memcpy device to host", "memcpy host to array", "memcpy array to host",
+             "memcpy array to array", "memcpy array to device", "memcpy device to array", "memcpy device to device",
+             "memcpy host to host", "memcpy peer to peer"});
+        return kind >= 0 && kind < static_cast<std::int64_t>(names.size()) ? names[static_cast<std::size_t>(kind)]
+                                                                           : names[0];
     }
 
-    void readDeviceWork(const std::string& table, std::initializer_list<const char*> nameColumns, const std::string& fallback, bool copy)
+    void readDeviceWork(const std::string& table, std::initializer_list<const char*> nameColumns,
+                        const std::string& fallback, bool copy)
     {
         const Columns has = columnsOf(table);
         if (has.empty()) return;
@@ -204,31 +234,39 @@ private:
         const char* nameColumn = "";
         for (const char* column : nameColumns)
             if (*nameColumn == '\0' && has.contains(column)) nameColumn = column;
-        each(table, has, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "copyKind", nameColumn, "bytes", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"}, [&](Statement& row) {
-            const Nanos start = row.integer(0);
-            const Nanos end = row.integer(1);
-            ForeignRank* rank = row.isNull(0) || row.isNull(1) || badTimes(start, end) ? nullptr : rankOf(row.integer(5) >> 24);
-            if (rank == nullptr) {
-                ++m_damaged;
-                return;
-            }
-            ++rank->events;
-            std::string name = fallback.empty() ? copyName(row.integer(6)) : stringOf(row, 7);
-            if (name.empty()) name = fallback;
-            DeviceSpan span;
-            span.start = start;
-            span.end = end;
-            span.name = rank->names.idOf(name, launchShape({row.integer(9), row.integer(10), row.integer(11)}, {row.integer(12), row.integer(13), row.integer(14)}));
-            span.thread = threadOf(*rank, (row.integer(2) << 32) ^ row.integer(3), fmt::format("GPU {} stream {}", row.integer(2), row.integer(3)), true);
-            rank->threads[span.thread].gpu = static_cast<int>(std::clamp<std::int64_t>(row.integer(2), -1, 1'000'000));
-            span.correlation = row.isNull(4) || row.integer(4) <= 0 ? -1 : row.integer(4);
-            span.copy = copy;
-            auto& first = m_firstDevice[static_cast<std::size_t>(rank - m_file.ranks.data())];
-            first = std::min(first, row.integer(2));
-            if (!copy) addCollective(*rank, span, name);
-            if (copy && !row.isNull(8) && row.integer(8) >= 0) rank->copyBytes.emplace_back(static_cast<std::uint32_t>(rank->device.size()), row.integer(8));
-            rank->device.push_back(span);
-        });
+        each(table, has,
+             {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "copyKind", nameColumn, "bytes",
+              "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"},
+             [&](Statement& row) {
+                 const Nanos start = row.integer(0);
+                 const Nanos end = row.integer(1);
+                 ForeignRank* rank =
+                     row.isNull(0) || row.isNull(1) || badTimes(start, end) ? nullptr : rankOf(row.integer(5) >> 24);
+                 if (rank == nullptr) {
+                     ++m_damaged;
+                     return;
+                 }
+                 ++rank->events;
+                 std::string name = fallback.empty() ? copyName(row.integer(6)) : stringOf(row, 7);
+                 if (name.empty()) name = fallback;
+                 DeviceSpan span;
+                 span.start = start;
+                 span.end = end;
+                 span.name = rank->names.idOf(name, launchShape({row.integer(9), row.integer(10), row.integer(11)},
+                                                                {row.integer(12), row.integer(13), row.integer(14)}));
+                 span.thread = threadOf(*rank, (row.integer(2) << 32) ^ row.integer(3),
+                                        fmt::format("GPU {} stream {}", row.integer(2), row.integer(3)), true);
+                 rank->threads[span.thread].gpu =
+                     static_cast<int>(std::clamp<std::int64_t>(row.integer(2), -1, 1'000'000));
+                 span.correlation = row.isNull(4) || row.integer(4) <= 0 ? -1 : row.integer(4);
+                 span.copy = copy;
+                 auto& first = m_firstDevice[static_cast<std::size_t>(rank - m_file.ranks.data())];
+                 first = std::min(first, row.integer(2));
+                 if (!copy) addCollective(*rank, span, name);
+                 if (copy && !row.isNull(8) && row.integer(8) >= 0)
+                     rank->copyBytes.emplace_back(static_cast<std::uint32_t>(rank->device.size()), row.integer(8));
+                 rank->device.push_back(span);
+             });
     }
 
     // "ncclDevKernel_AllReduce_Sum_f32_RING_LL" → a collective "AllReduce"
@@ -252,18 +290,20 @@ private:
     {
         const Columns has = columnsOf("CUPTI_ACTIVITY_KIND_RUNTIME");
         if (!has.contains("correlationId") || !has.contains("start")) return;
-        each("CUPTI_ACTIVITY_KIND_RUNTIME", has, {"start", "correlationId", "globalTid", "end", "nameId"}, [&](Statement& row) {
-            takeKeptCall(row);
-            if (row.isNull(1) || row.integer(1) == 0) return; // called nothing on the device
-            const std::int64_t thread = row.integer(2);
-            ForeignRank* rank = rankOf(thread >> 24);
-            if (rank == nullptr) return;
-            ++rank->events;
-            rank->launches.push_back({row.integer(1), row.integer(0), hostThread(*rank, thread)});
-        });
+        each("CUPTI_ACTIVITY_KIND_RUNTIME", has, {"start", "correlationId", "globalTid", "end", "nameId"},
+             [&](Statement& row) {
+                 takeKeptCall(row);
+                 if (row.isNull(1) || row.integer(1) == 0) return; // called nothing on the device
+                 const std::int64_t thread = row.integer(2);
+                 ForeignRank* rank = rankOf(thread >> 24);
+                 if (rank == nullptr) return;
+                 ++rank->events;
+                 rank->launches.push_back({row.integer(1), row.integer(0), hostThread(*rank, thread)});
+             });
     }
 
-    // Calls that wait for the device, and launches of graphs. The version at the end of a name, as in "cudaStreamSynchronize_v3020", says nothing here.
+    // Calls that wait for the device, and launches of graphs. The version at the end of a name, as in
+    // "cudaStreamSynchronize_v3020", says nothing here.
     void takeKeptCall(Statement& row)
     {
         if (row.isNull(0) || row.isNull(3) || row.isNull(4) || badTimes(row.integer(0), row.integer(3))) return;
@@ -274,7 +314,8 @@ private:
         }
         ForeignRank* rank = known->second.empty() ? nullptr : rankOf(row.integer(2) >> 24);
         if (rank == nullptr) return;
-        rank->hostOps.push_back({row.integer(0), row.integer(3), rank->names.idOf(known->second), hostThread(*rank, row.integer(2))});
+        rank->hostOps.push_back(
+            {row.integer(0), row.integer(3), rank->names.idOf(known->second), hostThread(*rank, row.integer(2))});
     }
 
     std::uint32_t hostThread(ForeignRank& rank, std::int64_t thread)
@@ -290,10 +331,12 @@ private:
 
     void readSchemas()
     {
-        each("NVTX_PAYLOAD_SCHEMA_ENTRIES", columnsOf("NVTX_PAYLOAD_SCHEMA_ENTRIES"), {"domainId", "schemaId", "idx", "type", "name", "offset"}, [this](Statement& row) {
-            // The first one's offset is not written.
-            m_schemas.add(row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.text(4), row.isNull(5) ? -1 : row.integer(5));
-        });
+        each("NVTX_PAYLOAD_SCHEMA_ENTRIES", columnsOf("NVTX_PAYLOAD_SCHEMA_ENTRIES"),
+             {"domainId", "schemaId", "idx", "type", "name", "offset"}, [this](Statement& row) {
+                 // The first one's offset is not written.
+                 m_schemas.add(row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.text(4),
+                               row.isNull(5) ? -1 : row.integer(5));
+             });
     }
 
     // A call of NCCL with its payload, which names the peer.
@@ -314,33 +357,39 @@ private:
             std::size_t rank;
         };
         std::vector<Range> ranges;
-        each("NVTX_EVENTS", has, {"start", "end", "eventType", "text", "textId", "globalTid", "binaryData"}, [&](Statement& row) {
-            const std::int64_t type = row.integer(2);
-            const bool range = row.isNull(2) || type == 59 || type == 60 || type == 70 || type == 71;
-            if (!range) return; // marks, names of domains
-            if (row.isNull(1)) {
-                ++m_openRanges;
-                return;
-            }
-            const std::int64_t thread = row.integer(5);
-            ForeignRank* rank = rankOf(thread >> 24);
-            if (rank == nullptr) return;
-            ++rank->events;
-            if (badTimes(row.integer(0), row.integer(1))) {
-                ++m_damaged;
-                return;
-            }
-            std::string name = row.isNull(3) ? stringOf(row, 4) : row.text(3);
-            for (const char* tail : {", op_id = ", ", seq = ", ", sizes = "}) // of PyTorch's emit_nvtx: other for every call
-                if (const std::size_t at = name.find(tail); at != std::string::npos) name.erase(at);
-            const auto number = static_cast<std::size_t>(rank - m_file.ranks.data());
-            ranges.push_back({{row.integer(0), row.integer(1), rank->names.idOf(name), hostThread(*rank, thread)}, number});
-            takeCall(row, 6, ranges.back().span, number, name);
-        });
+        each("NVTX_EVENTS", has, {"start", "end", "eventType", "text", "textId", "globalTid", "binaryData"},
+             [&](Statement& row) {
+                 const std::int64_t type = row.integer(2);
+                 const bool range = row.isNull(2) || type == 59 || type == 60 || type == 70 || type == 71;
+                 if (!range) return; // marks, names of domains
+                 if (row.isNull(1)) {
+                     ++m_openRanges;
+                     return;
+                 }
+                 const std::int64_t thread = row.integer(5);
+                 ForeignRank* rank = rankOf(thread >> 24);
+                 if (rank == nullptr) return;
+                 ++rank->events;
+                 if (badTimes(row.integer(0), row.integer(1))) {
+                     ++m_damaged;
+                     return;
+                 }
+                 std::string name = row.isNull(3) ? stringOf(row, 4) : row.text(3);
+                 // of PyTorch's emit_nvtx: other for every call
+                 for (const char* tail : {", op_id = ", ", seq = ", ", sizes = "})
+                     if (const std::size_t at = name.find(tail); at != std::string::npos) name.erase(at);
+                 const auto number = static_cast<std::size_t>(rank - m_file.ranks.data());
+                 ranges.push_back(
+                     {{row.integer(0), row.integer(1), rank->names.idOf(name), hostThread(*rank, thread)}, number});
+                 takeCall(row, 6, ranges.back().span, number, name);
+             });
         for (auto& [rank, calls] : m_calls) tieNcclCalls(m_file.ranks[rank], std::move(calls));
-        if (m_payloadsUnread > 0) m_notes.push_back(fmt::format("{} of {} payloads of NCCL calls have an unknown layout", m_payloadsUnread, m_payloadsRead + m_payloadsUnread));
+        if (m_payloadsUnread > 0)
+            m_notes.push_back(fmt::format("{} of {} payloads of NCCL calls have an unknown layout", m_payloadsUnread,
+                                          m_payloadsRead + m_payloadsUnread));
         std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
-            return std::tuple(a.rank, a.span.thread, a.span.start, -a.span.end) < std::tuple(b.rank, b.span.thread, b.span.start, -b.span.end);
+            return std::tuple(a.rank, a.span.thread, a.span.start, -a.span.end) <
+                   std::tuple(b.rank, b.span.thread, b.span.start, -b.span.end);
         });
         std::size_t rank = 0;
         std::uint32_t thread = 0xffffffffu;
@@ -367,22 +416,30 @@ private:
     {
         const Columns has = columnsOf("CUDA_GPU_MEMORY_USAGE_EVENTS");
         if (!has.contains("start") || !has.contains("bytes") || !has.contains("memoryOperationType")) return;
-        each("CUDA_GPU_MEMORY_USAGE_EVENTS", has, {"start", "globalPid", "globalTid", "bytes", "memoryOperationType", "address", "deviceId"}, [&](Statement& row) {
-            const std::int64_t id = row.isNull(1) ? row.integer(2) : row.integer(1);
-            ForeignRank* rank = rankOf(id >> 24);
-            const std::int64_t operation = row.integer(4);
-            const Bytes bytes = row.integer(3);
-            if (rank == nullptr || operation < 0 || operation > 1 || bytes <= 0 || badTimes(row.integer(0), row.integer(0))) return;
-            ++rank->events;
-            rank->memory.push_back({row.integer(0), operation == 0 ? bytes : -bytes, static_cast<std::uint64_t>(row.integer(5)), -1, 0, true, std::nullopt, 0, -1, row.isNull(6) ? -1 : static_cast<int>(std::clamp<std::int64_t>(row.integer(6), -1, 1'000'000))});
-        });
+        each("CUDA_GPU_MEMORY_USAGE_EVENTS", has,
+             {"start", "globalPid", "globalTid", "bytes", "memoryOperationType", "address", "deviceId"},
+             [&](Statement& row) {
+                 const std::int64_t id = row.isNull(1) ? row.integer(2) : row.integer(1);
+                 ForeignRank* rank = rankOf(id >> 24);
+                 const std::int64_t operation = row.integer(4);
+                 const Bytes bytes = row.integer(3);
+                 if (rank == nullptr || operation < 0 || operation > 1 || bytes <= 0 ||
+                     badTimes(row.integer(0), row.integer(0)))
+                     return;
+                 ++rank->events;
+                 rank->memory.push_back(
+                     {row.integer(0), operation == 0 ? bytes : -bytes, static_cast<std::uint64_t>(row.integer(5)), -1,
+                      0, true, std::nullopt, 0, -1,
+                      row.isNull(6) ? -1 : static_cast<int>(std::clamp<std::int64_t>(row.integer(6), -1, 1'000'000))});
+             });
     }
 
     void countLeftOut(const char* table)
     {
         if (!m_tables.contains(table) || m_file.ranks.empty()) return;
         const Deadline deadline(*m_database, secondsFor(m_bytes));
-        const auto count = m_database->integer(fmt::format("SELECT count(*) FROM (SELECT 1 FROM \"{}\" LIMIT {})", table, m_bytes));
+        const auto count =
+            m_database->integer(fmt::format("SELECT count(*) FROM (SELECT 1 FROM \"{}\" LIMIT {})", table, m_bytes));
         if (count && *count > 0) m_file.ranks.front().leftOut[fmt::format("rows of {}", table)] += *count;
     }
 
@@ -392,7 +449,9 @@ private:
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
         std::vector<std::int64_t> processes(order.size());
         for (const auto& [process, number] : m_rankOf) processes[number] = process;
-        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::pair(m_firstDevice[a], processes[a]) < std::pair(m_firstDevice[b], processes[b]); });
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return std::pair(m_firstDevice[a], processes[a]) < std::pair(m_firstDevice[b], processes[b]);
+        });
         ForeignFile out;
         for (const std::size_t i : order) {
             ForeignRank& rank = m_file.ranks[i];
@@ -404,8 +463,11 @@ private:
         first.damaged = m_damaged;
         first.notes = m_notes;
         if (m_openRanges > 0) first.leftOut["ranges without an end"] = m_openRanges;
-        if (!m_tables.contains("NVTX_EVENTS")) first.notes.emplace_back("no NVTX ranges were traced, so ops have no names");
-        if (std::all_of(out.ranks.begin(), out.ranks.end(), [](const ForeignRank& rank) { return rank.device.empty(); })) first.notes.emplace_back("no kernels were traced: trace with nsys profile --trace=cuda,nvtx");
+        if (!m_tables.contains("NVTX_EVENTS"))
+            first.notes.emplace_back("no NVTX ranges were traced, so ops have no names");
+        if (std::all_of(out.ranks.begin(), out.ranks.end(),
+                        [](const ForeignRank& rank) { return rank.device.empty(); }))
+            first.notes.emplace_back("no kernels were traced: trace with nsys profile --trace=cuda,nvtx");
         return out;
     }
 
@@ -438,10 +500,7 @@ Result<ForeignFile> readNsight(const std::string& path, const ImportOptions& opt
     return NsightReader(path, options, progress).read();
 }
 
-bool looksLikeSqlite(std::string_view head)
-{
-    return head.starts_with("SQLite format 3");
-}
+bool looksLikeSqlite(std::string_view head) { return head.starts_with("SQLite format 3"); }
 
 } // namespace
 

@@ -17,11 +17,12 @@ struct IntegerType {
     bool isSigned = false;
 };
 
-// NVTX_PAYLOAD_ENTRY_TYPE_…: CHAR 1, UCHAR, SHORT, USHORT, INT 5, UINT, LONG, ULONG, LONGLONG, ULONGLONG 10, INT8 11, UINT8 …
-// INT64 17, UINT64 18, SIZE 22. Sizes of C types are those of 64-bit Linux.
+// NVTX_PAYLOAD_ENTRY_TYPE_…: CHAR 1, UCHAR, SHORT, USHORT, INT 5, UINT, LONG, ULONG, LONGLONG, ULONGLONG 10, INT8 11,
+// UINT8 … INT64 17, UINT64 18, SIZE 22. Sizes of C types are those of 64-bit Linux.
 IntegerType integerType(std::int64_t type)
 {
-    static constexpr auto sizes = std::to_array<std::uint8_t>({0, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 1, 1, 2, 2, 4, 4, 8, 8});
+    static constexpr auto sizes =
+        std::to_array<std::uint8_t>({0, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 1, 1, 2, 2, 4, 4, 8, 8});
     if (type == 22) return {8, false};
     if (type < 1 || type >= static_cast<std::int64_t>(sizes.size())) return {};
     return {sizes[static_cast<std::size_t>(type)], type % 2 == 1};
@@ -30,7 +31,8 @@ IntegerType integerType(std::int64_t type)
 std::uint64_t numberAt(std::span<const std::byte> bytes, std::size_t at, std::size_t size)
 {
     std::uint64_t value = 0;
-    for (std::size_t i = 0; i < size; ++i) value |= std::uint64_t{std::to_integer<std::uint8_t>(bytes[at + i])} << (8 * i);
+    for (std::size_t i = 0; i < size; ++i)
+        value |= std::uint64_t{std::to_integer<std::uint8_t>(bytes[at + i])} << (8 * i);
     return value;
 }
 
@@ -72,14 +74,18 @@ bool hasHeader(std::span<const std::byte> blob)
 
 } // namespace
 
-void NvtxPayloadSchemas::add(std::int64_t domain, std::int64_t schema, std::int64_t index, std::int64_t type, std::string name, std::int64_t offset)
+void NvtxPayloadSchemas::add(std::int64_t domain, std::int64_t schema, std::int64_t index, std::int64_t type,
+                             std::string name, std::int64_t offset)
 {
     if (offset > farthestEntry) return;
     auto& entries = m_schemas[{domain, schema}];
-    if (std::any_of(entries.begin(), entries.end(), [index](const Entry& entry) { return entry.index == index; })) return;
+    if (std::any_of(entries.begin(), entries.end(), [index](const Entry& entry) { return entry.index == index; }))
+        return;
     if (offset < 0) {
         const auto size = std::max<std::int64_t>(1, static_cast<std::int64_t>(integerType(type).size));
-        const std::int64_t behind = entries.empty() ? 0 : entries.back().offset + static_cast<std::int64_t>(integerType(entries.back().type).size);
+        const std::int64_t behind =
+            entries.empty() ? 0
+                            : entries.back().offset + static_cast<std::int64_t>(integerType(entries.back().type).size);
         offset = (behind + size - 1) / size * size;
     }
     entries.push_back({index, type, std::move(name), offset});
@@ -94,7 +100,8 @@ NvtxPayload NvtxPayloadSchemas::read(std::span<const std::byte> blob) const
         if (!hasHeader(blob)) return {};
     }
     NvtxPayload payload;
-    const auto schema = m_schemas.find({static_cast<std::int64_t>(numberAt(blob, 0, 4)), static_cast<std::int64_t>(numberAt(blob, 8, 4))});
+    const auto schema = m_schemas.find(
+        {static_cast<std::int64_t>(numberAt(blob, 0, 4)), static_cast<std::int64_t>(numberAt(blob, 8, 4))});
     if (schema == m_schemas.end()) return payload;
     const auto content = blob.subspan(headerSize);
     for (const Entry& entry : schema->second) {
