@@ -86,35 +86,31 @@ Result<RecordedStep> Recorder::finishStep(const GpuTrace* trace, TraceFacts* fac
     for (const std::unique_ptr<RankRecorder>& rank : m_ranks) events.push_back(rank->take());
     for (std::size_t rank = 0; rank < m_adopted.size(); ++rank)
         if (!m_adopted[rank].empty()) events[rank] = std::exchange(m_adopted[rank], {});
-    Result<StepRecord> record = decodeStep(m_steps, m_schedule, m_messages, events, m_begin, m_origin);
-    if (!record) return tl::unexpected(std::move(record.error()));
+    STAGEWRIGHT_TRY(StepRecord record, decodeStep(m_steps, m_schedule, m_messages, events, m_begin, m_origin));
 
     RecordedStep result;
     result.step = m_steps;
-    result.contention = record->contention();
+    result.contention = record.contention();
     if (trace != nullptr) {
-        Result<DeviceStep> device = correlate(*trace, *record, m_origin);
-        if (!device) return tl::unexpected(std::move(device.error()));
-        placeOnDevice(*record, *device);
-        if (facts != nullptr) facts->add(*trace, *device);
+        STAGEWRIGHT_TRY(DeviceStep device, correlate(*trace, record, m_origin));
+        placeOnDevice(record, device);
+        if (facts != nullptr) facts->add(*trace, device);
         result.contention = 0; // threads that launch wait by design
     }
     if (m_options.virtualClock) {
-        const std::vector<Interval> before = record->work.empty() ? std::vector<Interval>() : intervalsOf(*record);
-        Result<void> placed = placeOnVirtualClock(*record, m_options.links, m_virtualEnd, m_options.perturbation,
-                                                  m_options.gradientBuckets, m_options.channels);
-        if (!placed) return tl::unexpected(std::move(placed.error()));
-        if (!record->work.empty()) moveWork(*record, before);
-        m_virtualEnd = record->end();
+        const std::vector<Interval> before = record.work.empty() ? std::vector<Interval>() : intervalsOf(record);
+        STAGEWRIGHT_CHECK(placeOnVirtualClock(record, m_options.links, m_virtualEnd, m_options.perturbation,
+                                              m_options.gradientBuckets, m_options.channels));
+        if (!record.work.empty()) moveWork(record, before);
+        m_virtualEnd = record.end();
     }
-    Result<std::shared_ptr<const Timeline>> timeline = timelineOf(*record);
-    if (!timeline) return tl::unexpected(std::move(timeline.error()));
-    Nanos first = record->end();
-    for (const std::vector<RecordedOp>& ops : record->ops) {
+    STAGEWRIGHT_TRY(std::shared_ptr<const Timeline> timeline, timelineOf(record));
+    Nanos first = record.end();
+    for (const std::vector<RecordedOp>& ops : record.ops) {
         if (!ops.empty()) first = std::min(first, ops.front().begin);
     }
-    result.stepTime = record->end() - first;
-    result.timeline = std::move(*timeline);
+    result.stepTime = record.end() - first;
+    result.timeline = std::move(timeline);
     ++m_steps;
     return result;
 }

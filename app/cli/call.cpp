@@ -295,7 +295,7 @@ Result<Call> readCall(int count, char** words, Session& session)
                        : level == "warning" ? LogLevel::Warning
                        : level == "debug"   ? LogLevel::Debug
                                             : LogLevel::Info;
-    if (auto keeps = keepsWhatItReads(*typed); !keeps) return tl::unexpected(std::move(keeps.error()));
+    STAGEWRIGHT_CHECK(keepsWhatItReads(*typed));
     return Call{verb->get_name(), runners.at(verb)};
 }
 

@@ -165,24 +165,22 @@ std::optional<int> launchedProcesses() { return mpi::launchedProcesses(); }
 
 Result<ProcessesEnd> startProcesses(int count, Session& session)
 {
-    if (auto there = mpi::available(); !there) return tl::unexpected(std::move(there.error()));
-    auto own = ownArguments();
-    if (!own) return tl::unexpected(std::move(own.error()));
-    if (!session.stdinControl) own->emplace_back("--stdin-control"); // how a stop request reaches them
-    auto mpirun = mpirunArguments({count, std::move(*own)});
-    if (!mpirun) return tl::unexpected(std::move(mpirun.error()));
-    session.note(fmt::format("started as: {}", fmt::join(*mpirun, " ")));
+    STAGEWRIGHT_CHECK(mpi::available());
+    STAGEWRIGHT_TRY(auto own, ownArguments());
+    if (!session.stdinControl) own.emplace_back("--stdin-control"); // how a stop request reaches them
+    STAGEWRIGHT_TRY(auto mpirun, mpirunArguments({count, std::move(own)}));
+    session.note(fmt::format("started as: {}", fmt::join(mpirun, " ")));
     if (!session.colourOut()) ::setenv("NO_COLOR", "1", 0); // mpirun gives the processes a terminal of their own
     const FlightFolder flights;
-    auto end = runUnderMpi({*mpirun, count, flights.marked(startedMark), flights.marked(joinedMark)}, session.stop());
-    if (!end) return tl::unexpected(std::move(end.error()));
-    if (end->signal == 0 && end->code == ExitDone) return ProcessesEnd{};
-    if (session.stop().stop_requested()) return ProcessesEnd{end->signal == 0 ? end->code : ExitInterrupted, {}};
+    STAGEWRIGHT_TRY(auto end, runUnderMpi({mpirun, count, flights.marked(startedMark), flights.marked(joinedMark)},
+                                          session.stop()));
+    if (end.signal == 0 && end.code == ExitDone) return ProcessesEnd{};
+    if (session.stop().stop_requested()) return ProcessesEnd{end.signal == 0 ? end.code : ExitInterrupted, {}};
     std::string standing = flights.standing();
     if (!standing.empty()) session.out(standing);
-    if (end->signal == 0) return ProcessesEnd{end->code, std::move(standing)};
+    if (end.signal == 0) return ProcessesEnd{end.code, std::move(standing)};
     // one of the others has said which
-    session.warn(fmt::format("a process {}; complete steps are in the run file", toText(*end)));
+    session.warn(fmt::format("a process {}; complete steps are in the run file", toText(end)));
     return ProcessesEnd{ExitFailed, std::move(standing)};
 }
 
@@ -190,17 +188,16 @@ Result<int> inProcesses(Session& session, const std::function<Result<int>(std::s
 {
     if (!launchedProcesses()) return body(nullptr);
     FlightFolder::mark(startedMark);
-    auto processes = mpi::joinProcesses();
-    if (!processes) return tl::unexpected(std::move(processes.error()));
+    STAGEWRIGHT_TRY(auto processes, mpi::joinProcesses());
     FlightFolder::mark(joinedMark);
-    const bool leads = (*processes)->index() == 0;
+    const bool leads = processes->index() == 0;
     if (!leads) {
         session.silent = true;
         session.stdinControl = false;
         session.jobFolder.clear();
         static_cast<void>(session.stop()); // the leader decides when to stop
     }
-    auto job = ProcessJob::meet(std::move(*processes), programVersion);
+    auto job = ProcessJob::meet(std::move(processes), programVersion);
     if (!job) {
         session.silent = false;
         return tl::unexpected(std::move(job.error()));

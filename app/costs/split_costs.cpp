@@ -109,10 +109,9 @@ bool sameSetup(const Run& a, const Run& b)
 
 Result<std::optional<SplitSource>> splitOfFile(const RunFile& file, const Run& run)
 {
-    auto infos = file.runs();
-    if (!infos) return tl::unexpected(std::move(infos.error()));
-    for (std::size_t i = infos->size(); i-- > 0;) {
-        const RunInfo& info = (*infos)[i];
+    STAGEWRIGHT_TRY(auto infos, file.runs());
+    for (std::size_t i = infos.size(); i-- > 0;) {
+        const RunInfo& info = infos[i];
         if (info.id == run.info.id || info.stages != run.info.stages || info.provenance != Provenance::Measured)
             continue;
         // its costs are stored outside its steps

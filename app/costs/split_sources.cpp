@@ -25,9 +25,8 @@ Result<std::vector<SplitSource>> splitSources(const RunFile* file, const Run& ru
     if (model)
         if (auto layers = splitOfLayers(costs, model->stageLayers)) sources.push_back(std::move(*layers));
     if (file != nullptr) {
-        auto other = splitOfFile(*file, run);
-        if (!other) return tl::unexpected(std::move(other.error()));
-        if (*other) sources.push_back(std::move(**other));
+        STAGEWRIGHT_TRY(auto other, splitOfFile(*file, run));
+        if (other) sources.push_back(std::move(*other));
     }
     if (model && static_cast<int>(model->stageLayers.size()) == costs.stages()) sources.push_back(shapeOf(*model));
     return sources;

@@ -179,12 +179,11 @@ PythonFound askPython(const PythonPlace& place, const std::stop_token& stop)
 
 Result<PythonFound> choosePython(const std::string& named, bool cuda, const std::stop_token& stop)
 {
-    auto places = pythonPlaces(named);
-    if (!places) return tl::unexpected(std::move(places.error()));
-    if (places->empty())
+    STAGEWRIGHT_TRY(auto places, pythonPlaces(named));
+    if (places.empty())
         return fail(ErrorCode::Unavailable, "there is no python3 on PATH",
                     "install Python with PyTorch, or name one with --python FILE");
-    PythonFound found = askPython(places->front(), stop);
+    PythonFound found = askPython(places.front(), stop);
     if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
     if (!found.usable())
         return fail(ErrorCode::Unavailable, fmt::format("{}: {}", found.path, found.reason),

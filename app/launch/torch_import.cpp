@@ -32,14 +32,13 @@ std::string differenceOf(const Schedule& sent, const Schedule& ran)
 Result<TorchImport> importOne(const std::string& traces, const Schedule& schedule, bool stopped,
                               const Progress& progress)
 {
-    auto imported = importTraces({traces}, {}, progress);
-    if (!imported) return tl::unexpected(std::move(imported.error()));
-    if (!imported->refused.empty()) return tl::unexpected(std::move(imported->refused.front().error));
-    if (imported->runs.size() != 1)
+    STAGEWRIGHT_TRY(auto imported, importTraces({traces}, {}, progress));
+    if (!imported.refused.empty()) return tl::unexpected(std::move(imported.refused.front().error));
+    if (imported.runs.size() != 1)
         return fail(ErrorCode::Failed, fmt::format("folder {}: its traces are {} runs, and one was expected", traces,
-                                                   imported->runs.size()));
+                                                   imported.runs.size()));
     TorchImport out;
-    ImportedRun& one = imported->runs.front();
+    ImportedRun& one = imported.runs.front();
     out.run = std::move(one.run);
     Run& run = out.run;
     run.info.name = schedule.name;

@@ -348,7 +348,7 @@ private:
 Result<TorchRunEnd> runTorchJob(const TorchRun& run, const std::stop_token& stop)
 {
     Watch watch(run);
-    if (auto started = watch.start(); !started) return tl::unexpected(std::move(started.error()));
+    STAGEWRIGHT_CHECK(watch.start());
     return watch.watch(stop);
 }
 

@@ -13,9 +13,8 @@ namespace {
 Result<std::unique_ptr<Replay>> undividedOn(const TrainingOptions& options,
                                             const std::shared_ptr<const CheckedSchedule>& undivided)
 {
-    Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
-    if (!backend) return tl::unexpected(std::move(backend.error()));
-    return Replay::create(undivided, options, std::move(*backend));
+    STAGEWRIGHT_TRY(std::unique_ptr<Backend> backend, makeBackend(options.backend, options.device));
+    return Replay::create(undivided, options, std::move(backend));
 }
 
 } // namespace
@@ -35,12 +34,9 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
     TrainingOptions host = device;
     host.backend = "cpu";
     host.device = {};
-    const auto undivided = checkedUndivided(microbatches);
-    if (!undivided) return tl::unexpected(undivided.error());
-    Result<std::unique_ptr<Replay>> mine = undividedOn(device, *undivided);
-    if (!mine) return tl::unexpected(std::move(mine.error()));
-    Result<std::unique_ptr<Replay>> reference = undividedOn(host, *undivided);
-    if (!reference) return tl::unexpected(std::move(reference.error()));
+    STAGEWRIGHT_TRY(const auto undivided, checkedUndivided(microbatches));
+    STAGEWRIGHT_TRY(std::unique_ptr<Replay> mine, undividedOn(device, undivided));
+    STAGEWRIGHT_TRY(std::unique_ptr<Replay> reference, undividedOn(host, undivided));
 
     BackendComparison result;
     result.backend = options.backend;
@@ -53,18 +49,16 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
                            : result.precision == Precision::Tf32 ? 1e-2
                                                                  : 1e-4;
     for (int step = 0; step < steps; ++step) {
-        Result<double> loss = (*mine)->step(stop);
-        if (!loss) return tl::unexpected(std::move(loss.error()));
-        Result<double> expected = (*reference)->step(stop);
-        if (!expected) return tl::unexpected(std::move(expected.error()));
-        const double apart = std::abs(*loss - *expected) / std::abs(*expected);
+        STAGEWRIGHT_TRY(double loss, mine->step(stop));
+        STAGEWRIGHT_TRY(double expected, reference->step(stop));
+        const double apart = std::abs(loss - expected) / std::abs(expected);
         result.lossError = apart <= result.lossError ? result.lossError : apart; // NaN stays
         // later gradients are of weights that differ already
         if (step > 0) continue;
-        const auto names = (*mine)->parameterNames();
+        const auto names = mine->parameterNames();
         for (std::size_t i = 0; i < names.front().size(); ++i) {
             Difference difference;
-            difference.add((*mine)->gradients().front()[i], (*reference)->gradients().front()[i]);
+            difference.add(mine->gradients().front()[i], reference->gradients().front()[i]);
             if (difference.error <= result.gradientError) continue;
             result.gradientError = difference.error;
             result.farthestTensor = names.front()[i];

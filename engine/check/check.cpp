@@ -55,27 +55,24 @@ Result<Difference> againstUndivided(const Schedule& schedule, const Replay& repl
 {
     TrainingOptions whole = options;
     whole.stageLayers.clear();
-    Result<std::unique_ptr<Backend>> backend = makeBackend();
-    if (!backend) return tl::unexpected(std::move(backend.error()));
-    const auto undivided = checkedUndivided(schedule.microbatches);
-    if (!undivided) return tl::unexpected(undivided.error());
-    Result<std::unique_ptr<Replay>> reference = Replay::create(*undivided, whole, std::move(*backend));
-    if (!reference) return tl::unexpected(std::move(reference.error()));
-    if (Result<double> loss = (*reference)->step(stop); !loss) return tl::unexpected(std::move(loss.error()));
+    STAGEWRIGHT_TRY(std::unique_ptr<Backend> backend, makeBackend());
+    STAGEWRIGHT_TRY(const auto undivided, checkedUndivided(schedule.microbatches));
+    STAGEWRIGHT_TRY(std::unique_ptr<Replay> reference, Replay::create(undivided, whole, std::move(backend)));
+    STAGEWRIGHT_CHECK(reference->step(stop));
     std::map<std::string, const std::vector<float>*> byName;
     const auto names = replay.parameterNames();
     for (std::size_t stage = 0; stage < names.size(); ++stage) {
         for (std::size_t i = 0; i < names[stage].size(); ++i) byName[names[stage][i]] = &replay.gradients()[stage][i];
     }
     Difference difference;
-    const auto wholeNames = (*reference)->parameterNames();
+    const auto wholeNames = reference->parameterNames();
     for (std::size_t i = 0; i < wholeNames[0].size(); ++i) {
         const auto found = byName.find(wholeNames[0][i]);
         if (found == byName.end()) {
             return fail(ErrorCode::Failed,
                         fmt::format("parameter {} of the undivided model is on no stage", wholeNames[0][i]));
         }
-        difference.add(*found->second, (*reference)->gradients()[0][i]);
+        difference.add(*found->second, reference->gradients()[0][i]);
     }
     return difference;
 }
@@ -211,8 +208,7 @@ bool serves(const TrainingOptions& options) { return options.job && options.job-
 Result<CheckResult> servedCheck(std::span<const std::unique_ptr<Training>> trainings, const Schedule& schedule,
                                 const TrainingOptions& options)
 {
-    if (Result<void> served = serveTrainings(trainings, *options.job); !served)
-        return tl::unexpected(std::move(served.error()));
+    STAGEWRIGHT_CHECK(serveTrainings(trainings, *options.job));
     CheckResult result = checkResultOf(schedule, options);
     result.passed = true; // as far as is known here
     return result;
@@ -243,8 +239,7 @@ Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& 
                                   int steps, const std::stop_token& stop)
 {
     TrainingOptions agreed = options;
-    if (Result<void> all = agreeOnOptions(agreed, checked->compute().ranks); !all)
-        return tl::unexpected(std::move(all.error()));
+    STAGEWRIGHT_CHECK(agreeOnOptions(agreed, checked->compute().ranks));
     agreed.clock = options.clock;
     return checkSchedule(checked, agreed, steps, stop,
                          [&agreed] { return makeBackend(agreed.backend, agreed.device); });
@@ -255,81 +250,72 @@ Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& 
 {
     if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps; a check needs at least 1", steps));
     const Schedule& schedule = checked->compute();
-    const Result<ExecutionPlan> plan = planExecution(*checked);
-    if (!plan) return tl::unexpected(plan.error());
+    STAGEWRIGHT_TRY(const ExecutionPlan plan, planExecution(*checked));
     if (schedule.weights != WeightRule::Synchronous) return checkStale(checked, options, steps, stop, makeBackend);
     std::vector<std::unique_ptr<Training>> trainings;
     for (int i = 0; i < 2; ++i) {
-        Result<std::unique_ptr<Backend>> backend = makeBackend();
-        if (!backend) return tl::unexpected(std::move(backend.error()));
+        STAGEWRIGHT_TRY(std::unique_ptr<Backend> backend, makeBackend());
         Result<std::unique_ptr<Training>> training =
-            createTraining(checked, clockedOptions(options, i), std::move(*backend));
+            createTraining(checked, clockedOptions(options, i), std::move(backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));
         if (serves(options)) return servedCheck(trainings, schedule, options);
     }
-    Result<std::unique_ptr<Backend>> backend = makeBackend();
-    if (!backend) return tl::unexpected(std::move(backend.error()));
-    Result<std::unique_ptr<Replay>> replay = Replay::create(checked, options, std::move(*backend));
-    if (!replay) return tl::unexpected(std::move(replay.error()));
+    STAGEWRIGHT_TRY(std::unique_ptr<Backend> backend, makeBackend());
+    STAGEWRIGHT_TRY(std::unique_ptr<Replay> replay, Replay::create(checked, options, std::move(backend)));
 
     std::unique_ptr<PartialReference> synchronous; // of partial backward
     if (!options.cuts.empty()) {
-        auto made = PartialReference::create(schedule, options, makeBackend);
-        if (!made) return tl::unexpected(std::move(made.error()));
-        synchronous = std::move(*made);
+        STAGEWRIGHT_TRY(synchronous, PartialReference::create(schedule, options, makeBackend));
     }
     CheckResult result = checkResultOf(schedule, options);
     result.partial = !options.cuts.empty();
-    if (plan->shared) result.sharing = toText(options.sharding);
+    if (plan.shared) result.sharing = toText(options.sharding);
     bool lossesNear = true;
     Difference whole;
     for (int step = 0; step < steps; ++step) {
-        Result<double> reference = (*replay)->step(stop);
-        if (!reference) return tl::unexpected(std::move(reference.error()));
+        STAGEWRIGHT_TRY(double reference, replay->step(stop));
         std::vector<StepOutcome> outcomes;
         if (synchronous) synchronous->before(*trainings[0]);
         for (const auto& training : trainings) {
-            Result<StepOutcome> outcome = training->step(stop);
-            if (!outcome) return tl::unexpected(std::move(outcome.error()));
-            Result<Schedule> ran = scheduleOf(*outcome->timeline, step);
+            STAGEWRIGHT_TRY(StepOutcome outcome, training->step(stop));
+            Result<Schedule> ran = scheduleOf(*outcome.timeline, step);
             if (!ran || !(*ran == schedule)) result.orderEqual = false;
-            outcomes.push_back(std::move(*outcome));
+            outcomes.push_back(std::move(outcome));
         }
         if (synchronous) {
-            if (auto stepped = synchronous->after(*trainings[0], stop); !stepped)
-                return tl::unexpected(std::move(stepped.error()));
+            STAGEWRIGHT_CHECK(synchronous->after(*trainings[0], stop));
             result.deviation = synchronous->deviation();
         }
         const std::vector<std::vector<float>> gradients = trainings[0]->lastGradients();
-        const Difference difference = compareGradients(gradients, (*replay)->gradients());
+        const Difference difference = compareGradients(gradients, replay->gradients());
         result.gradientError = std::max(result.gradientError, difference.error);
         result.gradientsEqual = result.gradientsEqual && difference.equal;
         Difference repeat;
         const std::vector<std::vector<float>> again = trainings[1]->lastGradients();
         for (std::size_t stage = 0; stage < gradients.size(); ++stage) repeat.add(again[stage], gradients[stage]);
         result.repeatEqual = result.repeatEqual && repeat.equal && sameBits(outcomes[0].loss, outcomes[1].loss);
-        result.lossesEqual = result.lossesEqual && sameBits(outcomes[0].loss, *reference);
-        lossesNear = lossesNear && std::abs(outcomes[0].loss - *reference) <= rollbackTolerance * std::abs(*reference);
+        result.lossesEqual = result.lossesEqual && sameBits(outcomes[0].loss, reference);
+        lossesNear = lossesNear && std::abs(outcomes[0].loss - reference) <= rollbackTolerance * std::abs(reference);
         result.copiesEqual = result.copiesEqual && copiesAgree(*trainings[0]);
-        if (plan->shared) result.weightsEqual = result.weightsEqual && weightsAgree(*trainings[0], **replay);
+        if (plan.shared) result.weightsEqual = result.weightsEqual && weightsAgree(*trainings[0], *replay);
         result.traffic = outcomes[0].traffic;
         result.rollbacks += outcomes[0].rollbacks;
         result.loss = outcomes[0].loss;
-        result.referenceLoss = *reference;
+        result.referenceLoss = reference;
         // later steps start from weights that may differ by roundings
         if (step == 0 && options.replicaSamples.empty()) {
-            Result<Difference> apart = synchronous ? againstContributors(schedule, **replay, options, makeBackend)
-                                                   : againstUndivided(schedule, **replay, options, makeBackend, stop);
-            if (!apart) return tl::unexpected(std::move(apart.error()));
-            whole = *apart;
+            STAGEWRIGHT_TRY(Difference apart, synchronous
+                                                  ? againstContributors(schedule, *replay, options, makeBackend)
+                                                  : againstUndivided(schedule, *replay, options, makeBackend, stop));
+            whole = apart;
         }
     }
     const std::string other =
-        options.replicaSamples.empty() ? otherSums(schedule, *plan) : "not compared: microbatches of several sizes";
+        options.replicaSamples.empty() ? otherSums(schedule, plan) : "not compared: microbatches of several sizes";
     const bool wholeHolds = other.empty() ? whole.equal : whole.error <= orderToleranceOf(options);
-    const bool replayHolds = result.rollbacks > 0 && !plan->shared
+    const bool replayHolds = result.rollbacks > 0 && !plan.shared
                                  ? result.gradientError <= rollbackTolerance && lossesNear
                                  : result.gradientsEqual && result.lossesEqual;
     result.note = noteOf(result, whole, other);

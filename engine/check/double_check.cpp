@@ -54,13 +54,11 @@ Result<DoubleComparison> compareWithDouble(const TrainingOptions& options)
     const ModelConfig model = cut(options.model, samples);
     DeviceOptions device = options.device;
     device.precision = Precision::Fp32;
-    auto backend = makeBackend(options.backend, device);
-    if (!backend) return tl::unexpected(std::move(backend.error()));
-    auto slices = sliceModel(model, 1, {});
-    if (!slices) return tl::unexpected(std::move(slices.error()));
+    STAGEWRIGHT_TRY(auto backend, makeBackend(options.backend, device));
+    STAGEWRIGHT_TRY(auto slices, sliceModel(model, 1, {}));
     Allocator allocator;
-    auto stage = (*backend)->makeStage(model, slices->front(), samples, options.seed, options.optimizer, allocator);
-    if (!stage) return tl::unexpected(std::move(stage.error()));
+    STAGEWRIGHT_TRY(auto stage,
+                    backend->makeStage(model, slices.front(), samples, options.seed, options.optimizer, allocator));
 
     DoubleModel reference;
     reference.layers = model.layers;
@@ -69,12 +67,12 @@ Result<DoubleComparison> compareWithDouble(const TrainingOptions& options)
     reference.sequence = model.sequence;
     reference.vocabulary = model.vocabulary;
     reference.batch = samples;
-    auto views = (*stage)->parameters();
+    auto views = stage->parameters();
     for (ParameterView& view : views) {
         moveAway(view);
         reference.parameters[view.name].assign(view.value.begin(), view.value.end());
     }
-    (*stage)->parametersWritten();
+    stage->parametersWritten();
 
     std::vector<std::uint8_t> tokens(static_cast<std::size_t>(samples) * static_cast<std::size_t>(model.sequence));
     std::vector<std::uint8_t> targets(tokens.size());
@@ -83,10 +81,10 @@ Result<DoubleComparison> compareWithDouble(const TrainingOptions& options)
     for (auto* bytes : {&tokens, &targets})
         for (std::uint8_t& byte : *bytes) byte = static_cast<std::uint8_t>(byte % model.vocabulary);
     const Part part(0);
-    (*stage)->forward(part, {}, tokens, targets);
-    const double loss = (*stage)->loss(part);
-    (*stage)->inputGrad(part, {});
-    (*stage)->weightGrad(part);
+    stage->forward(part, {}, tokens, targets);
+    const double loss = stage->loss(part);
+    stage->inputGrad(part, {});
+    stage->weightGrad(part);
     const double expected = reference.run(tokens, targets);
 
     DoubleComparison result;
@@ -95,7 +93,7 @@ Result<DoubleComparison> compareWithDouble(const TrainingOptions& options)
     result.gradientTolerance = 1e-4;
     result.lossTolerance = 1e-5;
     result.lossError = std::abs(loss - expected) / std::abs(expected);
-    for (const ParameterView& view : (*stage)->parameters()) {
+    for (const ParameterView& view : stage->parameters()) {
         const auto& own = reference.gradients.at(view.name);
         double square = 0;
         double difference = 0;

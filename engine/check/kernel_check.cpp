@@ -391,13 +391,11 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
 {
     DeviceOptions wanted = options;
     wanted.precision = precision;
-    auto made = makeBackend(backend, wanted);
-    if (!made) return tl::unexpected(std::move(made.error()));
+    STAGEWRIGHT_TRY(auto made, makeBackend(backend, wanted));
     std::vector<KernelComparison> all;
-    const layers::MathSource* source = (*made)->capabilities().math;
+    const layers::MathSource* source = made->capabilities().math;
     if (source == nullptr) return all;
-    auto memory = (*made)->openMemory(0, 1, 1);
-    if (!memory) return tl::unexpected(std::move(memory.error()));
+    STAGEWRIGHT_TRY(auto memory, made->openMemory(0, 1, 1));
 
     std::vector<Case> cases;
     norms(cases);
@@ -408,14 +406,13 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
     optimizers(cases);
     for (std::size_t i = 0; i < cases.size(); ++i) {
         try {
-            Allocator allocator(*memory ? **memory : hostMemory());
+            Allocator allocator(memory ? *memory : hostMemory());
             const auto device = source->makeMath(allocator, i >= streamed && i < notStreamed);
             const std::vector<Values> mine = resultsOf(cases[i], *device, allocator, precision);
             Allocator hostAllocator;
-            const auto products = cpu::productsNamed("openblas");
-            if (!products) return tl::unexpected(products.error());
-            if (auto room = (*products)->reserve(1); !room) return tl::unexpected(std::move(room.error()));
-            const auto host = cpu::makeCpuMath(**products);
+            STAGEWRIGHT_TRY(const auto products, cpu::productsNamed("openblas"));
+            STAGEWRIGHT_CHECK(products->reserve(1));
+            const auto host = cpu::makeCpuMath(*products);
             const std::vector<Values> reference = resultsOf(cases[i], *host, hostAllocator, precision);
             Difference difference;
             for (std::size_t k = 0; k < mine.size(); ++k) difference.add(mine[k], reference[k]);
@@ -425,11 +422,10 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
             return fail(ErrorCode::Failed, fmt::format("{}: {}", cases[i].name, e.what()));
         }
     }
-    const CollectiveSource* connected = (*made)->capabilities().collectives;
+    const CollectiveSource* connected = made->capabilities().collectives;
     if (connected == nullptr || precision != Precision::Fp32) return all;
-    auto collectives = connected->compareCollectives();
-    if (!collectives) return tl::unexpected(std::move(collectives.error()));
-    all.insert(all.end(), collectives->begin(), collectives->end());
+    STAGEWRIGHT_TRY(auto collectives, connected->compareCollectives());
+    all.insert(all.end(), collectives.begin(), collectives.end());
     return all;
 }
 

@@ -279,23 +279,20 @@ private:
 Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const DeviceOptions& options,
                                             const ModelConfig& model, int microbatchSize, const std::stop_token& stop)
 {
-    if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(std::move(usable.error()));
+    STAGEWRIGHT_CHECK(checkModelConfig(model));
     const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
     if (widest > std::numeric_limits<int>::max())
         return fail(ErrorCode::Usage,
                     fmt::format("an activation of {} elements; at most {} are possible", widest,
                                 std::numeric_limits<int>::max()),
                     "use a smaller microbatch or a shorter sequence");
-    auto made = makeBackend(backend, options);
-    if (!made) return tl::unexpected(std::move(made.error()));
-    const Capabilities can = (*made)->capabilities();
-    if (auto fits = layers::checkElements(model, can.elementBytes); !fits)
-        return tl::unexpected(std::move(fits.error()));
-    auto memory = (*made)->openMemory(0, 1, 1);
-    if (!memory) return tl::unexpected(std::move(memory.error()));
+    STAGEWRIGHT_TRY(auto made, makeBackend(backend, options));
+    const Capabilities can = made->capabilities();
+    STAGEWRIGHT_CHECK(layers::checkElements(model, can.elementBytes));
+    STAGEWRIGHT_TRY(auto memory, made->openMemory(0, 1, 1));
     std::string kernel = "its memory";
     try {
-        Allocator allocator(*memory ? **memory : hostMemory());
+        Allocator allocator(memory ? *memory : hostMemory());
         std::unique_ptr<LayerMath> math;
         if (can.math != nullptr) {
             const StageLayout layout = traitsOf(backend).layout(options.precision);
@@ -303,10 +300,9 @@ Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const Devi
                 layout.onDevice() && model.sequence >= layout.streamFrom(can.elementBytes, model.hidden / model.heads);
             math = can.math->makeMath(allocator, streams); // the attention that a training of this model has
         } else {
-            auto products = cpu::chooseProducts(options.products, model, microbatchSize);
-            if (!products) return tl::unexpected(std::move(products.error()));
-            if (auto room = products->products->reserve(1); !room) return tl::unexpected(std::move(room.error()));
-            math = cpu::makeCpuMath(*products->products);
+            STAGEWRIGHT_TRY(auto products, cpu::chooseProducts(options.products, model, microbatchSize));
+            STAGEWRIGHT_CHECK(products.products->reserve(1));
+            math = cpu::makeCpuMath(*products.products);
         }
         KernelTimer timer(*math, allocator, model, microbatchSize);
         std::vector<KernelTime> all;

@@ -21,9 +21,8 @@ Result<std::shared_ptr<const CheckedSchedule>> undividedReplicas(const Schedule&
     each.reserve(static_cast<std::size_t>(schedule.replicas));
     for (int replica = 0; replica < schedule.replicas; ++replica)
         each.push_back(undividedSchedule(replicaSchedule(schedule, replica).microbatches));
-    auto whole = overReplicas(each);
-    if (!whole) return tl::unexpected(std::move(whole.error()));
-    return CheckedSchedule::of(std::move(*whole));
+    STAGEWRIGHT_TRY(auto whole, overReplicas(each));
+    return CheckedSchedule::of(std::move(whole));
 }
 
 TrainingOptions undividedOptions(const TrainingOptions& options)
@@ -96,13 +95,11 @@ std::string layerNameOf(const std::string& parameter)
 Result<std::unique_ptr<PartialReference>>
 PartialReference::create(const Schedule& schedule, const TrainingOptions& options, const BackendMaker& makeBackend)
 {
-    const auto whole = undividedReplicas(schedule);
-    if (!whole) return tl::unexpected(whole.error());
+    STAGEWRIGHT_TRY(const auto whole, undividedReplicas(schedule));
     auto out = std::make_unique<PartialReference>();
     for (std::unique_ptr<Replay>* replay : {&out->m_along, &out->m_probe}) {
-        auto backend = makeBackend();
-        if (!backend) return tl::unexpected(std::move(backend.error()));
-        auto made = Replay::create(*whole, undividedOptions(options), std::move(*backend));
+        STAGEWRIGHT_TRY(auto backend, makeBackend());
+        auto made = Replay::create(whole, undividedOptions(options), std::move(backend));
         if (!made) return tl::unexpected(std::move(made.error()).with("synchronous reference"));
         *replay = std::move(*made);
     }
@@ -114,9 +111,8 @@ void PartialReference::before(Training& training) { m_probe->takeWeights(valuesO
 Result<void> PartialReference::after(Training& training, const std::stop_token& stop)
 {
     for (Replay* replay : {m_along.get(), m_probe.get()}) {
-        auto loss = replay->step(stop);
-        if (!loss) return tl::unexpected(std::move(loss.error()));
-        if (replay == m_along.get()) m_loss = *loss;
+        STAGEWRIGHT_TRY(auto loss, replay->step(stop));
+        if (replay == m_along.get()) m_loss = loss;
     }
     Angles weights;
     const Named trained = valuesOf(training);
@@ -151,18 +147,15 @@ Result<Difference> againstContributors(const Schedule& schedule, const Replay& r
         Difference out;
         for (std::size_t i = 0; i < cuts.size(); ++i) {
             const int until = i + 1 < cuts.size() ? cuts[i + 1] : options.model.layers + 1;
-            auto backend = makeBackend();
-            if (!backend) return tl::unexpected(std::move(backend.error()));
-            auto slices = sliceModel(options.model, 1);
-            if (!slices) return tl::unexpected(std::move(slices.error()));
-            auto memory = (*backend)->openMemory(0, 1, 1);
+            STAGEWRIGHT_TRY(auto backend, makeBackend());
+            STAGEWRIGHT_TRY(auto slices, sliceModel(options.model, 1));
+            auto memory = backend->openMemory(0, 1, 1);
             if (!memory) return tl::unexpected(std::move(memory.error()).with("reference of the contributors"));
             Allocator allocator(*memory ? **memory : hostMemory());
-            auto model = (*backend)->makeStage(options.model, slices->front(), options.microbatchSize, options.seed,
-                                               options.optimizer, allocator);
-            if (!model) return tl::unexpected(std::move(model.error()));
+            STAGEWRIGHT_TRY(auto model, backend->makeStage(options.model, slices.front(), options.microbatchSize,
+                                                           options.seed, options.optimizer, allocator));
             const PartShapes shape{
-                options.microbatchSize, options.model.sequence, messageWidth(options.model, **backend), {}};
+                options.microbatchSize, options.model.sequence, messageWidth(options.model, *backend), {}};
             const BatchShapes shapes(schedule, shape, {});
             StepData data;
             data.sample(options.data ? *options.data : *Corpus::builtIn(), options.seed, 0, schedule.microbatches,
@@ -172,15 +165,15 @@ Result<Difference> againstContributors(const Schedule& schedule, const Replay& r
                 if (options.cuts[static_cast<std::size_t>(schedule.replicaOf(schedule.placement.rankOf(0, j)))] <=
                     cuts[i])
                     contributed.push_back(j);
-            (*model)->setLossScale(1.0F / static_cast<float>(contributed.size()));
-            (*model)->zeroGradients();
+            model->setLossScale(1.0F / static_cast<float>(contributed.size()));
+            model->zeroGradients();
             std::vector<std::uint8_t> tokens, targets;
             for (const int j : contributed) {
-                (*model)->forward(j, {}, data.tokens(j, shape, tokens), data.targets(j, shape, targets));
-                (*model)->inputGrad(j, {});
-                (*model)->weightGrad(j);
+                model->forward(j, {}, data.tokens(j, shape, tokens), data.targets(j, shape, targets));
+                model->inputGrad(j, {});
+                model->weightGrad(j);
             }
-            for (const ParameterView& parameter : (*model)->parameters()) {
+            for (const ParameterView& parameter : model->parameters()) {
                 const std::string layer = layerNameOf(parameter.name);
                 const int number = layer == "embedding" ? 0 : layer == "head" ? options.model.layers : std::stoi(layer);
                 if (number >= cuts[i] && number < until) out.add(*byName.at(parameter.name), parameter.gradient);

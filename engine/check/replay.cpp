@@ -22,28 +22,26 @@ Result<std::unique_ptr<Replay>> Replay::create(const std::shared_ptr<const Check
 {
     const Schedule& schedule = checked->compute();
     std::unique_ptr<Replay> replay(new Replay(checked, options, std::move(backend)));
-    Result<ExecutionPlan> plan = planExecution(*checked);
-    if (!plan) return tl::unexpected(std::move(plan.error()));
-    replay->m_plan = std::move(*plan);
-    Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
-    if (!tokens) return tl::unexpected(std::move(tokens.error()));
+    STAGEWRIGHT_TRY(ExecutionPlan plan, planExecution(*checked));
+    replay->m_plan = std::move(plan);
+    STAGEWRIGHT_TRY(std::vector<int> tokens, sliceTokens(schedule, options.model.sequence));
     replay->m_shapes = BatchShapes(schedule,
                                    {options.microbatchSize, options.model.sequence,
-                                    messageWidth(options.model, *replay->m_backend), std::move(*tokens)},
+                                    messageWidth(options.model, *replay->m_backend), std::move(tokens)},
                                    options.replicaSamples);
     Result<std::unique_ptr<Memory>> memory = replay->m_backend->openMemory(0, 1, 1);
     if (!memory) return tl::unexpected(std::move(memory.error()).with("one-rank replay"));
     replay->m_memory = std::move(*memory);
     replay->m_allocator = std::make_unique<Allocator>(replay->m_memory ? *replay->m_memory : hostMemory());
-    if (Result<void> made = replay->makeStages(); !made) return tl::unexpected(std::move(made.error()));
+    STAGEWRIGHT_CHECK(replay->makeStages());
     return replay;
 }
 
 Result<void> Replay::makeStages()
 {
-    Result<std::vector<StageSlice>> slices = sliceModel(m_options.model, m_schedule->stages, m_options.stageLayers);
-    if (!slices) return tl::unexpected(std::move(slices.error()));
-    for (const StageSlice& slice : *slices) {
+    STAGEWRIGHT_TRY(std::vector<StageSlice> slices,
+                    sliceModel(m_options.model, m_schedule->stages, m_options.stageLayers));
+    for (const StageSlice& slice : slices) {
         for (int rank = 0; rank < m_schedule->ranks; ++rank) {
             const std::vector<int>& stages = m_plan.ranks[static_cast<std::size_t>(rank)].stages;
             if (!std::binary_search(stages.begin(), stages.end(), slice.stage)) continue;

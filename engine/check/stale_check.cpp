@@ -71,21 +71,19 @@ Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& che
     std::vector<std::unique_ptr<StaleModel>> models; // the schedule's rule, synchronous training
     Apart allowed = predictedApart;
     for (int i = 0; i < 2; ++i) {
-        Result<std::unique_ptr<Backend>> backend = makeBackend();
-        if (!backend) return tl::unexpected(std::move(backend.error()));
-        if ((*backend)->capabilities().elementBytes < 4) allowed = predictedApartInBf16;
+        STAGEWRIGHT_TRY(std::unique_ptr<Backend> backend, makeBackend());
+        if (backend->capabilities().elementBytes < 4) allowed = predictedApartInBf16;
         Result<std::unique_ptr<Training>> training =
-            createTraining(checked, clockedOptions(options, i), std::move(*backend));
+            createTraining(checked, clockedOptions(options, i), std::move(backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));
         if (serves(options)) return servedCheck(trainings, schedule, options);
     }
     for (const Staleness staleness : {Staleness::OfSchedule, Staleness::None}) {
-        Result<std::unique_ptr<Backend>> backend = makeBackend();
-        if (!backend) return tl::unexpected(std::move(backend.error()));
+        STAGEWRIGHT_TRY(std::unique_ptr<Backend> backend, makeBackend());
         Result<std::unique_ptr<StaleModel>> model =
-            StaleModel::create(schedule, options, std::move(*backend), staleness);
+            StaleModel::create(schedule, options, std::move(backend), staleness);
         if (!model) return tl::unexpected(std::move(model.error()));
         models.push_back(std::move(*model));
     }
@@ -95,17 +93,15 @@ Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& che
     for (int step = 0; step < steps; ++step) {
         std::vector<double> references;
         for (const auto& model : models) {
-            Result<double> loss = model->step(stop);
-            if (!loss) return tl::unexpected(std::move(loss.error()));
-            references.push_back(*loss);
+            STAGEWRIGHT_TRY(double loss, model->step(stop));
+            references.push_back(loss);
         }
         std::vector<double> losses;
         for (const auto& training : trainings) {
-            Result<StepOutcome> outcome = training->step(stop);
-            if (!outcome) return tl::unexpected(std::move(outcome.error()));
-            const Result<Schedule> ran = scheduleOf(*outcome->timeline, step);
+            STAGEWRIGHT_TRY(StepOutcome outcome, training->step(stop));
+            const Result<Schedule> ran = scheduleOf(*outcome.timeline, step);
             if (!ran || !(*ran == schedule)) result.orderEqual = false;
-            losses.push_back(outcome->loss);
+            losses.push_back(outcome.loss);
         }
         const Difference gradients = compareGradients(trainings[0]->lastGradients(), models[0]->gradients());
         const Difference now = compareWeights(*trainings[0], *models[0]);

@@ -139,16 +139,16 @@ Result<std::unique_ptr<StaleModel>> StaleModel::create(const Schedule& schedule,
     if (!memory) return tl::unexpected(std::move(memory.error()).with("one-rank model of stale weights"));
     model->m_memory = std::move(*memory);
     model->m_allocator = std::make_unique<Allocator>(model->m_memory ? *model->m_memory : hostMemory());
-    if (Result<void> made = model->makeStages(staleness); !made) return tl::unexpected(std::move(made.error()));
+    STAGEWRIGHT_CHECK(model->makeStages(staleness));
     return model;
 }
 
 Result<void> StaleModel::makeStages(Staleness staleness)
 {
-    Result<std::vector<StageSlice>> slices = sliceModel(m_options.model, m_schedule.stages, m_options.stageLayers);
-    if (!slices) return tl::unexpected(std::move(slices.error()));
+    STAGEWRIGHT_TRY(std::vector<StageSlice> slices,
+                    sliceModel(m_options.model, m_schedule.stages, m_options.stageLayers));
     const std::vector<std::vector<int>> between = updatesBetween(m_schedule);
-    for (const StageSlice& slice : *slices) {
+    for (const StageSlice& slice : slices) {
         Result<std::unique_ptr<StageModel>> made = m_backend->makeStage(
             m_options.model, slice, m_options.microbatchSize, m_options.seed, m_options.optimizer, *m_allocator);
         if (!made) return tl::unexpected(std::move(made.error()).with("one-rank model of stale weights"));

@@ -103,9 +103,8 @@ public:
     {
         DeviceOptions settled = wish;
         if (m_narrow != nullptr) return settled;
-        auto choice = cpu::chooseProducts(m_wanted, model, microbatchSize);
-        if (!choice) return tl::unexpected(std::move(choice.error()));
-        settled.products = choice->products->name();
+        STAGEWRIGHT_TRY(auto choice, cpu::chooseProducts(m_wanted, model, microbatchSize));
+        settled.products = choice.products->name();
         return settled;
     }
 
@@ -162,9 +161,8 @@ private:
                                              std::uint64_t seed, const OptimizerConfig& optimizer,
                                              const StageShare* share, Allocator& allocator)
     {
-        if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(usable.error());
-        if (auto fits = layers::checkElements(model, capabilities().elementBytes); !fits)
-            return tl::unexpected(std::move(fits.error()));
+        STAGEWRIGHT_CHECK(checkModelConfig(model));
+        STAGEWRIGHT_CHECK(layers::checkElements(model, capabilities().elementBytes));
         if (microbatchSize < 1)
             return fail(ErrorCode::Usage, "microbatch size " + std::to_string(microbatchSize) + ", at least 1 needed");
         // BLAS counts rows and columns with int.
@@ -176,11 +174,9 @@ private:
                         "use a smaller microbatch or a shorter sequence");
         const StageSlice alone[] = {slice};
         if (auto room = checkRoom(model, alone, optimizer); !share && !room) return tl::unexpected(room.error());
-        const auto products = productsFor(model, microbatchSize);
-        if (!products) return tl::unexpected(products.error());
+        STAGEWRIGHT_TRY(const auto products, productsFor(model, microbatchSize));
         try {
-            auto math =
-                m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(**products);
+            auto math = m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(*products);
             return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
                                                         std::move(math), share);
         } catch (const std::bad_alloc&) {
@@ -199,11 +195,9 @@ private:
             return nullptr;
         }
         if (m_choice.products == nullptr) {
-            auto choice = cpu::chooseProducts(m_wanted, model, microbatchSize);
-            if (!choice) return tl::unexpected(std::move(choice.error()));
-            m_choice = std::move(*choice);
+            STAGEWRIGHT_TRY(m_choice, cpu::chooseProducts(m_wanted, model, microbatchSize));
         }
-        if (auto room = m_choice.products->reserve(++m_stages); !room) return tl::unexpected(std::move(room.error()));
+        STAGEWRIGHT_CHECK(m_choice.products->reserve(++m_stages));
         return m_choice.products;
     }
 
@@ -236,15 +230,13 @@ Result<std::unique_ptr<Backend>> backends::cpu(const DeviceOptions& options)
         !options.devices.empty())
         return fail(ErrorCode::Usage, "the cpu backend has no devices to choose, share or connect",
                     "use --backend cuda with it");
-    if (!options.products.empty())
-        if (auto known = cpu::productsNamed(options.products); !known) return tl::unexpected(std::move(known.error()));
+    if (!options.products.empty()) STAGEWRIGHT_CHECK(cpu::productsNamed(options.products));
     if (options.precision != Precision::Bf16) return std::make_unique<CpuBackend>(options.products, nullptr);
     if (!options.products.empty() && options.products != "onednn")
         return fail(ErrorCode::Usage, "products " + options.products + ": on the CPU only oneDNN multiplies in bf16",
                     "use --products onednn, or --precision fp32");
-    auto narrow = cpu::narrowProducts();
-    if (!narrow) return tl::unexpected(std::move(narrow.error()));
-    return std::make_unique<CpuBackend>(options.products, *narrow);
+    STAGEWRIGHT_TRY(auto narrow, cpu::narrowProducts());
+    return std::make_unique<CpuBackend>(options.products, narrow);
 }
 
 } // namespace stagewright

@@ -167,10 +167,9 @@ Result<const NarrowProducts*> narrowProducts()
 Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& model, int microbatchSize)
 {
     if (!name.empty()) {
-        auto products = productsNamed(name);
-        if (!products) return tl::unexpected(std::move(products.error()));
+        STAGEWRIGHT_TRY(auto products, productsNamed(name));
         const auto known = KeptChoices().find(keyOf(model, model.sequence * microbatchSize));
-        return ProductChoice{*products, "asked for", known ? speedIn(known->second, name) : 0};
+        return ProductChoice{products, "asked for", known ? speedIn(known->second, name) : 0};
     }
     if (allProducts().empty()) return tl::unexpected(openBlasMissing());
     if (std::getenv("OPENBLAS_CORETYPE") != nullptr && openBlas() != nullptr)

@@ -156,8 +156,7 @@ public:
     Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
                            const OptimizerConfig& optimizer) const override
     {
-        Result<std::vector<Device>> there = chosen();
-        if (!there) return tl::unexpected(std::move(there.error()));
+        STAGEWRIGHT_TRY(std::vector<Device> there, chosen());
         if (Result<void> fits = checkModel(model); !fits) return fits;
         // one stage per rank, at most: what a rank takes in addition is little compared with its stages
         double needed = 0;
@@ -166,22 +165,21 @@ public:
             needed += static_cast<double>(memory.weight + memory.gradient + memory.optimizer + cuda::rankBytes);
         }
         double free = 0;
-        for (const Device& device : *there) free += static_cast<double>(device.freeBytes);
+        for (const Device& device : there) free += static_cast<double>(device.freeBytes);
         if (needed <= free) return {};
         return fail(ErrorCode::Unavailable,
                     fmt::format("all {} stages together need {} for weights, gradients and optimizer; {} {} free",
                                 slices.size(), formatBytes(static_cast<std::int64_t>(needed)),
-                                there->size() == 1 ? there->front().name + " has" : "the devices have",
+                                there.size() == 1 ? there.front().name + " has" : "the devices have",
                                 formatBytes(static_cast<std::int64_t>(free))),
                     "use a smaller model");
     }
 
     Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks, int ranksHere) override
     {
-        Result<std::vector<Device>> there = chosen();
-        if (!there) return tl::unexpected(std::move(there.error()));
-        const auto devices = static_cast<int>(there->size());
-        const Device& device = (*there)[static_cast<std::size_t>(rank % devices)];
+        STAGEWRIGHT_TRY(std::vector<Device> there, chosen());
+        const auto devices = static_cast<int>(there.size());
+        const Device& device = there[static_cast<std::size_t>(rank % devices)];
         if (partitioned(ranks) && !device.partitions)
             return fail(ErrorCode::Unavailable, fmt::format("{}: its driver has no green contexts", device.name),
                         "use --sharing queues");
@@ -244,11 +242,10 @@ public:
 
     Result<std::vector<KernelComparison>> compareCollectives() const override
     {
-        Result<std::vector<Device>> there = chosen();
-        if (!there) return tl::unexpected(std::move(there.error()));
+        STAGEWRIGHT_TRY(std::vector<Device> there, chosen());
         if (m_options.transport != DeviceTransport::Nccl) return std::vector<KernelComparison>();
         std::vector<int> numbers;
-        for (const Device& device : *there) numbers.push_back(device.number);
+        for (const Device& device : there) numbers.push_back(device.number);
         return cuda::compareCollectives(*cuda::theModule()->table, numbers);
     }
 
@@ -269,7 +266,7 @@ private:
                                              std::uint64_t seed, const OptimizerConfig& optimizer,
                                              const StageShare* share, Allocator& allocator)
     {
-        if (Result<void> fits = checkModel(model); !fits) return tl::unexpected(std::move(fits.error()));
+        STAGEWRIGHT_CHECK(checkModel(model));
         if (microbatchSize < 1)
             return fail(ErrorCode::Usage, fmt::format("microbatch size {}, at least 1 needed", microbatchSize));
         cuda::DeviceMemory* memory = m_opened->find(allocator.memory());

@@ -134,7 +134,7 @@ Result<ModelConfig> parseModelConfig(const std::string& text, ModelConfig defaul
                         "use a value from 256 on");
         model.*key->field = number;
     }
-    if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(usable.error());
+    STAGEWRIGHT_CHECK(checkModelConfig(model));
     return model;
 }
 
@@ -189,10 +189,9 @@ Result<std::vector<StageSlice>> sliceModel(const ModelConfig& model, int stages,
 
 Result<std::vector<int>> layersOfStages(const ModelConfig& model, int stages, const std::vector<int>& stageLayers)
 {
-    const auto slices = sliceModel(model, stages, stageLayers);
-    if (!slices) return tl::unexpected(slices.error());
+    STAGEWRIGHT_TRY(const auto slices, sliceModel(model, stages, stageLayers));
     std::vector<int> out;
-    for (const StageSlice& slice : *slices) out.push_back(slice.layerCount);
+    for (const StageSlice& slice : slices) out.push_back(slice.layerCount);
     return out;
 }
 

@@ -156,7 +156,7 @@ Result<std::unique_ptr<Processes>> joinProcesses()
     const auto& module = theModule();
     if (!module) return tl::unexpected(module.error());
     auto processes = std::make_unique<MpiProcesses>(**module);
-    if (auto started = processes->start(); !started) return tl::unexpected(std::move(started.error()));
+    STAGEWRIGHT_CHECK(processes->start());
     return processes;
 }
 

@@ -52,10 +52,9 @@ Json optimizerJson(const OptimizerConfig& optimizer)
 Result<void> addOwnModel(const TorchJob& job, const fs::path& folder, Json& object)
 {
     const TrainingOptions& training = job.training;
-    auto slices = sliceModel(training.model, job.schedule.stages, training.stageLayers);
-    if (!slices) return tl::unexpected(std::move(slices.error()));
+    STAGEWRIGHT_TRY(auto slices, sliceModel(training.model, job.schedule.stages, training.stageLayers));
     Json parts = Json::array();
-    for (const StageSlice& slice : *slices)
+    for (const StageSlice& slice : slices)
         parts.push_back({{"first_layer", slice.firstLayer}, {"layers", slice.layerCount}});
     const ModelConfig& model = training.model;
     object["model"] = {{"layers", model.layers},
@@ -66,7 +65,7 @@ Result<void> addOwnModel(const TorchJob& job, const fs::path& folder, Json& obje
     object["slices"] = std::move(parts);
     object["weights"] = "weights.safetensors";
     object["data"] = "data.bin";
-    if (auto written = writeInitialWeights(model, *slices, training.seed, (folder / "weights.safetensors").string());
+    if (auto written = writeInitialWeights(model, slices, training.seed, (folder / "weights.safetensors").string());
         !written)
         return written;
     return writeFile(folder / "data.bin", textOf(training.data->bytes()));
@@ -92,12 +91,11 @@ Result<std::pair<std::string, std::string>> parseModelFile(const std::string& te
 Result<void> writeTorchJob(const TorchJob& job, const TorchVersion& version, const std::string& folderName)
 {
     const fs::path folder = folderName;
-    auto schedule = torchSchedule(job.schedule, job.lowering, version);
-    if (!schedule) return tl::unexpected(std::move(schedule.error()));
+    STAGEWRIGHT_TRY(auto schedule, torchSchedule(job.schedule, job.lowering, version));
     Json object = {{"format", 1},
                    {"schedule_name", job.schedule.name},
                    {"schedule", "schedule.csv"},
-                   {"form", schedule->form},
+                   {"form", schedule.form},
                    {"backend", traitsOf(job.training.backend).torchTransport},
                    {"steps", job.steps},
                    {"warmup", job.warmup},
@@ -117,7 +115,7 @@ Result<void> writeTorchJob(const TorchJob& job, const TorchVersion& version, con
                                 {"origin", fs::absolute(job.modelFile).lexically_normal().string()}};
     }
     if (auto written = writeFile(folder / "driver.py", textOf(torchDriver())); !written) return written;
-    if (auto written = writeFile(folder / "schedule.csv", schedule->csv); !written) return written;
+    if (auto written = writeFile(folder / "schedule.csv", schedule.csv); !written) return written;
     return writeFile(folder / "job.json", object.dump(2) + "\n");
 }
 

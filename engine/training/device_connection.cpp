@@ -82,9 +82,8 @@ Result<std::vector<std::byte>> agreedConnection(TrainingState& state, const Rank
             answer.text(made.error().remedy);
         }
     }
-    auto agreed = job.fromFirst(answer.take());
-    if (!agreed) return tl::unexpected(std::move(agreed.error()));
-    ByteReader bytes(*agreed);
+    STAGEWRIGHT_TRY(auto agreed, job.fromFirst(answer.take()));
+    ByteReader bytes(agreed);
     if (bytes.get<std::uint8_t>() != 0) return bytes.list<std::byte>();
     Error error;
     error.code = bytes.get<ErrorCode>();
@@ -103,8 +102,7 @@ bool connectsDevices(const TrainingState& state)
 
 Result<void> connectDevices(TrainingState& state, const RanksByProcess& where, std::unique_ptr<ProcessesTransport> said)
 {
-    Result<std::vector<std::byte>> connection = agreedConnection(state, where);
-    if (!connection) return tl::unexpected(std::move(connection.error()));
+    STAGEWRIGHT_TRY(std::vector<std::byte> connection, agreedConnection(state, where));
     std::vector<PostedMessage> messages;
     const std::vector<OrderedMessage> order =
         state.lowered ? messageOrder(state.plan, *state.lowered, state.options.channels.blockingReceives())
@@ -117,7 +115,7 @@ Result<void> connectDevices(TrainingState& state, const RanksByProcess& where, s
     }
     std::vector<DeviceRank> ranks;
     for (RankRun& rank : state.ranks) ranks.push_back({endOf(rank), rank.allocator.get()});
-    state.transport = makeDevicesTransport(std::move(said), ranks, std::move(*connection), messages);
+    state.transport = makeDevicesTransport(std::move(said), ranks, std::move(connection), messages);
     return {};
 }
 

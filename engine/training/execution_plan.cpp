@@ -24,12 +24,11 @@ public:
 
     Result<ExecutionPlan> plan()
     {
-        if (Result<void> kinds = checkKinds(); !kinds) return tl::unexpected(std::move(kinds.error()));
+        STAGEWRIGHT_CHECK(checkKinds());
         collectOutputs();
         for (int rank = 0; rank < m_schedule.ranks; ++rank) {
-            Result<RankPlan> ranked = planRank(rank);
-            if (!ranked) return tl::unexpected(std::move(ranked.error()));
-            m_plan.ranks.push_back(std::move(*ranked));
+            STAGEWRIGHT_TRY(RankPlan ranked, planRank(rank));
+            m_plan.ranks.push_back(std::move(ranked));
         }
         return std::move(m_plan);
     }
@@ -105,8 +104,7 @@ private:
             planned.pairedWithNext = m_schedule.isPaired(rank, i);
             planned.firstPart = static_cast<std::uint32_t>(ranked.parts.size());
             planned.firstInput = static_cast<std::uint32_t>(ranked.inputs.size());
-            Result<void> parts = addParts(ranked, planned, rank, i);
-            if (!parts) return tl::unexpected(std::move(parts.error()));
+            STAGEWRIGHT_CHECK(addParts(ranked, planned, rank, i));
             planned.partCount = static_cast<std::uint32_t>(ranked.parts.size()) - planned.firstPart;
             planned.inputCount = static_cast<std::uint32_t>(ranked.inputs.size()) - planned.firstInput;
             if (isCompute(planned.op.kind)) ranked.computeEnd = i + 1;
@@ -224,8 +222,7 @@ Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule)
 {
     Result<ExecutionPlan> plan = Planner(schedule.compute(), schedule.index()).plan();
     if (!plan) return plan;
-    if (Result<void> steps = planSteps(schedule.compute(), *plan); !steps)
-        return tl::unexpected(std::move(steps.error()));
+    STAGEWRIGHT_CHECK(planSteps(schedule.compute(), *plan));
     return plan;
 }
 

@@ -129,9 +129,8 @@ public:
         putError(own, error);
         if (!leads()) {
             m_job->say(0, m_firstTag + AgreeTag, own.take());
-            auto answer = hearFrom(0, AgreedTag);
-            if (!answer) return tl::unexpected(std::move(answer.error()));
-            ByteReader bytes(*answer);
+            STAGEWRIGHT_TRY(auto answer, hearFrom(0, AgreedTag));
+            ByteReader bytes(answer);
             if (std::optional<Error> agreed = getError(bytes)) return tl::unexpected(std::move(*agreed));
             return {};
         }
@@ -541,9 +540,8 @@ Result<RanksByProcess> ranksByProcess(int ranks, const ProcessJob& job)
 Result<std::unique_ptr<ProcessTeam>> makeProcessTeam(TrainingState& state, std::shared_ptr<ProcessJob> job,
                                                      const RanksByProcess& where)
 {
-    const auto first = job->reserveTags(TagCount);
-    if (!first) return tl::unexpected(first.error());
-    return std::make_unique<Team>(state, std::move(job), where, *first);
+    STAGEWRIGHT_TRY(const auto first, job->reserveTags(TagCount));
+    return std::make_unique<Team>(state, std::move(job), where, first);
 }
 
 } // namespace stagewright

@@ -73,10 +73,9 @@ Channels transportLimits(Channels channels)
 // The transport and the team of a training whose ranks are in several processes.
 Result<ProcessTeam*> joinProcesses(TrainingState& state, const RanksByProcess& where)
 {
-    Result<std::unique_ptr<ProcessTeam>> made = makeProcessTeam(state, state.options.job, where);
-    if (!made) return tl::unexpected(std::move(made.error()));
-    ProcessTeam* team = made->get();
-    state.team = std::move(*made);
+    STAGEWRIGHT_TRY(std::unique_ptr<ProcessTeam> made, makeProcessTeam(state, state.options.job, where));
+    ProcessTeam* team = made.get();
+    state.team = std::move(made);
     std::vector<ExpectedMessage> expected;
     for (int rank = 0; rank < where.ranks && !state.lowered; ++rank)
         if (team->isHere(rank))
@@ -91,15 +90,14 @@ Result<ProcessTeam*> joinProcesses(TrainingState& state, const RanksByProcess& w
             for (int k = 0; k < op.count && team->isHere(to); ++k, ++key.microbatch)
                 expected.push_back({key, rank, to});
         }
-    auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(),
-                                            expected, transportLimits(state.options.channels), state.options.links,
-                                            std::move(state.transport), [team] { team->wake(); });
-    if (!transport) return tl::unexpected(std::move(transport.error()));
+    STAGEWRIGHT_TRY(auto transport,
+                    makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(),
+                                           expected, transportLimits(state.options.channels), state.options.links,
+                                           std::move(state.transport), [team] { team->wake(); }));
     if (connectsDevices(state)) {
-        if (Result<void> connected = connectDevices(state, where, std::move(*transport)); !connected)
-            return tl::unexpected(std::move(connected.error()));
+        STAGEWRIGHT_CHECK(connectDevices(state, where, std::move(transport)));
     } else {
-        state.transport = std::move(*transport);
+        state.transport = std::move(transport);
     }
     return team;
 }
@@ -109,10 +107,8 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
 {
     const bool rendezvous = options.channels.sends == SendMode::Rendezvous;
     const Schedule& schedule = checked->compute();
-    Result<ExecutionPlan> plan = planExecution(*checked);
-    if (!plan) return tl::unexpected(std::move(plan.error()));
-    Result<std::vector<StageSlice>> slices = sliceModel(options.model, schedule.stages, options.stageLayers);
-    if (!slices) return tl::unexpected(std::move(slices.error()));
+    STAGEWRIGHT_TRY(ExecutionPlan plan, planExecution(*checked));
+    STAGEWRIGHT_TRY(std::vector<StageSlice> slices, sliceModel(options.model, schedule.stages, options.stageLayers));
     if (!options.replicaSamples.empty() && options.replicaSamples.size() != static_cast<std::size_t>(schedule.replicas))
         return fail(
             ErrorCode::Usage,
@@ -122,13 +118,12 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     if (sizes.empty()) sizes = {options.microbatchSize};
     for (const int size : sizes) {
         if (size < 1) return fail(ErrorCode::Usage, fmt::format("microbatch size {} is less than 1", size));
-        if (plan->halves && size % 2 != 0)
+        if (plan.halves && size % 2 != 0)
             return fail(ErrorCode::Usage,
                         fmt::format("microbatch size {} is odd, but the schedule halves microbatches", size),
                         "use an even one");
     }
-    Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
-    if (!tokens) return tl::unexpected(std::move(tokens.error()));
+    STAGEWRIGHT_TRY(std::vector<int> tokens, sliceTokens(schedule, options.model.sequence));
     if (!(options.timeoutSeconds > 0)) {
         return fail(ErrorCode::Usage, fmt::format("a time-out of {} s is not positive", options.timeoutSeconds));
     }
@@ -137,17 +132,15 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         return fail(ErrorCode::Usage,
                     fmt::format("{} memory caps for {} ranks", options.rankMemory.size(), schedule.ranks),
                     "give one for each rank");
-    if (Result<void> fits = checkSharing(schedule, *plan, options); !fits)
-        return tl::unexpected(std::move(fits.error()));
-    if (Result<void> fits = checkCuts(schedule, *plan, options, *slices); !fits)
-        return tl::unexpected(std::move(fits.error()));
-    std::vector<char> known(slices->size(), 0); // sharded weights: of all copies together as much as of one
+    STAGEWRIGHT_CHECK(checkSharing(schedule, plan, options));
+    STAGEWRIGHT_CHECK(checkCuts(schedule, plan, options, slices));
+    std::vector<char> known(slices.size(), 0); // sharded weights: of all copies together as much as of one
     for (int rank = 0; rank < schedule.ranks; ++rank) {
-        for (const int stage : plan->ranks[static_cast<std::size_t>(rank)].stages) {
+        for (const int stage : plan.ranks[static_cast<std::size_t>(rank)].stages) {
             if (options.sharding.level == ShardLevel::Weights &&
                 std::exchange(known[static_cast<std::size_t>(stage)], 1) != 0)
                 continue;
-            held.push_back((*slices)[static_cast<std::size_t>(stage)]);
+            held.push_back(slices[static_cast<std::size_t>(stage)]);
         }
     }
     if (Result<void> room = backend->checkRoom(options.model, held, options.optimizer); !room) {
@@ -155,9 +148,8 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     }
     RanksByProcess where{schedule.ranks, schedule.ranks};
     if (options.job) {
-        Result<RanksByProcess> spread = ranksByProcess(schedule.ranks, *options.job);
-        if (!spread) return tl::unexpected(std::move(spread.error()));
-        where = *spread;
+        STAGEWRIGHT_TRY(RanksByProcess spread, ranksByProcess(schedule.ranks, *options.job));
+        where = spread;
     }
     ClockMode clock = options.clock;
     const bool wallOnly = rendezvous || options.channels.limited();
@@ -186,8 +178,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         onDevice = onDevice || *memory != nullptr;
         memories[static_cast<std::size_t>(rank)] = std::move(*memory);
     }
-    if (options.job)
-        if (Result<void> can = canSpread(options, clock, onDevice); !can) return tl::unexpected(std::move(can.error()));
+    if (options.job) STAGEWRIGHT_CHECK(canSpread(options, clock, onDevice));
     const int permits = clock != ClockMode::Virtual ? 0
                         : onDevice                  ? 1
                         // the system shares the cores out; CPU time says what an op took
@@ -197,10 +188,10 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     TrainingOptions whole = options;
     if (!whole.data) whole.data = Corpus::builtIn();
     std::vector<int> buckets; // by stage
-    if (options.sharding.bucket > 0 && plan->shared)
-        for (const StageSlice& slice : *slices) buckets.push_back(steppedPieces(schedule, options, slice));
+    if (options.sharding.bucket > 0 && plan.shared)
+        for (const StageSlice& slice : slices) buckets.push_back(steppedPieces(schedule, options, slice));
 
-    auto state = std::make_shared<TrainingState>(checked, std::move(*plan), whole, clock, where.perProcess, permits,
+    auto state = std::make_shared<TrainingState>(checked, std::move(plan), whole, clock, where.perProcess, permits,
                                                  std::move(backend), std::move(memories), std::move(buckets));
     const auto giveUp = [&ranks = state->ranks] { // ranks that wait for another device
         for (const RankRun& rank : ranks)
@@ -209,32 +200,29 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(),
                                             transportLimits(options.channels), giveUp);
     if (rendezvous || options.channels.oneStream) { // else the order of messages changes nothing
-        Result<std::shared_ptr<const Schedule>> lowered = checked->lowered(options.lowering);
-        if (!lowered) return tl::unexpected(std::move(lowered.error()));
-        state->lowered = std::move(*lowered);
+        STAGEWRIGHT_TRY(std::shared_ptr<const Schedule> lowered, checked->lowered(options.lowering));
+        state->lowered = std::move(lowered);
         // A run keeps its compute ops: lists that came with their messages are known again by the rule that makes them.
         const std::optional<Lowering> rule =
             checked->cameLowered() ? exactLoweringOf(checked->given()) : options.lowering;
         state->loweredBy = rule ? toText(*rule) : std::string("as given");
     }
-    state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(*tokens)},
+    state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(tokens)},
                                 options.replicaSamples);
     ProcessTeam* processes = nullptr;
     if (options.job) {
-        Result<ProcessTeam*> joined = joinProcesses(*state, where);
-        if (!joined) return tl::unexpected(std::move(joined.error()));
-        processes = *joined;
+        STAGEWRIGHT_TRY(ProcessTeam * joined, joinProcesses(*state, where));
+        processes = joined;
     } else {
         state->team = makeThreadTeam(*state);
     }
     if (whole.tracer) {
-        Result<MessageNumbers> numbers = MessageNumbers::of(*checked);
-        if (!numbers) return tl::unexpected(std::move(numbers.error()));
-        state->messageNumbers = *numbers;
+        STAGEWRIGHT_TRY(MessageNumbers numbers, MessageNumbers::of(*checked));
+        state->messageNumbers = numbers;
     }
-    state->addStages(*slices);
+    state->addStages(slices);
     auto training = std::make_unique<RankTraining>(std::move(state));
-    if (Result<void> started = training->start(processes); !started) return tl::unexpected(std::move(started.error()));
+    STAGEWRIGHT_CHECK(training->start(processes));
     return training;
 }
 
@@ -261,10 +249,9 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks)
         own.put(options.clock == ClockMode::Auto ? ClockMode::Wall : options.clock);
         own.text(settled ? settled->products : std::string());
     }
-    Result<std::vector<std::byte>> agreed = options.job->fromFirst(own.take());
-    if (!agreed) return tl::unexpected(std::move(agreed.error()));
+    STAGEWRIGHT_TRY(std::vector<std::byte> agreed, options.job->fromFirst(own.take()));
     if (failed) return tl::unexpected(std::move(*failed)); // the others find the same fault, or none
-    ByteReader bytes(*agreed);
+    ByteReader bytes(agreed);
     options.clock = bytes.get<ClockMode>();
     options.device.products = bytes.text();
     return {};
@@ -297,9 +284,8 @@ TraceFacts Training::traceFacts() const { return {}; }
 Result<std::unique_ptr<Training>> Training::create(const std::shared_ptr<const CheckedSchedule>& schedule,
                                                    const TrainingOptions& options)
 {
-    Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
-    if (!backend) return tl::unexpected(std::move(backend.error()));
-    return createTraining(schedule, options, std::move(*backend));
+    STAGEWRIGHT_TRY(std::unique_ptr<Backend> backend, makeBackend(options.backend, options.device));
+    return createTraining(schedule, options, std::move(backend));
 }
 
 Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule,

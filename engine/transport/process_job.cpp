@@ -117,9 +117,9 @@ Result<std::shared_ptr<ProcessJob>> ProcessJob::meet(std::unique_ptr<Processes> 
 {
     try {
         std::shared_ptr<ProcessJob> job(new ProcessJob(std::move(processes)));
-        if (auto met = job->exchangePlaces(version); !met) return tl::unexpected(std::move(met.error()));
-        if (auto set = job->setClocks(); !set) return tl::unexpected(std::move(set.error()));
-        if (auto hung = job->hangBells(); !hung) return tl::unexpected(std::move(hung.error()));
+        STAGEWRIGHT_CHECK(job->exchangePlaces(version));
+        STAGEWRIGHT_CHECK(job->setClocks());
+        STAGEWRIGHT_CHECK(job->hangBells());
         return job;
     } catch (const std::exception& e) {
         return fail(ErrorCode::Failed, e.what());
@@ -189,9 +189,8 @@ Result<void> ProcessJob::exchangePlaces(const std::string& version)
             place = own;
             continue;
         }
-        auto heard = hearSoon(other, placeTag);
-        if (!heard) return tl::unexpected(std::move(heard.error()));
-        ByteReader bytes(*heard);
+        STAGEWRIGHT_TRY(auto heard, hearSoon(other, placeTag));
+        ByteReader bytes(heard);
         for (std::string* text : {&place.host, &place.clock, &place.pidSpace, &place.version}) *text = bytes.text();
         place.pid = bytes.get<std::int64_t>();
         const auto theirs = bytes.get<cpu_set_t>();
@@ -214,8 +213,7 @@ Result<void> ProcessJob::setClocks()
 {
     if (index() != 0) {
         for (int i = 0; i < roundTrips; ++i) {
-            auto ping = hearSoon(0, pingTag);
-            if (!ping) return tl::unexpected(std::move(ping.error()));
+            STAGEWRIGHT_CHECK(hearSoon(0, pingTag));
             ByteWriter pong;
             pong.put(monotonicNow());
             say(0, pongTag, pong.take());
@@ -228,10 +226,9 @@ Result<void> ProcessJob::setClocks()
             PingPong trip;
             trip.sent = monotonicNow();
             say(other, pingTag, {});
-            auto pong = hearSoon(other, pongTag);
-            if (!pong) return tl::unexpected(std::move(pong.error()));
+            STAGEWRIGHT_TRY(auto pong, hearSoon(other, pongTag));
             trip.received = monotonicNow();
-            trip.there = ByteReader(*pong).get<Nanos>();
+            trip.there = ByteReader(pong).get<Nanos>();
             trips.push_back(trip);
         }
         m_clocks[static_cast<std::size_t>(other)] = clockOffsetOf(trips);
@@ -251,16 +248,14 @@ Result<void> ProcessJob::hangBells()
     }
     ByteWriter bytes;
     bytes.text(name);
-    auto given = fromFirst(bytes.take());
-    if (!given) return tl::unexpected(std::move(given.error()));
-    name = ByteReader(*given).text();
+    STAGEWRIGHT_TRY(auto given, fromFirst(bytes.take()));
+    name = ByteReader(given).text();
     if (index() != 0) {
         if (!name.empty() && placeOf(index()).pidSpace == placeOf(0).pidSpace)
             bells = Bells::open(name, count(), false);
         say(0, bellTag, {});
     }
-    for (int other = 1; index() == 0 && other < count(); ++other)
-        if (auto opened = hearSoon(other, bellTag); !opened) return tl::unexpected(std::move(opened.error()));
+    for (int other = 1; index() == 0 && other < count(); ++other) STAGEWRIGHT_CHECK(hearSoon(other, bellTag));
     if (index() == 0 && bells) bells->remove();
     m_bells = std::move(bells);
     return {};
@@ -310,9 +305,8 @@ Result<std::vector<std::vector<std::byte>>> ProcessJob::toFirst(std::vector<std:
         }
         all.push_back(std::move(own));
         for (int other = 1; other < count(); ++other) {
-            auto heard = hearSoon(other, gatherTag);
-            if (!heard) return tl::unexpected(std::move(heard.error()));
-            all.push_back(std::move(*heard));
+            STAGEWRIGHT_TRY(auto heard, hearSoon(other, gatherTag));
+            all.push_back(std::move(heard));
         }
     } catch (const std::exception& e) {
         return fail(ErrorCode::Failed, e.what());

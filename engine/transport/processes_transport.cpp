@@ -70,9 +70,7 @@ public:
     Result<void> prepare(const std::vector<ExpectedMessage>& expected)
     {
         const std::int64_t control = controlKinds * m_stages * m_where.ranks * m_where.ranks;
-        const auto first = m_job->reserveTags(static_cast<std::int64_t>(m_from.size()) + control);
-        if (!first) return tl::unexpected(first.error());
-        m_firstTag = *first;
+        STAGEWRIGHT_TRY(m_firstTag, m_job->reserveTags(static_cast<std::int64_t>(m_from.size()) + control));
         for (const ExpectedMessage& message : expected) {
             m_from[at(message.key)] = message.fromRank;
             m_to[at(message.key)] = message.toRank;
@@ -470,7 +468,7 @@ makeProcessesTransport(std::shared_ptr<ProcessJob> job, const RanksByProcess& wh
 {
     auto transport = std::make_unique<Transports>(std::move(job), where, placement.stages(), cells, channels, links,
                                                   std::move(threads), std::move(wake));
-    if (auto prepared = transport->prepare(expected); !prepared) return tl::unexpected(std::move(prepared.error()));
+    STAGEWRIGHT_CHECK(transport->prepare(expected));
     return transport;
 }
 

@@ -435,9 +435,8 @@ GpuTraceCounts& GpuTraceCounts::operator+=(const GpuTraceCounts& other)
 
 Result<DeviceStep> correlate(const GpuTrace& trace, const StepRecord& step, Nanos origin)
 {
-    Result<MessageNumbers> numbers = MessageNumbers::of(*step.schedule);
-    if (!numbers) return tl::unexpected(std::move(numbers.error()));
-    return Correlator(trace, step, *numbers, origin).run();
+    STAGEWRIGHT_TRY(MessageNumbers numbers, MessageNumbers::of(*step.schedule));
+    return Correlator(trace, step, numbers, origin).run();
 }
 
 } // namespace stagewright

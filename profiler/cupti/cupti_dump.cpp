@@ -76,34 +76,27 @@ Result<CuptiDump> readCuptiDump(std::string_view bytes)
     Reader reader(bytes);
     (void)reader.piece("the mark", cuptiDumpMagic.size());
     CuptiDump dump;
-    const auto version = reader.number<std::uint32_t>("CUPTI's version");
-    if (!version) return tl::unexpected(version.error());
-    dump.cuptiVersion = *version;
-    const auto buffers = reader.number<std::uint32_t>("the number of buffers");
-    if (!buffers) return tl::unexpected(buffers.error());
-    const auto stringBytes = reader.number<std::uint64_t>("the size of the strings");
-    if (!stringBytes) return tl::unexpected(stringBytes.error());
-    const auto strings = reader.piece("the strings", *stringBytes);
-    if (!strings) return tl::unexpected(strings.error());
-    if (strings->empty() || strings->front() != '\0' || strings->back() != '\0')
+    STAGEWRIGHT_TRY(dump.cuptiVersion, reader.number<std::uint32_t>("CUPTI's version"));
+    STAGEWRIGHT_TRY(const auto buffers, reader.number<std::uint32_t>("the number of buffers"));
+    STAGEWRIGHT_TRY(const auto stringBytes, reader.number<std::uint64_t>("the size of the strings"));
+    STAGEWRIGHT_TRY(const auto strings, reader.piece("the strings", stringBytes));
+    if (strings.empty() || strings.front() != '\0' || strings.back() != '\0')
         return fail(ErrorCode::Unreadable,
                     fmt::format("CUPTI dump: byte {}: the strings do not start and end with a zero byte",
-                                reader.at() - strings->size()));
-    dump.strings = *strings;
-    if (*buffers > reader.left() / sizeof(std::uint64_t))
+                                reader.at() - strings.size()));
+    dump.strings = strings;
+    if (buffers > reader.left() / sizeof(std::uint64_t))
         return fail(
             ErrorCode::Unreadable,
-            fmt::format("CUPTI dump: {} buffers do not fit in the {} bytes that are left", *buffers, reader.left()));
-    for (std::uint32_t i = 0; i < *buffers; ++i) {
-        const auto size = reader.number<std::uint64_t>("a buffer's size");
-        if (!size) return tl::unexpected(size.error());
-        if (*size % 8 != 0 || *size > largestDumpBuffer)
+            fmt::format("CUPTI dump: {} buffers do not fit in the {} bytes that are left", buffers, reader.left()));
+    for (std::uint32_t i = 0; i < buffers; ++i) {
+        STAGEWRIGHT_TRY(const auto size, reader.number<std::uint64_t>("a buffer's size"));
+        if (size % 8 != 0 || size > largestDumpBuffer)
             return fail(ErrorCode::Unreadable,
                         fmt::format("CUPTI dump: byte {}: buffer {} has {} bytes, not a multiple of 8 up to {}",
-                                    reader.at(), i, *size, largestDumpBuffer));
-        const auto content = reader.piece("a buffer", *size);
-        if (!content) return tl::unexpected(content.error());
-        dump.buffers.emplace_back(content->begin(), content->end());
+                                    reader.at(), i, size, largestDumpBuffer));
+        STAGEWRIGHT_TRY(const auto content, reader.piece("a buffer", size));
+        dump.buffers.emplace_back(content.begin(), content.end());
     }
     if (reader.left() != 0)
         return fail(ErrorCode::Unreadable, fmt::format("CUPTI dump: {} bytes follow the last buffer", reader.left()));

@@ -4,6 +4,11 @@
 //     Result<Schedule> s = readScheduleCsv(text, {});
 //     if (!s) return tl::unexpected(std::move(s.error()).with("file " + path));
 //
+// Where nothing is added to the error, STAGEWRIGHT_TRY forwards it, and STAGEWRIGHT_CHECK does where only success counts:
+//
+//     STAGEWRIGHT_TRY(const Schedule s, readScheduleCsv(text, {}));
+//     STAGEWRIGHT_CHECK(checkShape(s));
+//
 // Messages are lower case, without a full stop, and name the object and both numbers:
 // "rank 2, op 7 (3B1): backward before forward; forward is at op 9".
 #pragma once
@@ -48,3 +53,23 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::stri
 }
 
 } // namespace stagewright
+
+#define STAGEWRIGHT_JOIN_NOW(first, second) first##second
+#define STAGEWRIGHT_JOIN(first, second) STAGEWRIGHT_JOIN_NOW(first, second)
+#define STAGEWRIGHT_TRY_AS(result, declaration, ...)                                                                   \
+    auto result = (__VA_ARGS__);                                                                                       \
+    if (!result) return tl::unexpected(std::move(result.error()));                                                     \
+    declaration = std::move(*result)
+
+// STAGEWRIGHT_TRY(declaration, expression): the expression's value is what is declared, or what exists is set to it; the
+// function returns its error if it has none. In a block of its own, since it makes a second variable.
+#define STAGEWRIGHT_TRY(declaration, ...)                                                                              \
+    STAGEWRIGHT_TRY_AS(STAGEWRIGHT_JOIN(triedInLine, __LINE__), declaration, __VA_ARGS__)
+
+// STAGEWRIGHT_CHECK(expression): the function returns the expression's error if it has one; its value is not looked at.
+#define STAGEWRIGHT_CHECK(...)                                                                                         \
+    do {                                                                                                               \
+        if (auto STAGEWRIGHT_JOIN(checkedInLine, __LINE__) = (__VA_ARGS__);                                            \
+            !STAGEWRIGHT_JOIN(checkedInLine, __LINE__))                                                                \
+            return tl::unexpected(std::move(STAGEWRIGHT_JOIN(checkedInLine, __LINE__).error()));                       \
+    } while (false)

@@ -54,9 +54,8 @@ Result<std::shared_ptr<const Schedule>> CheckedSchedule::lowered(const Lowering&
     const std::lock_guard lock(m_mutex);
     for (const auto& [known, lists] : m_lowered)
         if (known == rule) return lists;
-    auto lists = lowerIndexed(m_compute, m_index, rule);
-    if (!lists) return tl::unexpected(std::move(lists.error()));
-    return m_lowered.emplace_back(rule, std::make_shared<const Schedule>(std::move(*lists))).second;
+    STAGEWRIGHT_TRY(auto lists, lowerIndexed(m_compute, m_index, rule));
+    return m_lowered.emplace_back(rule, std::make_shared<const Schedule>(std::move(lists))).second;
 }
 
 std::shared_ptr<const Schedule> computeOf(const std::shared_ptr<const CheckedSchedule>& checked)

@@ -36,7 +36,7 @@ Result<void> checkPosition(const Schedule& schedule, int rank, std::size_t posit
 
 Result<EditResult> insertDelay(const Schedule& schedule, int rank, std::size_t position, std::uint32_t delay)
 {
-    if (auto checked = checkPosition(schedule, rank, position, true); !checked) return tl::unexpected(checked.error());
+    STAGEWRIGHT_CHECK(checkPosition(schedule, rank, position, true));
     const std::vector<int> stages = schedule.placement.stagesOf(rank);
     EditRow row(schedule, rank);
     row.insert(position, makeFiller(stages.empty() ? 0 : stages.front(), delay));
@@ -45,7 +45,7 @@ Result<EditResult> insertDelay(const Schedule& schedule, int rank, std::size_t p
 
 Result<EditResult> removeDelay(const Schedule& schedule, int rank, std::size_t position)
 {
-    if (auto checked = checkPosition(schedule, rank, position); !checked) return tl::unexpected(checked.error());
+    STAGEWRIGHT_CHECK(checkPosition(schedule, rank, position));
     const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
     if (!isDelay(op.kind))
         return fail(ErrorCode::Usage,

@@ -78,7 +78,7 @@ OpPosition positionOf(const Schedule& schedule, const Op& op, int rank)
 
 Result<Edited> moveOps(const Schedule& schedule, std::vector<OpPosition> positions, int shift)
 {
-    if (auto checked = checkAll(schedule, positions); !checked) return tl::unexpected(checked.error());
+    STAGEWRIGHT_CHECK(checkAll(schedule, positions));
     sortUnique(positions);
     Edited out{schedule, {}};
     eachRank(positions, [&](int rank, std::size_t first, std::size_t last) {
@@ -184,7 +184,7 @@ Result<Edited> moveToRank(const Schedule& schedule, OpPosition from, int toRank,
 
 Result<Edited> removeOps(const Schedule& schedule, std::vector<OpPosition> positions)
 {
-    if (auto checked = checkAll(schedule, positions); !checked) return tl::unexpected(checked.error());
+    STAGEWRIGHT_CHECK(checkAll(schedule, positions));
     sortUnique(positions);
     Edited out{schedule, {}};
     eachRank(positions, [&](int rank, std::size_t first, std::size_t last) {
@@ -226,7 +226,7 @@ namespace {
 template <typename Change>
 Result<Edited> rebuild(const Schedule& schedule, std::vector<OpPosition> positions, Change&& change)
 {
-    if (auto checked = checkAll(schedule, positions); !checked) return tl::unexpected(checked.error());
+    STAGEWRIGHT_CHECK(checkAll(schedule, positions));
     sortUnique(positions);
     Edited out{schedule, {}};
     Result<void> done;
@@ -381,7 +381,7 @@ Result<Edited> insertRecompute(const Schedule& schedule, const std::vector<OpPos
 
 Result<Edited> swapTwo(const Schedule& schedule, OpPosition a, OpPosition b)
 {
-    if (auto checked = checkAll(schedule, {a, b}); !checked) return tl::unexpected(checked.error());
+    STAGEWRIGHT_CHECK(checkAll(schedule, {a, b}));
     if (a.rank != b.rank)
         return fail(ErrorCode::Usage,
                     fmt::format("{} is on rank {}, {} on rank {}", toText(*opAt(schedule, a)), a.rank,

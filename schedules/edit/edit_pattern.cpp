@@ -225,15 +225,13 @@ Result<Schedule> withMicrobatches(const Schedule& schedule, const CostModel& cos
     Schedule out = schedule;
     const std::vector<Bytes> before = activationPeaks(schedule, costs);
     while (out.microbatches < count) {
-        auto times = simulate(out, costs);
-        if (!times) return tl::unexpected(times.error());
+        STAGEWRIGHT_TRY(auto times, simulate(out, costs));
         std::vector<OpPosition> middle;
         const int at = out.microbatches / 2;
         for (const OpPosition place : allPositions(out))
             if (const Op& op = *opAt(out, place); takesMicrobatch(op) && op.microbatch == at) middle.push_back(place);
-        auto pattern = copyPattern(out, costs, *times, middle);
-        if (!pattern) return tl::unexpected(pattern.error());
-        out = stretched(out, *times, pattern->period, at);
+        STAGEWRIGHT_TRY(auto pattern, copyPattern(out, costs, times, middle));
+        out = stretched(out, times, pattern.period, at);
         if (!validate(out).valid())
             return fail(ErrorCode::Usage,
                         fmt::format("microbatch {} can't be repeated: the order has no steady part", at),

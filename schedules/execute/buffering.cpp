@@ -17,11 +17,9 @@ Result<std::vector<RuleOutcome>> outcomesWithoutBuffers(const Schedule& schedule
         outcome.channels.sends = SendMode::Rendezvous;
         outcome.channels.perDirection = perDirection;
         outcome.channels.receives = receivesOf(rule);
-        const auto lowered = lower(schedule, outcome.lowering);
-        if (!lowered) return tl::unexpected(lowered.error());
-        const auto cells = cellsOf(*lowered);
-        if (!cells) return tl::unexpected(cells.error());
-        for (const Wait& wait : findDeadlock(*lowered, OpIndex(*lowered, *cells), outcome.channels))
+        STAGEWRIGHT_TRY(const auto lowered, lower(schedule, outcome.lowering));
+        STAGEWRIGHT_TRY(const auto cells, cellsOf(lowered));
+        for (const Wait& wait : findDeadlock(lowered, OpIndex(lowered, cells), outcome.channels))
             outcome.cycle.push_back(wait.rank);
         out.push_back(std::move(outcome));
     }

@@ -325,10 +325,9 @@ void findCycle(Deadlock& deadlock, int ranks)
 
 Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& channels)
 {
-    const auto cells = cellsOf(schedule);
-    if (!cells) return tl::unexpected(cells.error());
+    STAGEWRIGHT_TRY(const auto cells, cellsOf(schedule));
     Deadlock out;
-    const Attempt attempt(schedule, *cells, channels);
+    const Attempt attempt(schedule, cells, channels);
     if (attempt.ended) return out;
     const std::vector<Wait> waits = attempt.waits(schedule);
     const std::vector<Wait> cycle = shortestCycle(schedule.ranks, waits);
@@ -360,7 +359,7 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
         out.blocked.push_back(std::move(blocked));
     }
     findCycle(out, schedule.ranks);
-    const auto endsUnder = [&](const Schedule& lists, Channels other) { return Attempt(lists, *cells, other).ended; };
+    const auto endsUnder = [&](const Schedule& lists, Channels other) { return Attempt(lists, cells, other).ended; };
     Channels other = channels;
     other.sends = SendMode::Buffered;
     if (channels.sends == SendMode::Rendezvous) out.worksIfBuffered = endsUnder(schedule, other);
@@ -371,9 +370,9 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
     other.oneStream = false;
     if (channels.oneStream) out.worksWithStreams = endsUnder(schedule, other);
     if (cycle.empty()) return out;
-    tryGrouping(schedule, *cells, channels, out);
-    findFix(schedule, *cells, channels, cycle, out);
-    findOtherWays(schedule, *cells, channels, cycle, out);
+    tryGrouping(schedule, cells, channels, out);
+    findFix(schedule, cells, channels, cycle, out);
+    findOtherWays(schedule, cells, channels, cycle, out);
     return out;
 }
 

@@ -99,8 +99,7 @@ std::vector<Nanos> launchOf(const Perturbation& perturbation, int ranks, Nanos u
 Result<Perturbation> parsePerturbation(std::string_view text, int ranks)
 {
     Perturbation out;
-    for (const std::string_view part : itemsOf(text, ",|"))
-        if (auto added = Part(part, ranks).addTo(out); !added) return tl::unexpected(std::move(added.error()));
+    for (const std::string_view part : itemsOf(text, ",|")) STAGEWRIGHT_CHECK(Part(part, ranks).addTo(out));
     return out;
 }
 

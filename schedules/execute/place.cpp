@@ -501,7 +501,7 @@ Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> 
     }
     if (!cells) return tl::unexpected(cells.error());
     const Placing placing{schedule, durations, links, gradientBuckets, boundary, channels, policy};
-    if (Result<void> fit = placing.fits(); !fit) return tl::unexpected(std::move(fit.error()));
+    STAGEWRIGHT_CHECK(placing.fits());
     return placing.run(*cells, nullptr);
 }
 
@@ -511,7 +511,7 @@ Result<SimResult> placeBuckets(const CheckedSchedule& schedule, std::span<const 
 {
     const Placing placing{schedule.compute(), durations,          links, gradientBuckets, boundary,
                           channels,           PlacePolicy::Strict};
-    if (Result<void> fit = placing.fits(); !fit) return tl::unexpected(std::move(fit.error()));
+    STAGEWRIGHT_CHECK(placing.fits());
     return placing.run(schedule.cells(), &schedule.index());
 }
 

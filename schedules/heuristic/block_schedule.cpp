@@ -101,7 +101,7 @@ Found reordered(Pipeline& pipeline, const Words& words, const Block& block)
 
 Result<Schedule> scheduleOf(const Block& block, int microbatches, const BlockOptions& options)
 {
-    if (auto checked = checkBlock(block); !checked) return tl::unexpected(std::move(checked.error()));
+    STAGEWRIGHT_CHECK(checkBlock(block));
     if (microbatches < 1)
         return fail(ErrorCode::Usage, "block " + block.name + ": 0 microbatches; at least one is needed");
     const int ranks = static_cast<int>(block.devices.size());

@@ -298,7 +298,7 @@ Result<Block> parseBlock(std::string_view text)
         const std::string_view first = words.front();
         if (!begun) {
             if (first != "block") return badWord(number, first, "'block', which starts a block");
-            if (auto header = readHeader(words, number, block, devices); !header) return tl::unexpected(header.error());
+            STAGEWRIGHT_CHECK(readHeader(words, number, block, devices));
             begun = true;
             continue;
         }
@@ -307,7 +307,7 @@ Result<Block> parseBlock(std::string_view text)
             index != static_cast<int>(block.devices.size()))
             return badWord(number, first, fmt::format("'{}:', the next device", block.devices.size()));
         BlockDevice device;
-        if (auto read = readDevice(words, number, block, device); !read) return tl::unexpected(read.error());
+        STAGEWRIGHT_CHECK(readDevice(words, number, block, device));
         block.devices.push_back(device);
     }
     if (!begun)

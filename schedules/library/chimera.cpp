@@ -249,11 +249,10 @@ std::vector<Op> withReductions(const std::vector<Slot>& row, bool onlyBeforeIdle
 
 Result<Schedule> makeChimera(const Shape& shape)
 {
-    auto plan = planOf(shape);
-    if (!plan) return tl::unexpected(std::move(plan.error()));
-    const int d = plan->ranks;
-    Schedule out = draft("chimera", d, d, plan->microbatches, placementOf(*plan));
-    const auto rows = plan->join == Join::Direct ? bySlot(*plan) : byReadiness(*plan);
+    STAGEWRIGHT_TRY(auto plan, planOf(shape));
+    const int d = plan.ranks;
+    Schedule out = draft("chimera", d, d, plan.microbatches, placementOf(plan));
+    const auto rows = plan.join == Join::Direct ? bySlot(plan) : byReadiness(plan);
     const std::string& sync = shape.parameter("sync");
     for (int r = 0; r < d; ++r) {
         const auto& row = rows[static_cast<std::size_t>(r)];

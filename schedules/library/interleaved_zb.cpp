@@ -51,9 +51,8 @@ Result<Schedule> makeInterleavedZb(const Shape& shape)
     const int p = shape.ranks;
     const int m = shape.microbatches;
     const int v = shape.chunks > 0 ? shape.chunks : 2;
-    const auto group = groupOf(shape);
-    if (!group) return tl::unexpected(group.error());
-    const int q = *group;
+    STAGEWRIGHT_TRY(const auto group, groupOf(shape));
+    const int q = group;
     const bool late = shape.parameter("w") != "now";
     const int total = m * v;
     Schedule out = draft(fmt::format("interleaved-zb v={}", v), p, p * v, m, Placement::loop(p, p * v));

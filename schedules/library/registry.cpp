@@ -163,11 +163,9 @@ struct Wanted {
 Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
 {
     const auto [title, settings] = keyValueOf(name, ':');
-    auto info = findSchedule(title);
-    if (!info) return tl::unexpected(info.error());
-    const std::string_view known = (*info)->name;
-    auto parameters = readParameters(**info, settings.value_or(""));
-    if (!parameters) return tl::unexpected(std::move(parameters.error()));
+    STAGEWRIGHT_TRY(auto info, findSchedule(title));
+    const std::string_view known = info->name;
+    STAGEWRIGHT_TRY(auto parameters, readParameters(*info, settings.value_or("")));
     if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 0)
         return fail(
             ErrorCode::Usage,
@@ -175,20 +173,20 @@ Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
                 "schedule {}: {} ranks, {} microbatches, {} chunks; at least one rank and one microbatch are needed",
                 known, shape.ranks, shape.microbatches, shape.chunks),
             "the smallest shape is 1 rank, 1 microbatch");
-    Wanted wanted{*info, shape};
+    Wanted wanted{info, shape};
     Shape& full = wanted.shape;
-    full.parameters = std::move(*parameters);
-    if ((*info)->fixedChunks > 0)
-        full.chunks = (*info)->fixedChunks;
+    full.parameters = std::move(parameters);
+    if (info->fixedChunks > 0)
+        full.chunks = info->fixedChunks;
     else if (full.chunks == 0)
-        full.chunks = (*info)->defaultChunks;
+        full.chunks = info->defaultChunks;
     constexpr std::int64_t mostStages = 65536;
     if (static_cast<std::int64_t>(full.ranks) * full.chunks > mostStages)
         return fail(ErrorCode::Usage,
                     fmt::format("schedule {}: {} ranks × {} chunks are more than {} stages", known, full.ranks,
                                 full.chunks, mostStages),
-                    full.ranks > mostStages / std::max(1, (*info)->fixedChunks)
-                        ? fmt::format("the maximum is {} ranks", mostStages / std::max(1, (*info)->fixedChunks))
+                    full.ranks > mostStages / std::max(1, info->fixedChunks)
+                        ? fmt::format("the maximum is {} ranks", mostStages / std::max(1, info->fixedChunks))
                         : fmt::format("the maximum on {} ranks is {} chunks", full.ranks, mostStages / full.ranks));
     constexpr std::int64_t mostOps = 1'000'000'000;
     if (static_cast<std::int64_t>(full.ranks) * full.chunks > mostOps / full.microbatches)
@@ -204,21 +202,19 @@ Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
 
 Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
 {
-    auto wanted = wantedOf(name, shape);
-    if (!wanted) return tl::unexpected(std::move(wanted.error()));
-    auto made = wanted->info->make(wanted->shape);
+    STAGEWRIGHT_TRY(auto wanted, wantedOf(name, shape));
+    auto made = wanted.info->make(wanted.shape);
     if (made)
-        for (const auto& [key, value] : wanted->shape.parameters)
-            if (value != fallbackOf(*wanted->info, key)) made->name += fmt::format(":{}={}", key, value);
+        for (const auto& [key, value] : wanted.shape.parameters)
+            if (value != fallbackOf(*wanted.info, key)) made->name += fmt::format(":{}={}", key, value);
     return made;
 }
 
 Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, double forward, double inputGrad,
                                 double weightGrad)
 {
-    auto wanted = wantedOf(name, shape);
-    if (!wanted) return tl::unexpected(std::move(wanted.error()));
-    return wanted->info->closedForm(wanted->shape, forward, inputGrad, weightGrad);
+    STAGEWRIGHT_TRY(auto wanted, wantedOf(name, shape));
+    return wanted.info->closedForm(wanted.shape, forward, inputGrad, weightGrad);
 }
 
 namespace {

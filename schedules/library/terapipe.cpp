@@ -52,24 +52,22 @@ Result<std::vector<int>> lengthsOf(const Shape& shape)
     const double context = numberOf(shape.parameter("context")).value_or(0.125);
     // Long sequences have as many different times as pairs of numbers; 0.1 % of the whole is near enough.
     if (tokens > 64) task.step = (start + token * tokens + context * tokens * tokens) / 1000;
-    auto slicing = sliceSequence(task, [&](int length, int before) {
-        const double l = length;
-        return start + token * l + context * (l * before + l * (l + 1) / 2);
-    });
-    if (!slicing) return tl::unexpected(std::move(slicing.error()));
-    return std::move(slicing->lengths);
+    STAGEWRIGHT_TRY(auto slicing, sliceSequence(task, [&](int length, int before) {
+                        const double l = length;
+                        return start + token * l + context * (l * before + l * (l + 1) / 2);
+                    }));
+    return std::move(slicing.lengths);
 }
 
 Result<Schedule> makeTerapipe(const Shape& shape)
 {
-    auto lengths = lengthsOf(shape);
-    if (!lengths) return tl::unexpected(std::move(lengths.error()));
+    STAGEWRIGHT_TRY(auto lengths, lengthsOf(shape));
     const int p = shape.ranks;
     const int m = shape.microbatches;
-    const int n = static_cast<int>(lengths->size());
+    const int n = static_cast<int>(lengths.size());
     Schedule out = draft("terapipe", p, p, m, Placement::loop(p, p));
-    const bool equal = std::all_of(lengths->begin(), lengths->end(), [&](int l) { return l == lengths->front(); });
-    if (!equal) out.sliceLengths.assign(lengths->begin(), lengths->end());
+    const bool equal = std::all_of(lengths.begin(), lengths.end(), [&](int l) { return l == lengths.front(); });
+    if (!equal) out.sliceLengths.assign(lengths.begin(), lengths.end());
     const int total = m * n;
     for (int r = 0; r < p; ++r) {
         auto& ops = out.order[static_cast<std::size_t>(r)];

@@ -294,8 +294,7 @@ Result<Schedule> insertMessages(const Schedule& compute, const OpIndex& index, c
         }
     Lowerer lowerer(compute, index);
     if (lowering.rule == LoweringRule::PyTorch || lowering.rule == LoweringRule::Batched) {
-        if (auto swept = lowerer.sweep(lowering.rule == LoweringRule::Batched); !swept)
-            return tl::unexpected(swept.error());
+        STAGEWRIGHT_CHECK(lowerer.sweep(lowering.rule == LoweringRule::Batched));
     } else {
         lowerer.inOrder(lowering);
     }
@@ -348,9 +347,8 @@ ReceiveMode receivesOf(LoweringRule rule)
 Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering)
 {
     Schedule out = lowering.collectives ? withCollectives(withoutCommunication(schedule)) : withoutMessages(schedule);
-    const auto cells = cellsOf(out);
-    if (!cells) return tl::unexpected(cells.error());
-    return insertMessages(out, OpIndex(out, *cells), lowering);
+    STAGEWRIGHT_TRY(const auto cells, cellsOf(out));
+    return insertMessages(out, OpIndex(out, cells), lowering);
 }
 
 Result<Schedule> lowerIndexed(const Schedule& compute, const OpIndex& index, const Lowering& lowering)

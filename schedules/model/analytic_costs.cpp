@@ -116,14 +116,11 @@ Result<AnalyticCosts> parseAnalyticCosts(std::string_view text)
     if (!deviceName)
         return fail(ErrorCode::Usage, fmt::format("analytic costs: '{}' names no device", names),
                     "write MODEL@DEVICE, such as gpt-6.2b@a100");
-    auto model = findPreset(models, modelName, "model");
-    if (!model) return tl::unexpected(std::move(model.error()));
-    auto device = findPreset(devices, *deviceName, "device");
-    if (!device) return tl::unexpected(std::move(device.error()));
-    out.model = *model;
-    out.device = *device;
-    for (const std::string_view one : itemsOf(settings.value_or(""), ":"))
-        if (auto read = readOption(one, out); !read) return tl::unexpected(std::move(read.error()));
+    STAGEWRIGHT_TRY(auto model, findPreset(models, modelName, "model"));
+    STAGEWRIGHT_TRY(auto device, findPreset(devices, *deviceName, "device"));
+    out.model = model;
+    out.device = device;
+    for (const std::string_view one : itemsOf(settings.value_or(""), ":")) STAGEWRIGHT_CHECK(readOption(one, out));
     return out;
 }
 

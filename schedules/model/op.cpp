@@ -82,39 +82,31 @@ Result<Op> parseOp(std::string_view text)
 {
     OpReader in{text};
     Op op;
-    const auto stage = in.number("stage", std::numeric_limits<std::uint16_t>::max());
-    if (!stage) return tl::unexpected(stage.error());
-    op.stage = static_cast<std::uint16_t>(*stage);
-    const auto kind = in.kind();
-    if (!kind) return tl::unexpected(kind.error());
-    op.kind = *kind;
+    STAGEWRIGHT_TRY(const auto stage, in.number("stage", std::numeric_limits<std::uint16_t>::max()));
+    op.stage = static_cast<std::uint16_t>(stage);
+    STAGEWRIGHT_TRY(op.kind, in.kind());
     if (isDelay(op.kind)) {
-        const auto delay = in.number("delay in ns", std::numeric_limits<std::uint32_t>::max());
-        if (!delay) return tl::unexpected(delay.error());
-        op.delay = static_cast<std::uint32_t>(*delay);
+        STAGEWRIGHT_TRY(const auto delay, in.number("delay in ns", std::numeric_limits<std::uint32_t>::max()));
+        op.delay = static_cast<std::uint32_t>(delay);
     } else if (ruleOf(op.kind).takesMicrobatch || (ruleOf(op.kind).mayTakeMicrobatch && !in.done())) {
-        const auto first = in.number("microbatch", largestMicrobatch);
-        if (!first) return tl::unexpected(first.error());
-        op.microbatch = static_cast<std::int32_t>(*first);
+        STAGEWRIGHT_TRY(const auto first, in.number("microbatch", largestMicrobatch));
+        op.microbatch = static_cast<std::int32_t>(first);
         if (in.next('-')) {
-            const auto last = in.number("last microbatch", largestMicrobatch);
-            if (!last) return tl::unexpected(last.error());
-            const std::int64_t count = *last - *first + 1;
+            STAGEWRIGHT_TRY(const auto last, in.number("last microbatch", largestMicrobatch));
+            const std::int64_t count = last - first + 1;
             if (count < 2 || count > std::numeric_limits<std::uint16_t>::max())
                 return fail(ErrorCode::Unreadable,
                             fmt::format("op '{}': microbatches {} to {} are {} microbatches, 2 to 65535 expected", text,
-                                        *first, *last, count));
+                                        first, last, count));
             op.count = static_cast<std::uint16_t>(count);
         }
         if (in.next('.')) {
-            const auto slice = in.number("slice", std::numeric_limits<std::int16_t>::max());
-            if (!slice) return tl::unexpected(slice.error());
-            op.slice = static_cast<std::int16_t>(*slice);
+            STAGEWRIGHT_TRY(const auto slice, in.number("slice", std::numeric_limits<std::int16_t>::max()));
+            op.slice = static_cast<std::int16_t>(slice);
         }
         if (in.next('h')) {
-            const auto half = in.number("half (0 or 1)", 1);
-            if (!half) return tl::unexpected(half.error());
-            op.half = static_cast<std::uint8_t>(*half + 1);
+            STAGEWRIGHT_TRY(const auto half, in.number("half (0 or 1)", 1));
+            op.half = static_cast<std::uint8_t>(half + 1);
         }
     }
     if (!in.done()) return tl::unexpected(in.error("nothing more"));

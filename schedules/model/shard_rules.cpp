@@ -447,9 +447,7 @@ Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const S
             ErrorCode::Usage,
             "replicas that go back to different layers reduce once a batch, as some have no gradient of a microbatch",
             "give --reduce late or overlapped");
-    if (rules.reduce == ReduceRule::Stepped)
-        if (Result<void> alike = finishAlike(schedule, firstBack); !alike)
-            return tl::unexpected(std::move(alike.error()));
+    if (rules.reduce == ReduceRule::Stepped) STAGEWRIGHT_CHECK(finishAlike(schedule, firstBack));
     Schedule out = schedule;
     out.paired.resize(out.order.size());
     for (std::size_t r = 0; r < out.order.size(); ++r) {

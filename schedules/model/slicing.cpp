@@ -120,14 +120,13 @@ std::vector<int> inTokens(std::vector<int> units, int granularity)
 
 Result<Slicing> sliceSequence(const SliceTask& task, const std::function<double(int, int)>& time)
 {
-    if (auto fine = checkTask(task); !fine) return tl::unexpected(std::move(fine.error()));
-    auto table = tabulate(task, time);
-    if (!table) return tl::unexpected(std::move(table.error()));
+    STAGEWRIGHT_CHECK(checkTask(task));
+    STAGEWRIGHT_TRY(auto table, tabulate(task, time));
     Slicing best;
     best.time = never;
-    for (const double most : candidatesOf(table->values, task.step)) {
+    for (const double most : candidatesOf(table.values, task.step)) {
         if ((task.stages - 1) * most >= best.time) break;
-        const Filled filled = fill(*table, most);
+        const Filled filled = fill(table, most);
         const double value = task.sequences * filled.sum + (task.stages - 1) * filled.largest;
         if (filled.sum == never || value >= best.time) continue;
         best.time = value;

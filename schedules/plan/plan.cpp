@@ -412,10 +412,8 @@ void Search::climb()
 
 Result<void> Search::prepare()
 {
-    auto pipeline = pipelineOf(m_request.ranks, m_request.chunks, m_request.microbatches, m_request.costs,
-                               m_request.caps, m_request.objective);
-    if (!pipeline) return tl::unexpected(std::move(pipeline.error()));
-    m_pipeline = std::move(*pipeline);
+    STAGEWRIGHT_TRY(m_pipeline, pipelineOf(m_request.ranks, m_request.chunks, m_request.microbatches, m_request.costs,
+                                           m_request.caps, m_request.objective));
     for (int r = 0; r < m_pipeline.ranks; ++r) {
         const Bytes least = leastMemory(m_pipeline, r);
         const Bytes cap = m_pipeline.cap[static_cast<std::size_t>(r)];
@@ -433,7 +431,7 @@ Result<void> Search::prepare()
 
 Result<Plan> Search::run()
 {
-    if (auto prepared = prepare(); !prepared) return tl::unexpected(std::move(prepared.error()));
+    STAGEWRIGHT_CHECK(prepare());
     raiseBound(windowBound(m_pipeline));
     raiseBound(workBound(m_pipeline));
     firstGuesses();
@@ -558,19 +556,17 @@ Result<Plan> Curve::planFor(Bytes cap)
 
 Result<void> Curve::add(Bytes cap)
 {
-    auto planned = planFor(cap);
-    if (!planned) return tl::unexpected(std::move(planned.error()));
+    STAGEWRIGHT_TRY(auto planned, planFor(cap));
     const auto at =
         std::find_if(points.begin(), points.end(), [cap](const ParetoPoint& point) { return point.cap > cap; });
-    points.insert(at, {cap, std::move(*planned)});
+    points.insert(at, {cap, std::move(planned)});
     for (std::size_t i = 1; i < points.size(); ++i) take(points[i - 1].plan, points[i].plan);
     return {};
 }
 
 Result<void> Curve::ends()
 {
-    auto free = planFor(0);
-    if (!free) return tl::unexpected(std::move(free.error()));
+    STAGEWRIGHT_TRY(auto free, planFor(0));
     auto pipeline =
         pipelineOf(m_request.ranks, m_request.chunks, m_request.microbatches, m_request.costs, {}, m_request.objective);
     if (!pipeline) return tl::unexpected(std::move(pipeline.error()));
@@ -580,10 +576,10 @@ Result<void> Curve::ends()
         for (int c = 0; c < m_request.chunks; ++c)
             m_step = std::max(m_step, pipeline->change(PassKind::Forward, pipeline->stageOf(r, c)));
     }
-    const Bytes most = std::max(least, *std::max_element(free->peaks.begin(), free->peaks.end()));
+    const Bytes most = std::max(least, *std::max_element(free.peaks.begin(), free.peaks.end()));
     if (auto added = add(least); !added) return added;
     if (most == least) return {};
-    m_request.known.push_back(free->schedule);
+    m_request.known.push_back(free.schedule);
     return add(most);
 }
 
@@ -628,7 +624,7 @@ Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& pr
     PlanRequest own = request;
     own.caps.clear();
     Curve curve(own, points, progress);
-    if (auto ran = curve.run(); !ran) return tl::unexpected(std::move(ran.error()));
+    STAGEWRIGHT_CHECK(curve.run());
     Pareto out;
     out.curve = std::move(curve.points);
     addLibraryPoints(completed(own), costsFor, out);

@@ -182,9 +182,8 @@ Result<std::vector<WhatIfChange>> parseWhatIf(std::string_view text)
 {
     std::vector<WhatIfChange> out;
     for (const std::string_view part : split(text, ",")) {
-        auto change = readChange(part);
-        if (!change) return tl::unexpected(std::move(change.error()));
-        out.push_back(*change);
+        STAGEWRIGHT_TRY(auto change, readChange(part));
+        out.push_back(change);
     }
     return out;
 }
@@ -220,13 +219,9 @@ Result<WhatIf> WhatIf::create(Schedule schedule, CostModel costs, const Channels
     out.m_channels = channels;
     out.m_lowering = lowering;
     if (lowering && !isLowered(schedule)) {
-        auto lowered = lower(schedule, *lowering);
-        if (!lowered) return tl::unexpected(std::move(lowered.error()));
-        schedule = std::move(*lowered);
+        STAGEWRIGHT_TRY(schedule, lower(schedule, *lowering));
     }
-    auto result = simulate(schedule, costs, channels);
-    if (!result) return tl::unexpected(std::move(result.error()));
-    out.m_result = std::move(*result);
+    STAGEWRIGHT_TRY(out.m_result, simulate(schedule, costs, channels));
     out.m_figures = figuresOf(schedule, out.m_result);
     out.m_schedule = std::move(schedule);
     out.m_costs = std::move(costs);
@@ -275,9 +270,8 @@ Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) cons
         }
         sent = sent || change.what == WhatIfChange::What::Sends ||
                (change.what == WhatIfChange::What::Channels && change.channels.limited());
-        if (auto there = checkPlaces(m_schedule, change); !there) return tl::unexpected(std::move(there.error()));
-        if (auto matches = checkMatches(m_schedule, change); !matches)
-            return tl::unexpected(std::move(matches.error()));
+        STAGEWRIGHT_CHECK(checkPlaces(m_schedule, change));
+        STAGEWRIGHT_CHECK(checkMatches(m_schedule, change));
         apply(change, m_schedule, out.costs);
         if (change.what != WhatIfChange::What::Microbatches) continue;
         auto other = repeated(change.more ? out.schedule.microbatches + change.microbatches : change.microbatches);
@@ -289,36 +283,31 @@ Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) cons
     if (!asked && !isLowered(out.schedule) && (sent || isLowered(m_schedule)))
         lowering = m_lowering.value_or(Lowering{});
     if (lowering) {
-        auto lowered = lower(withoutMessages(out.schedule), *lowering);
-        if (!lowered) return tl::unexpected(std::move(lowered.error()));
-        out.schedule = std::move(*lowered);
+        STAGEWRIGHT_TRY(out.schedule, lower(withoutMessages(out.schedule), *lowering));
         // Those meant for the rule, where the run's were meant for its own.
         const ReceiveMode meant = receivesOf(m_lowering.value_or(Lowering{}).rule);
         if (asked && m_channels.receives == meant) out.channels.receives = receivesOf(asked->rule);
     }
     if (receives) out.channels.receives = *receives;
-    auto result = simulate(out.schedule, out.costs, out.channels);
-    if (!result) return tl::unexpected(std::move(result.error()));
-    out.result = std::move(*result);
+    STAGEWRIGHT_TRY(out.result, simulate(out.schedule, out.costs, out.channels));
     return out;
 }
 
 Result<WhatIfAnswer> WhatIf::answer(const std::vector<WhatIfChange>& changes) const
 {
-    auto changed = caseOf(changes);
-    if (!changed) return tl::unexpected(std::move(changed.error()));
+    STAGEWRIGHT_TRY(auto changed, caseOf(changes));
     WhatIfAnswer out;
-    const SimFigures after = figuresOf(changed->schedule, changed->result);
+    const SimFigures after = figuresOf(changed.schedule, changed.result);
     out.makespanBefore = m_figures.step;
     out.makespanAfter = after.step;
     out.bubbleBefore = m_figures.bubbleFraction;
     out.bubbleAfter = after.bubbleFraction;
     if (m_costs.knowsActivations()) {
         out.peakBefore = m_result.peakActivation;
-        out.peakAfter = std::move(changed->result.peakActivation);
+        out.peakAfter = std::move(changed.result.peakActivation);
     }
     out.microbatchesBefore = m_schedule.microbatches;
-    out.microbatchesAfter = changed->schedule.microbatches;
+    out.microbatchesAfter = changed.schedule.microbatches;
     return out;
 }
 

@@ -387,14 +387,14 @@ Result<Schedule> CsvReader::read(Cells cells, std::string name)
         if (end == Cells::End::TooLong)
             return error(fmt::format("a first line of more than {} bytes", Cells::window),
                          "check that this is a schedule CSV");
-        if (auto done = readSettings(row); !done) return tl::unexpected(std::move(done.error()));
+        STAGEWRIGHT_CHECK(readSettings(row));
         ++line;
     }
-    if (auto done = readRows(cells); !done) return tl::unexpected(std::move(done.error()));
+    STAGEWRIGHT_CHECK(readRows(cells));
     if (schedule.order.empty() && !settings)
         return fail(ErrorCode::Unreadable, blankCells ? "no ops: every cell is blank" : "no ops: the file is empty",
                     "one line per rank, cells like 2F0");
-    if (auto applied = applyDialect(); !applied) return tl::unexpected(std::move(applied.error()));
+    STAGEWRIGHT_CHECK(applyDialect());
     if (options.pytorch && lowered && blank)
         return error(*blank,
                      fmt::format("a blank cell, but line {}, cell {} ({}) makes the file a lowered one", lowered->line,
@@ -481,27 +481,25 @@ Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& op
                 check.line = static_cast<int>(r) + (settings ? 2 : 1);
                 check.cell = static_cast<int>(i) + 1;
                 check.text = plain;
-                if (auto checked = check.checkPyTorch(op); !checked) return tl::unexpected(checked.error());
+                STAGEWRIGHT_CHECK(check.checkPyTorch(op));
                 if (!old || !isReturn(op.kind)) return plain;
                 const std::size_t letter = plain.find_first_of("BI");
                 return plain.substr(0, letter) + (isFullBackward(op.kind) ? "BW" : "B") + plain.substr(letter + 1);
             };
-            const auto first = cellText(ops[i]);
-            if (!first) return tl::unexpected(first.error());
+            STAGEWRIGHT_TRY(const auto first, cellText(ops[i]));
             if (!out.empty() && out.back() != '\n') out += ',';
             if (i + 1 >= ops.size() || !schedule.isPaired(static_cast<int>(r), i)) {
-                out += *first;
+                out += first;
                 continue;
             }
-            out += '(' + *first;
+            out += '(' + first;
             for (bool more = true; more; more = i + 1 < ops.size() && schedule.isPaired(static_cast<int>(r), i)) {
-                const auto next = cellText(ops[++i]);
-                if (!next) return tl::unexpected(next.error());
-                check.text = *next; // a view
+                STAGEWRIGHT_TRY(const auto next, cellText(ops[++i]));
+                check.text = next; // a view
                 if (isMessage(ops[i].kind) != isMessage(ops[i - 1].kind))
                     return check.error(fmt::format(
                         "issued together with {}; a pair holds two compute ops, a group messages", toText(ops[i - 1])));
-                out += ';' + *next;
+                out += ';' + next;
             }
             out += ')';
             out += !isMessage(ops[i].kind) ? overlap : options.pytorch ? batched : grouped;

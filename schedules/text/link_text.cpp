@@ -58,17 +58,14 @@ Result<Link> parseLink(const std::string& text)
 {
     const auto [time, rate] = keyValueOf(text, ',');
     Link link;
-    auto latency = parseTime(std::string(time));
-    if (!latency) return tl::unexpected(std::move(latency.error()));
-    link.latency = *latency;
+    STAGEWRIGHT_TRY(link.latency, parseTime(std::string(time)));
     if (rate) {
         static constexpr Suffix suffixes[] = {{"B/s", 1},    {"kB/s", 1e3},      {"MB/s", 1e6},
                                               {"GB/s", 1e9}, {"Mbit/s", 1.25e5}, {"Gbit/s", 1.25e8}};
-        auto bandwidth = parseQuantity(std::string(*rate), suffixes, "a bandwidth");
-        if (!bandwidth) return tl::unexpected(std::move(bandwidth.error()));
-        if (*bandwidth <= 0)
+        STAGEWRIGHT_TRY(auto bandwidth, parseQuantity(std::string(*rate), suffixes, "a bandwidth"));
+        if (bandwidth <= 0)
             return fail(ErrorCode::Usage, "a bandwidth of 0 never delivers", "omit it for a link without limit");
-        link.bytesPerSecond = *bandwidth;
+        link.bytesPerSecond = bandwidth;
     }
     return link;
 }
@@ -80,9 +77,7 @@ Result<CollectiveWay> parseCollectives(std::string_view text)
     for (const std::string_view part : split(text, ":")) {
         const auto [key, value] = keyValueOf(part);
         if (std::exchange(first, false)) {
-            auto algorithm = parseCollectiveAlgorithm(part);
-            if (!algorithm) return tl::unexpected(std::move(algorithm.error()));
-            out.costs.algorithm = *algorithm;
+            STAGEWRIGHT_TRY(out.costs.algorithm, parseCollectiveAlgorithm(part));
         } else if (key == "per-host" && value) {
             const auto count = wholeOf<int>(*value);
             if (!count || *count < 1)
@@ -90,9 +85,7 @@ Result<CollectiveWay> parseCollectives(std::string_view text)
                             "write per-host=8");
             out.costs.perHost = *count;
         } else if (key == "between" && value) {
-            auto link = parseLink(std::string(*value));
-            if (!link) return tl::unexpected(std::move(link.error()));
-            out.costs.between = *link;
+            STAGEWRIGHT_TRY(out.costs.between, parseLink(std::string(*value)));
         } else if (part == "shared") {
             out.lane = CollectiveLane::Shared;
         } else {

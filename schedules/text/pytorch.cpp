@@ -136,14 +136,13 @@ Result<PyTorchForms> pytorchForms(const Schedule& schedule)
                     nearest ? nearest->sentence : std::string("write it without the PyTorch restriction"));
     }
     const Schedule plain = withoutCommunication(schedule);
-    if (auto valid = validate(plain).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
+    STAGEWRIGHT_CHECK(validate(plain).toResult());
     PyTorchForms forms;
     auto text = writeScheduleCsv(plain, strict());
     if (!text) return tl::unexpected(std::move(text.error()));
     forms.computeOnly = std::move(*text);
-    const auto lowered = lower(plain, Lowering{LoweringRule::PyTorch});
-    if (!lowered) return tl::unexpected(lowered.error());
-    text = writeScheduleCsv(*lowered, strict());
+    STAGEWRIGHT_TRY(const auto lowered, lower(plain, Lowering{LoweringRule::PyTorch}));
+    text = writeScheduleCsv(lowered, strict());
     if (!text) return tl::unexpected(std::move(text.error()));
     forms.withMessages = std::move(*text);
     return forms;

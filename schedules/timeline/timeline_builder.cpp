@@ -430,12 +430,12 @@ Result<std::shared_ptr<const Timeline>> TimelineBuilder::build()
     m_pending->timeline.m_clock = pending->timeline.m_clock;
     m_pending->timeline.m_ranks = pending->timeline.m_ranks;
 
-    if (auto checked = pending->check(); !checked) return tl::unexpected(checked.error());
+    STAGEWRIGHT_CHECK(pending->check());
     pending->arrange();
-    if (auto checked = pending->checkOverlaps(); !checked) return tl::unexpected(checked.error());
+    STAGEWRIGHT_CHECK(pending->checkOverlaps());
     pending->deriveSteps();
-    if (auto done = pending->arrangeEdges(); !done) return tl::unexpected(done.error());
-    if (auto done = pending->arrangeMemory(); !done) return tl::unexpected(done.error());
+    STAGEWRIGHT_CHECK(pending->arrangeEdges());
+    STAGEWRIGHT_CHECK(pending->arrangeMemory());
     Timeline& timeline = pending->timeline;
     timeline.m_counters = std::move(pending->counters);
     for (Counter& counter : timeline.m_counters)

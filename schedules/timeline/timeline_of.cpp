@@ -145,8 +145,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
                                                    const CostModel& costs, TimelineParts parts,
                                                    const Channels& channels)
 {
-    auto cells = cellsOf(schedule);
-    if (!cells) return tl::unexpected(cells.error());
+    STAGEWRIGHT_TRY(auto cells, cellsOf(schedule));
     const std::size_t ops = schedule.opCount();
     if (result.start.size() != ops || result.end.size() != ops || result.offsets.size() != schedule.order.size() + 1)
         return fail(ErrorCode::Usage, fmt::format("the result has {} times for {} ops", result.start.size(), ops));
@@ -172,7 +171,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
         }
         return builder.build();
     }
-    const OpIndex index(schedule, *cells);
+    const OpIndex index(schedule, cells);
     const ActivationRule activation(schedule, costs, Unheld::LeftOut);
     const std::vector<Bytes> boundary = boundaryOf(schedule, costs);
     addStateMemory(builder, schedule, result, costs);
@@ -231,7 +230,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
                 transfer.start = result.end[from];
                 transfer.end =
                     transfer.start + messageDelay(schedule, costs.links, boundary, list[i],
-                                                  list[i].stage + need.stageOffset, need.stageOffset, r, cells->slices);
+                                                  list[i].stage + need.stageOffset, need.stageOffset, r, cells.slices);
                 if (const auto flight = flightBetween(flights, from, to)) { // behind others on its link
                     transfer.start = flight->begin;
                     transfer.end = flight->arrival;
@@ -251,9 +250,8 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
 Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedule, const CostModel& costs,
                                                           const Channels& channels)
 {
-    auto result = simulate(schedule, costs, channels);
-    if (!result) return tl::unexpected(result.error());
-    return timelineOf(schedule, *result, costs, TimelineParts::All, channels);
+    STAGEWRIGHT_TRY(auto result, simulate(schedule, costs, channels));
+    return timelineOf(schedule, result, costs, TimelineParts::All, channels);
 }
 
 namespace {

@@ -91,9 +91,8 @@ public:
                 event.step = stepNumber();
                 builder.addMemory(event);
             }
-        auto built = builder.build();
-        if (!built) return tl::unexpected(built.error());
-        auto done = m_writer->append(**built, {{"step_time_ns", static_cast<double>(end - m_begin)}});
+        STAGEWRIGHT_TRY(auto built, builder.build());
+        auto done = m_writer->append(*built, {{"step_time_ns", static_cast<double>(end - m_begin)}});
         m_begin = end;
         ++m_step;
         return done;
@@ -116,9 +115,8 @@ private:
 inline Result<std::int64_t> recordRun(const std::string& path, const RecordedShape& shape)
 {
     Recording recording(path, shape);
-    for (int step = 0; step < shape.steps; ++step)
-        if (auto done = recording.append(); !done) return tl::unexpected(done.error());
-    if (auto done = recording.finish(); !done) return tl::unexpected(done.error());
+    for (int step = 0; step < shape.steps; ++step) STAGEWRIGHT_CHECK(recording.append());
+    STAGEWRIGHT_CHECK(recording.finish());
     return recording.spansPerStep() * shape.steps;
 }
 

@@ -104,31 +104,23 @@ Result<void> openAsWindow(const std::string& path)
     const auto taken = [](const auto& result) { return result ? Result<void>() : tl::unexpected(result.error()); };
     const auto listed = [&](const RunFile& file) { return taken(file.runs()); };
     const auto whole = [&](const RunFile& file) -> Result<void> {
-        const auto run = file.readSteps(1, 0);
-        if (!run) return tl::unexpected(run.error());
-        if (const auto summary = analyseBubbles(*run->timeline, run->representativeStep()); !summary)
-            return tl::unexpected(summary.error());
-        return taken(reportOf(
-            *run, {.step = run->representativeStep(), .levers = true, .baseline = true, .withoutSteps = true}));
+        STAGEWRIGHT_TRY(const auto run, file.readSteps(1, 0));
+        STAGEWRIGHT_CHECK(analyseBubbles(*run.timeline, run.representativeStep()));
+        return taken(
+            reportOf(run, {.step = run.representativeStep(), .levers = true, .baseline = true, .withoutSteps = true}));
     };
     const auto parts = [&](const RunFile& file) -> Result<void> {
-        const auto content = file.content(1);
-        if (!content) return tl::unexpected(content.error());
-        const auto blocks = file.blocks(1);
-        if (!blocks) return tl::unexpected(blocks.error());
-        if (const auto overview = file.overview(1, 1000, Lane::Compute); !overview)
-            return tl::unexpected(overview.error());
-        if (const auto spans = file.streamSpans(1, [](const RunFile::SpanBlock&) { return true; }); !spans)
-            return tl::unexpected(spans.error());
-        if (const auto memory = file.streamMemory(1, [](std::span<const MemoryEvent>) { return true; }); !memory)
-            return tl::unexpected(memory.error());
-        const auto header = file.readHeader(1);
-        if (!header) return tl::unexpected(header.error());
-        return taken(file.readRange(1, content->begin, (content->begin + content->end) / 2, {}, *blocks, &*header));
+        STAGEWRIGHT_TRY(const auto content, file.content(1));
+        STAGEWRIGHT_TRY(const auto blocks, file.blocks(1));
+        STAGEWRIGHT_CHECK(file.overview(1, 1000, Lane::Compute));
+        STAGEWRIGHT_CHECK(file.streamSpans(1, [](const RunFile::SpanBlock&) { return true; }));
+        STAGEWRIGHT_CHECK(file.streamMemory(1, [](std::span<const MemoryEvent>) { return true; }));
+        STAGEWRIGHT_TRY(const auto header, file.readHeader(1));
+        return taken(file.readRange(1, content.begin, (content.begin + content.end) / 2, {}, blocks, &header));
     };
     const auto kept = [&](const RunFile& file) -> Result<void> {
-        if (const auto notes = file.notes(1, true); !notes) return tl::unexpected(notes.error());
-        if (const auto bookmarks = file.bookmarks(); !bookmarks) return tl::unexpected(bookmarks.error());
+        STAGEWRIGHT_CHECK(file.notes(1, true));
+        STAGEWRIGHT_CHECK(file.bookmarks());
         return taken(file.savedQueries());
     };
     if (auto done = with(listed); !done) return done;
@@ -260,13 +252,11 @@ private slots:
         m_scenarios.push_back({"record", [](const fs::path&) {},
                                [](const fs::path& work, Shared& shared) -> Result<void> {
                                    const std::string path = work / "run.stagewright";
-                                   auto file = RunFile::open(path, OpenMode::Create);
-                                   if (!file) return tl::unexpected(file.error());
+                                   STAGEWRIGHT_TRY(auto file, RunFile::open(path, OpenMode::Create));
                                    const Run base = samples::simulatedRun("1f1b", 2, 4);
                                    Run header = base;
                                    header.metrics = {{"loss", "nats", {}}};
-                                   auto writer = (*file)->begin(header);
-                                   if (!writer) return tl::unexpected(writer.error());
+                                   STAGEWRIGHT_TRY(auto writer, file->begin(header));
                                    for (int step = 0; step < stepsRecorded; ++step) {
                                        TimelineBuilder builder(base.timeline->provenance(), base.timeline->clock(), 2);
                                        const Nanos begin = step * (base.timeline->end() - base.timeline->begin());
@@ -280,12 +270,11 @@ private slots:
                                                builder.addSpan(number, span);
                                            }
                                        }
-                                       auto built = builder.build();
-                                       if (!built) return tl::unexpected(built.error());
-                                       if (auto done = (*writer)->append(**built, {{"loss", 1.0}}); !done) return done;
+                                       STAGEWRIGHT_TRY(auto built, builder.build());
+                                       if (auto done = writer->append(*built, {{"loss", 1.0}}); !done) return done;
                                        shared.announced = step + 1;
                                    }
-                                   return (*writer)->finish();
+                                   return (writer)->finish();
                                },
                                [](const fs::path& work, const Shared& shared, Ending ending) -> std::string {
                                    const std::string path = work / "run.stagewright";
@@ -333,11 +322,12 @@ private slots:
                  fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces/zbv_rank1.json", work / "zbv_rank1.json");
              },
              [](const fs::path& work, Shared&) -> Result<void> {
-                 auto read = importTraces({(work / "zbv_rank0.json").string(), (work / "zbv_rank1.json").string()}, {});
-                 if (!read) return tl::unexpected(read.error());
-                 if (!read->refused.empty()) return tl::unexpected(read->refused.front().error);
+                 STAGEWRIGHT_TRY(
+                     auto read,
+                     importTraces({(work / "zbv_rank0.json").string(), (work / "zbv_rank1.json").string()}, {}));
+                 if (!read.refused.empty()) return tl::unexpected(read.refused.front().error);
                  std::vector<const Run*> runs;
-                 for (const ImportedRun& one : read->runs) runs.push_back(&one.run);
+                 for (const ImportedRun& one : read.runs) runs.push_back(&one.run);
                  const auto added = addRuns((work / "good.stagewright").string(), runs);
                  return added ? Result<void>() : tl::unexpected(added.error());
              },
@@ -373,10 +363,9 @@ private slots:
             m_scenarios.push_back({"unpack", pack,
                                    [](const fs::path& work, Shared&) -> Result<void> {
                                        ::setenv("TMPDIR", work.c_str(), 1);
-                                       auto read = importTraces({(work / "job.tar").string()}, {});
-                                       if (!read) return tl::unexpected(read.error());
-                                       return read->refused.empty() ? Result<void>()
-                                                                    : tl::unexpected(read->refused.front().error);
+                                       STAGEWRIGHT_TRY(auto read, importTraces({(work / "job.tar").string()}, {}));
+                                       return read.refused.empty() ? Result<void>()
+                                                                   : tl::unexpected(read.refused.front().error);
                                    },
                                    [](const fs::path& work, const Shared&, Ending ending) -> std::string {
                                        return ending == Done && std::distance(fs::directory_iterator(work), {}) != 1
@@ -389,9 +378,9 @@ private slots:
                                    copyRun(m_seeds / "other.stagewright", work / "other.stagewright");
                                },
                                [](const fs::path& work, Shared&) -> Result<void> {
-                                   auto file = RunFile::open(work / "good.stagewright", OpenMode::Write);
-                                   if (!file) return tl::unexpected(file.error());
-                                   return (*file)->merge(work / "other.stagewright");
+                                   STAGEWRIGHT_TRY(auto file,
+                                                   RunFile::open(work / "good.stagewright", OpenMode::Write));
+                                   return (file)->merge(work / "other.stagewright");
                                },
                                [this](const fs::path& work, const Shared&, Ending ending) -> std::string {
                                    if (bytesOf(work / "other.stagewright") != bytesOf(m_seeds / "other.stagewright"))
@@ -405,9 +394,8 @@ private slots:
             {"compact",
              [this](const fs::path& work) { copyRun(m_seeds / "killed.stagewright", work / "killed.stagewright"); },
              [](const fs::path& work, Shared&) -> Result<void> {
-                 auto file = RunFile::open(work / "killed.stagewright", OpenMode::Write);
-                 if (!file) return tl::unexpected(file.error());
-                 return (*file)->compact();
+                 STAGEWRIGHT_TRY(auto file, RunFile::open(work / "killed.stagewright", OpenMode::Write));
+                 return (file)->compact();
              },
              [](const fs::path& work, const Shared&, Ending) -> std::string {
                  return faultIn(work / "killed.stagewright", 1, stepsRecorded);
@@ -416,20 +404,16 @@ private slots:
             {"open",
              [this](const fs::path& work) { copyRun(m_seeds / "killed.stagewright", work / "killed.stagewright"); },
              [](const fs::path& work, Shared&) -> Result<void> { // what a verb reads
-                 auto file = RunFile::open(work / "killed.stagewright", OpenMode::Read);
-                 if (!file) return tl::unexpected(file.error());
-                 if (auto content = (*file)->content(1); !content) return tl::unexpected(content.error());
-                 if (auto blocks = (*file)->blocks(1); !blocks) return tl::unexpected(blocks.error());
-                 if (auto overview = (*file)->overview(1, 100); !overview) return tl::unexpected(overview.error());
-                 auto third = (*file)->readStep(1, 2);
-                 if (!third) return tl::unexpected(third.error());
-                 auto whole = (*file)->read(1);
-                 if (!whole) return tl::unexpected(whole.error());
+                 STAGEWRIGHT_TRY(auto file, RunFile::open(work / "killed.stagewright", OpenMode::Read));
+                 STAGEWRIGHT_CHECK(file->content(1));
+                 STAGEWRIGHT_CHECK(file->blocks(1));
+                 STAGEWRIGHT_CHECK(file->overview(1, 100));
+                 STAGEWRIGHT_TRY(auto third, file->readStep(1, 2));
+                 STAGEWRIGHT_TRY(auto whole, file->read(1));
                  // steps went without a word
-                 if (whole->timeline->steps() != stepsRecorded && whole->info.damagedBlocks == 0) ::_exit(Silent);
-                 auto report = reportOf(*third, {.step = 2, .levers = true});
-                 if (!report) return tl::unexpected(report.error());
-                 auto rows = (*file)->query("SELECT count(*) FROM spans");
+                 if (whole.timeline->steps() != stepsRecorded && whole.info.damagedBlocks == 0) ::_exit(Silent);
+                 STAGEWRIGHT_CHECK(reportOf(third, {.step = 2, .levers = true}));
+                 auto rows = file->query("SELECT count(*) FROM spans");
                  return rows ? Result<void>() : tl::unexpected(rows.error());
              },
              [](const fs::path& work, const Shared&, Ending) -> std::string {
@@ -454,8 +438,7 @@ private slots:
         const Schedule schedule = makeSchedule("zb-h1", shape).value();
         const Scenario texts{"texts", [](const fs::path&) {},
                              [&](const fs::path&, Shared&) -> Result<void> {
-                                 const auto order = readScheduleText(writeScheduleText(schedule));
-                                 if (!order) return tl::unexpected(order.error());
+                                 STAGEWRIGHT_CHECK(readScheduleText(writeScheduleText(schedule)));
                                  const auto again = readCostsJson(writeCostsJson(*costs));
                                  return again ? Result<void>() : tl::unexpected(again.error());
                              },

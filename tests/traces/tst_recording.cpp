@@ -256,7 +256,7 @@ private slots:
         RunStore store(path, OpenMode::Read, Database::open(path, SQLITE_OPEN_READONLY).value());
         const auto letsGo = [&](const auto& read) {
             return inSnapshot(store, [&]() -> decltype(read()) {
-                if (auto loaded = store.loadSteps(); !loaded) return tl::unexpected(std::move(loaded.error()));
+                STAGEWRIGHT_CHECK(store.loadSteps());
                 store.longestView = std::chrono::milliseconds(0);
                 const auto taken = store.viewTaken;
                 auto done = read();
@@ -288,7 +288,7 @@ private slots:
         const auto expected = RunFile::open(path, OpenMode::Read).value()->overview(1, 100);
         RunStore store(path, OpenMode::Read, Database::open(path, SQLITE_OPEN_READONLY).value());
         const auto overview = inSnapshot(store, [&]() -> Result<RunFile::Overview> {
-            if (auto loaded = store.loadSteps(); !loaded) return tl::unexpected(std::move(loaded.error()));
+            STAGEWRIGHT_CHECK(store.loadSteps());
             store.longestView = std::chrono::milliseconds(0);
             const auto taken = store.viewTaken;
             QTest::qWait(1);

@@ -24,21 +24,20 @@ struct Streamed {
 
 Result<Streamed> streamed(const RunFile& file, std::int64_t id, const Progress& progress = {})
 {
-    auto content = file.content(id);
-    if (!content) return tl::unexpected(content.error());
+    STAGEWRIGHT_TRY(auto content, file.content(id));
     Streamed out;
-    auto damaged = file.streamSpans(
-        id,
-        [&](const RunFile::SpanBlock& block) {
-            const Track& track = content->tracks.at(block.track);
-            auto& all = out.spans[std::to_string(track.rank) + std::string(toText(track.lane)) + track.name];
-            for (const Span& span : block.spans) all.push_back(span);
-            out.count += static_cast<std::int64_t>(block.spans.size());
-            return true;
-        },
-        progress);
-    if (!damaged) return tl::unexpected(damaged.error());
-    out.damaged = *damaged;
+    STAGEWRIGHT_TRY(out.damaged,
+                    file.streamSpans(
+                        id,
+                        [&](const RunFile::SpanBlock& block) {
+                            const Track& track = content.tracks.at(block.track);
+                            auto& all =
+                                out.spans[std::to_string(track.rank) + std::string(toText(track.lane)) + track.name];
+                            for (const Span& span : block.spans) all.push_back(span);
+                            out.count += static_cast<std::int64_t>(block.spans.size());
+                            return true;
+                        },
+                        progress));
     return out;
 }
 

@@ -765,22 +765,21 @@ std::vector<AnalysisColumn> bubbleColumns()
 
 Result<AnalysisRows> bubbleRows(const Run& run, int step)
 {
-    const auto report = analyseBubbles(*run.timeline, step, bubbleOptionsOf(run));
-    if (!report) return tl::unexpected(report.error());
+    STAGEWRIGHT_TRY(const auto report, analyseBubbles(*run.timeline, step, bubbleOptionsOf(run)));
     AnalysisRows out;
-    for (std::size_t rank = 0; rank < report->ranks.size(); ++rank) {
-        const RankBubbles& bubbles = report->ranks[rank];
+    for (std::size_t rank = 0; rank < report.ranks.size(); ++rank) {
+        const RankBubbles& bubbles = report.ranks[rank];
         auto& row = out.rows.emplace_back(
             std::vector<AnalysisCell>{static_cast<std::int64_t>(rank), bubbles.busy, bubbles.apart, bubbles.idle});
         for (std::size_t cause = 0; cause < idleCauseCount; ++cause) {
             AnalysisCell& cell = row.emplace_back();
-            if (report->knows(static_cast<IdleCause>(cause))) cell = bubbles.byCause[cause];
+            if (report.knows(static_cast<IdleCause>(cause))) cell = bubbles.byCause[cause];
         }
     }
-    out.sentence = stragglerSentence(*report, run.timeline->timeUnit());
-    if (!report->noArrivals.empty())
+    out.sentence = stragglerSentence(report, run.timeline->timeUnit());
+    if (!report.noArrivals.empty())
         out.sentence =
-            report->noArrivals + ": their time is in Launch" + (out.sentence.empty() ? "" : "; ") + out.sentence;
+            report.noArrivals + ": their time is in Launch" + (out.sentence.empty() ? "" : "; ") + out.sentence;
     return out;
 }
 

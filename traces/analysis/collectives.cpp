@@ -43,10 +43,9 @@ std::vector<AnalysisColumn> collectiveColumns()
 Result<AnalysisRows> collectiveRows(const Run& run, int step)
 {
     const Timeline& timeline = *run.timeline;
-    const auto report = analyseBubbles(timeline, step, bubbleOptionsOf(run));
-    if (!report) return tl::unexpected(report.error());
+    STAGEWRIGHT_TRY(const auto report, analyseBubbles(timeline, step, bubbleOptionsOf(run)));
     std::vector<std::array<CollectiveRow, 2>> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
-    for (const CollectiveUse& use : collectiveUses(timeline, *report).uses) {
+    for (const CollectiveUse& use : collectiveUses(timeline, report).uses) {
         const Track& track = timeline.trackOf(use.span);
         CollectiveRow& row = ranks[static_cast<std::size_t>(track.rank)][track.lane == Lane::Gather ? 0 : 1];
         if (!isTakenLater(timeline, timeline.spans()[use.span])) ++row.count;
@@ -78,21 +77,21 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
             outside += row.outside;
         }
     // of the step, with what is before the first and after the last op
-    Nanos begin = report->windowBegin, end = report->windowEnd;
+    Nanos begin = report.windowBegin, end = report.windowEnd;
     for (const StepMark& mark : timeline.stepMarks())
         if (mark.step == step) {
             begin = std::min(begin, mark.begin);
             end = std::max(end, mark.end);
         }
     const auto text = [&](Nanos time) { return formatDuration(time, timeline.timeUnit()); };
-    if (total > 0 && report->makespan() == 0) // no op is known
+    if (total > 0 && report.makespan() == 0) // no op is known
         out.sentence =
             fmt::format("{} of {} of gathers and reductions are exposed: no kernel of their rank computes meanwhile",
                         text(outside), text(total));
     else if (total > 0)
         out.sentence = fmt::format("ranks wait {} for gathers and reductions, which take {}; with them and the "
                                    "optimizer the step takes {}, its ops alone {}",
-                                   text(exposed), text(total), text(end - begin), text(report->makespan()));
+                                   text(exposed), text(total), text(end - begin), text(report.makespan()));
     return out;
 }
 

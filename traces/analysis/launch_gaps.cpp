@@ -73,9 +73,8 @@ Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step)
     LaunchGapReport report;
     report.ranks.resize(static_cast<std::size_t>(std::max(0, timeline.ranks())));
     if (!hasKernels(timeline)) return report;
-    const Result<BubbleReport> bubbles = analyseBubbles(timeline, step);
-    if (!bubbles) return tl::unexpected(bubbles.error());
-    report.window = bubbles->makespan();
+    STAGEWRIGHT_TRY(const BubbleReport bubbles, analyseBubbles(timeline, step));
+    report.window = bubbles.makespan();
     std::map<SpanId, std::vector<Piece>> pieces; // by op
     eachDeviceSpan(timeline, step, [&](const Track&, SpanId id, const Span& span) {
         const LaunchSeen launch = launchOf(timeline, id);
@@ -86,13 +85,13 @@ Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step)
     for (auto& [owner, work] : pieces) {
         const Span& op = timeline.spans()[owner];
         // Clipped to the step's window, as idle time is: an optimizer behind it is not part of the share.
-        const Nanos begin = std::max(op.start, bubbles->windowBegin);
-        const Nanos end = std::min(op.end, bubbles->windowEnd);
+        const Nanos begin = std::max(op.start, bubbles.windowBegin);
+        const Nanos end = std::min(op.end, bubbles.windowEnd);
         if (end > begin)
             addGaps(work, begin, end, report.ranks[static_cast<std::size_t>(timeline.trackOf(owner).rank)]);
     }
-    for (std::size_t r = 0; r < report.ranks.size() && r < bubbles->ranks.size(); ++r)
-        report.ranks[r].before = bubbles->ranks[r].byCause[static_cast<std::size_t>(IdleCause::Launch)];
+    for (std::size_t r = 0; r < report.ranks.size() && r < bubbles.ranks.size(); ++r)
+        report.ranks[r].before = bubbles.ranks[r].byCause[static_cast<std::size_t>(IdleCause::Launch)];
     return report;
 }
 
@@ -113,17 +112,16 @@ std::vector<AnalysisColumn> launchGapColumns()
 
 Result<AnalysisRows> launchGapRows(const Run& run, int step)
 {
-    const Result<LaunchGapReport> report = analyseLaunchGaps(*run.timeline, step);
-    if (!report) return tl::unexpected(report.error());
+    STAGEWRIGHT_TRY(const LaunchGapReport report, analyseLaunchGaps(*run.timeline, step));
     AnalysisRows out;
-    for (std::size_t r = 0; r < report->ranks.size(); ++r) {
-        const RankLaunchGaps& rank = report->ranks[r];
+    for (std::size_t r = 0; r < report.ranks.size(); ++r) {
+        const RankLaunchGaps& rank = report.ranks[r];
         out.rows.push_back({static_cast<std::int64_t>(r), rank.inside, cellOf(rank.late), rank.before, rank.ops});
     }
-    const RankLaunchGaps all = report->all();
+    const RankLaunchGaps all = report.all();
     out.sentence =
         fmt::format("launch gaps  {} of ranks × step: {} inside ops{}, {} before ops",
-                    formatPercent(report->exposedShare(), 2), formatDuration(all.inside),
+                    formatPercent(report.exposedShare(), 2), formatDuration(all.inside),
                     all.late ? fmt::format(" ({} of it launched late)", formatDuration(*all.late)) : std::string(),
                     formatDuration(all.before));
     return out;

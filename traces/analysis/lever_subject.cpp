@@ -128,14 +128,13 @@ std::vector<Nanos> bucketingOf(const Run& run, const LeverSubject& subject)
 Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Bytes> cap)
 {
     if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
-    auto executed = executedRun(run);
-    if (!executed) return tl::unexpected(std::move(executed.error()));
+    STAGEWRIGHT_TRY(auto executed, executedRun(run));
     LeverSubject out;
     out.step = step;
-    out.costs = std::move(executed->costs);
-    out.schedule = std::move(executed->schedule);
-    out.channels = executed->channels;
-    out.lowering = executed->lowering;
+    out.costs = std::move(executed.costs);
+    out.schedule = std::move(executed.schedule);
+    out.channels = executed.channels;
+    out.lowering = executed.lowering;
     if (out.schedule.opCount() > mostLeverOps)
         return fail(ErrorCode::Usage,
                     fmt::format("a step of {} ops is too large to simulate here, at most {} are simulated",

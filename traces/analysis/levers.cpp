@@ -101,12 +101,11 @@ private:
     Result<Time> timeOf(const Schedule& schedule, const CostModel& costs, const Channels& channels) const
     {
         if (m_stop.stop_requested()) return fail(ErrorCode::Cancelled, "simulating was cancelled");
-        auto result = simulate(schedule, costs, channels);
-        if (!result) return tl::unexpected(std::move(result.error()));
+        STAGEWRIGHT_TRY(auto result, simulate(schedule, costs, channels));
         Time out;
-        out.makespan = figuresOf(schedule, *result).step + m_subject.behind;
+        out.makespan = figuresOf(schedule, result).step + m_subject.behind;
         if (costs.knowsActivations())
-            for (const Bytes peak : result->peakActivation) out.peak = std::max(out.peak.value_or(0), peak);
+            for (const Bytes peak : result.peakActivation) out.peak = std::max(out.peak.value_or(0), peak);
         return out;
     }
 

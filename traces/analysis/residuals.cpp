@@ -38,13 +38,11 @@ std::string unknownResiduals(const Run& run)
 
 Result<AnalysisRows> residualRows(const Run& run, int)
 {
-    const auto costs = costsOf(run);
-    if (!costs) return tl::unexpected(costs.error());
-    const auto residuals = residualsOf(run, *costs);
-    if (!residuals) return tl::unexpected(residuals.error());
+    STAGEWRIGHT_TRY(const auto costs, costsOf(run));
+    STAGEWRIGHT_TRY(const auto residuals, residualsOf(run, costs));
     const Timeline& timeline = *run.timeline;
     AnalysisRows out;
-    for (const OpResiduals& of : residuals->ops) {
+    for (const OpResiduals& of : residuals.ops) {
         const Span* worst = of.worst == noSpan ? nullptr : &timeline.spans()[of.worst];
         out.rows.push_back({std::string(ruleOf(of.kind).text), std::int64_t{of.stage}, std::int64_t{of.rank}, of.count,
                             of.predicted, of.measured, of.residual, of.percentile95, of.worstResidual,
@@ -53,12 +51,12 @@ Result<AnalysisRows> residualRows(const Run& run, int)
         out.ops.push_back(of.worst);
     }
     const Units units{timeline.timeUnit(), timeline.memoryUnit()};
-    const bool some = run.median && residuals->steps < residuals->measured; // of a large run
-    const std::string steps = some ? fmt::format("{} of {}", residuals->steps, counted(residuals->measured, "step"))
-                                   : counted(residuals->steps, "step");
+    const bool some = run.median && residuals.steps < residuals.measured; // of a large run
+    const std::string steps = some ? fmt::format("{} of {}", residuals.steps, counted(residuals.measured, "step"))
+                                   : counted(residuals.steps, "step");
     out.sentence =
-        fmt::format("the step: predicted {}, measured {} (median of {}), {}", units.timeText(residuals->predictedStep),
-                    units.timeText(residuals->measuredStep), steps, formatChange(residuals->error));
+        fmt::format("the step: predicted {}, measured {} (median of {}), {}", units.timeText(residuals.predictedStep),
+                    units.timeText(residuals.measuredStep), steps, formatChange(residuals.error));
     return out;
 }
 

@@ -145,17 +145,15 @@ std::string unknownRoofline(const Run& run)
 
 Result<AnalysisRows> rooflineRows(const Run& run, int step)
 {
-    const auto ceilings = ceilingsOf(run);
-    if (!ceilings) return tl::unexpected(ceilings.error());
-    const auto rows = rooflineOf(run, step);
-    if (!rows) return tl::unexpected(rows.error());
+    STAGEWRIGHT_TRY(const auto ceilings, ceilingsOf(run));
+    STAGEWRIGHT_TRY(const auto rows, rooflineOf(run, step));
     AnalysisRows out;
-    for (const RooflineRow& row : *rows)
+    for (const RooflineRow& row : rows)
         out.rows.push_back({std::string(ruleOf(row.kind).text), row.ops, row.flops * 1e-12, row.intensity(),
-                            row.achieved() * 1e-12, row.attainable(*ceilings) * 1e-12, row.share(*ceilings),
-                            row.memoryBound(*ceilings) ? "memory" : "matrix units"});
-    out.sentence = fmt::format("ceilings measured on the device: {:.1f} TFLOP/s, {:.0f} GB/s", ceilings->flops * 1e-12,
-                               ceilings->bytesPerSecond * 1e-9);
+                            row.achieved() * 1e-12, row.attainable(ceilings) * 1e-12, row.share(ceilings),
+                            row.memoryBound(ceilings) ? "memory" : "matrix units"});
+    out.sentence = fmt::format("ceilings measured on the device: {:.1f} TFLOP/s, {:.0f} GB/s", ceilings.flops * 1e-12,
+                               ceilings.bytesPerSecond * 1e-9);
     return out;
 }
 

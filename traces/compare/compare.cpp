@@ -271,12 +271,10 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB,
     const auto cancelled = [] { return fail(ErrorCode::Cancelled, "comparing was cancelled"); };
     const std::stop_token& stop = progress.stop;
     Comparison comparison;
-    const auto chosenA = stepOf(a, stepA, "A");
-    if (!chosenA) return tl::unexpected(chosenA.error());
-    const auto chosenB = stepOf(b, stepB, "B");
-    if (!chosenB) return tl::unexpected(chosenB.error());
-    comparison.stepA = *chosenA;
-    comparison.stepB = *chosenB;
+    STAGEWRIGHT_TRY(const auto chosenA, stepOf(a, stepA, "A"));
+    STAGEWRIGHT_TRY(const auto chosenB, stepOf(b, stepB, "B"));
+    comparison.stepA = chosenA;
+    comparison.stepB = chosenB;
     const auto report = [&stop](const Run& run, int step) {
         return reportOf(run, {.step = step, .ownCap = false, .stop = stop, .withoutSteps = true});
     };

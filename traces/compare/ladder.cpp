@@ -195,17 +195,15 @@ Result<Schedule> listsOf(const Schedule& schedule, const Messages& messages)
 Result<void> step(Climb& climb, RungKind kind, std::string title, const Schedule& schedule, const CostModel& costs)
 {
     if (climb.stop.stop_requested()) return fail(ErrorCode::Cancelled, "comparing was cancelled");
-    const auto lists = listsOf(schedule, climb.messages);
-    if (!lists) return tl::unexpected(lists.error());
-    const auto result = simulate(*lists, costs, climb.messages.channels);
-    if (!result) return tl::unexpected(result.error());
+    STAGEWRIGHT_TRY(const auto lists, listsOf(schedule, climb.messages));
+    STAGEWRIGHT_TRY(const auto result, simulate(lists, costs, climb.messages.channels));
     LadderRung rung;
     rung.kind = kind;
     rung.title = std::move(title);
-    const Nanos makespan = figuresOf(*lists, *result).step;
+    const Nanos makespan = figuresOf(lists, result).step;
     rung.change = kind == RungKind::Start ? 0 : makespan - climb.last;
     if (costs.knowsActivations())
-        for (const Bytes peak : result->peakActivation) rung.peak = std::max(rung.peak.value_or(0), peak);
+        for (const Bytes peak : result.peakActivation) rung.peak = std::max(rung.peak.value_or(0), peak);
     climb.last = makespan;
     climb.rungs.push_back(std::move(rung));
     return {};
@@ -219,12 +217,11 @@ Result<Climb> climb(const ExecutedRun& runA, const ExecutedRun& runB, const std:
     const Messages messagesB{runB.channels, runB.lowering};
     Climb path{stop, {}, 0, {runA.channels, runA.lowering}};
     CostModel costs = costsOnStagesOf(a, costsA, costsB);
-    if (auto done = step(path, RungKind::Start, {}, runA.schedule, costsA); !done) return tl::unexpected(done.error());
+    STAGEWRIGHT_CHECK(step(path, RungKind::Start, {}, runA.schedule, costsA));
     Schedule now = a;
     if (!a.splitsBackward() && b.splitsBackward() && hasWhole(a, OpKind::Backward) && !overlapsOps(a)) {
         now = splitEveryBackward(now);
-        if (auto done = step(path, RungKind::Split, "the backward is split into I and W", now, costs); !done)
-            return tl::unexpected(done.error());
+        STAGEWRIGHT_CHECK(step(path, RungKind::Split, "the backward is split into I and W", now, costs));
     }
     const bool alike = sameKeys(now, b);
     if (alike && now.splitsBackward() && b.splitsBackward() && !overlapsOps(now) && !overlapsOps(b))
@@ -239,33 +236,27 @@ Result<Climb> climb(const ExecutedRun& runA, const ExecutedRun& runB, const std:
         if (!sameState) onB = withStateOf(onB, costsB, b.ranks);
         std::string title = alike ? orderTitle(now, b) : placementTitle(now, b);
         if (!sameState) title += ", with B's gathers and reductions";
-        if (auto done = step(path, alike ? RungKind::Order : RungKind::Placement, title, b, onB); !done)
-            return tl::unexpected(done.error());
+        STAGEWRIGHT_CHECK(step(path, alike ? RungKind::Order : RungKind::Placement, title, b, onB));
         costs = std::move(onB);
         now = b;
     }
     if (!(now == b) || sharesOtherwise(costs, costsB)) {
         CostModel onB = withStateOf(costs, costsB, b.ranks);
-        if (auto done = step(path, RungKind::Sharing, "B's gathers and reductions", b, onB); !done)
-            return tl::unexpected(done.error());
+        STAGEWRIGHT_CHECK(step(path, RungKind::Sharing, "B's gathers and reductions", b, onB));
         costs = std::move(onB);
     }
     if (path.messages != messagesB) {
         path.messages = messagesB;
-        if (auto done = step(path, RungKind::Messages, "B's sends, receives and channels", runB.schedule, costs); !done)
-            return tl::unexpected(done.error());
+        STAGEWRIGHT_CHECK(step(path, RungKind::Messages, "B's sends, receives and channels", runB.schedule, costs));
     }
     if (!(costs.links == costsB.links)) {
         costs.links = costsB.links;
-        if (auto done = step(path, RungKind::Wire, "B's links", runB.schedule, costs); !done)
-            return tl::unexpected(done.error());
+        STAGEWRIGHT_CHECK(step(path, RungKind::Wire, "B's links", runB.schedule, costs));
     }
-    const auto own = simulate(runB.schedule, costsB, runB.channels);
-    if (!own) return tl::unexpected(own.error());
-    if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(runB.schedule, *own).step != path.last ||
+    STAGEWRIGHT_TRY(const auto own, simulate(runB.schedule, costsB, runB.channels));
+    if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(runB.schedule, own).step != path.last ||
         costs.launch != costsB.launch)
-        if (auto done = step(path, RungKind::Costs, "op durations of B", runB.schedule, costsB); !done)
-            return tl::unexpected(done.error());
+        STAGEWRIGHT_CHECK(step(path, RungKind::Costs, "op durations of B", runB.schedule, costsB));
     return path;
 }
 
@@ -405,9 +396,8 @@ Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Ru
     if (!whyNoArrivals(*a.timeline).empty() || !whyNoArrivals(*b.timeline).empty())
         runB->costs.links = runA->costs.links;
     const bool down = a.schedule->splitsBackward() && !b.schedule->splitsBackward();
-    auto path = down ? climb(*runB, *runA, stop) : climb(*runA, *runB, stop);
-    if (!path) return tl::unexpected(std::move(path.error()));
-    std::vector<LadderRung> rungs = down ? reversed(*path).rungs : std::move(path->rungs);
+    STAGEWRIGHT_TRY(auto path, down ? climb(*runB, *runA, stop) : climb(*runA, *runB, stop));
+    std::vector<LadderRung> rungs = down ? reversed(path).rungs : std::move(path.rungs);
     rungs.front().title = "A as recorded";
     Nanos now = makespanA;
     for (LadderRung& rung : rungs) rung.makespan = now += rung.change;

@@ -17,13 +17,11 @@ Result<Run> planOf(const Run& run)
     if (!run.schedule)
         return fail(ErrorCode::Usage, fmt::format("run {} has no schedule, so it has no plan", run.info.name),
                     "only runs with a known schedule have a plan; the run's note says why its schedule is unknown");
-    auto executed = usualRun(run);
-    if (!executed) return tl::unexpected(std::move(executed.error()));
+    STAGEWRIGHT_TRY(auto executed, usualRun(run));
     // the comparison should show ops that took longer than their stage's others
-    executed->costs.clearMicrobatchDurations();
-    auto plan = simulatedRun(executed->schedule, executed->costs, executed->channels, executed->lowering);
-    if (!plan) return tl::unexpected(std::move(plan.error()));
-    plan->info.name = fmt::format("{} as planned", run.info.name);
+    executed.costs.clearMicrobatchDurations();
+    STAGEWRIGHT_TRY(auto plan, simulatedRun(executed.schedule, executed.costs, executed.channels, executed.lowering));
+    plan.info.name = fmt::format("{} as planned", run.info.name);
     return plan;
 }
 

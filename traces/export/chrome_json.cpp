@@ -183,7 +183,7 @@ Result<TraceCounts> writeChromeJson(const Run& run, const std::function<bool(std
     ChromeWriter writer(run, out);
     auto counts = walkTrace(run, writer, progress);
     if (!counts) return counts;
-    if (auto done = writer.finish(); !done) return tl::unexpected(std::move(done.error()));
+    STAGEWRIGHT_CHECK(writer.finish());
     return counts;
 }
 
@@ -198,9 +198,8 @@ namespace {
 
 Result<WrittenFile> writeChrome(const ExportRequest& request)
 {
-    const auto counts = writeChromeJsonFile(*request.run, request.path, request.progress);
-    if (!counts) return tl::unexpected(counts.error());
-    return writtenOf(*counts);
+    STAGEWRIGHT_TRY(const auto counts, writeChromeJsonFile(*request.run, request.path, request.progress));
+    return writtenOf(counts);
 }
 
 } // namespace

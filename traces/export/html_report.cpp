@@ -411,19 +411,17 @@ Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
                escaped(metaText(run, 0, options.source)) + "</p>\n<p>Nothing ran: the run has no spans.</p>\n" +
                provenanceHtml(run) + foot(options);
     }
-    const auto step = stepOf(run, options.step);
-    if (!step) return tl::unexpected(step.error());
-    const auto report = reportOf(run, {.step = *step, .levers = true, .stop = options.progress.stop});
-    if (!report) return tl::unexpected(report.error());
+    STAGEWRIGHT_TRY(const auto step, stepOf(run, options.step));
+    STAGEWRIGHT_TRY(const auto report, reportOf(run, {.step = step, .levers = true, .stop = options.progress.stop}));
     const auto cancelled = [&options] { return options.progress.cancelled(); };
     std::string out = head(run.info.name + " – Stagewright") + "<h1>" + escaped(run.info.name) +
-                      "</h1>\n<p class=\"meta\">" + escaped(metaText(run, *step, options.source)) + "</p>\n";
-    out += headline(run, *report) + samplesHtml(run, report->overSteps) + leversHtml(run, *report->levers);
-    out += "<h2>Timeline</h2>\n" + timelineSvg(run, *step) + legendHtml(run, *step);
-    if (const std::string memory = memorySvg(run, *step); !memory.empty())
+                      "</h1>\n<p class=\"meta\">" + escaped(metaText(run, step, options.source)) + "</p>\n";
+    out += headline(run, report) + samplesHtml(run, report.overSteps) + leversHtml(run, *report.levers);
+    out += "<h2>Timeline</h2>\n" + timelineSvg(run, step) + legendHtml(run, step);
+    if (const std::string memory = memorySvg(run, step); !memory.empty())
         out += "<h2>Activation memory</h2>\n" + memory;
-    if (!cancelled()) out += causesHtml(run, report->bubbles, &*report->levers) + criticalPathHtml(run, *report);
-    if (!cancelled()) out += tablesHtml(run, *step, options.progress.stop);
+    if (!cancelled()) out += causesHtml(run, report.bubbles, &*report.levers) + criticalPathHtml(run, report);
+    if (!cancelled()) out += tablesHtml(run, step, options.progress.stop);
     if (!cancelled()) out += stepsHtml(run) + provenanceHtml(run);
     if (cancelled()) return noPage();
     return out + foot(options);
@@ -431,8 +429,7 @@ Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
 
 Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions& options)
 {
-    for (const Run* run : {&a, &b})
-        if (const auto step = stepOf(*run, -1); !step) return tl::unexpected(step.error());
+    for (const Run* run : {&a, &b}) STAGEWRIGHT_CHECK(stepOf(*run, -1));
     const auto comparison = compareRuns(a, b, -1, -1, options.progress);
     if (options.progress.cancelled()) return noPage();
     if (!comparison) return tl::unexpected(comparison.error());
@@ -545,11 +542,11 @@ Result<WrittenFile> writeHtml(const ExportRequest& request)
     options.source = request.against == nullptr ? request.source : request.againstSource;
     options.otherSource = request.source;
     options.progress = request.progress;
-    const auto html = request.against == nullptr ? htmlReport(*request.run, options)
-                                                 : htmlComparison(*request.against, *request.run, options);
-    if (!html) return tl::unexpected(html.error());
-    if (auto written = writeFileAtomically(request.path, *html); !written) return tl::unexpected(written.error());
-    const auto bytes = static_cast<std::int64_t>(html->size());
+    STAGEWRIGHT_TRY(const auto html, request.against == nullptr
+                                         ? htmlReport(*request.run, options)
+                                         : htmlComparison(*request.against, *request.run, options));
+    STAGEWRIGHT_CHECK(writeFileAtomically(request.path, html));
+    const auto bytes = static_cast<std::int64_t>(html.size());
     return WrittenFile{{{"bytes", bytes}}, fmt::format("a page of {} bytes", bytes)};
 }
 

@@ -587,7 +587,7 @@ Result<KinetoCounts> writeKinetoFolder(const Run& run, const std::string& folder
 {
     if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
     KinetoCounts counts;
-    const auto written = writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
+    STAGEWRIGHT_CHECK(writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
         for (int rank = 0; rank < run.timeline->ranks(); ++rank) {
             auto done = writeFileAtomically(fmt::format("{}/rank{}.pt.trace.json", part, rank), [&](const Sink& out) {
                 return writeKinetoRank(run, rank, out, counts, progress);
@@ -595,8 +595,7 @@ Result<KinetoCounts> writeKinetoFolder(const Run& run, const std::string& folder
             if (!done) return done;
         }
         return {};
-    });
-    if (!written) return tl::unexpected(written.error());
+    }));
     return counts;
 }
 

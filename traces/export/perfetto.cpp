@@ -459,7 +459,7 @@ Result<TraceCounts> writePerfetto(const Run& run, const Sink& out, const Progres
     PerfettoWriter writer(run, out, namesAtOnce);
     auto counts = walkTrace(run, writer, progress);
     if (!counts) return counts;
-    if (auto done = writer.finish(); !done) return tl::unexpected(std::move(done.error()));
+    STAGEWRIGHT_CHECK(writer.finish());
     return counts;
 }
 
@@ -474,9 +474,8 @@ namespace {
 
 Result<WrittenFile> writePerfetto(const ExportRequest& request)
 {
-    const auto counts = writePerfettoFile(*request.run, request.path, request.progress);
-    if (!counts) return tl::unexpected(counts.error());
-    return writtenOf(*counts);
+    STAGEWRIGHT_TRY(const auto counts, writePerfettoFile(*request.run, request.path, request.progress));
+    return writtenOf(counts);
 }
 
 } // namespace

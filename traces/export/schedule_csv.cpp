@@ -45,29 +45,28 @@ bool isForeign(std::string_view text)
 
 Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Progress& progress)
 {
-    auto source = ByteSource::open(path);
-    if (!source) return tl::unexpected(std::move(source.error()));
+    STAGEWRIGHT_TRY(auto source, ByteSource::open(path));
     std::size_t bytes = 0;
     std::string start; // of the first line
     const auto part = [&](char* to, std::size_t size) -> std::size_t {
         if (bytes > mostBytes || progress.cancelled()) return 0;
-        const std::size_t got = (*source)->read(to, size);
+        const std::size_t got = source->read(to, size);
         if (bytes == 0) start.assign(to, std::min(got, lineBytes));
         bytes += got;
-        progress.tell("reading the schedule", (*source)->consumed(), (*source)->size());
+        progress.tell("reading the schedule", source->consumed(), source->size());
         return got;
     };
     auto schedule = readScheduleCsv(part, {}, std::filesystem::path(path).stem().string());
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
     if (bytes > mostBytes) return fail(ErrorCode::Unreadable, "the schedule is larger than 512 MiB");
-    if (!(*source)->damage().empty()) return fail(ErrorCode::Unreadable, (*source)->damage());
+    if (!source->damage().empty()) return fail(ErrorCode::Unreadable, source->damage());
     if (!schedule && isForeign(start))
         return fail(ErrorCode::Unreadable,
                     fmt::format("a CSV, but not a schedule: its first line is \"{}\"",
                                 start.substr(0, std::min<std::size_t>(start.find_first_of("\r\n"), 60))),
                     "a schedule has ops such as 0F0 in its cells (docs/orders.md)");
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
-    if (auto valid = validate(*schedule).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
+    STAGEWRIGHT_CHECK(validate(*schedule).toResult());
     if (std::string name = recognise(*schedule); !name.empty()) schedule->name = std::move(name);
     ForeignFile file;
     file.schedule = std::move(*schedule);
@@ -94,31 +93,24 @@ Result<Text> textOf(const ExportRequest& request)
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     CsvOptions csv;
     csv.pytorch = request.option("pytorch") != nullptr;
-    if (csv.pytorch)
-        if (auto forms = pytorchForms(*schedule); !forms) return tl::unexpected(std::move(forms.error()));
+    if (csv.pytorch) STAGEWRIGHT_CHECK(pytorchForms(*schedule));
     if (const std::string* text = request.option("lower")) {
-        const auto rule = parseLowering(*text);
-        if (!rule) return tl::unexpected(rule.error());
-        auto lowered = lower(*schedule, *rule);
-        if (!lowered) return tl::unexpected(std::move(lowered.error()));
-        schedule = std::move(*lowered);
+        STAGEWRIGHT_TRY(const auto rule, parseLowering(*text));
+        STAGEWRIGHT_TRY(schedule, lower(*schedule, rule));
     }
-    auto text = writeScheduleCsv(*schedule, csv);
-    if (!text) return tl::unexpected(std::move(text.error()));
-    return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount()),
-                csv.pytorch && text->find("BATCH_P2P") == std::string::npos ? std::optional(torchNeeded(*schedule))
-                                                                            : std::nullopt};
+    STAGEWRIGHT_TRY(auto text, writeScheduleCsv(*schedule, csv));
+    return Text{std::move(text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount()),
+                csv.pytorch && text.find("BATCH_P2P") == std::string::npos ? std::optional(torchNeeded(*schedule))
+                                                                           : std::nullopt};
 }
 
 Result<WrittenFile> writeCsv(const ExportRequest& request)
 {
-    const auto made = textOf(request);
-    if (!made) return tl::unexpected(made.error());
-    if (auto done = writeFileAtomically(request.path, made->text); !done)
-        return tl::unexpected(std::move(done.error()));
-    std::string sentence = std::to_string(made->ranks) + " ranks, " + std::to_string(made->ops) + " ops";
-    if (made->torch) sentence += "; for PyTorch " + toText(*made->torch) + " and later";
-    return WrittenFile{{{"ranks", made->ranks}, {"ops", made->ops}}, std::move(sentence)};
+    STAGEWRIGHT_TRY(const auto made, textOf(request));
+    STAGEWRIGHT_CHECK(writeFileAtomically(request.path, made.text));
+    std::string sentence = std::to_string(made.ranks) + " ranks, " + std::to_string(made.ops) + " ops";
+    if (made.torch) sentence += "; for PyTorch " + toText(*made.torch) + " and later";
+    return WrittenFile{{{"ranks", made.ranks}, {"ops", made.ops}}, std::move(sentence)};
 }
 
 Result<void> can(const ExportRequest& request)

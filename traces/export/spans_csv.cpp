@@ -17,7 +17,7 @@ Result<WrittenFile> writeSpans(const ExportRequest& request)
     std::string text = csvLine(
         {"step", "rank", "lane", "stage", "kind", "microbatch", "start_ns", "end_ns", "cpu_ns", "name", "step_number"});
     std::int64_t count = 0;
-    const auto written = writeFileAtomically(request.path, [&](const Sink& out) -> Result<void> {
+    STAGEWRIGHT_CHECK(writeFileAtomically(request.path, [&](const Sink& out) -> Result<void> {
         constexpr std::size_t block = 1 << 20;
         const auto flush = [&] {
             const bool good = out(text);
@@ -45,8 +45,7 @@ Result<WrittenFile> writeSpans(const ExportRequest& request)
         }
         (void)flush();
         return {};
-    });
-    if (!written) return tl::unexpected(written.error());
+    }));
     return WrittenFile{{{"spans", count}}, fmt::format("{} spans", count)};
 }
 

@@ -132,15 +132,13 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
 Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const Schedule& schedule,
                                                                           const std::string& source)
 {
-    auto forms = pytorchForms(schedule);
-    if (!forms) return tl::unexpected(std::move(forms.error()));
-    const auto builder = torchTitanSchedule(schedule);
-    if (!builder) return tl::unexpected(builder.error());
-    return std::vector<std::pair<std::string, std::string>>{{"schedule.csv", std::move(forms->computeOnly)},
-                                                            {"schedule_comms.csv", std::move(forms->withMessages)},
-                                                            {"settings.toml", settings(schedule, *builder)},
-                                                            {"run.sh", script(schedule, *builder)},
-                                                            {"README.md", readme(schedule, *builder, source)}};
+    STAGEWRIGHT_TRY(auto forms, pytorchForms(schedule));
+    STAGEWRIGHT_TRY(const auto builder, torchTitanSchedule(schedule));
+    return std::vector<std::pair<std::string, std::string>>{{"schedule.csv", std::move(forms.computeOnly)},
+                                                            {"schedule_comms.csv", std::move(forms.withMessages)},
+                                                            {"settings.toml", settings(schedule, builder)},
+                                                            {"run.sh", script(schedule, builder)},
+                                                            {"README.md", readme(schedule, builder, source)}};
 }
 
 Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std::string>>& files,
@@ -166,25 +164,21 @@ namespace {
 
 Result<WrittenFile> writeTorchTitan(const ExportRequest& request)
 {
-    const auto schedule = requestedOrder(request);
-    if (!schedule) return tl::unexpected(schedule.error());
-    const auto files = torchTitanFolder(*schedule, request.source);
-    if (!files) return tl::unexpected(files.error());
-    if (const auto written = writeTorchTitanFolder(*files, request.path); !written)
-        return tl::unexpected(written.error());
-    return WrittenFile{{{"ranks", schedule->ranks},
-                        {"stages", schedule->stages},
-                        {"microbatches", schedule->microbatches},
-                        {"files", static_cast<std::int64_t>(files->size())}},
-                       counted(static_cast<long long>(files->size()), "file") + "; for PyTorch " +
-                           toText(torchNeeded(*schedule)) + " and later"};
+    STAGEWRIGHT_TRY(const auto schedule, requestedOrder(request));
+    STAGEWRIGHT_TRY(const auto files, torchTitanFolder(schedule, request.source));
+    STAGEWRIGHT_CHECK(writeTorchTitanFolder(files, request.path));
+    return WrittenFile{{{"ranks", schedule.ranks},
+                        {"stages", schedule.stages},
+                        {"microbatches", schedule.microbatches},
+                        {"files", static_cast<std::int64_t>(files.size())}},
+                       counted(static_cast<long long>(files.size()), "file") + "; for PyTorch " +
+                           toText(torchNeeded(schedule)) + " and later"};
 }
 
 Result<void> can(const ExportRequest& request)
 {
-    const auto schedule = requestedOrder(request);
-    if (!schedule) return tl::unexpected(schedule.error());
-    const auto files = torchTitanFolder(*schedule, request.source);
+    STAGEWRIGHT_TRY(const auto schedule, requestedOrder(request));
+    const auto files = torchTitanFolder(schedule, request.source);
     return files ? Result<void>() : tl::unexpected(files.error());
 }
 

@@ -14,13 +14,10 @@ inline Result<TraceCounts> writeTraceFile(const std::string& path,
                                           const std::function<Result<TraceCounts>(const Sink&)>& write)
 {
     TraceCounts counts;
-    const auto written = writeFileAtomically(path, [&](const Sink& out) -> Result<void> {
-        auto done = write(out);
-        if (!done) return tl::unexpected(done.error());
-        counts = *done;
+    STAGEWRIGHT_CHECK(writeFileAtomically(path, [&](const Sink& out) -> Result<void> {
+        STAGEWRIGHT_TRY(counts, write(out));
         return {};
-    });
-    if (!written) return tl::unexpected(written.error());
+    }));
     return counts;
 }
 

@@ -98,7 +98,7 @@ public:
     {
         for (int rank = 0; rank < m_timeline.ranks(); ++rank) m_sink.process(rank);
         for (const auto part : {&Walk::spans, &Walk::bubbles, &Walk::memory, &Walk::counters})
-            if (auto done = (this->*part)(); !done) return tl::unexpected(std::move(done.error()));
+            STAGEWRIGHT_CHECK((this->*part)());
         return m_counts;
     }
 
@@ -211,9 +211,8 @@ private:
     {
         TraceBubble item;
         for (int step = 0; step < m_timeline.steps(); ++step) {
-            const auto report = analyseBubbles(m_timeline, step);
-            if (!report) return tl::unexpected(report.error());
-            for (const Gap& gap : report->gaps) {
+            STAGEWRIGHT_TRY(const auto report, analyseBubbles(m_timeline, step));
+            for (const Gap& gap : report.gaps) {
                 Rank& rank = rankOf(gap.rank);
                 if (!rank.hasCompute) continue;
                 item.gap = &gap;
@@ -319,7 +318,7 @@ Result<TraceCounts> walkTrace(const Run& run, TraceSink& sink, const Progress& p
     auto counts = Walk(run, sink, progress).run();
     if (!counts) return counts;
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
-    if (auto done = sink.flush(); !done) return tl::unexpected(std::move(done.error()));
+    STAGEWRIGHT_CHECK(sink.flush());
     return counts;
 }
 

@@ -80,9 +80,7 @@ Result<ExecutedRun> executed(const Run& run, CostModel costs, bool own)
         return out;
     }
     if (!out.lowering) out.lowering = Lowering{};
-    auto lowered = lower(out.schedule, *out.lowering);
-    if (!lowered) return tl::unexpected(std::move(lowered.error()));
-    out.schedule = std::move(*lowered);
+    STAGEWRIGHT_TRY(out.schedule, lower(out.schedule, *out.lowering));
     return out;
 }
 
@@ -105,9 +103,8 @@ Schedule asExecuted(const Schedule& schedule, const Timeline& timeline)
 Result<ExecutedRun> executedRun(const Run& run)
 {
     if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", run.info.name));
-    auto costs = costsOf(run);
-    if (!costs) return tl::unexpected(std::move(costs.error()));
-    return executed(run, std::move(*costs), true);
+    STAGEWRIGHT_TRY(auto costs, costsOf(run));
+    return executed(run, std::move(costs), true);
 }
 
 Result<ExecutedRun> executedRun(const Run& run, CostModel costs) { return executed(run, std::move(costs), false); }

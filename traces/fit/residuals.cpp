@@ -58,10 +58,8 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
         return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to predict from", run.info.name));
     const Timeline& timeline = *run.timeline;
     const auto own = costsOf(run);
-    const auto executed = own && *own == costs ? executedRun(run) : executedRun(run, costs);
-    if (!executed) return tl::unexpected(executed.error());
-    auto predicted = simulate(executed->schedule, executed->costs, executed->channels);
-    if (!predicted) return tl::unexpected(std::move(predicted.error()));
+    STAGEWRIGHT_TRY(const auto executed, own&&* own == costs ? executedRun(run) : executedRun(run, costs));
+    STAGEWRIGHT_TRY(auto predicted, simulate(executed.schedule, executed.costs, executed.channels));
     Residuals out;
 
     const int first = std::clamp(run.info.warmupSteps, 0, std::max(0, timeline.steps() - 1));
@@ -109,7 +107,7 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
     }
     out.steps = static_cast<std::int64_t>(steps.size());
     out.measuredStep = quantile(steps, 0.5);
-    out.predictedStep = figuresOf(executed->schedule, *predicted).makespan;
+    out.predictedStep = figuresOf(executed.schedule, predicted).makespan;
     if (out.measuredStep > 0)
         out.error = static_cast<double>(out.predictedStep - out.measuredStep) / static_cast<double>(out.measuredStep);
     return out;

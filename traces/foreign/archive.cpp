@@ -305,8 +305,7 @@ public:
                 return stop(ErrorCode::Unreadable,
                             fmt::format("archive {}: more than {} members", m_path, m_limits.members),
                             "unpack it and import the folder");
-            if (auto unpacked = unpack(name, base, progress); !unpacked)
-                return tl::unexpected(std::move(unpacked.error()));
+            STAGEWRIGHT_CHECK(unpack(name, base, progress));
             return std::optional(UnpackedMember{name, m_file});
         }
         end();
@@ -437,7 +436,7 @@ private:
 Result<std::unique_ptr<Archive>> Archive::open(const std::string& path, const ArchiveLimits& limits)
 {
     auto members = std::make_unique<Members>(path, limits);
-    if (auto started = members->start(); !started) return tl::unexpected(std::move(started.error()));
+    STAGEWRIGHT_CHECK(members->start());
     return std::unique_ptr<Archive>(std::move(members));
 }
 

@@ -215,7 +215,7 @@ const LabelRules& LabelRules::builtIn()
 Result<LabelRules> LabelRules::parse(std::string_view text)
 {
     LabelRules rules;
-    if (auto added = rules.add(text, LabelDialect::User, true); !added) return tl::unexpected(std::move(added.error()));
+    STAGEWRIGHT_CHECK(rules.add(text, LabelDialect::User, true));
     const auto& more = builtIn().m_rules;
     rules.m_rules.insert(rules.m_rules.end(), more.begin(), more.end());
     return rules;

@@ -390,7 +390,7 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
         job.notes.push_back(fmt::format("{} sends and receives lack their other side", messages.unpaired));
     job.collectivesAlone = messages.unpairedCollectives;
     align(ranks, messages, job);
-    if (auto fit = timesFit(ranks, name); !fit) return tl::unexpected(std::move(fit.error()));
+    STAGEWRIGHT_CHECK(timesFit(ranks, name));
     progress.tell("reading labels", 0, rankCount);
     OpReading reading = readOps(ranks, options.rules);
     if (progress.cancelled()) return cancelled();
@@ -436,9 +436,7 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
         inferStages(parts.ranks, !parts.messages.pairs.empty() || parts.messages.unpaired > 0, parts.ops, one.notes);
         describeRanks(parts.ranks, one);
         describePlaces(parts.ranks, one);
-        auto timeline = buildTimeline(std::move(parts), one, progress);
-        if (!timeline) return tl::unexpected(std::move(timeline.error()));
-        one.run.timeline = std::move(*timeline);
+        STAGEWRIGHT_TRY(one.run.timeline, buildTimeline(std::move(parts), one, progress));
         if (one.run.timeline->empty()) return tl::unexpected(nothingIn(one));
         if (one.launchedOutside > 0)
             one.notes.push_back(fmt::format("{} of {} kernels and copies are in no step: they were launched before, "

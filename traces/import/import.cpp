@@ -135,10 +135,9 @@ struct ReadFile {
 Result<ForeignFile> readOne(const std::string& path, const ImportOptions& options, const Progress& progress,
                             std::string& format)
 {
-    auto source = ByteSource::open(path);
-    if (!source) return tl::unexpected(std::move(source.error()));
-    const std::string head = headOf(**source);
-    source->reset();
+    STAGEWRIGHT_TRY(auto source, ByteSource::open(path));
+    const std::string head = headOf(*source);
+    source.reset();
     const FormatInfo* info = formatOfHead(head);
     const auto named = [&path](Error error) {
         return tl::unexpected(error.message.starts_with("file ") ? std::move(error)

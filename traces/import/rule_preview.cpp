@@ -105,13 +105,12 @@ void findOrphans(const OpReading& reading, RulePreview& out)
 Result<RulePreview> previewRules(const std::vector<ForeignRank>& ranks, std::string_view text, bool messages,
                                  const std::stop_token& stop)
 {
-    auto rules = LabelRules::parse(text);
-    if (!rules) return tl::unexpected(std::move(rules.error()));
+    STAGEWRIGHT_TRY(auto rules, LabelRules::parse(text));
     RulePreview out;
     out.ranks = static_cast<int>(ranks.size());
     out.rules = rulesIn(text);
-    countMatches(ranks, *rules, out.rules);
-    OpReading reading = readOps(ranks, *rules);
+    countMatches(ranks, rules, out.rules);
+    OpReading reading = readOps(ranks, rules);
     if (reading.dialect != LabelDialect::User) {
         out.rebuilt.why = "no range matches a rule of an op";
         return out;

@@ -154,9 +154,7 @@ Result<void> Fields::take(std::string_view key, Text& out) const
 {
     const Field* field = find(key);
     if (!field) return {};
-    auto text = readText(m_path, field->value, field->at);
-    if (!text) return tl::unexpected(std::move(text.error()));
-    out = std::move(*text);
+    STAGEWRIGHT_TRY(out, readText(m_path, field->value, field->at));
     return {};
 }
 
@@ -164,9 +162,7 @@ Result<void> Fields::take(std::string_view key, Expression& out) const
 {
     const Field* field = find(key);
     if (!field) return {};
-    auto expression = readExpression(m_path, field->value, field->at);
-    if (!expression) return tl::unexpected(std::move(expression.error()));
-    out = std::move(*expression);
+    STAGEWRIGHT_TRY(out, readExpression(m_path, field->value, field->at));
     return {};
 }
 

@@ -51,11 +51,10 @@ Result<Course> readCourse(const std::string& given)
     std::error_code code;
     const std::string order = folder + "/" + orderFile;
     if (fs::exists(order, code)) {
-        auto text = courseText(order, "check its permissions");
-        if (!text) return tl::unexpected(std::move(text.error()));
+        STAGEWRIGHT_TRY(auto text, courseText(order, "check its permissions"));
         names.clear();
         bool titled = false;
-        for (const std::string_view line : split(*text, "\n")) {
+        for (const std::string_view line : split(text, "\n")) {
             const std::string words(trimmed(line));
             if (words.empty() || words.front() == '#') continue;
             if (!std::exchange(titled, true))
@@ -69,18 +68,16 @@ Result<Course> readCourse(const std::string& given)
                     fmt::format("list their files in {}, after a title", orderFile));
     for (const std::string& name : names) {
         const std::string file = fmt::format("{}/{}", folder, name);
-        auto text = courseText(file, fmt::format("correct its name in {}", order));
-        if (!text) return tl::unexpected(std::move(text.error()));
-        auto lesson = readLesson(*text, file);
-        if (!lesson) return tl::unexpected(std::move(lesson.error()));
+        STAGEWRIGHT_TRY(auto text, courseText(file, fmt::format("correct its name in {}", order)));
+        STAGEWRIGHT_TRY(auto lesson, readLesson(text, file));
         if (std::any_of(course.lessons.begin(), course.lessons.end(),
-                        [&](const Lesson& one) { return one.id == lesson->id; }))
-            return fail(ErrorCode::Unreadable, fmt::format("{}: two lessons have the id '{}'", folder, lesson->id),
+                        [&](const Lesson& one) { return one.id == lesson.id; }))
+            return fail(ErrorCode::Unreadable, fmt::format("{}: two lessons have the id '{}'", folder, lesson.id),
                         "give one of them another id");
-        lesson->course = course.title;
-        lesson->number = 0; // its place is the course's
-        lesson->place = static_cast<int>(course.lessons.size()) + 1;
-        course.lessons.push_back(std::move(*lesson));
+        lesson.course = course.title;
+        lesson.number = 0; // its place is the course's
+        lesson.place = static_cast<int>(course.lessons.size()) + 1;
+        course.lessons.push_back(std::move(lesson));
     }
     return course;
 }

@@ -76,20 +76,18 @@ Result<Canvas> moved(const EditCommand& edit, Canvas canvas)
     const auto words = partsOf(edit.words, " ");
     if (words.size() != 3 || (words[1] != "after" && words[1] != "before"))
         return wrong(edit, "what to move is missing", "write move 3B0 after 3F0");
-    auto from = find(edit, canvas.schedule, words[0]);
-    if (!from) return tl::unexpected(std::move(from.error()));
-    auto to = find(edit, canvas.schedule, words[2]);
-    if (!to) return tl::unexpected(std::move(to.error()));
-    if (from->rank != to->rank)
-        return wrong(edit, fmt::format("{} is on rank {}, {} on rank {}", words[0], from->rank, words[2], to->rank));
-    if (from->position == to->position) return canvas;
-    auto& list = canvas.schedule.order[from->rank];
-    const Op op = list[from->position];
-    list.erase(list.begin() + static_cast<std::ptrdiff_t>(from->position));
-    std::size_t at = to->position - (from->position < to->position ? 1 : 0);
+    STAGEWRIGHT_TRY(auto from, find(edit, canvas.schedule, words[0]));
+    STAGEWRIGHT_TRY(auto to, find(edit, canvas.schedule, words[2]));
+    if (from.rank != to.rank)
+        return wrong(edit, fmt::format("{} is on rank {}, {} on rank {}", words[0], from.rank, words[2], to.rank));
+    if (from.position == to.position) return canvas;
+    auto& list = canvas.schedule.order[from.rank];
+    const Op op = list[from.position];
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(from.position));
+    std::size_t at = to.position - (from.position < to.position ? 1 : 0);
     if (words[1] == "after") ++at;
     list.insert(list.begin() + static_cast<std::ptrdiff_t>(at), op);
-    unpair(canvas.schedule, from->rank);
+    unpair(canvas.schedule, from.rank);
     return canvas;
 }
 
@@ -97,14 +95,12 @@ Result<Canvas> swapped(const EditCommand& edit, Canvas canvas)
 {
     const auto words = partsOf(edit.words, " ");
     if (words.size() != 2) return wrong(edit, "it needs two ops", "write swap 3F1 3B0");
-    auto a = find(edit, canvas.schedule, words[0]);
-    if (!a) return tl::unexpected(std::move(a.error()));
-    auto b = find(edit, canvas.schedule, words[1]);
-    if (!b) return tl::unexpected(std::move(b.error()));
-    if (a->rank != b->rank)
-        return wrong(edit, fmt::format("{} is on rank {}, {} on rank {}", words[0], a->rank, words[1], b->rank));
-    std::swap(canvas.schedule.order[a->rank][a->position], canvas.schedule.order[b->rank][b->position]);
-    unpair(canvas.schedule, a->rank);
+    STAGEWRIGHT_TRY(auto a, find(edit, canvas.schedule, words[0]));
+    STAGEWRIGHT_TRY(auto b, find(edit, canvas.schedule, words[1]));
+    if (a.rank != b.rank)
+        return wrong(edit, fmt::format("{} is on rank {}, {} on rank {}", words[0], a.rank, words[1], b.rank));
+    std::swap(canvas.schedule.order[a.rank][a.position], canvas.schedule.order[b.rank][b.position]);
+    unpair(canvas.schedule, a.rank);
     return canvas;
 }
 
@@ -153,8 +149,7 @@ Result<std::vector<int>> perRank(const EditCommand& edit, const Canvas& canvas)
 // Forwards and returns of a list in their order; the ops around a return (R before it, W after it) stay with it.
 Result<Canvas> warmedUp(const EditCommand& edit, Canvas canvas)
 {
-    auto counts = perRank(edit, canvas);
-    if (!counts) return tl::unexpected(std::move(counts.error()));
+    STAGEWRIGHT_TRY(auto counts, perRank(edit, canvas));
     for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) {
         std::vector<Op> forwards;
         std::vector<std::vector<Op>> returns;
@@ -168,7 +163,7 @@ Result<Canvas> warmedUp(const EditCommand& edit, Canvas canvas)
             else
                 return wrong(edit, fmt::format("rank {} starts with {}, which is neither F nor B", rank, toText(op)));
         }
-        const auto warm = static_cast<std::size_t>((*counts)[rank]);
+        const auto warm = static_cast<std::size_t>(counts[rank]);
         if (warm == 0)
             return wrong(edit, fmt::format("rank {} can't start with a backward", rank),
                          "warm-ups are at least 1: its first forward");
@@ -222,10 +217,9 @@ Canvas merged(Canvas canvas)
 
 Result<Canvas> lagged(const EditCommand& edit, Canvas canvas)
 {
-    auto counts = perRank(edit, canvas);
-    if (!counts) return tl::unexpected(std::move(counts.error()));
+    STAGEWRIGHT_TRY(auto counts, perRank(edit, canvas));
     for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) {
-        const auto lag = static_cast<std::size_t>((*counts)[rank]);
+        const auto lag = static_cast<std::size_t>(counts[rank]);
         std::vector<Op> list, waiting;
         for (const Op& op : canvas.schedule.order[rank]) {
             if (isWeightGrad(op.kind)) continue;
@@ -276,19 +270,15 @@ Result<Canvas> grouped(const EditCommand& edit, Canvas canvas)
     for (const std::string& word : words)
         if (auto op = parseOp(word); !op || !isMessage(op->kind))
             return wrong(edit, fmt::format("{} is not a message", word), "write group 1SEND_B0 1RECV_F1");
-    auto shown = shownOn(canvas);
-    if (!shown) return tl::unexpected(std::move(shown.error()));
-    canvas.schedule = std::move(*shown);
+    STAGEWRIGHT_TRY(canvas.schedule, shownOn(canvas));
     canvas.schedule.paired.resize(canvas.schedule.order.size());
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-        auto a = find(edit, canvas.schedule, words[i]);
-        if (!a) return tl::unexpected(std::move(a.error()));
-        auto b = find(edit, canvas.schedule, words[i + 1]);
-        if (!b) return tl::unexpected(std::move(b.error()));
-        if (a->rank != b->rank || b->position != a->position + 1)
+        STAGEWRIGHT_TRY(auto a, find(edit, canvas.schedule, words[i]));
+        STAGEWRIGHT_TRY(auto b, find(edit, canvas.schedule, words[i + 1]));
+        if (a.rank != b.rank || b.position != a.position + 1)
             return wrong(edit, fmt::format("{} does not directly follow {}", words[i + 1], words[i]));
-        auto& pairs = canvas.schedule.paired[a->rank];
-        const auto position = static_cast<std::uint32_t>(a->position);
+        auto& pairs = canvas.schedule.paired[a.rank];
+        const auto position = static_cast<std::uint32_t>(a.position);
         if (std::find(pairs.begin(), pairs.end(), position) == pairs.end()) pairs.push_back(position);
         std::sort(pairs.begin(), pairs.end());
     }

@@ -409,9 +409,8 @@ Result<Expression> Expression::parse(std::string_view text)
         return fail(ErrorCode::Usage,
                     fmt::format("the expression has {} characters, at most {} are allowed", text.size(), longest),
                     "split it into smaller parts");
-    auto root = ExpressionReader(text).whole();
-    if (!root) return tl::unexpected(std::move(root.error()));
-    return Expression(std::string(text), std::move(*root));
+    STAGEWRIGHT_TRY(auto root, ExpressionReader(text).whole());
+    return Expression(std::string(text), std::move(root));
 }
 
 Result<Value> Expression::evaluate(const Scope& scope) const

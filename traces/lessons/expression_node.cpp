@@ -150,9 +150,8 @@ Result<Value> firstWhere(const std::vector<Value>& arguments)
         return wrong("first() takes a list of values and a list of conditions of the same length",
                      "first(range(0,2,0.125), …)");
     for (std::size_t i = 0; i < values->size(); ++i) {
-        auto here = holds((*truths)[i]);
-        if (!here) return tl::unexpected(std::move(here.error()));
-        if (*here) return (*values)[i];
+        STAGEWRIGHT_TRY(auto here, holds((*truths)[i]));
+        if (here) return (*values)[i];
     }
     return Value();
 }
@@ -187,8 +186,7 @@ Result<std::optional<Value>> builtIn(const std::string& function, const std::vec
     for (const Argument& argument : arguments) values.push_back(argument.value);
     const auto numbers = [&]() -> Result<std::vector<double>> {
         std::vector<double> out;
-        for (const Value& value : values)
-            if (auto added = flatten(value, function, out); !added) return tl::unexpected(std::move(added.error()));
+        for (const Value& value : values) STAGEWRIGHT_CHECK(flatten(value, function, out));
         return out;
     };
     const auto given = [](Result<Value> value) -> Result<std::optional<Value>> {
@@ -209,17 +207,15 @@ Result<std::optional<Value>> builtIn(const std::string& function, const std::vec
         return given(mapNumbers(values[0], function, map));
     }
     if (function == "round") {
-        auto n = numbers();
-        if (!n) return tl::unexpected(std::move(n.error()));
-        if (n->empty() || n->size() > 2) return wrong("round() takes a number and the count of decimals");
-        const double scale = std::pow(10, n->size() == 2 ? std::clamp((*n)[1], 0.0, 9.0) : 0);
-        return std::optional<Value>(std::round((*n)[0] * scale) / scale);
+        STAGEWRIGHT_TRY(auto n, numbers());
+        if (n.empty() || n.size() > 2) return wrong("round() takes a number and the count of decimals");
+        const double scale = std::pow(10, n.size() == 2 ? std::clamp(n[1], 0.0, 9.0) : 0);
+        return std::optional<Value>(std::round(n[0] * scale) / scale);
     }
     if (function == "percent") {
-        auto n = numbers();
-        if (!n) return tl::unexpected(std::move(n.error()));
-        if (n->size() != 1) return wrong("percent() takes one number");
-        return std::optional<Value>(fmt::format("{} %", numberText(std::round((*n)[0] * 1000) / 10)));
+        STAGEWRIGHT_TRY(auto n, numbers());
+        if (n.size() != 1) return wrong("percent() takes one number");
+        return std::optional<Value>(fmt::format("{} %", numberText(std::round(n[0] * 1000) / 10)));
     }
     if (function == "size") {
         if (!takesOne() || !values[0].list()) return wrong("size() takes a list");
@@ -229,21 +225,19 @@ Result<std::optional<Value>> builtIn(const std::string& function, const std::vec
         List truths = takesOne() && values[0].list() ? *values[0].list() : List(values.begin(), values.end());
         bool every = true, some = false;
         for (const Value& value : truths) {
-            auto here = holds(value);
-            if (!here) return tl::unexpected(std::move(here.error()));
-            every = every && *here;
-            some = some || *here;
+            STAGEWRIGHT_TRY(auto here, holds(value));
+            every = every && here;
+            some = some || here;
         }
         return std::optional<Value>(function == "all" ? every : some);
     }
     if (function == "first") return given(firstWhere(values));
     if (function == "sum" || function == "min" || function == "max" || function == "argmin" || function == "argmax" ||
         function == "argsort" || function == "range") {
-        auto n = numbers();
-        if (!n) return tl::unexpected(std::move(n.error()));
-        if (function == "range") return given(rangeOf(*n));
-        if (function == "sum") return std::optional<Value>(std::accumulate(n->begin(), n->end(), 0.0));
-        return given(bySize(function, *n));
+        STAGEWRIGHT_TRY(auto n, numbers());
+        if (function == "range") return given(rangeOf(n));
+        if (function == "sum") return std::optional<Value>(std::accumulate(n.begin(), n.end(), 0.0));
+        return given(bySize(function, n));
     }
     return std::optional<Value>();
 }
@@ -292,9 +286,8 @@ Result<Value> called(const Node& node, const Scope& scope)
         if (!value) return value;
         arguments.push_back({name, std::move(*value)});
     }
-    auto known = builtIn(node.text, arguments);
-    if (!known) return tl::unexpected(std::move(known.error()));
-    if (*known) return std::move(**known);
+    STAGEWRIGHT_TRY(auto known, builtIn(node.text, arguments));
+    if (known) return std::move(*known);
     return scope.call(node.text, arguments);
 }
 
@@ -340,14 +333,12 @@ Result<Value> evaluateNode(const Node& node, const Scope& scope)
     case Kind::Or: {
         auto left = part(0);
         if (!left) return left;
-        auto first = holds(*left);
-        if (!first) return tl::unexpected(std::move(first.error()));
-        if (*first != (node.kind == Kind::And)) return Value(*first);
+        STAGEWRIGHT_TRY(auto first, holds(*left));
+        if (first != (node.kind == Kind::And)) return Value(first);
         auto right = part(1);
         if (!right) return right;
-        auto second = holds(*right);
-        if (!second) return tl::unexpected(std::move(second.error()));
-        return Value(*second);
+        STAGEWRIGHT_TRY(auto second, holds(*right));
+        return Value(second);
     }
     case Kind::Binary: return chainOf(node, scope);
     default: break;
@@ -357,9 +348,8 @@ Result<Value> evaluateNode(const Node& node, const Scope& scope)
     if (node.kind == Kind::Figure) return figureOf(*first, node.text);
     if (node.kind == Kind::Minus) return arithmetic("-", Value(0.0), *first);
     if (node.kind == Kind::Not) {
-        auto truth = holds(*first);
-        if (!truth) return tl::unexpected(std::move(truth.error()));
-        return Value(!*truth);
+        STAGEWRIGHT_TRY(auto truth, holds(*first));
+        return Value(!truth);
     }
     auto second = part(1);
     if (!second) return second;

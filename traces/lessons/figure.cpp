@@ -23,25 +23,21 @@ tl::unexpected<Error> wrong(const Figure& figure, const std::string& what)
 Result<std::shared_ptr<const SimulatedReport>> simulated(const StepState& state, const std::string& name,
                                                          const std::string& setting = {})
 {
-    auto settings = withSettings(state.canvas().settings, setting);
-    if (!settings) return tl::unexpected(std::move(settings.error()));
-    Canvas canvas{{}, std::move(*settings)};
+    STAGEWRIGHT_TRY(auto settings, withSettings(state.canvas().settings, setting));
+    Canvas canvas{{}, std::move(settings)};
     if (name == "mine") {
         canvas.schedule = state.canvas().schedule;
     } else {
-        auto made = makeFor(name, canvas.settings);
-        if (!made) return tl::unexpected(std::move(made.error()));
-        canvas.schedule = std::move(*made);
+        STAGEWRIGHT_TRY(canvas.schedule, makeFor(name, canvas.settings));
     }
     return SimulatedReport::create(canvas);
 }
 
 Result<double> number(const SimulatedReport& report, const std::string& key)
 {
-    auto value = report.figure(key);
-    if (!value) return tl::unexpected(std::move(value.error()));
-    if (const double* one = value->number()) return *one;
-    if (const List* list = value->list()) {
+    STAGEWRIGHT_TRY(auto value, report.figure(key));
+    if (const double* one = value.number()) return *one;
+    if (const List* list = value.list()) {
         double largest = 0;
         for (const Value& one : *list)
             if (one.number()) largest = std::max(largest, *one.number());
@@ -134,9 +130,8 @@ Result<FigureData> timelines(const StepState& state, const std::vector<std::stri
     out.kind = FigureData::Kind::Timelines;
     out.xTitle = "time";
     for (const std::string& name : names) {
-        auto report = simulated(state, name);
-        if (!report) return tl::unexpected(std::move(report.error()));
-        const auto timeline = (*report)->timeline();
+        STAGEWRIGHT_TRY(auto report, simulated(state, name));
+        const auto timeline = report->timeline();
         if (!timeline) return fail(ErrorCode::Usage, fmt::format("{} can't run", name));
         const auto unit = static_cast<double>(timeline->timeUnit());
         for (int rank = 0; rank < timeline->ranks(); ++rank) {
@@ -158,10 +153,9 @@ Result<FigureData> bars(const StepState& state, const std::vector<std::string>& 
     out.yTitle = axisTitleOf(key);
     if (key == "peak_activation") { // a group a rank, a series a schedule
         for (const std::string& name : names) {
-            auto report = simulated(state, name);
-            if (!report) return tl::unexpected(std::move(report.error()));
+            STAGEWRIGHT_TRY(auto report, simulated(state, name));
             FigureSeries series{scheduleTitleOf(name), {}, false};
-            for (const double peak : (*report)->peaks())
+            for (const double peak : report->peaks())
                 series.points.emplace_back(static_cast<double>(series.points.size()), peak);
             for (std::size_t r = out.labels.size(); r < series.points.size(); ++r)
                 out.labels.push_back(fmt::format("rank {}", r));
@@ -171,11 +165,9 @@ Result<FigureData> bars(const StepState& state, const std::vector<std::string>& 
     }
     FigureSeries series{key, {}, false};
     for (const std::string& name : names) {
-        auto report = simulated(state, name);
-        if (!report) return tl::unexpected(std::move(report.error()));
-        auto value = number(**report, key);
-        if (!value) return tl::unexpected(std::move(value.error()));
-        series.points.emplace_back(static_cast<double>(series.points.size()), *value);
+        STAGEWRIGHT_TRY(auto report, simulated(state, name));
+        STAGEWRIGHT_TRY(auto value, number(*report, key));
+        series.points.emplace_back(static_cast<double>(series.points.size()), value);
         out.labels.push_back(scheduleTitleOf(name));
     }
     out.series.push_back(std::move(series));
@@ -184,18 +176,17 @@ Result<FigureData> bars(const StepState& state, const std::vector<std::string>& 
 
 Result<FigureData> idle(const StepState& state, const std::string& name)
 {
-    auto report = simulated(state, name);
-    if (!report) return tl::unexpected(std::move(report.error()));
+    STAGEWRIGHT_TRY(auto report, simulated(state, name));
     FigureData out;
     out.kind = FigureData::Kind::Bars;
     out.yTitle = "idle time";
     FigureSeries series{name, {}, false};
-    const BubbleReport& bubbles = (*report)->bubbles();
+    const BubbleReport& bubbles = report->bubbles();
     for (std::size_t i = 0; i < idleCauseCount; ++i) {
         if (bubbles.byCause[i] == 0) continue;
         series.points.emplace_back(static_cast<double>(series.points.size()),
                                    static_cast<double>(bubbles.byCause[i]) /
-                                       static_cast<double>((*report)->costs().timeUnit));
+                                       static_cast<double>(report->costs().timeUnit));
         out.labels.emplace_back(titleOf(static_cast<IdleCause>(i)));
     }
     out.series.push_back(std::move(series));
@@ -209,10 +200,9 @@ Result<FigureData> pareto(const StepState& state, const std::vector<std::string>
     out.xTitle = "peak activation";
     out.yTitle = "span";
     for (const std::string& name : names) {
-        auto report = simulated(state, name);
-        if (!report) return tl::unexpected(std::move(report.error()));
-        auto peak = number(**report, "peak_activation");
-        auto span = number(**report, "span");
+        STAGEWRIGHT_TRY(auto report, simulated(state, name));
+        auto peak = number(*report, "peak_activation");
+        auto span = number(*report, "span");
         if (!peak || !span) return fail(ErrorCode::Usage, fmt::format("{} can't run", name));
         out.series.push_back({scheduleTitleOf(name), {{*peak, *span}}, false});
     }

@@ -100,14 +100,10 @@ Result<Canvas> canvasOf(const Lesson& lesson, const GivenAnswer& answer)
     auto canvas = startOf(lesson, *step);
     if (!canvas) return canvas;
     if (!answer.schedule.empty()) {
-        auto made = makeFor(answer.schedule, canvas->settings);
-        if (!made) return tl::unexpected(std::move(made.error()));
-        canvas->schedule = std::move(*made);
+        STAGEWRIGHT_TRY(canvas->schedule, makeFor(answer.schedule, canvas->settings));
     }
     if (!answer.rows.empty()) {
-        auto listed = withRows(std::move(canvas->schedule), answer.rows);
-        if (!listed) return tl::unexpected(std::move(listed.error()));
-        canvas->schedule = std::move(*listed);
+        STAGEWRIGHT_TRY(canvas->schedule, withRows(std::move(canvas->schedule), answer.rows));
     }
     return applyEdits(answer.edits, std::move(*canvas));
 }

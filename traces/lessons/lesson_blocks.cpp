@@ -72,13 +72,10 @@ Result<void> LessonBlocks::remarks(const Fields& fields, std::string_view key, s
         Remark remark;
         remark.at = field->keyAt;
         if (!condition.empty()) {
-            auto read = readExpression(path, condition, field->at);
-            if (!read) return tl::unexpected(std::move(read.error()));
-            remark.condition = std::move(*read);
+            STAGEWRIGHT_TRY(remark.condition, readExpression(path, condition, field->at));
         }
-        auto text = readText(path, words, {field->at.line, field->at.column + static_cast<int>(textAt)});
-        if (!text) return tl::unexpected(std::move(text.error()));
-        remark.text = std::move(*text);
+        STAGEWRIGHT_TRY(remark.text,
+                        readText(path, words, {field->at.line, field->at.column + static_cast<int>(textAt)}));
         out.push_back(std::move(remark));
     }
     return {};
@@ -86,18 +83,17 @@ Result<void> LessonBlocks::remarks(const Fields& fields, std::string_view key, s
 
 Result<Block> LessonBlocks::read(const std::string& kind, const std::vector<Line>& lines, FilePlace at)
 {
-    auto fields = Fields::read(path, kind, lines, at);
-    if (!fields) return tl::unexpected(std::move(fields.error()));
-    if (kind == "predict") return predict(*fields);
-    if (kind == "step") return step(*fields);
-    if (kind == "check") return check(*fields);
-    if (kind == "quiz") return quiz(*fields);
-    if (kind == "hint") return hint(*fields);
-    if (kind == "run") return run(*fields);
-    if (kind == "figure") return figure(*fields);
-    if (kind == "fact") return fact(*fields);
-    if (kind == "solution") return answer<Solution>(*fields, false);
-    return answer<Wrong>(*fields, true);
+    STAGEWRIGHT_TRY(auto fields, Fields::read(path, kind, lines, at));
+    if (kind == "predict") return predict(fields);
+    if (kind == "step") return step(fields);
+    if (kind == "check") return check(fields);
+    if (kind == "quiz") return quiz(fields);
+    if (kind == "hint") return hint(fields);
+    if (kind == "run") return run(fields);
+    if (kind == "figure") return figure(fields);
+    if (kind == "fact") return fact(fields);
+    if (kind == "solution") return answer<Solution>(fields, false);
+    return answer<Wrong>(fields, true);
 }
 
 // Every step of reading a block may fail; the first fault is the block's.
@@ -250,9 +246,8 @@ Result<Block> LessonBlocks::hint(const Fields& fields)
             hint.edits = std::move(*edits);
             words = text;
         }
-        auto text = readText(path, words, {field->at.line, field->at.column + static_cast<int>(textAt)});
-        if (!text) return tl::unexpected(std::move(text.error()));
-        hint.text = std::move(*text);
+        STAGEWRIGHT_TRY(hint.text,
+                        readText(path, words, {field->at.line, field->at.column + static_cast<int>(textAt)}));
         out.hints.push_back(std::move(hint));
     }
     return Block(std::move(out));
@@ -274,11 +269,10 @@ Result<Block> LessonBlocks::run(const Fields& fields)
     for (const Field* field : fields.all("goal")) {
         std::size_t textAt = 0;
         const auto [goal, words] = arrowParts(field->value, textAt);
-        auto expression = readExpression(path, goal, field->at);
-        if (!expression) return tl::unexpected(std::move(expression.error()));
-        auto text = readText(path, words, {field->at.line, field->at.column + static_cast<int>(textAt)});
-        if (!text) return tl::unexpected(std::move(text.error()));
-        out.goals.emplace_back(std::move(*expression), std::move(*text));
+        STAGEWRIGHT_TRY(auto expression, readExpression(path, goal, field->at));
+        STAGEWRIGHT_TRY(auto text,
+                        readText(path, words, {field->at.line, field->at.column + static_cast<int>(textAt)}));
+        out.goals.emplace_back(std::move(expression), std::move(text));
     }
     if (const Field* field = fields.find("fit")) {
         const bool percent = field->value.ends_with("%");
@@ -327,9 +321,8 @@ Result<Block> LessonBlocks::fact(const Fields& fields)
     STAGEWRIGHT_TAKE(fields.allow({"that"}));
     STAGEWRIGHT_TAKE(fields.require({"that"}));
     for (const Field* field : fields.all("that")) {
-        auto expression = readExpression(path, field->value, field->at);
-        if (!expression) return tl::unexpected(std::move(expression.error()));
-        out.that.emplace_back(std::move(*expression), field->at);
+        STAGEWRIGHT_TRY(auto expression, readExpression(path, field->value, field->at));
+        out.that.emplace_back(std::move(expression), field->at);
     }
     return Block(std::move(out));
 }

@@ -89,20 +89,19 @@ private:
         if (m_at == m_lines.size())
             return faultAt(m_path, {1, 1}, "the front matter is not closed", "close it with a line '---'");
         ++m_at;
-        auto fields = Fields::read(m_path, "front matter", lines, {1, 1});
-        if (!fields) return tl::unexpected(std::move(fields.error()));
-        if (auto ok = fields->allow({"lesson", "title", "after", "minutes", "uses", "needs", "shelf", "set"}); !ok)
+        STAGEWRIGHT_TRY(auto fields, Fields::read(m_path, "front matter", lines, {1, 1}));
+        if (auto ok = fields.allow({"lesson", "title", "after", "minutes", "uses", "needs", "shelf", "set"}); !ok)
             return ok;
-        if (auto ok = fields->require({"lesson", "title", "set"}); !ok) return ok;
-        if (auto ok = fields->onlyOnce({"set"}); !ok) return ok;
-        if (auto ok = fields->takeId("lesson", lesson.id); !ok) return ok;
-        if (auto ok = fields->take("title", lesson.title); !ok) return ok;
-        if (auto ok = fields->takeList("after", lesson.after); !ok) return ok;
-        if (auto ok = fields->takeWhole("minutes", lesson.minutes, 1, 600); !ok) return ok;
-        if (auto ok = fields->takeList("uses", lesson.uses); !ok) return ok;
-        if (auto ok = fields->takeList("needs", lesson.needs); !ok) return ok;
-        if (auto ok = fields->take("shelf", lesson.shelf); !ok) return ok;
-        return fields->takeSettings("set", lesson.settings);
+        if (auto ok = fields.require({"lesson", "title", "set"}); !ok) return ok;
+        if (auto ok = fields.onlyOnce({"set"}); !ok) return ok;
+        if (auto ok = fields.takeId("lesson", lesson.id); !ok) return ok;
+        if (auto ok = fields.take("title", lesson.title); !ok) return ok;
+        if (auto ok = fields.takeList("after", lesson.after); !ok) return ok;
+        if (auto ok = fields.takeWhole("minutes", lesson.minutes, 1, 600); !ok) return ok;
+        if (auto ok = fields.takeList("uses", lesson.uses); !ok) return ok;
+        if (auto ok = fields.takeList("needs", lesson.needs); !ok) return ok;
+        if (auto ok = fields.take("shelf", lesson.shelf); !ok) return ok;
+        return fields.takeSettings("set", lesson.settings);
     }
 
     Result<void> fence(Lesson& lesson)
@@ -121,14 +120,12 @@ private:
         if (!LessonBlocks::isTyped(kind)) {
             std::string text(first.text);
             for (const Line& line : lines) text += "\n" + std::string(line.text);
-            auto read = readText(m_path, text + "\n```", {first.number, 1});
-            if (!read) return tl::unexpected(std::move(read.error()));
-            blocks.push_back(Prose{std::move(*read), {first.number, 1}});
+            STAGEWRIGHT_TRY(auto read, readText(m_path, text + "\n```", {first.number, 1}));
+            blocks.push_back(Prose{std::move(read), {first.number, 1}});
             return {};
         }
-        auto block = m_blocks.read(kind, lines, {first.number, 1});
-        if (!block) return tl::unexpected(std::move(block.error()));
-        blocks.push_back(std::move(*block));
+        STAGEWRIGHT_TRY(auto block, m_blocks.read(kind, lines, {first.number, 1}));
+        blocks.push_back(std::move(block));
         return {};
     }
 
@@ -143,9 +140,8 @@ private:
             text += (text.empty() ? "" : "\n") + std::string(m_lines[m_at++].text);
             if (heading) break;
         }
-        auto read = readText(m_path, text, at);
-        if (!read) return tl::unexpected(std::move(read.error()));
-        lesson.sections.back().blocks.push_back(Prose{std::move(*read), at});
+        STAGEWRIGHT_TRY(auto read, readText(m_path, text, at));
+        lesson.sections.back().blocks.push_back(Prose{std::move(read), at});
         return {};
     }
 
@@ -215,7 +211,7 @@ Result<Lesson> readLesson(std::string_view text, const std::string& path)
     lesson.number = numberInName(path);
     lesson.hash = hashOfText(text);
     lesson.source = std::string(text);
-    if (auto read = LessonReader(text, path).read(lesson); !read) return tl::unexpected(std::move(read.error()));
+    STAGEWRIGHT_CHECK(LessonReader(text, path).read(lesson));
     return lesson;
 }
 

@@ -114,9 +114,8 @@ Result<Lesson> findLesson(const std::string& nameOrPath)
     const bool path =
         nameOrPath.find('/') != std::string::npos || (nameOrPath.ends_with(".md") && fs::exists(nameOrPath, code));
     if (path) {
-        auto text = textOfFile(nameOrPath);
-        if (!text) return tl::unexpected(std::move(text.error()));
-        return readLesson(*text, nameOrPath);
+        STAGEWRIGHT_TRY(auto text, textOfFile(nameOrPath));
+        return readLesson(text, nameOrPath);
     }
     Library library = loadLibrary();
     if (const Lesson* lesson = library.find(nameOrPath)) return *lesson;

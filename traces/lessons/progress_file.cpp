@@ -129,12 +129,11 @@ Result<LearnerProgress> LearnerProgress::change(const std::string& path,
 {
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
-    const auto lock = ChangeLock::take(path);
-    if (!lock) return tl::unexpected(lock.error());
+    STAGEWRIGHT_CHECK(ChangeLock::take(path));
     auto progress = read(path);
     if (!progress) return progress;
     change(*progress);
-    if (auto written = progress->write(path); !written) return tl::unexpected(std::move(written.error()));
+    STAGEWRIGHT_CHECK(progress->write(path));
     return progress;
 }
 

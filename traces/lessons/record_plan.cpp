@@ -51,23 +51,18 @@ Result<RecordPlan> recordPlan(const Lesson& lesson, const RunBlock& run, const s
         if (answer != answers.end()) {
             canvas.schedule = answer->second;
         } else if (check) {
-            auto solved = canvasOf(lesson, *lesson.solutionOf(check->id));
-            if (!solved) return tl::unexpected(std::move(solved.error()));
-            canvas.schedule = std::move(solved->schedule);
+            STAGEWRIGHT_TRY(auto solved, canvasOf(lesson, *lesson.solutionOf(check->id)));
+            canvas.schedule = std::move(solved.schedule);
         } else if (run.edits.empty()) {
             names += (names.empty() ? "" : ",") + word;
             continue;
         } else {
-            auto made = makeFor(name, settings);
-            if (!made) return tl::unexpected(std::move(made.error()));
-            canvas.schedule = std::move(*made);
+            STAGEWRIGHT_TRY(canvas.schedule, makeFor(name, settings));
         }
-        auto edited = applyEdits(run.edits, std::move(canvas));
-        if (!edited) return tl::unexpected(std::move(edited.error()));
-        auto csv = writeScheduleCsv(edited->schedule);
-        if (!csv) return tl::unexpected(std::move(csv.error()));
+        STAGEWRIGHT_TRY(auto edited, applyEdits(run.edits, std::move(canvas)));
+        STAGEWRIGHT_TRY(auto csv, writeScheduleCsv(edited.schedule));
         word = fmt::format("{}/{}-{}.csv", folder, run.id, name);
-        plan.files.emplace_back(word, std::move(*csv));
+        plan.files.emplace_back(word, std::move(csv));
         names += (names.empty() ? "" : ",") + word;
     }
     for (std::size_t i = 0; i < run.arguments.size(); ++i) {

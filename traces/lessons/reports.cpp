@@ -231,9 +231,8 @@ Result<std::shared_ptr<const SimulatedReport>> SimulatedReport::create(const Can
 {
     // one that can't be lowered is not valid, and says so
     Schedule schedule = shownOn(canvas).value_or(canvas.schedule);
-    auto costs = costsFor(schedule, canvas.settings);
-    if (!costs) return tl::unexpected(std::move(costs.error()));
-    return std::make_shared<const SimulatedReport>(std::move(schedule), std::move(*costs), channelsOf(canvas.settings),
+    STAGEWRIGHT_TRY(auto costs, costsFor(schedule, canvas.settings));
+    return std::make_shared<const SimulatedReport>(std::move(schedule), std::move(costs), channelsOf(canvas.settings),
                                                    canvas.settings.cap);
 }
 

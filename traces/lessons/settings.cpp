@@ -196,8 +196,7 @@ void setSlow(const Schedule& schedule, const Settings& settings, CostModel& cost
 
 Result<Settings> withSettings(Settings settings, std::string_view text)
 {
-    for (const std::string& word : partsOf(text, " \t\n"))
-        if (auto set = setOne(settings, word); !set) return tl::unexpected(std::move(set.error()));
+    for (const std::string& word : partsOf(text, " \t\n")) STAGEWRIGHT_CHECK(setOne(settings, word));
     return settings;
 }
 
@@ -299,9 +298,8 @@ Result<Schedule> passedThrough(const Schedule& schedule, const Settings& setting
         out.name = schedule.name;
     }
     if ((settings.lower.empty() && !settings.rendezvous) || has(isMessage)) return out;
-    auto lowering = parseLowering(settings.lower.empty() ? "just-in-time" : settings.lower);
-    if (!lowering) return tl::unexpected(std::move(lowering.error()));
-    return lower(out, *lowering);
+    STAGEWRIGHT_TRY(auto lowering, parseLowering(settings.lower.empty() ? "just-in-time" : settings.lower));
+    return lower(out, lowering);
 }
 
 Result<Schedule> makeFor(const std::string& name, const Settings& settings)
@@ -337,10 +335,9 @@ Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings)
     }
     if (!settings.slow.empty()) setSlow(schedule, settings, costs);
     if (settings.disturbed.empty()) return costs;
-    auto disturbance = parsePerturbation(settings.disturbed, schedule.ranks);
-    if (!disturbance) return tl::unexpected(std::move(disturbance.error()));
-    if (auto one = checkOneStep(*disturbance); !one) return tl::unexpected(std::move(one.error()));
-    return perturbed(schedule, costs, *disturbance, scaled(rankShare, settings.forward));
+    STAGEWRIGHT_TRY(auto disturbance, parsePerturbation(settings.disturbed, schedule.ranks));
+    STAGEWRIGHT_CHECK(checkOneStep(disturbance));
+    return perturbed(schedule, costs, disturbance, scaled(rankShare, settings.forward));
 }
 
 Channels channelsOf(const Settings& settings)

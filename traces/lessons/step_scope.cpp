@@ -130,9 +130,8 @@ std::optional<StepState::Inside::Best> StepState::Inside::par(const Check* check
     if (!check) return std::nullopt;
     auto made = reportOf("par " + check->id, [&]() -> Result<Canvas> {
         if (check->par.empty()) return solved(check);
-        auto schedule = makeFor(check->par, canvas.settings);
-        if (!schedule) return tl::unexpected(std::move(schedule.error()));
-        return Canvas{std::move(*schedule), canvas.settings};
+        STAGEWRIGHT_TRY(auto schedule, makeFor(check->par, canvas.settings));
+        return Canvas{std::move(schedule), canvas.settings};
     });
     if (!made || !(*made)->makespan()) return std::nullopt;
     return Best{*(*made)->makespan(), check->par.empty() ? (*made)->schedule().name : check->par};
@@ -164,11 +163,10 @@ std::optional<StepState::Inside::Best> StepState::Inside::bestKnown(const Check*
         if (info.searches && (canvas.schedule.opCount() > mostToSearch || info.fixedChunks > 1)) continue;
         const std::string name(info.name);
         auto made = reportOf("best " + name, [&]() -> Result<Canvas> {
-            auto schedule = makeFor(name, canvas.settings);
-            if (!schedule) return tl::unexpected(std::move(schedule.error()));
-            if (schedule->weights != WeightRule::Synchronous || schedule->placement.hasCopies())
+            STAGEWRIGHT_TRY(auto schedule, makeFor(name, canvas.settings));
+            if (schedule.weights != WeightRule::Synchronous || schedule.placement.hasCopies())
                 return wrongUse(name + " is not comparable: it changes the mathematics or doubles the weights");
-            return Canvas{std::move(*schedule), canvas.settings};
+            return Canvas{std::move(schedule), canvas.settings};
         });
         if (made) offer(*made, name);
     }
@@ -264,9 +262,8 @@ Result<Value> StepScope::simulate(const Arguments& arguments, bool possibleOnly)
     const int length = broadcastLength(arguments);
     if (length < 0) return wrongUse("sim() has lists of different lengths", "lists must have the same length");
     if (length == 0) {
-        auto name = textOf("sim", arguments, 0);
-        if (!name) return tl::unexpected(std::move(name.error()));
-        return simulateOne(*name, arguments, possibleOnly);
+        STAGEWRIGHT_TRY(auto name, textOf("sim", arguments, 0));
+        return simulateOne(name, arguments, possibleOnly);
     }
     if (length > 256) return wrongUse(fmt::format("sim() has {} points, at most 256 are simulated", length));
     List out;
@@ -308,24 +305,20 @@ Result<Value> StepScope::simulateOne(const std::string& name, const Arguments& a
                             "warmup, flush, lag and do");
         }
     }
-    auto made =
-        m_in.reportOf(fmt::format("sim {} {} {} {}", name, mine ? "" : changesOf(m_in.step.settings), words, edits),
-                      [&]() -> Result<Canvas> {
-                          auto settings = withSettings(mine ? m_in.canvas.settings : m_in.step.settings, words);
-                          if (!settings) return tl::unexpected(std::move(settings.error()));
-                          Canvas canvas{{}, std::move(*settings)};
-                          if (mine) {
-                              canvas.schedule = m_in.canvas.schedule;
-                          } else {
-                              auto schedule = makeFor(name, canvas.settings);
-                              if (!schedule) return tl::unexpected(std::move(schedule.error()));
-                              canvas.schedule = std::move(*schedule);
-                          }
-                          if (edits.empty()) return canvas;
-                          auto commands = parseEdits(edits);
-                          if (!commands) return tl::unexpected(std::move(commands.error()));
-                          return applyEdits(*commands, std::move(canvas));
-                      });
+    auto made = m_in.reportOf(
+        fmt::format("sim {} {} {} {}", name, mine ? "" : changesOf(m_in.step.settings), words, edits),
+        [&]() -> Result<Canvas> {
+            STAGEWRIGHT_TRY(auto settings, withSettings(mine ? m_in.canvas.settings : m_in.step.settings, words));
+            Canvas canvas{{}, std::move(settings)};
+            if (mine) {
+                canvas.schedule = m_in.canvas.schedule;
+            } else {
+                STAGEWRIGHT_TRY(canvas.schedule, makeFor(name, canvas.settings));
+            }
+            if (edits.empty()) return canvas;
+            STAGEWRIGHT_TRY(auto commands, parseEdits(edits));
+            return applyEdits(commands, std::move(canvas));
+        });
     if (possibleOnly) return Value(made.has_value());
     if (!made) return tl::unexpected(std::move(made.error()).with(fmt::format("sim(\"{}\")", name)));
     return reportValue(*made);
@@ -418,35 +411,33 @@ Result<Value> StepScope::goalValue(const Arguments& arguments) const
 
 Result<Value> StepScope::explained(const Arguments& arguments) const
 {
-    auto report = own();
-    if (!report) return tl::unexpected(std::move(report.error()));
+    STAGEWRIGHT_TRY(auto report, own());
     const std::string* quoted = arguments.size() == 1 ? arguments[0].value.text() : nullptr;
     auto index = quoted && *quoted == "largest_gap" ? name(*quoted)
                                                     : Result<Value>(arguments.empty() ? Value() : arguments[0].value);
     if (!index) return index;
-    if (!(*report)->validation().valid()) {
-        auto valid = (*report)->validation().toResult();
+    if (!report->validation().valid()) {
+        auto valid = report->validation().toResult();
         return Value(valid ? std::string() : valid.error().message);
     }
     const double* at = index->number();
-    const auto& gaps = (*report)->bubbles().gaps;
+    const auto& gaps = report->bubbles().gaps;
     if (!at || *at < 0 || static_cast<std::size_t>(*at) >= gaps.size()) return Value("no rank waits");
-    const auto timeline = (*report)->timeline();
+    const auto timeline = report->timeline();
     return Value(GapExplainer(*timeline, 0).explain(gaps[static_cast<std::size_t>(*at)]).sentence);
 }
 
 Result<Value> StepScope::ofOrder(std::string_view function, const Arguments& arguments) const
 {
-    auto report = own();
-    if (!report) return tl::unexpected(std::move(report.error()));
-    const Schedule& schedule = (*report)->schedule();
+    STAGEWRIGHT_TRY(auto report, own());
+    const Schedule& schedule = report->schedule();
     if (function == "edits") {
         auto start = startOf(m_in.lesson, m_in.step);
         return start ? Value(static_cast<double>(diffSchedules(start->schedule, m_in.canvas.schedule).distance()))
                      : Value();
     }
     if (function == "worst_rank" || function == "largest_gap") {
-        const BubbleReport& bubbles = (*report)->bubbles();
+        const BubbleReport& bubbles = report->bubbles();
         if (bubbles.ranks.empty()) return Value();
         if (function == "worst_rank")
             return Value(static_cast<double>(
@@ -462,32 +453,30 @@ Result<Value> StepScope::ofOrder(std::string_view function, const Arguments& arg
         }
         return best < bubbles.gaps.size() ? Value(static_cast<double>(best)) : Value();
     }
-    auto first = textOf(function, arguments, 0);
-    if (!first) return tl::unexpected(std::move(first.error()));
+    STAGEWRIGHT_TRY(auto first, textOf(function, arguments, 0));
     if (function == "is") {
         const std::string known = recognise(schedule);
-        return Value(known == *first || known.substr(0, known.find_first_of(": ,")) == *first);
+        return Value(known == first || known.substr(0, known.find_first_of(": ,")) == first);
     }
     if (function == "count") {
         int count = 0;
         const double* rank = arguments.size() > 1 ? arguments[1].value.number() : nullptr;
         for (std::size_t r = 0; r < schedule.order.size(); ++r)
             for (const Op& op : schedule.order[r])
-                if (ruleOf(op.kind).text == *first && (!rank || static_cast<double>(r) == *rank)) count += op.count;
+                if (ruleOf(op.kind).text == first && (!rank || static_cast<double>(r) == *rank)) count += op.count;
         return Value(count);
     }
-    auto second = textOf(function, arguments, 1);
-    if (!second) return tl::unexpected(std::move(second.error()));
+    STAGEWRIGHT_TRY(auto second, textOf(function, arguments, 1));
     for (const auto& list : schedule.order) {
         const auto at = [&](const std::string& text) {
             return std::find_if(list.begin(), list.end(),
                                 [&](const Op& op) { return stagewright::toText(op) == text; });
         };
-        const auto a = at(*first);
-        const auto b = at(*second);
+        const auto a = at(first);
+        const auto b = at(second);
         if (a != list.end() && b != list.end()) return Value(a < b);
     }
-    return wrongUse(fmt::format("before({},{}): no rank has both", *first, *second));
+    return wrongUse(fmt::format("before({},{}): no rank has both", first, second));
 }
 
 Result<Value> StepScope::underChannels(std::string_view function, const Arguments& arguments) const
@@ -500,12 +489,9 @@ Result<Value> StepScope::underChannels(std::string_view function, const Argument
             return wrongUse(fmt::format("{}() has no '{}'", function, argument.name), "it takes sends and lower");
         words += " " + word;
     }
-    auto settings = withSettings(canvas.settings, words);
-    if (!settings) return tl::unexpected(std::move(settings.error()));
-    canvas.settings = std::move(*settings);
-    auto report = words.empty() ? own() : SimulatedReport::create(canvas);
-    if (!report) return tl::unexpected(std::move(report.error()));
-    return (*report)->figure(function == "deadlock" ? "hung" : function);
+    STAGEWRIGHT_TRY(canvas.settings, withSettings(canvas.settings, words));
+    STAGEWRIGHT_TRY(auto report, words.empty() ? own() : SimulatedReport::create(canvas));
+    return (report)->figure(function == "deadlock" ? "hung" : function);
 }
 
 } // namespace stagewright::lessons

@@ -20,14 +20,13 @@ Run runOfSchedule(const Schedule& schedule)
 Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const Channels& channels,
                          const std::optional<Lowering>& lowering)
 {
-    auto timeline = simulatedTimeline(schedule, costs, channels);
-    if (!timeline) return tl::unexpected(std::move(timeline.error()));
+    STAGEWRIGHT_TRY(auto timeline, simulatedTimeline(schedule, costs, channels));
     Run run = runOfSchedule(schedule);
     run.info.state = RunState::Complete;
     run.info.provenance = Provenance::Simulated;
-    run.info.clock = (*timeline)->clock();
-    run.info.steps = (*timeline)->steps();
-    run.info.spanCount = static_cast<std::int64_t>((*timeline)->spans().size());
+    run.info.clock = timeline->clock();
+    run.info.steps = timeline->steps();
+    run.info.spanCount = static_cast<std::int64_t>(timeline->spans().size());
     run.configuration = {{"schedule", schedule.name},
                          {"ranks", std::to_string(schedule.ranks)},
                          {"stages", std::to_string(schedule.stages)},
@@ -36,7 +35,7 @@ Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const
     for (auto& fact : channelFacts(channels, lowering ? toText(*lowering) : std::string(), costs.links.haveBandwidth()))
         run.configuration.push_back(std::move(fact));
     run.costs = costs;
-    run.timeline = std::move(*timeline);
+    run.timeline = std::move(timeline);
     return run;
 }
 

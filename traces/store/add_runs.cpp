@@ -48,10 +48,9 @@ Result<void> putInPlace(const std::string& part, const std::string& path)
 
 Result<std::vector<std::int64_t>> idsIn(const RunFile& file)
 {
-    const auto infos = file.runs();
-    if (!infos) return tl::unexpected(infos.error());
+    STAGEWRIGHT_TRY(const auto infos, file.runs());
     std::vector<std::int64_t> ids;
-    for (const RunInfo& info : *infos) ids.push_back(info.id);
+    for (const RunInfo& info : infos) ids.push_back(info.id);
     return ids;
 }
 
@@ -59,21 +58,19 @@ Result<std::vector<std::int64_t>> idsIn(const RunFile& file)
 Result<void> readBack(const std::string& part, std::span<const Run* const> runs, const std::vector<std::int64_t>& ids,
                       const Progress& progress)
 {
-    const auto file = RunFile::open(part, OpenMode::Read, progress.stop);
-    if (!file) return tl::unexpected(file.error());
+    STAGEWRIGHT_TRY(const auto file, RunFile::open(part, OpenMode::Read, progress.stop));
     for (std::size_t i = 0; i < ids.size(); ++i) {
         Progress one;
         one.stop = progress.stop;
         one.report = [&](std::string_view, std::int64_t done, std::int64_t total) {
             progress.tell("checking", done, total);
         };
-        const auto found = (*file)->damage(ids[i], one);
-        if (!found) return tl::unexpected(found.error());
+        STAGEWRIGHT_TRY(const auto found, file->damage(ids[i], one));
         const auto spans = static_cast<std::int64_t>(runs[i]->timeline ? runs[i]->timeline->spans().size() : 0);
-        if (found->blocks > 0 || found->spans != spans)
+        if (found.blocks > 0 || found.spans != spans)
             return fail(ErrorCode::Failed,
                         "file " + part + ": what was written of run " + runs[i]->info.name + " can't be read back (" +
-                            std::to_string(found->spans) + " of " + std::to_string(spans) +
+                            std::to_string(found.spans) + " of " + std::to_string(spans) +
                             " spans), so nothing is stored",
                         "check the disk, and try again");
     }
@@ -86,8 +83,7 @@ Result<std::vector<std::int64_t>> addThrough(const std::string& part, const std:
 {
     std::vector<std::int64_t> ids;
     {
-        auto file = RunFile::open(part, OpenMode::Create);
-        if (!file) return tl::unexpected(std::move(file.error()));
+        STAGEWRIGHT_TRY(auto file, RunFile::open(part, OpenMode::Create));
         std::int64_t before = 0;
         std::int64_t total = 0;
         for (const Run* run : runs)
@@ -98,24 +94,22 @@ Result<std::vector<std::int64_t>> addThrough(const std::string& part, const std:
             one.report = [&](std::string_view what, std::int64_t done, std::int64_t) {
                 progress.tell(what, before + done, total);
             };
-            auto id = (*file)->add(*run, one);
-            if (!id) return tl::unexpected(std::move(id.error()));
-            ids.push_back(*id);
+            STAGEWRIGHT_TRY(auto id, file->add(*run, one));
+            ids.push_back(id);
             before += run->timeline ? static_cast<std::int64_t>(run->timeline->spans().size()) : 0;
         }
     }
     if (progress.cancelled()) return storingCancelled();
-    if (auto sound = readBack(part, runs, ids, progress); !sound) return tl::unexpected(std::move(sound.error()));
+    STAGEWRIGHT_CHECK(readBack(part, runs, ids, progress));
     if (!isThere(path)) {
-        if (auto done = putInPlace(part, path); !done) return tl::unexpected(std::move(done.error()));
+        STAGEWRIGHT_CHECK(putInPlace(part, path));
         return ids;
     }
-    auto file = RunFile::open(path, OpenMode::Create, progress.stop);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    auto old = idsIn(**file);
+    STAGEWRIGHT_TRY(auto file, RunFile::open(path, OpenMode::Create, progress.stop));
+    auto old = idsIn(*file);
     if (!old) return old;
-    if (auto merged = (*file)->merge(part, progress); !merged) return tl::unexpected(std::move(merged.error()));
-    auto all = idsIn(**file);
+    STAGEWRIGHT_CHECK(file->merge(part, progress));
+    auto all = idsIn(*file);
     if (all)
         std::erase_if(*all, [&](std::int64_t id) { return std::find(old->begin(), old->end(), id) != old->end(); });
     return all;
@@ -141,7 +135,7 @@ Result<void> mayAddRuns(const std::string& path)
 Result<std::vector<std::int64_t>> addRuns(const std::string& path, std::span<const Run* const> runs,
                                           const Progress& progress)
 {
-    if (auto may = mayAddRuns(path); !may) return tl::unexpected(std::move(may.error()));
+    STAGEWRIGHT_CHECK(mayAddRuns(path));
     const PartFolder beside(path);
     if (beside.problem() != 0) {
         if (auto full = tooManyOpenFiles(beside.problem(), "file " + path)) return tl::unexpected(std::move(*full));

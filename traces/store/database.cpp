@@ -227,12 +227,10 @@ void Database::keepRoom(std::int64_t pageSize)
 Result<void> Database::makeRoom()
 {
     if (m_pageSize == 0) return {};
-    auto pages = cached("PRAGMA page_count");
-    if (!pages) return tl::unexpected(pages.error());
-    const auto row = step(**pages);
-    if (!row) return tl::unexpected(row.error());
-    sqlite3_int64 bytes = (*pages)->integer(0) * m_pageSize;
-    (*pages)->reset();
+    STAGEWRIGHT_TRY(auto pages, cached("PRAGMA page_count"));
+    STAGEWRIGHT_CHECK(step(*pages));
+    sqlite3_int64 bytes = pages->integer(0) * m_pageSize;
+    pages->reset();
     errno = 0;
     const int code = sqlite3_file_control(m_handle, "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
     if (code == SQLITE_OK || code == SQLITE_NOTFOUND) return {};
@@ -254,9 +252,8 @@ Result<Statement*> Database::cached(std::string_view sql)
 {
     auto found = m_cache.find(std::string(sql));
     if (found == m_cache.end()) {
-        auto statement = prepare(sql);
-        if (!statement) return tl::unexpected(statement.error());
-        found = m_cache.emplace(std::string(sql), std::move(*statement)).first;
+        STAGEWRIGHT_TRY(auto statement, prepare(sql));
+        found = m_cache.emplace(std::string(sql), std::move(statement)).first;
     }
     found->second.reset();
     return &found->second;
@@ -282,9 +279,8 @@ Result<bool> Database::step(Statement& statement) const
 Result<void> Database::run(Statement& statement) const
 {
     for (;;) {
-        const auto row = step(statement);
-        if (!row) return tl::unexpected(row.error());
-        if (!*row) break;
+        STAGEWRIGHT_TRY(const auto row, step(statement));
+        if (!row) break;
     }
     statement.reset();
     return {};
@@ -292,11 +288,9 @@ Result<void> Database::run(Statement& statement) const
 
 Result<std::int64_t> Database::integer(std::string_view sql) const
 {
-    auto statement = prepare(sql);
-    if (!statement) return tl::unexpected(statement.error());
-    const auto row = step(*statement);
-    if (!row) return tl::unexpected(row.error());
-    return *row ? statement->integer(0) : 0;
+    STAGEWRIGHT_TRY(auto statement, prepare(sql));
+    STAGEWRIGHT_TRY(const auto row, step(statement));
+    return row ? statement.integer(0) : 0;
 }
 
 Watch::Watch(Database& database, std::function<bool()> ends)
@@ -321,7 +315,7 @@ int Watch::asked(void* watch)
 
 Result<Transaction> Transaction::begin(Database& database)
 {
-    if (auto begun = database.execute("BEGIN IMMEDIATE"); !begun) return tl::unexpected(begun.error());
+    STAGEWRIGHT_CHECK(database.execute("BEGIN IMMEDIATE"));
     return Transaction(database);
 }
 

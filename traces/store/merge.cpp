@@ -21,40 +21,39 @@ constexpr std::string_view runColumns = "name, schedule_name, note, created_unix
 Result<void> copyRun(Database& database, std::int64_t from)
 {
     if (auto left = runNumbersAreLeft(database); !left) return left;
-    auto header = database.prepare(fmt::format("INSERT INTO main.run({0}, state) SELECT {0}, iif(state='recording', "
-                                               "'interrupted', state) FROM other.run WHERE id=?",
-                                               runColumns));
-    if (!header) return tl::unexpected(header.error());
-    header->bind(from);
-    if (auto done = database.run(*header); !done) return done;
+    STAGEWRIGHT_TRY(auto header,
+                    database.prepare(fmt::format("INSERT INTO main.run({0}, state) SELECT {0}, iif(state='recording', "
+                                                 "'interrupted', state) FROM other.run WHERE id=?",
+                                                 runColumns)));
+    header.bind(from);
+    if (auto done = database.run(header); !done) return done;
     const std::int64_t to = database.lastId();
     for (const RunTable& table : runTables()) {
         const auto there =
             database.integer(fmt::format("SELECT count(*) FROM other.sqlite_schema WHERE name='{}'", table.name));
         if (!there) return tl::unexpected(there.error());
         if (*there == 0) continue; // of an older version
-        auto rows = database.prepare(fmt::format(
-            "INSERT INTO main.{0}(run, {1}) SELECT ?, {1} FROM other.{0} WHERE run=?", table.name, table.columns));
-        if (!rows) return tl::unexpected(rows.error());
-        rows->bind(to).bind(from);
-        if (auto done = database.run(*rows); !done) return done;
+        STAGEWRIGHT_TRY(auto rows, database.prepare(fmt::format(
+                                       "INSERT INTO main.{0}(run, {1}) SELECT ?, {1} FROM other.{0} WHERE run=?",
+                                       table.name, table.columns)));
+        rows.bind(to).bind(from);
+        if (auto done = database.run(rows); !done) return done;
     }
     return database.digests() ? database.digests()->takeOver(database, from, to) : Result<void>{};
 }
 
 Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs, const Progress& progress)
 {
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return tl::unexpected(transaction.error());
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(database));
     std::int64_t copied = 0;
     for (const RunInfo& run : runs) {
         progress.tell("adding runs", copied++, static_cast<std::int64_t>(runs.size()));
         if (progress.cancelled()) return storingCancelled();
         if (auto done = copyRun(database, run.id); !done) return done;
     }
-    const auto queries = database.integer("SELECT count(*) FROM other.sqlite_schema WHERE name='saved_query'");
-    if (!queries) return tl::unexpected(queries.error());
-    if (*queries > 0)
+    STAGEWRIGHT_TRY(const auto queries,
+                    database.integer("SELECT count(*) FROM other.sqlite_schema WHERE name='saved_query'"));
+    if (queries > 0)
         if (auto done = database.execute(
                 "INSERT OR IGNORE INTO main.saved_query SELECT name, sql, about FROM other.saved_query");
             !done)
@@ -64,7 +63,7 @@ Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs, const
                                      "b.slot=bookmark.slot AND b.run<bookmark.run)");
         !done)
         return done;
-    return transaction->commit();
+    return transaction.commit();
 }
 
 // Only to be read: else SQLite would begin a change of it, too, and make a journal of both. Alone where what is beside
@@ -73,11 +72,10 @@ Result<void> attachOther(Database& database, const std::string& path)
 {
     Result<void> done;
     for (const char* how : {"mode=ro", "immutable=1"}) {
-        auto attach = database.prepare("ATTACH ? AS other");
-        if (!attach) return tl::unexpected(attach.error());
+        STAGEWRIGHT_TRY(auto attach, database.prepare("ATTACH ? AS other"));
         const std::string name = Database::uriOf(path, how);
-        attach->bind(std::string_view(name));
-        done = database.run(*attach);
+        attach.bind(std::string_view(name));
+        done = database.run(attach);
         if (done || (sqlite3_errcode(database.handle()) & 0xff) != SQLITE_CANTOPEN) break;
     }
     return done;
@@ -92,12 +90,9 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
         return fail(ErrorCode::Usage, "merge " + otherPath + ": can't be merged into itself", "choose another file");
     std::vector<RunInfo> runs;
     { // checked like any file that is opened
-        auto other = RunFile::open(otherPath, OpenMode::Read, progress.stop);
-        if (!other) return tl::unexpected(other.error());
-        if (auto whole = (*other)->checkPages(progress.stop); !whole) return whole;
-        auto infos = (*other)->runs();
-        if (!infos) return tl::unexpected(infos.error());
-        runs = std::move(*infos);
+        STAGEWRIGHT_TRY(auto other, RunFile::open(otherPath, OpenMode::Read, progress.stop));
+        if (auto whole = other->checkPages(progress.stop); !whole) return whole;
+        STAGEWRIGHT_TRY(runs, other->runs());
     }
     for (const RunInfo& run : runs)
         if (run.state == RunState::Recording)
@@ -131,15 +126,13 @@ Result<void> removeRun(Database& database, std::int64_t id)
                 continue;
             }
         }
-        auto rows = database.prepare(fmt::format("DELETE FROM main.{} WHERE run=?", table.name));
-        if (!rows) return tl::unexpected(rows.error());
-        rows->bind(id);
-        if (auto done = database.run(*rows); !done) return done;
+        STAGEWRIGHT_TRY(auto rows, database.prepare(fmt::format("DELETE FROM main.{} WHERE run=?", table.name)));
+        rows.bind(id);
+        if (auto done = database.run(rows); !done) return done;
     }
-    auto header = database.prepare("DELETE FROM main.run WHERE id=?");
-    if (!header) return tl::unexpected(header.error());
-    header->bind(id);
-    return database.run(*header);
+    STAGEWRIGHT_TRY(auto header, database.prepare("DELETE FROM main.run WHERE id=?"));
+    header.bind(id);
+    return database.run(header);
 }
 
 } // namespace stagewright

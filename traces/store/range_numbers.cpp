@@ -22,16 +22,15 @@ public:
     Result<SpanId> of(std::int64_t ordinal)
     {
         if (const auto known = m_known.find(ordinal); known != m_known.end()) return known->second;
-        auto row = m_database.cached("SELECT count, data FROM edge_block WHERE run=? AND segment=? AND ordinal=?");
-        if (!row) return tl::unexpected(row.error());
-        (*row)->bind(m_run).bind(m_segment).bind(ordinal);
-        const auto found = m_database.step(**row);
-        if (!found) return tl::unexpected(found.error());
-        const std::int64_t count = *found ? (*row)->integer(0) : 0;
+        STAGEWRIGHT_TRY(
+            auto row, m_database.cached("SELECT count, data FROM edge_block WHERE run=? AND segment=? AND ordinal=?"));
+        row->bind(m_run).bind(m_segment).bind(ordinal);
+        STAGEWRIGHT_TRY(const auto found, m_database.step(*row));
+        const std::int64_t count = found ? row->integer(0) : 0;
         const SpanId first = count > 0 && count <= static_cast<std::int64_t>(blockRows)
-                                 ? firstEdgeTarget((*row)->blob(1), static_cast<std::size_t>(count))
+                                 ? firstEdgeTarget(row->blob(1), static_cast<std::size_t>(count))
                                  : noSpan;
-        (*row)->reset();
+        row->reset();
         return m_known.emplace(ordinal, first).first->second;
     }
 
@@ -46,13 +45,11 @@ private:
 Result<std::vector<std::int64_t>> edgeBlocksInto(Database& database, std::int64_t run, std::int64_t segment,
                                                  const std::vector<std::pair<SpanId, SpanId>>& ranges)
 {
-    auto statement = database.cached("SELECT count(*) FROM edge_block WHERE run=? AND segment=?");
-    if (!statement) return tl::unexpected(statement.error());
-    (*statement)->bind(run).bind(segment);
-    const auto row = database.step(**statement);
-    if (!row) return tl::unexpected(row.error());
-    const std::int64_t blocks = *row ? (*statement)->integer(0) : 0;
-    (*statement)->reset();
+    STAGEWRIGHT_TRY(auto statement, database.cached("SELECT count(*) FROM edge_block WHERE run=? AND segment=?"));
+    statement->bind(run).bind(segment);
+    STAGEWRIGHT_TRY(const auto row, database.step(*statement));
+    const std::int64_t blocks = row ? statement->integer(0) : 0;
+    statement->reset();
     std::set<std::int64_t> wanted;
     if (blocks <= fewBlocks)
         for (std::int64_t ordinal = 0; ordinal < blocks; ++ordinal) wanted.insert(ordinal);
@@ -62,18 +59,16 @@ Result<std::vector<std::int64_t>> edgeBlocksInto(Database& database, std::int64_
         std::int64_t low = 0, high = blocks; // the first block that starts with an edge into `first` or later
         while (low < high) {
             const std::int64_t middle = low + (high - low) / 2;
-            const auto of = targets.of(middle);
-            if (!of) return tl::unexpected(of.error());
-            if (*of < first)
+            STAGEWRIGHT_TRY(const auto of, targets.of(middle));
+            if (of < first)
                 low = middle + 1;
             else
                 high = middle;
         }
         if (low > 0) wanted.insert(low - 1); // edges into the range may be in the middle of the one before
         for (; low < blocks; ++low) {
-            const auto of = targets.of(low);
-            if (!of) return tl::unexpected(of.error());
-            if (*of >= last && *of != noSpan) break;
+            STAGEWRIGHT_TRY(const auto of, targets.of(low));
+            if (of >= last && of != noSpan) break;
             wanted.insert(low);
         }
     }

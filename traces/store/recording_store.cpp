@@ -316,10 +316,10 @@ Snapshot::Snapshot(RunStore& store, std::stop_token stop)
 
 Result<Snapshot> Snapshot::of(RunStore& store, std::stop_token stop)
 {
-    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
+    STAGEWRIGHT_CHECK(store.database->execute("SAVEPOINT reading"));
     store.viewTaken = std::chrono::steady_clock::now();
     Snapshot snapshot(store, std::move(stop));
-    if (auto done = store.catchUp(); !done) return tl::unexpected(std::move(done.error()));
+    STAGEWRIGHT_CHECK(store.catchUp());
     return Result<Snapshot>(std::move(snapshot));
 }
 
@@ -362,9 +362,9 @@ Result<void> RunStore::catchUp()
 {
     if (!logs) return {};
     for (;;) {
-        const auto more = unfolded.catchUp(*database, mode == OpenMode::Read, [this] { return viewIsOld(); });
-        if (!more) return tl::unexpected(more.error());
-        if (!*more) return {};
+        STAGEWRIGHT_TRY(const auto more,
+                        unfolded.catchUp(*database, mode == OpenMode::Read, [this] { return viewIsOld(); }));
+        if (!more) return {};
         if (auto renewed = newView(); !renewed) return renewed;
     }
 }
@@ -381,10 +381,9 @@ Result<void> RunStore::loadSteps(std::int64_t run, std::int64_t firstStep, std::
     // what comes meanwhile is read in one view: it may come faster than it is read
     const std::int64_t known = unfolded.last();
     for (;;) {
-        const auto more = unfolded.load(*database, mode == OpenMode::Read, run, firstStep, lastStep, known,
-                                        [this] { return viewIsOld(); });
-        if (!more) return tl::unexpected(more.error());
-        if (!*more) return {};
+        STAGEWRIGHT_TRY(const auto more, unfolded.load(*database, mode == OpenMode::Read, run, firstStep, lastStep,
+                                                       known, [this] { return viewIsOld(); }));
+        if (!more) return {};
         if (auto renewed = renewView(); !renewed) return renewed;
     }
 }

@@ -28,9 +28,7 @@ public:
     {
         const Progress progress = m_asking.query() != nullptr ? *m_asking.query() : Progress();
         if (!m_file) {
-            auto opened = RunFile::open(m_asking.path(), OpenMode::Read);
-            if (!opened) return tl::unexpected(std::move(opened.error()));
-            m_file = std::move(*opened);
+            STAGEWRIGHT_TRY(m_file, RunFile::open(m_asking.path(), OpenMode::Read));
         }
         auto infos = m_file->runs(); // a run that is being recorded grows
         if (!infos) return tl::unexpected(std::move(infos.error()));
@@ -41,9 +39,8 @@ public:
             m_part = std::nullopt;
             if (!known && !ofEveryStep && info.spanCount > wholeRunSpans) m_part = step;
             m_run = nullptr;
-            auto run = m_part ? m_file->readForReport(id, step, progress) : m_file->read(id, progress);
-            if (!run) return tl::unexpected(std::move(run.error()));
-            m_run = std::make_shared<const Run>(std::move(*run));
+            STAGEWRIGHT_TRY(auto run, m_part ? m_file->readForReport(id, step, progress) : m_file->read(id, progress));
+            m_run = std::make_shared<const Run>(std::move(run));
             return m_run;
         }
         return std::shared_ptr<const Run>(); // as of a table without such a row

@@ -38,31 +38,30 @@ Result<Run> readForReport(RunStore& store, std::int64_t id, int step, const Prog
 {
     auto header = readRunHeader(store, id);
     if (!header) return header;
-    const auto steps = withAllSteps(
-        // a recording may be longer when they are read
-        store, [&] { return readStepBounds(store, id); }, progress.stop);
-    if (!steps) return tl::unexpected(steps.error());
+    STAGEWRIGHT_TRY(const auto steps, withAllSteps(
+                                          // a recording may be longer when they are read
+                                          store, [&] { return readStepBounds(store, id); }, progress.stop));
     constexpr std::int64_t gap = 1'000'000; // of steps that no row has
-    if (steps->empty() || steps->back().step > static_cast<std::int64_t>(steps->size()) + gap)
+    if (steps.empty() || steps.back().step > static_cast<std::int64_t>(steps.size()) + gap)
         return readRun(store, id, {}, progress);
-    const int count = steps->back().step + 1, first = std::clamp(header->info.warmupSteps, 0, count - 1);
+    const int count = steps.back().step + 1, first = std::clamp(header->info.warmupSteps, 0, count - 1);
     std::vector<std::pair<Nanos, Nanos>> bounds(static_cast<std::size_t>(count), {0, -1});
     std::int64_t spansOfFirst = 0;
-    for (const RunFile::StepBounds& one : *steps) {
+    for (const RunFile::StepBounds& one : steps) {
         bounds[static_cast<std::size_t>(one.step)] = {one.begin, one.end};
         if (one.step == first) spansOfFirst = one.spans;
     }
     const int median = representativeStep(bounds, header->metrics, header->info.warmupSteps);
     std::set<int> chosen;
-    for (const int each : {median, step, first, steps->back().step}) addOverlapping(*steps, each, chosen);
+    for (const int each : {median, step, first, steps.back().step}) addOverlapping(steps, each, chosen);
     for (const int each : sampledSteps(first, count, spansOfFirst, header->info.spanCount))
-        addOverlapping(*steps, each, chosen);
+        addOverlapping(steps, each, chosen);
     std::vector<std::pair<Nanos, int>> slowest;
-    for (const RunFile::StepBounds& one : *steps)
+    for (const RunFile::StepBounds& one : steps)
         if (one.step >= first) slowest.emplace_back(one.end - one.begin, one.step);
     const auto most = slowest.begin() + static_cast<std::ptrdiff_t>(std::min(slowest.size(), slowestRead));
     std::partial_sort(slowest.begin(), most, slowest.end(), std::greater<>());
-    for (auto one = slowest.begin(); one != most; ++one) addOverlapping(*steps, one->second, chosen);
+    for (auto one = slowest.begin(); one != most; ++one) addOverlapping(steps, one->second, chosen);
     const std::vector<int> read(chosen.begin(), chosen.end());
     StepRange range;
     range.first = read.front();

@@ -21,13 +21,11 @@ Result<Statement> bound(Database& database, std::string_view sql, Bind bind)
 template <typename Row>
 Result<void> forEachRow(Database& database, std::string_view sql, std::int64_t run, Row row)
 {
-    auto statement = bound(database, sql, [&](Statement& s) { s.bind(run); });
-    if (!statement) return tl::unexpected(statement.error());
+    STAGEWRIGHT_TRY(auto statement, bound(database, sql, [&](Statement& s) { s.bind(run); }));
     for (;;) {
-        const auto more = database.step(*statement);
-        if (!more) return tl::unexpected(more.error());
-        if (!*more) return {};
-        if (Result<void> done = row(*statement); !done) return done;
+        STAGEWRIGHT_TRY(const auto more, database.step(statement));
+        if (!more) return {};
+        if (Result<void> done = row(statement); !done) return done;
     }
 }
 

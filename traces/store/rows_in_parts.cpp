@@ -26,27 +26,25 @@ Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64
     for (;;) {
         std::string sql = fmt::format("SELECT {} FROM {} WHERE run=?{}", rows.columns, rows.table, rows.where);
         if (!last.empty()) sql += fmt::format(" AND ({}) > ({})", rows.keys, fmt::join(last, ","));
-        auto statement = store.database->prepare(sql + fmt::format(" ORDER BY {}", rows.keys));
-        if (!statement) return tl::unexpected(statement.error());
-        statement->bind(run);
+        STAGEWRIGHT_TRY(auto statement, store.database->prepare(sql + fmt::format(" ORDER BY {}", rows.keys)));
+        statement.bind(run);
         bool renew = false;
         while (!renew) {
-            const auto more = store.database->step(*statement);
-            if (!more) return tl::unexpected(more.error());
-            if (!*more) return {};
-            if (!ascends(*statement))
+            STAGEWRIGHT_TRY(const auto more, store.database->step(statement));
+            if (!more) return {};
+            if (!ascends(statement))
                 return fail(ErrorCode::Unreadable,
                             fmt::format("file {}: damaged (rows of {} are not in order)", store.path, rows.table),
                             "restore it from a copy, or record again");
-            if (auto done = row(*statement); !done) return done;
+            if (auto done = row(statement); !done) return done;
             renew = store.viewIsOld();
             last.clear();
             for (int key = 0; key < keys && renew; ++key) {
-                renew = sqlite3_column_type(statement->handle(), key) == SQLITE_INTEGER;
-                last.push_back(statement->integer(key));
+                renew = sqlite3_column_type(statement.handle(), key) == SQLITE_INTEGER;
+                last.push_back(statement.integer(key));
             }
         }
-        *statement = Statement();
+        statement = Statement();
         if (auto renewed = store.renewView(); !renewed) return renewed;
         if (rows.load)
             if (auto loaded = rows.load(); !loaded) return loaded;

@@ -26,12 +26,11 @@ public:
 
     Result<RunDamage> look()
     {
-        const auto info = readRunInfo(m_store, m_id);
-        if (!info) return tl::unexpected(info.error());
-        m_ranks = info->ranks;
-        m_total = info->spanCount;
+        STAGEWRIGHT_TRY(const auto info, readRunInfo(m_store, m_id));
+        m_ranks = info.ranks;
+        m_total = info.spanCount;
         for (auto part : {&Looker::names, &Looker::spans, &Looker::memory, &Looker::edgesAndSamples})
-            if (auto done = (this->*part)(); !done) return tl::unexpected(std::move(done.error()));
+            STAGEWRIGHT_CHECK((this->*part)());
         m_found.blocks += m_store.unfolded.damaged(m_id);
         return m_found;
     }

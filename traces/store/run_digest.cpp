@@ -82,12 +82,11 @@ Result<std::string> digestOf(Database& database, std::int64_t run)
     Digest digest;
     for (const std::string_view sql : digested) {
         std::int64_t rows = 0;
-        auto read = forEachRow(database, sql, run, [&](const Statement& row) -> Result<void> {
+        STAGEWRIGHT_CHECK(forEachRow(database, sql, run, [&](const Statement& row) -> Result<void> {
             ++rows;
             for (int column = 0; column < sqlite3_column_count(row.handle()); ++column) digest.add(row, column);
             return {};
-        });
-        if (!read) return tl::unexpected(std::move(read.error()));
+        }));
         digest.addNumber(rows);
     }
     return digest.text();
@@ -97,27 +96,23 @@ Result<std::string> digestOf(Database& database, std::int64_t run)
 
 Result<void> storeDigest(Database& database, std::int64_t run)
 {
-    const auto digest = digestOf(database, run);
-    if (!digest) return tl::unexpected(digest.error());
-    auto insert = bound(database, "INSERT OR REPLACE INTO main.run_text VALUES(?,'digest',0,'crc32',?)",
-                        [&](Statement& s) { s.bind(run).bind(std::string_view(*digest)); });
-    if (!insert) return tl::unexpected(insert.error());
-    return database.run(*insert);
+    STAGEWRIGHT_TRY(const auto digest, digestOf(database, run));
+    STAGEWRIGHT_TRY(auto insert, bound(database, "INSERT OR REPLACE INTO main.run_text VALUES(?,'digest',0,'crc32',?)",
+                                       [&](Statement& s) { s.bind(run).bind(std::string_view(digest)); }));
+    return database.run(insert);
 }
 
 Result<std::optional<bool>> digestHolds(Database& database, std::int64_t run)
 {
     std::optional<std::string> stored;
-    auto read = forEachRow(database, "SELECT value FROM main.run_text WHERE run=? AND section='digest'", run,
-                           [&](const Statement& row) -> Result<void> {
-                               stored = row.text(0);
-                               return {};
-                           });
-    if (!read) return tl::unexpected(std::move(read.error()));
+    STAGEWRIGHT_CHECK(forEachRow(database, "SELECT value FROM main.run_text WHERE run=? AND section='digest'", run,
+                                 [&](const Statement& row) -> Result<void> {
+                                     stored = row.text(0);
+                                     return {};
+                                 }));
     if (!stored) return std::optional<bool>();
-    const auto digest = digestOf(database, run);
-    if (!digest) return tl::unexpected(digest.error());
-    return std::optional<bool>(*digest == *stored);
+    STAGEWRIGHT_TRY(const auto digest, digestOf(database, run));
+    return std::optional<bool>(digest == *stored);
 }
 
 } // namespace stagewright

@@ -98,10 +98,9 @@ Result<void> prepareQueries(RunStore& store)
 
 Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode mode, std::stop_token stop)
 {
-    auto store = openRunStore(path, mode, std::move(stop));
-    if (!store) return tl::unexpected(std::move(store.error()));
+    STAGEWRIGHT_TRY(auto store, openRunStore(path, mode, std::move(stop)));
     auto state = std::make_unique<State>();
-    state->store = std::move(*store);
+    state->store = std::move(store);
     return std::unique_ptr<RunFile>(new RunFile(std::move(state)));
 }
 
@@ -152,7 +151,7 @@ Result<std::int64_t> RunFile::find(const std::string& idOrName) const
     std::array<std::optional<std::int64_t>, std::size(matches)> newest; // by match
     std::string known;
     std::size_t all = 0;
-    auto looked = inSnapshot(*m_state->store, [&] {
+    STAGEWRIGHT_CHECK(inSnapshot(*m_state->store, [&] {
         return eachRunInfo(*m_state->store,
                            [&](const RunInfo& info) -> Result<void> { // none is kept: there may be millions
                                if (info.id == number) numbered = info.id;
@@ -162,8 +161,7 @@ Result<std::int64_t> RunFile::find(const std::string& idOrName) const
                                    known += fmt::format("{}{} {}", known.empty() ? "" : ", ", info.id, info.name);
                                return {};
                            });
-    });
-    if (!looked) return tl::unexpected(std::move(looked.error()));
+    }));
     if (numbered) return *numbered;
     for (const auto& found : newest)
         if (found) return *found;
@@ -227,9 +225,9 @@ Result<std::int64_t> RunFile::streamSpans(std::int64_t id, const SpanSink& sink,
 Result<std::optional<bool>> RunFile::intact(std::int64_t id) const
 {
     Database& database = *m_state->store->database;
-    const auto digests = database.integer("SELECT count(*) FROM main.sqlite_schema WHERE name='table_digest'");
-    if (!digests) return tl::unexpected(digests.error());
-    if (*digests > 0)
+    STAGEWRIGHT_TRY(const auto digests,
+                    database.integer("SELECT count(*) FROM main.sqlite_schema WHERE name='table_digest'"));
+    if (digests > 0)
         if (auto tables = tablesHold(database, id, m_state->store->lock.heldElsewhere()); !tables || *tables)
             return tables;
     // of an earlier version, which kept a checksum of some tables: it can show damage, not that there is none
@@ -264,25 +262,22 @@ Result<RunFile::Overview> RunFile::overview(std::int64_t id, int atLeastBuckets,
 Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
 {
     RunStore& store = *m_state->store;
-    if (auto held = store.mayWrite(); !held) return tl::unexpected(held.error());
+    STAGEWRIGHT_CHECK(store.mayWrite());
     const RecordingLockHold hold(store.lock);
-    auto transaction = Transaction::begin(*store.database);
-    if (!transaction) return tl::unexpected(transaction.error());
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(*store.database));
     const RunState state = run.info.state == RunState::Recording ? RunState::Interrupted : run.info.state;
     auto id = RunRows::insertHeader(*store.database, run, state);
     if (!id) return id;
     RunRows rows(*store.database, *id);
-    if (auto done = rows.declareMetrics(run.metrics); !done) return tl::unexpected(done.error());
+    STAGEWRIGHT_CHECK(rows.declareMetrics(run.metrics));
     for (const Metric& metric : run.metrics) {
         std::int64_t step = 0;
         for (const double value : metric.values)
-            if (auto done = rows.addMetric(metric.name, metric.unit, step++, value); !done)
-                return tl::unexpected(done.error());
+            STAGEWRIGHT_CHECK(rows.addMetric(metric.name, metric.unit, step++, value));
     }
-    if (run.timeline)
-        if (auto done = rows.addSegment(*run.timeline, progress); !done) return tl::unexpected(done.error());
+    if (run.timeline) STAGEWRIGHT_CHECK(rows.addSegment(*run.timeline, progress));
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "storing was cancelled");
-    if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
+    STAGEWRIGHT_CHECK(transaction.commit());
     return id;
 }
 
@@ -300,11 +295,10 @@ Result<void> RunFile::change(std::int64_t id, const char* sql, const std::string
 {
     return writing([&]() -> Result<void> {
         Database& database = *m_state->store->database;
-        if (auto known = readRunInfo(*m_state->store, id); !known) return tl::unexpected(known.error());
-        auto statement = database.prepare(sql);
-        if (!statement) return tl::unexpected(statement.error());
-        statement->bind(text).bind(id);
-        return database.run(*statement);
+        STAGEWRIGHT_CHECK(readRunInfo(*m_state->store, id));
+        STAGEWRIGHT_TRY(auto statement, database.prepare(sql));
+        statement.bind(text).bind(id);
+        return database.run(statement);
     });
 }
 
@@ -315,16 +309,14 @@ Result<void> RunFile::remove(std::int64_t id, std::stop_token stop)
     const Watch watch(*store.database, ends);
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
-    const auto known = readRunInfo(store, id);
-    if (!known) return tl::unexpected(known.error());
-    if (known->state == RunState::Recording)
+    STAGEWRIGHT_TRY(const auto known, readRunInfo(store, id));
+    if (known.state == RunState::Recording)
         return fail(ErrorCode::Usage, fmt::format("file {}: run {} is being recorded", path(), id),
                     "wait until it ends");
-    auto transaction = Transaction::begin(*store.database);
-    if (!transaction) return tl::unexpected(transaction.error());
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(*store.database));
     auto done = removeRun(*store.database, id);
     if (done && ends()) return fail(ErrorCode::Cancelled, "deleting was cancelled");
-    if (done) done = transaction->commit();
+    if (done) done = transaction.commit();
     if (!done) return needing(std::move(done.error()), roomToDelete(path()));
     return {};
 }
@@ -347,10 +339,9 @@ Result<void> RunFile::compact(std::stop_token stop)
                     "compact it after the recording has ended");
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
-    const auto logged = runsWithLoggedSteps(*store.database);
-    if (!logged) return tl::unexpected(logged.error());
+    STAGEWRIGHT_TRY(const auto logged, runsWithLoggedSteps(*store.database));
     if (auto whole = stagewright::checkPages(*store.database, true); !whole) return whole;
-    for (const std::int64_t run : *logged)
+    for (const std::int64_t run : logged)
         if (auto folded = foldSteps(*store.database, run); !folded)
             return needing(std::move(folded.error()), roomToCompact(path()));
     if (ends()) return fail(ErrorCode::Cancelled, "compacting was cancelled");
@@ -371,16 +362,15 @@ Result<void> RunFile::writing(const std::function<Result<void>()>& write)
     RunStore& store = *m_state->store;
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
-    auto transaction = Transaction::begin(*store.database);
-    if (!transaction) return tl::unexpected(transaction.error());
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(*store.database));
     if (auto done = write(); !done) return done;
-    return transaction->commit();
+    return transaction.commit();
 }
 
 Result<void> RunFile::setNotes(std::int64_t id, const std::vector<Note>& notes)
 {
     return writing([&]() -> Result<void> {
-        if (auto known = readRunInfo(*m_state->store, id); !known) return tl::unexpected(known.error());
+        STAGEWRIGHT_CHECK(readRunInfo(*m_state->store, id));
         return writeNotes(*m_state->store->database, id, notes);
     });
 }
@@ -408,7 +398,7 @@ Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRow
                                       std::optional<double> seconds) const
 {
     const double most = seconds.value_or(secondsForQuery(m_state->store->bytesNow()));
-    if (auto prepared = prepareQueries(*m_state->store); !prepared) return tl::unexpected(std::move(prepared.error()));
+    STAGEWRIGHT_CHECK(prepareQueries(*m_state->store));
     return withAllSteps(
         *m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, most, progress); },
         progress.stop);
@@ -417,10 +407,9 @@ Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRow
 Result<void> RunFile::limitSize(std::int64_t bytes)
 {
     Database& database = *m_state->store->database;
-    const auto page = database.integer("PRAGMA page_size");
-    if (!page) return tl::unexpected(page.error());
+    STAGEWRIGHT_TRY(const auto page, database.integer("PRAGMA page_size"));
     const std::int64_t pages =
-        bytes <= 0 ? 0xfffffffe : std::max<std::int64_t>(1, bytes / std::max<std::int64_t>(1, *page));
+        bytes <= 0 ? 0xfffffffe : std::max<std::int64_t>(1, bytes / std::max<std::int64_t>(1, page));
     return database.execute(fmt::format("PRAGMA max_page_count={}", pages));
 }
 

@@ -98,20 +98,17 @@ private:
 
 Result<void> listRuns(RunStore& store, const RunFile::ListSink& sink, const Progress& progress)
 {
-    const auto total = store.database->integer("SELECT count(*) FROM run");
-    if (!total) return tl::unexpected(total.error());
-    const auto notes = hasNotes(*store.database);
-    if (!notes) return tl::unexpected(notes.error());
+    STAGEWRIGHT_TRY(const auto total, store.database->integer("SELECT count(*) FROM run"));
+    STAGEWRIGHT_TRY(const auto notes, hasNotes(*store.database));
     constexpr std::int64_t between = 1000;
     List list(*store.database);
     std::int64_t done = 0;
     return eachRunInfo(store, [&](RunInfo info) -> Result<void> { // none is kept: there may be millions
         if (progress.cancelled()) return fail(ErrorCode::Cancelled, "listing was cancelled");
-        if (done > 0 && done % between == 0) progress.tell("runs", done, *total);
+        if (done > 0 && done % between == 0) progress.tell("runs", done, total);
         ++done;
-        auto listed = list.of(std::move(info), *notes);
-        if (!listed) return tl::unexpected(std::move(listed.error()));
-        sink(std::move(*listed));
+        STAGEWRIGHT_TRY(auto listed, list.of(std::move(info), notes));
+        sink(std::move(listed));
         return {};
     });
 }

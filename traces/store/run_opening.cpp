@@ -35,13 +35,12 @@ Result<void> settleRuns(Database& database)
                        return {};
                    });
     if (!listed) return listed;
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return tl::unexpected(transaction.error());
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(database));
     for (const std::int64_t id : unmeasured)
         if (auto done = removeRun(database, id); !done) return done;
     if (auto done = database.execute("UPDATE main.run SET state='interrupted' WHERE state='recording'"); !done)
         return done;
-    return transaction->commit();
+    return transaction.commit();
 }
 
 // Runs whose writer was killed: say so in the file, and leave the WAL behind.
@@ -49,19 +48,17 @@ Result<void> settle(RunStore& store)
 {
     constexpr double foldingTakes = 10; // times as long as reading
     if (store.lock.heldElsewhere()) return {};
-    const auto left = store.database->integer("SELECT count(*) FROM run WHERE state='recording'");
-    if (!left) return tl::unexpected(left.error());
-    const auto logged = runsWithLoggedSteps(*store.database);
-    if (!logged) return tl::unexpected(logged.error());
+    STAGEWRIGHT_TRY(const auto left, store.database->integer("SELECT count(*) FROM run WHERE state='recording'"));
+    STAGEWRIGHT_TRY(const auto logged, runsWithLoggedSteps(*store.database));
     const bool wal = store.inWal();
-    if (*left == 0 && logged->empty() && !wal) return {};
+    if (left == 0 && logged.empty() && !wal) return {};
     if (auto held = store.lock.acquire(); !held) return {}; // another writer started in between
     const RecordingLockHold hold(store.lock);
     if (wal) store.keepRoomInWal();
     const Deadline deadline(*store.database, foldingTakes * secondsFor(store.bytes));
     // on a full disk they stay: readers know both forms
-    for (const std::int64_t run : *logged) (void)foldSteps(*store.database, run);
-    if (*left > 0)
+    for (const std::int64_t run : logged) (void)foldSteps(*store.database, run);
+    if (left > 0)
         if (auto done = settleRuns(*store.database); !done) return done;
     if (wal) store.leaveWal();
     return {};
@@ -141,7 +138,7 @@ Result<Opened> openToRead(const std::string& path, std::int64_t bytes, const std
         const Readable readable = canRead(**database, bytes, ends);
         if (readable == Readable::TooLong) return tl::unexpected(takesTooLong(path));
         if (readable == Readable::Yes) {
-            if (auto done = (*database)->execute("PRAGMA query_only=1"); !done) return tl::unexpected(done.error());
+            STAGEWRIGHT_CHECK((*database)->execute("PRAGMA query_only=1"));
             return take();
         }
     }
@@ -163,14 +160,14 @@ Result<Opened> openToRead(const std::string& path, std::int64_t bytes, const std
 // A writer would put it into the file, or write over it.
 Result<Opened> openToWrite(const std::string& path, OpenMode mode)
 {
-    auto database = Database::open(path, SQLITE_OPEN_READWRITE | (mode == OpenMode::Create ? SQLITE_OPEN_CREATE : 0));
-    if (!database) return tl::unexpected(std::move(database.error()));
+    STAGEWRIGHT_TRY(auto database,
+                    Database::open(path, SQLITE_OPEN_READWRITE | (mode == OpenMode::Create ? SQLITE_OPEN_CREATE : 0)));
     Opened opened;
-    opened.beside = leftoversOf((*database)->handle());
+    opened.beside = leftoversOf(database->handle());
     if (hasForeign(opened.beside))
         return fail(ErrorCode::Unavailable, fmt::format("file {}: {}", path, leftAloneText(path, opened.beside)),
                     "move it to another folder before you write to the file");
-    opened.database = std::move(*database);
+    opened.database = std::move(database);
     return opened;
 }
 
@@ -194,11 +191,10 @@ Result<int> trusted(RunStore& store, Leftover log)
     Database& database = *store.database;
     auto version = checkRunFile(database);
     if (!version) return version;
-    auto ignored = checkSchema(database, *version);
-    if (!ignored) return tl::unexpected(std::move(ignored.error()));
-    for (const std::string& name : *ignored) store.ignored += (store.ignored.empty() ? "" : ", ") + name;
+    STAGEWRIGHT_TRY(auto ignored, checkSchema(database, *version));
+    for (const std::string& name : ignored) store.ignored += (store.ignored.empty() ? "" : ", ") + name;
     if ((store.bytes <= smallFile || log == Leftover::Unmarked) && !store.lock.heldElsewhere())
-        if (auto done = checkPages(database, false); !done) return tl::unexpected(std::move(done.error()));
+        STAGEWRIGHT_CHECK(checkPages(database, false));
     return version;
 }
 
@@ -214,11 +210,9 @@ Result<void> keepTemporaries(RunStore& store)
 
 Result<void> setUp(Database& database)
 {
-    const auto tables = database.integer("SELECT count(*) FROM sqlite_schema WHERE name<>''");
-    if (!tables) return tl::unexpected(tables.error());
-    const auto application = database.integer("PRAGMA application_id");
-    if (!application) return tl::unexpected(application.error());
-    if (*tables != 0 || *application != 0) return {};
+    STAGEWRIGHT_TRY(const auto tables, database.integer("SELECT count(*) FROM sqlite_schema WHERE name<>''"));
+    STAGEWRIGHT_TRY(const auto application, database.integer("PRAGMA application_id"));
+    if (tables != 0 || application != 0) return {};
     if (auto done = database.execute(fmt::format("PRAGMA page_size={}", firstPages)); !done) return done;
     return migrate(database, 0, migrations());
 }
@@ -234,30 +228,27 @@ Result<void> makeReady(RunStore& store, const Opened& opened, bool wal)
         return done;
     if (store.mode == OpenMode::Create)
         if (auto done = setUp(database); !done) return done;
-    const auto version = trusted(store, opened.beside.log);
-    if (!version) return tl::unexpected(version.error());
+    STAGEWRIGHT_TRY(const auto version, trusted(store, opened.beside.log));
     if (store.missing.empty() && opened.leftAlone.empty()) {
-        auto missing = whatIsMissing(store, wal, opened.beside.log != Leftover::None);
-        if (!missing) return tl::unexpected(std::move(missing.error()));
-        store.missing = std::move(*missing);
+        STAGEWRIGHT_TRY(store.missing, whatIsMissing(store, wal, opened.beside.log != Leftover::None));
     }
-    store.version = reading ? *version : runFileVersion();
+    store.version = reading ? version : runFileVersion();
     store.logs = store.version >= 5;
     store.ownLog = opened.beside.log != Leftover::Unmarked && opened.leftAlone.empty();
     if (reading) return {};
     database.closingCheckpoints(true);
-    return migrate(database, *version, migrations());
+    return migrate(database, version, migrations());
 }
 
 Result<std::shared_ptr<RunStore>> openOnce(const std::string& path, OpenMode mode, const std::function<bool()>& ends,
                                            std::int64_t bytes, bool alone)
 {
-    auto opened = mode == OpenMode::Read ? openToRead(path, bytes, ends, alone) : openToWrite(path, mode);
-    if (!opened) return tl::unexpected(opened.error());
-    auto store = std::make_shared<RunStore>(path, mode, std::move(opened->database));
+    STAGEWRIGHT_TRY(auto opened,
+                    mode == OpenMode::Read ? openToRead(path, bytes, ends, alone) : openToWrite(path, mode));
+    auto store = std::make_shared<RunStore>(path, mode, std::move(opened.database));
     const Watch watch(*store->database, ends);
     store->bytes = bytes;
-    store->missing = opened->missing.empty() ? opened->leftAlone : opened->missing;
+    store->missing = opened.missing.empty() ? opened.leftAlone : opened.missing;
     const bool wal = isInWal(store->database->handle());
     const auto inTime = [&](auto open) -> Result<void> {
         const Deadline deadline(*store->database, secondsFor(bytes));
@@ -266,30 +257,31 @@ Result<std::shared_ptr<RunStore>> openOnce(const std::string& path, OpenMode mod
         if (done && ends()) return fail(ErrorCode::Cancelled, "file " + path + ": cancelled");
         return done;
     };
-    if (auto done = inTime([&] { return makeReady(*store, *opened, wal); }); !done) {
-        if (opened->beside.log == Leftover::Unmarked && mode != OpenMode::Read &&
+    if (auto done = inTime([&] { return makeReady(*store, opened, wal); }); !done) {
+        if (opened.beside.log == Leftover::Unmarked && mode != OpenMode::Read &&
             done.error().code == ErrorCode::Unreadable && !alone)
             done.error().remedy = fmt::format("if {}-wal beside it is of another recording, move it to another folder; "
                                               "else restore the file from a copy",
                                               path);
-        const bool again = opened->beside.log == Leftover::Unmarked && mode == OpenMode::Read &&
+        const bool again = opened.beside.log == Leftover::Unmarked && mode == OpenMode::Read &&
                            done.error().code == ErrorCode::Unreadable && !alone;
         if (again) return openOnce(path, mode, ends, bytes, true);
         return tl::unexpected(std::move(done.error()));
     }
     if (mode != OpenMode::Read) {
         store->database->keepDigests();
-        if (auto done = inTime([&] { return settle(*store); }); !done) return tl::unexpected(done.error());
+        STAGEWRIGHT_CHECK(inTime([&] { return settle(*store); }));
         if (auto done =
                 store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA secure_delete=0");
             !done)
             return tl::unexpected(done.error());
     }
-    auto listed = inTime([&]() -> Result<void> { // a table that is missing shows now, not in the middle of something
-        if (auto done = keepTemporaries(*store); !done) return done;
-        return inSnapshot(*store, [&] { return eachRunInfo(*store, [](const RunInfo&) { return Result<void>(); }); });
-    });
-    if (!listed) return tl::unexpected(std::move(listed.error()));
+    STAGEWRIGHT_CHECK(
+        inTime([&]() -> Result<void> { // a table that is missing shows now, not in the middle of something
+            if (auto done = keepTemporaries(*store); !done) return done;
+            return inSnapshot(*store,
+                              [&] { return eachRunInfo(*store, [](const RunInfo&) { return Result<void>(); }); });
+        }));
     return store;
 }
 

@@ -32,14 +32,14 @@ public:
     Result<RunFile::Overview> read(int atLeastBuckets, std::optional<Lane> only)
     {
         m_only = only;
-        if (auto known = readRunInfo(m_store, m_id); !known) return tl::unexpected(known.error());
-        if (auto done = readTracks(); !done) return tl::unexpected(done.error());
-        if (auto done = readBounds(std::clamp(atLeastBuckets, 1, 1 << 20)); !done) return tl::unexpected(done.error());
+        STAGEWRIGHT_CHECK(readRunInfo(m_store, m_id));
+        STAGEWRIGHT_CHECK(readTracks());
+        STAGEWRIGHT_CHECK(readBounds(std::clamp(atLeastBuckets, 1, 1 << 20)));
         if (m_buckets == 0) return std::move(m_result);
         const auto tracks = m_result.tracks.size();
         m_result.busyByTrack.assign(tracks, std::vector<float>(m_buckets, 0));
         m_result.sharesByTrack.assign(tracks, std::vector<std::array<std::uint8_t, 4>>(m_buckets));
-        auto done = eachTrack([&](std::size_t track) {
+        STAGEWRIGHT_CHECK(eachTrack([&](std::size_t track) {
             const auto width = static_cast<double>(m_result.bucketWidth);
             for (std::size_t i = 0; i < m_buckets; ++i) {
                 Nanos busy = 0;
@@ -52,8 +52,7 @@ public:
                 }
                 m_result.busyByTrack[track][i] = static_cast<float>(std::min(1.0, static_cast<double>(busy) / width));
             }
-        });
-        if (!done) return tl::unexpected(done.error());
+        }));
         return std::move(m_result);
     }
 
@@ -84,18 +83,17 @@ public:
 private:
     Result<void> readTracks()
     {
-        auto statement = m_database.prepare("SELECT track, rank, lane, name FROM track WHERE run=? ORDER BY track");
-        if (!statement) return tl::unexpected(statement.error());
-        statement->bind(m_id);
+        STAGEWRIGHT_TRY(auto statement,
+                        m_database.prepare("SELECT track, rank, lane, name FROM track WHERE run=? ORDER BY track"));
+        statement.bind(m_id);
         std::vector<std::pair<std::int64_t, Track>> tracks;
         for (;;) {
-            const auto row = m_database.step(*statement);
-            if (!row) return tl::unexpected(row.error());
-            if (!*row) break;
-            const auto lane = laneOf(statement->text(2));
+            STAGEWRIGHT_TRY(const auto row, m_database.step(statement));
+            if (!row) break;
+            const auto lane = laneOf(statement.text(2));
             if (lane)
-                tracks.emplace_back(statement->integer(0),
-                                    Track{statement->smallInteger(1), *lane, statement->text(3), 0, 0});
+                tracks.emplace_back(statement.integer(0),
+                                    Track{statement.smallInteger(1), *lane, statement.text(3), 0, 0});
         }
         std::stable_sort(tracks.begin(), tracks.end(), [](const auto& a, const auto& b) {
             return std::tie(a.second.rank, a.second.lane, a.second.name) <
@@ -111,14 +109,12 @@ private:
 
     Result<void> readBounds(int atLeastBuckets)
     {
-        auto statement = m_database.prepare("SELECT begin_ns, end_ns FROM run WHERE id=?");
-        if (!statement) return tl::unexpected(statement.error());
-        statement->bind(m_id);
-        const auto row = m_database.step(*statement);
-        if (!row) return tl::unexpected(row.error());
-        if (!*row || statement->isNull(0) || m_result.tracks.empty()) return {};
-        const Nanos begin = statement->integer(0);
-        const Nanos end = statement->integer(1);
+        STAGEWRIGHT_TRY(auto statement, m_database.prepare("SELECT begin_ns, end_ns FROM run WHERE id=?"));
+        statement.bind(m_id);
+        STAGEWRIGHT_TRY(const auto row, m_database.step(statement));
+        if (!row || statement.isNull(0) || m_result.tracks.empty()) return {};
+        const Nanos begin = statement.integer(0);
+        const Nanos end = statement.integer(1);
         if (!isStorableTime(begin) || !isStorableTime(end) || end < begin)
             return fail(ErrorCode::Unreadable,
                         fmt::format("file {}: run {}: damaged bounds {} … {} ns", m_store.path, m_id, begin, end),
@@ -140,14 +136,12 @@ private:
     template <typename Done>
     Result<void> eachTrack(Done done)
     {
-        const auto summary = summaryLevel();
-        if (!summary) return tl::unexpected(summary.error());
-        const bool summed = *summary >= 0 && *summary <= m_level;
-        const auto parts = storedParts(summed);
-        if (!parts) return tl::unexpected(parts.error());
+        STAGEWRIGHT_TRY(const auto summary, summaryLevel());
+        const bool summed = summary >= 0 && summary <= m_level;
+        STAGEWRIGHT_TRY(const auto parts, storedParts(summed));
         std::int64_t read = 0;
-        for (auto part = parts->begin(); part != parts->end(); ++part) {
-            if (part == parts->begin() || part[-1].track != part->track) m_occupied.assign(m_buckets, Sums{});
+        for (auto part = parts.begin(); part != parts.end(); ++part) {
+            if (part == parts.begin() || part[-1].track != part->track) m_occupied.assign(m_buckets, Sums{});
             const std::int64_t number = m_numbers[part->track];
             auto added = part->finest > m_level
                              ? addSpans(part->segment, number)
@@ -157,7 +151,7 @@ private:
             constexpr std::int64_t partsBetween = 4096;
             if (++read % partsBetween == 0 && m_progress != nullptr)
                 m_progress->tell("summarising the run", read, m_parts);
-            if (part + 1 == parts->end() || part[1].track != part->track) done(part->track);
+            if (part + 1 == parts.end() || part[1].track != part->track) done(part->track);
         }
         return {};
     }
@@ -172,7 +166,7 @@ private:
     {
         std::vector<Part> parts;
         const auto steps = [this] { return m_store.loadSteps(); };
-        auto listed = eachRowInParts(
+        STAGEWRIGHT_CHECK(eachRowInParts(
             m_store,
             {"segment, track, level, ordinal", "pyramid",
              fmt::format(" AND segment{}{}", summed ? "=" : "<>", summarySegment), "segment, track, level, ordinal",
@@ -190,8 +184,7 @@ private:
                 else
                     parts.back().coarsest = one.coarsest; // levels ascend
                 return {};
-            });
-        if (!listed) return tl::unexpected(std::move(listed.error()));
+            }));
         std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
             return std::tie(a.track, a.segment) < std::tie(b.track, b.segment);
         });
@@ -201,28 +194,25 @@ private:
     // −1: the run has no summary.
     Result<std::int64_t> summaryLevel()
     {
-        auto level = m_database.prepare(
-            fmt::format("SELECT min(level) FROM pyramid WHERE run=? AND segment={}", summarySegment));
-        if (!level) return tl::unexpected(level.error());
-        level->bind(m_id);
-        const auto row = m_database.step(*level);
-        if (!row) return tl::unexpected(row.error());
-        return *row && !level->isNull(0) ? level->integer(0) : -1;
+        STAGEWRIGHT_TRY(auto level, m_database.prepare(fmt::format(
+                                        "SELECT min(level) FROM pyramid WHERE run=? AND segment={}", summarySegment)));
+        level.bind(m_id);
+        STAGEWRIGHT_TRY(const auto row, m_database.step(level));
+        return row && !level.isNull(0) ? level.integer(0) : -1;
     }
 
     Result<void> store(std::int64_t track, std::size_t ordinal, std::span<const Bucket> buckets)
     {
         const auto data = encodeBuckets(m_encoder, buckets);
-        auto row = m_database.cached("INSERT INTO main.pyramid VALUES(?,?,?,?,?,?,?)");
-        if (!row) return tl::unexpected(row.error());
-        (*row)
+        STAGEWRIGHT_TRY(auto row, m_database.cached("INSERT INTO main.pyramid VALUES(?,?,?,?,?,?,?)"));
+        (row)
             ->bind(m_id)
             .bind(summarySegment)
             .bind(track)
             .bind(std::int64_t{m_level})
             .bind(static_cast<std::int64_t>(ordinal));
-        (*row)->bind(static_cast<std::int64_t>(buckets.size())).bind(data);
-        return m_database.run(**row);
+        row->bind(static_cast<std::int64_t>(buckets.size())).bind(data);
+        return m_database.run(*row);
     }
 
     static std::size_t workOf(OpKind kind)
@@ -239,9 +229,8 @@ private:
         if (!rows) return tl::unexpected(rows.error());
         (*rows)->bind(m_id).bind(segment).bind(track).bind(std::int64_t{level});
         for (;;) {
-            const auto row = m_database.step(**rows);
-            if (!row) return tl::unexpected(row.error());
-            if (!*row) break;
+            STAGEWRIGHT_TRY(const auto row, m_database.step(**rows));
+            if (!row) break;
             const std::int64_t count = (*rows)->integer(0);
             if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
                 !decodeBuckets((*rows)->blob(1), static_cast<std::size_t>(count), m_bucketRows))
@@ -257,16 +246,15 @@ private:
 
     Result<void> addSpans(std::int64_t segment, std::int64_t track)
     {
-        auto rows = m_database.cached("SELECT count, data FROM span_block WHERE run=? AND segment=? AND track=?");
-        if (!rows) return tl::unexpected(rows.error());
-        (*rows)->bind(m_id).bind(segment).bind(track);
+        STAGEWRIGHT_TRY(auto rows,
+                        m_database.cached("SELECT count, data FROM span_block WHERE run=? AND segment=? AND track=?"));
+        rows->bind(m_id).bind(segment).bind(track);
         for (;;) {
-            const auto row = m_database.step(**rows);
-            if (!row) return tl::unexpected(row.error());
-            if (!*row) break;
-            const std::int64_t count = (*rows)->integer(0);
+            STAGEWRIGHT_TRY(const auto row, m_database.step(*rows));
+            if (!row) break;
+            const std::int64_t count = rows->integer(0);
             if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                !decodeSpans((*rows)->blob(1), static_cast<std::size_t>(count), 0, m_spanRows))
+                !decodeSpans(rows->blob(1), static_cast<std::size_t>(count), 0, m_spanRows))
                 continue;
             for (const StoredSpan& stored : m_spanRows) addSpan(stored.span);
         }
@@ -320,23 +308,22 @@ Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atL
 Result<void> summarisePyramids(RunStore& store, std::int64_t id, const Progress& progress)
 {
     constexpr std::int64_t fewSegments = 8; // are added up quickly enough
-    auto counts = store.database->prepare(
-        "SELECT span_count, (SELECT count(*) FROM segment WHERE run=id), (SELECT count(*) FROM track WHERE run=id) "
-        "FROM run WHERE id=?");
-    if (!counts) return tl::unexpected(counts.error());
-    counts->bind(id);
-    const auto row = store.database->step(*counts);
-    if (!row) return tl::unexpected(row.error());
-    if (!*row || counts->integer(1) <= fewSegments) return {};
-    const std::int64_t perTrack = counts->integer(0) / std::max<std::int64_t>(1, counts->integer(2));
-    const std::int64_t parts = counts->integer(1) * counts->integer(2);
-    counts->reset();
-    auto transaction = Transaction::begin(*store.database);
-    if (!transaction) return tl::unexpected(transaction.error());
+    STAGEWRIGHT_TRY(
+        auto counts,
+        store.database->prepare(
+            "SELECT span_count, (SELECT count(*) FROM segment WHERE run=id), (SELECT count(*) FROM track WHERE run=id) "
+            "FROM run WHERE id=?"));
+    counts.bind(id);
+    STAGEWRIGHT_TRY(const auto row, store.database->step(counts));
+    if (!row || counts.integer(1) <= fewSegments) return {};
+    const std::int64_t perTrack = counts.integer(0) / std::max<std::int64_t>(1, counts.integer(2));
+    const std::int64_t parts = counts.integer(1) * counts.integer(2);
+    counts.reset();
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(*store.database));
     const auto buckets =
         static_cast<int>(std::clamp<std::int64_t>(perTrack / (std::int64_t{8} * spansPerBucket), 16, 1024));
     if (auto done = OverviewReader(store, id).summarise(buckets, parts, progress); !done) return done;
-    return transaction->commit();
+    return transaction.commit();
 }
 
 } // namespace stagewright

@@ -70,10 +70,8 @@ public:
     Result<Run> read()
     {
         if (!m_onlyHeader) // before anything is read: the view may be another one after it
-            if (auto done = loadSteps(); !done) return tl::unexpected(std::move(done.error()));
-        auto info = readRunInfo(m_store, m_id);
-        if (!info) return tl::unexpected(info.error());
-        m_run.info = std::move(*info);
+            STAGEWRIGHT_CHECK(loadSteps());
+        STAGEWRIGHT_TRY(m_run.info, readRunInfo(m_store, m_id));
         if (m_run.info.ranks < 0 || m_run.info.ranks > mostRanks)
             return fail(ErrorCode::Unreadable,
                         fmt::format("run {}: damaged ({} ranks; at most {})", m_id, m_run.info.ranks, mostRanks),
@@ -192,21 +190,16 @@ private:
         return forEachRow(m_database, "SELECT schedule, realised, costs, time_unit, memory_unit FROM run WHERE id=?",
                           m_id, [&](const Statement& row) -> Result<void> {
                               const auto schedule = [&](int column) -> Result<std::shared_ptr<const Schedule>> {
-                                  auto read = readScheduleText(row.text(column));
-                                  if (!read) return tl::unexpected(read.error());
-                                  return std::make_shared<const Schedule>(std::move(*read));
+                                  STAGEWRIGHT_TRY(auto read, readScheduleText(row.text(column)));
+                                  return std::make_shared<const Schedule>(std::move(read));
                               };
                               if (!row.isNull(0)) {
-                                  auto read = schedule(0);
-                                  if (!read) return tl::unexpected(read.error());
-                                  m_run.schedule = std::move(*read);
+                                  STAGEWRIGHT_TRY(m_run.schedule, schedule(0));
                               }
                               if (!row.isNull(1)) {
                                   m_realised = m_run.schedule;
                                   if (!row.text(1).empty()) {
-                                      auto read = schedule(1);
-                                      if (!read) return tl::unexpected(read.error());
-                                      m_realised = std::move(*read);
+                                      STAGEWRIGHT_TRY(m_realised, schedule(1));
                                   }
                               }
                               if (!row.isNull(2)) {
@@ -341,9 +334,9 @@ private:
 
     Result<void> declareLabels()
     {
-        const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='label_shape'");
-        if (!table) return tl::unexpected(table.error());
-        const bool shapes = *table != 0; // else a file of version 5 or older
+        STAGEWRIGHT_TRY(const auto table,
+                        m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='label_shape'"));
+        const bool shapes = table != 0; // else a file of version 5 or older
         return forEachRow(m_database,
                           shapes ? "SELECT l.label, l.text, s.text FROM label l LEFT JOIN label_shape s ON s.run=l.run "
                                    "AND s.label=l.label WHERE l.run=? ORDER BY l.label"
@@ -454,9 +447,9 @@ private:
     Result<bool> memoryBase(std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent>& carried)
     {
         if (m_steps.first <= 0 && !m_steps.times) return false;
-        const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='memory_base'");
-        if (!table) return tl::unexpected(table.error());
-        if (*table == 0) return false; // a file of version 1
+        STAGEWRIGHT_TRY(const auto table,
+                        m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='memory_base'"));
+        if (table == 0) return false; // a file of version 1
         bool found = false;
         std::vector<MemoryEvent> block;
         auto done =
@@ -488,9 +481,9 @@ private:
         std::map<Key, MemoryEvent> between;   // what it lacks so far
         std::map<std::int64_t, bool> started; // segments with a base: it has been applied
         std::vector<MemoryEvent> block;
-        const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='memory_base'");
-        if (!table) return tl::unexpected(table.error());
-        auto bases = *table == 0
+        STAGEWRIGHT_TRY(const auto table,
+                        m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='memory_base'"));
+        auto bases = table == 0
                          ? Result<void>()
                          : forEachRow(m_database, "SELECT DISTINCT segment FROM memory_base WHERE run=?" + wanted(),
                                       m_id, [&](const Statement& row) -> Result<void> {
@@ -585,10 +578,9 @@ private:
         if (!m_steps.chosen.empty()) return memoryOfChosen();
         std::vector<MemoryEvent> block;
         std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent> carried;
-        const auto base = memoryBase(carried);
-        if (!base) return tl::unexpected(base.error());
+        STAGEWRIGHT_TRY(const auto base, memoryBase(carried));
         std::string segments;
-        if (*base) segments = fmt::format(" AND segment>={}", m_firstSegment);
+        if (base) segments = fmt::format(" AND segment>={}", m_firstSegment);
         if (!m_steps.whole() || m_grows) segments += fmt::format(" AND segment<={}", m_lastSegment);
         auto done = inParts(
             "segment, rank, ordinal, count, data", "memory_block", segments, "segment, rank, ordinal",
@@ -654,9 +646,8 @@ private:
     {
         std::vector<Edge> block;
         for (const auto& [segment, numbers] : m_parts) {
-            const auto ordinals = edgeBlocksInto(m_database, m_id, segment, numbers.ranges());
-            if (!ordinals) return tl::unexpected(ordinals.error());
-            for (const std::int64_t ordinal : *ordinals) {
+            STAGEWRIGHT_TRY(const auto ordinals, edgeBlocksInto(m_database, m_id, segment, numbers.ranges()));
+            for (const std::int64_t ordinal : ordinals) {
                 if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
                 auto done = forEachRow(
                     m_database,
@@ -730,14 +721,12 @@ private:
 
 Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id)
 {
-    auto statement = bound(*store.database, fmt::format("SELECT {} FROM run WHERE id=?", infoColumns),
-                           [&](Statement& s) { s.bind(id); });
-    if (!statement) return tl::unexpected(statement.error());
-    const auto row = store.database->step(*statement);
-    if (!row) return tl::unexpected(row.error());
-    if (!*row)
+    STAGEWRIGHT_TRY(auto statement, bound(*store.database, fmt::format("SELECT {} FROM run WHERE id=?", infoColumns),
+                                          [&](Statement& s) { s.bind(id); }));
+    STAGEWRIGHT_TRY(const auto row, store.database->step(statement));
+    if (!row)
         return fail(ErrorCode::Usage, fmt::format("file {}: no run {}", store.path, id), "list the runs of the file");
-    return infoOf(store, *statement);
+    return infoOf(store, statement);
 }
 
 Result<void> eachRunInfo(RunStore& store, const std::function<Result<void>(RunInfo)>& sink)
@@ -758,11 +747,10 @@ Result<void> eachRunInfo(RunStore& store, const std::function<Result<void>(RunIn
 Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
 {
     std::vector<RunInfo> infos;
-    auto done = eachRunInfo(store, [&](RunInfo info) -> Result<void> {
+    STAGEWRIGHT_CHECK(eachRunInfo(store, [&](RunInfo info) -> Result<void> {
         infos.push_back(std::move(info));
         return {};
-    });
-    if (!done) return tl::unexpected(done.error());
+    }));
     return infos;
 }
 

@@ -20,10 +20,9 @@ namespace {
 template <typename Bind>
 Result<void> write(Database& database, std::string_view sql, Bind bind)
 {
-    auto statement = database.cached(sql);
-    if (!statement) return tl::unexpected(statement.error());
-    bind(**statement);
-    return database.run(**statement);
+    STAGEWRIGHT_TRY(auto statement, database.cached(sql));
+    bind(*statement);
+    return database.run(*statement);
 }
 
 // Its text, a zero and the shape of the launch.
@@ -60,7 +59,7 @@ Result<void> timesFit(const Timeline& timeline)
 
 Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, RunState state)
 {
-    if (auto left = runNumbersAreLeft(database); !left) return tl::unexpected(std::move(left.error()));
+    STAGEWRIGHT_CHECK(runNumbersAreLeft(database));
     const RunInfo& info = run.info;
     const Timeline* timeline = run.timeline.get();
     const Schedule* schedule = run.schedule ? run.schedule.get() : nullptr;
@@ -74,7 +73,7 @@ Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, R
     const std::string scheduleName =
         info.scheduleName.empty() && schedule != nullptr ? schedule->name : info.scheduleName;
     const std::string name = info.name.empty() ? scheduleName : info.name;
-    auto inserted = write(
+    STAGEWRIGHT_CHECK(write(
         database,
         "INSERT INTO main.run(name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, "
         "microbatches, steps, warmup_steps, span_count, time_unit, memory_unit, schedule, costs) "
@@ -89,18 +88,16 @@ Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, R
             s.bind(timeline ? timeline->memoryUnit() : Bytes{run.costs ? run.costs->memoryUnit : 1});
             schedule ? s.bind(scheduleText) : s.bindNull();
             run.costs ? s.bind(costs) : s.bindNull();
-        });
-    if (!inserted) return tl::unexpected(inserted.error());
+        }));
     const std::int64_t id = database.lastId();
     for (const auto& [section, pairs] :
          {std::pair("configuration", &run.configuration), {"environment", &run.environment}}) {
         std::int64_t ordinal = 0;
         for (const auto& [key, value] : *pairs) {
-            auto done = write(database, "INSERT INTO main.run_text VALUES(?,?,?,?,?)",
-                              [&, section = std::string_view(section), &key = key, &value = value](Statement& s) {
-                                  s.bind(id).bind(section).bind(ordinal++).bind(key).bind(value);
-                              });
-            if (!done) return tl::unexpected(done.error());
+            STAGEWRIGHT_CHECK(write(database, "INSERT INTO main.run_text VALUES(?,?,?,?,?)",
+                                    [&, section = std::string_view(section), &key = key, &value = value](Statement& s) {
+                                        s.bind(id).bind(section).bind(ordinal++).bind(key).bind(value);
+                                    }));
         }
     }
     return id;
@@ -143,10 +140,9 @@ Result<std::int64_t> RunRows::trackNumber(const Track& track)
     const auto key = std::tuple(track.rank, track.lane, track.name);
     if (const auto known = m_known.tracks.find(key); known != m_known.tracks.end()) return known->second;
     const auto number = static_cast<std::int64_t>(m_known.tracks.size());
-    auto done = write(m_database, "INSERT INTO main.track VALUES(?,?,?,?,?)", [&](Statement& s) {
+    STAGEWRIGHT_CHECK(write(m_database, "INSERT INTO main.track VALUES(?,?,?,?,?)", [&](Statement& s) {
         s.bind(m_run).bind(number).bind(std::int64_t{track.rank}).bind(toText(track.lane)).bind(track.name);
-    });
-    if (!done) return tl::unexpected(done.error());
+    }));
     m_known.tracks.emplace(key, number);
     return number;
 }
@@ -188,9 +184,8 @@ Result<void> RunRows::numberLabels(const Timeline& timeline)
     m_labelNumbers.reserve(first.size());
     for (std::size_t label = 0; label < first.size(); ++label) {
         if (first[label] == nullptr) continue;
-        const auto number = labelNumber(labelKey(timeline, *first[label]));
-        if (!number) return tl::unexpected(number.error());
-        m_labels[label] = static_cast<std::uint32_t>(*number) & 0xffffffu;
+        STAGEWRIGHT_TRY(const auto number, labelNumber(labelKey(timeline, *first[label])));
+        m_labels[label] = static_cast<std::uint32_t>(number) & 0xffffffu;
     }
     return {};
 }
@@ -250,8 +245,7 @@ Result<void> RunRows::updateRun(const Timeline& timeline)
 
 Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, const Progress& progress)
 {
-    const auto number = trackNumber(track);
-    if (!number) return tl::unexpected(number.error());
+    STAGEWRIGHT_TRY(const auto number, trackNumber(track));
     const auto spans = timeline.spansOf(track);
     for (std::size_t at = 0; at < spans.size();) { // blocks end where the step changes
         std::size_t end = at + 1;
@@ -269,13 +263,13 @@ Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, con
                 if (span.label != 0) span.label = m_labels[span.label];
         }
         const auto stored = labelled ? std::span<const Span>(m_scratch) : block;
-        if (auto done = addSpanBlock(*number, first, stored, m_cpu); !done) return done;
+        if (auto done = addSpanBlock(number, first, stored, m_cpu); !done) return done;
         at = end;
         progress.tell("storing spans", static_cast<std::int64_t>(track.begin + at),
                       static_cast<std::int64_t>(timeline.spans().size()));
         if (progress.cancelled()) return storingCancelled();
     }
-    return addPyramid(*number, spans);
+    return addPyramid(number, spans);
 }
 
 Result<void> RunRows::addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans,

@@ -127,8 +127,7 @@ private:
 template <typename Read>
 auto inSnapshot(RunStore& store, Read read, std::stop_token stop = {}) -> decltype(read())
 {
-    const auto snapshot = Snapshot::of(store, std::move(stop));
-    if (!snapshot) return tl::unexpected(snapshot.error());
+    STAGEWRIGHT_CHECK(Snapshot::of(store, std::move(stop)));
     return read();
 }
 
@@ -139,7 +138,7 @@ auto withAllSteps(RunStore& store, Read read, std::stop_token stop = {}) -> decl
     return inSnapshot(
         store,
         [&]() -> decltype(read()) {
-            if (auto loaded = store.loadSteps(); !loaded) return tl::unexpected(std::move(loaded.error()));
+            STAGEWRIGHT_CHECK(store.loadSteps());
             return read();
         },
         std::move(stop));

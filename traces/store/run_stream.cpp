@@ -35,15 +35,14 @@ struct NumberedTrack {
 Result<std::vector<NumberedTrack>> readTracks(Database& database, std::int64_t id, int ranks)
 {
     std::vector<NumberedTrack> tracks;
-    auto done = forEachRow(database, "SELECT track, rank, lane, name FROM track WHERE run=? ORDER BY track", id,
-                           [&](const Statement& row) -> Result<void> {
-                               const auto lane = laneOf(row.text(2));
-                               const int rank = row.smallInteger(1);
-                               if (lane && rank >= 0 && rank < ranks)
-                                   tracks.push_back({row.integer(0), {rank, *lane, row.text(3), 0, 0}});
-                               return {};
-                           });
-    if (!done) return tl::unexpected(done.error());
+    STAGEWRIGHT_CHECK(forEachRow(database, "SELECT track, rank, lane, name FROM track WHERE run=? ORDER BY track", id,
+                                 [&](const Statement& row) -> Result<void> {
+                                     const auto lane = laneOf(row.text(2));
+                                     const int rank = row.smallInteger(1);
+                                     if (lane && rank >= 0 && rank < ranks)
+                                         tracks.push_back({row.integer(0), {rank, *lane, row.text(3), 0, 0}});
+                                     return {};
+                                 }));
     std::stable_sort(tracks.begin(), tracks.end(), [](const NumberedTrack& a, const NumberedTrack& b) {
         return std::tie(a.track.rank, a.track.lane, a.track.name) < std::tie(b.track.rank, b.track.lane, b.track.name);
     });
@@ -98,16 +97,14 @@ Result<void> eachBoundInParts(RunStore& store, std::string_view columns, std::st
     constexpr std::int64_t stepsAtOnce = 4096, last = std::numeric_limits<std::int64_t>::max();
     Database& database = *store.database;
     for (std::int64_t next = std::numeric_limits<std::int64_t>::min();;) {
-        auto from = database.prepare(
-            fmt::format("SELECT step FROM {} WHERE run=? AND step>=? ORDER BY step LIMIT 1", store.unfolded.bounds()));
-        if (!from) return tl::unexpected(from.error());
-        from->bind(id).bind(next);
-        const auto any = database.step(*from);
-        if (!any) return tl::unexpected(any.error());
-        if (!*any) return {};
-        const std::int64_t first = from->integer(0),
-                           until = first > last - stepsAtOnce ? last : first + stepsAtOnce - 1;
-        *from = Statement();
+        STAGEWRIGHT_TRY(
+            auto from, database.prepare(fmt::format("SELECT step FROM {} WHERE run=? AND step>=? ORDER BY step LIMIT 1",
+                                                    store.unfolded.bounds())));
+        from.bind(id).bind(next);
+        STAGEWRIGHT_TRY(const auto any, database.step(from));
+        if (!any) return {};
+        const std::int64_t first = from.integer(0), until = first > last - stepsAtOnce ? last : first + stepsAtOnce - 1;
+        from = Statement();
         auto done = forEachRow(database,
                                fmt::format("SELECT {} FROM {} WHERE run=? AND step BETWEEN {} AND {}{}", columns,
                                            store.unfolded.bounds(), first, until, groups),
@@ -122,7 +119,7 @@ Result<void> eachBoundInParts(RunStore& store, std::string_view columns, std::st
 
 Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::int64_t id)
 {
-    if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
+    STAGEWRIGHT_CHECK(readRunInfo(store, id));
     std::vector<RunFile::BlockBounds> blocks;
     auto done = eachBoundInParts(
         store, "rowid, segment, step, begin_ns, end_ns, count", "", id, [&](const Statement& row) -> Result<void> {
@@ -138,11 +135,10 @@ Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::
 
 Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::int64_t id)
 {
-    if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
-    const auto tracks = readTracks(*store.database, id, std::numeric_limits<int>::max());
-    if (!tracks) return tl::unexpected(tracks.error());
+    STAGEWRIGHT_CHECK(readRunInfo(store, id));
+    STAGEWRIGHT_TRY(const auto tracks, readTracks(*store.database, id, std::numeric_limits<int>::max()));
     std::string ranges; // tracks of named ranges, which bound a step where it has no work (TimelineBuilder)
-    for (const NumberedTrack& track : *tracks)
+    for (const NumberedTrack& track : tracks)
         if (track.track.lane == Lane::Other) ranges += fmt::format("{}{}", ranges.empty() ? "" : ",", track.number);
     const std::string columns =
         ranges.empty()
@@ -166,13 +162,10 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
 {
     Database& database = *store.database;
     RunFile::Content content;
-    auto info = readRunInfo(store, id);
-    if (!info) return tl::unexpected(info.error());
-    content.info = std::move(*info);
-    const auto tracks = readTracks(database, id, content.info.ranks);
-    if (!tracks) return tl::unexpected(tracks.error());
+    STAGEWRIGHT_TRY(content.info, readRunInfo(store, id));
+    STAGEWRIGHT_TRY(const auto tracks, readTracks(database, id, content.info.ranks));
     std::map<std::int64_t, std::size_t> places;
-    for (const NumberedTrack& track : *tracks) {
+    for (const NumberedTrack& track : tracks) {
         places[track.number] = content.tracks.size();
         content.tracks.push_back(track.track);
     }
@@ -201,9 +194,9 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
                           });
         if (!done) return done;
         // not in files of version 5 or older
-        const auto shaped = database.integer("SELECT count(*) FROM sqlite_schema WHERE name='label_shape'");
-        if (!shaped) return tl::unexpected(shaped.error());
-        if (*shaped != 0)
+        STAGEWRIGHT_TRY(const auto shaped,
+                        database.integer("SELECT count(*) FROM sqlite_schema WHERE name='label_shape'"));
+        if (shaped != 0)
             done = forEachRow(database, "SELECT label, text FROM label_shape WHERE run=?", id,
                               [&](const Statement& row) -> Result<void> {
                                   const std::int64_t label = row.integer(0);
@@ -224,9 +217,8 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
         return forEachRow(database, "SELECT schedule, begin_ns, end_ns, time_unit, memory_unit FROM run WHERE id=?", id,
                           [&](const Statement& row) -> Result<void> {
                               if (!row.isNull(0)) {
-                                  auto schedule = readScheduleText(row.text(0));
-                                  if (!schedule) return tl::unexpected(schedule.error());
-                                  content.schedule = std::make_shared<const Schedule>(std::move(*schedule));
+                                  STAGEWRIGHT_TRY(auto schedule, readScheduleText(row.text(0)));
+                                  content.schedule = std::make_shared<const Schedule>(std::move(schedule));
                               }
                               content.begin = std::clamp(row.integer(1), -farthestTime, farthestTime);
                               content.end = std::clamp(row.integer(2), content.begin, farthestTime);
@@ -246,12 +238,10 @@ Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile
         store,
         [&]() -> Result<std::int64_t> {
             Database& database = *store.database;
-            const auto info = readRunInfo(store, id);
-            if (!info) return tl::unexpected(info.error());
-            const auto tracks = readTracks(database, id, info->ranks);
-            if (!tracks) return tl::unexpected(tracks.error());
+            STAGEWRIGHT_TRY(const auto info, readRunInfo(store, id));
+            STAGEWRIGHT_TRY(const auto tracks, readTracks(database, id, info.ranks));
             std::map<std::int64_t, std::size_t> places;
-            for (std::size_t i = 0; i < tracks->size(); ++i) places[(*tracks)[i].number] = i;
+            for (std::size_t i = 0; i < tracks.size(); ++i) places[tracks[i].number] = i;
             std::vector<StoredSpan> stored;
             std::vector<Span> spans;
             std::int64_t damaged = 0, read = 0, room = mostRowsFor(store.bytesNow());
@@ -261,12 +251,12 @@ Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile
                  "span_block",
                  {},
                  "segment, track, first",
-                 [&] { return store.loadSteps(id, 0, info->steps - 1); }},
+                 [&] { return store.loadSteps(id, 0, info.steps - 1); }},
                 id, [&](const Statement& row) -> Result<void> {
                     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
                     const auto place = places.find(row.integer(1));
                     const std::int64_t step = row.integer(3), count = row.integer(4);
-                    if (step >= info->steps && info->state == RunState::Recording) return {}; // recorded since
+                    if (step >= info.steps && info.state == RunState::Recording) return {}; // recorded since
                     if (place == places.end() || step < outsideSteps || step >= mostSteps || count <= 0 ||
                         count > static_cast<std::int64_t>(blockRows) ||
                         !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), stored) ||
@@ -279,7 +269,7 @@ Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile
                     for (const StoredSpan& one : stored) spans.push_back(one.span);
                     if (!sink({place->second, static_cast<int>(step), spans})) return ended();
                     read += count;
-                    progress.tell("reading spans", read, info->spanCount);
+                    progress.tell("reading spans", read, info.spanCount);
                     return {};
                 });
             if (!done && !isEnded(done.error())) return tl::unexpected(std::move(done.error()));
@@ -294,8 +284,7 @@ Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFil
     return withAllSteps(
         store,
         [&]() -> Result<std::int64_t> {
-            const auto info = readRunInfo(store, id);
-            if (!info) return tl::unexpected(info.error());
+            STAGEWRIGHT_TRY(const auto info, readRunInfo(store, id));
             std::vector<MemoryEvent> block;
             std::int64_t damaged = 0, room = mostRowsFor(store.bytesNow());
             auto done = eachRowInParts(
@@ -304,19 +293,19 @@ Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFil
                  "memory_block",
                  {},
                  "segment, rank, ordinal",
-                 [&] { return store.loadSteps(id, 0, info->steps - 1); }},
+                 [&] { return store.loadSteps(id, 0, info.steps - 1); }},
                 id, [&](const Statement& row) -> Result<void> {
                     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
                     const std::int64_t rank = row.integer(1), count = row.integer(3);
-                    if (rank < 0 || rank >= info->ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                    if (rank < 0 || rank >= info.ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
                         !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block) ||
                         count > room) {
                         ++damaged;
                         return {};
                     }
                     room -= count;
-                    if (info->state == RunState::Recording)
-                        std::erase_if(block, [&](const MemoryEvent& event) { return event.step >= info->steps; });
+                    if (info.state == RunState::Recording)
+                        std::erase_if(block, [&](const MemoryEvent& event) { return event.step >= info.steps; });
                     return block.empty() || sink(block) ? Result<void>() : ended();
                 });
             if (!done && !isEnded(done.error())) return tl::unexpected(std::move(done.error()));

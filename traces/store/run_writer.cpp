@@ -29,11 +29,10 @@ Result<std::unique_ptr<Database>> stagingFor(const Run& run, std::int64_t id)
 {
     auto opened = Database::open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     if (!opened) return opened;
-    if (auto done = migrate(**opened, 0, migrations()); !done) return tl::unexpected(std::move(done.error()));
-    const auto row = RunRows::insertHeader(**opened, run, RunState::Recording);
-    if (!row) return tl::unexpected(row.error());
+    STAGEWRIGHT_CHECK(migrate(**opened, 0, migrations()));
+    STAGEWRIGHT_TRY(const auto row, RunRows::insertHeader(**opened, run, RunState::Recording));
     if (auto done = (*opened)->execute(
-            fmt::format("DELETE FROM main.run_text; UPDATE main.run SET id={} WHERE id={}", id, *row));
+            fmt::format("DELETE FROM main.run_text; UPDATE main.run SET id={} WHERE id={}", id, row));
         !done)
         return tl::unexpected(std::move(done.error()));
     return opened;
@@ -46,15 +45,15 @@ Result<void> setUnits(Database& database, Database& staged, std::int64_t run)
         bound(staged, "SELECT provenance, clock, ranks, time_unit, memory_unit, realised FROM main.run WHERE id=?",
               [&](Statement& s) { s.bind(run); });
     if (!from) return tl::unexpected(from.error());
-    const auto row = staged.step(*from);
-    if (!row) return tl::unexpected(row.error());
-    auto to = database.prepare(
-        "UPDATE main.run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=?, realised=? WHERE id=?");
-    if (!to) return tl::unexpected(to.error());
+    STAGEWRIGHT_CHECK(staged.step(*from));
+    STAGEWRIGHT_TRY(
+        auto to,
+        database.prepare(
+            "UPDATE main.run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=?, realised=? WHERE id=?"));
     for (int column = 0; column < 6; ++column)
-        sqlite3_bind_value(to->handle(), column + 1, sqlite3_column_value(from->handle(), column));
-    sqlite3_bind_int64(to->handle(), 7, run);
-    return database.run(*to);
+        sqlite3_bind_value(to.handle(), column + 1, sqlite3_column_value(from->handle(), column));
+    sqlite3_bind_int64(to.handle(), 7, run);
+    return database.run(to);
 }
 
 } // namespace
@@ -62,30 +61,25 @@ Result<void> setUnits(Database& database, Database& staged, std::int64_t run)
 Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
 {
     const auto& store = this->store();
-    if (auto held = store->beginRecording(); !held) return tl::unexpected(held.error());
+    STAGEWRIGHT_CHECK(store->beginRecording());
     const auto start = [&]() -> Result<std::unique_ptr<RunWriter>> {
-        auto transaction = Transaction::begin(*store->database);
-        if (!transaction) return tl::unexpected(transaction.error());
+        STAGEWRIGHT_TRY(auto transaction, Transaction::begin(*store->database));
         Run own = header;
         own.timeline = nullptr;
-        auto there = inSnapshot(*store, [&] { return readRunInfos(*store); });
-        if (!there) return tl::unexpected(there.error());
-        own.info.name = freeRunName(*there, own.info.name.empty() ? own.info.scheduleName : own.info.name);
-        const auto id = RunRows::insertHeader(*store->database, own, RunState::Recording);
-        if (!id) return tl::unexpected(id.error());
-        auto staged = stagingFor(own, *id);
-        if (!staged) return tl::unexpected(std::move(staged.error()));
-        RunRows rows(**staged, *id);
-        if (auto done = rows.declareMetrics(header.metrics); !done) return tl::unexpected(done.error());
+        STAGEWRIGHT_TRY(auto there, inSnapshot(*store, [&] { return readRunInfos(*store); }));
+        own.info.name = freeRunName(there, own.info.name.empty() ? own.info.scheduleName : own.info.name);
+        STAGEWRIGHT_TRY(const auto id, RunRows::insertHeader(*store->database, own, RunState::Recording));
+        STAGEWRIGHT_TRY(auto staged, stagingFor(own, id));
+        RunRows rows(*staged, id);
+        STAGEWRIGHT_CHECK(rows.declareMetrics(header.metrics));
         StepRows step;
-        if (auto done = takeStepRows(**staged, *id, step); !done) return tl::unexpected(done.error());
-        if (auto done = addStepRows(*store->database, "main.", *id, step.facts.bytes()); !done)
-            return tl::unexpected(done.error());
+        STAGEWRIGHT_CHECK(takeStepRows(*staged, id, step));
+        STAGEWRIGHT_CHECK(addStepRows(*store->database, "main.", id, step.facts.bytes()));
         step.facts.clear();
-        if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
+        STAGEWRIGHT_CHECK(transaction.commit());
         rows.accept();
         auto state = std::make_unique<RunWriter::State>(
-            RunWriter::State{store, std::move(*staged), std::move(rows), std::move(step), 0, false});
+            RunWriter::State{store, std::move(staged), std::move(rows), std::move(step), 0, false});
         return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
     };
     struct End { // unless it starts
@@ -122,25 +116,22 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
     Database& database = *state.store->database;
     if (auto there = state.store->inPlace(); !there) return there;
     const auto write = [&]() -> Result<void> {
-        auto staged = Transaction::begin(*state.staged);
-        if (!staged) return tl::unexpected(staged.error());
+        STAGEWRIGHT_TRY(auto staged, Transaction::begin(*state.staged));
         if (auto done = state.rows.addSegment(step); !done) return done;
         for (const auto& [name, value] : metrics)
             if (auto done = state.rows.addMetric(name, {}, state.steps, value); !done) return done;
-        auto totals = totalsOf(*state.staged, id());
-        if (!totals) return tl::unexpected(totals.error());
-        totals->firstStep = std::max<std::int64_t>(0, totals->steps - 1);
-        for (const Span& span : step.spans()) totals->firstStep = std::min<std::int64_t>(totals->firstStep, span.step);
+        STAGEWRIGHT_TRY(auto totals, totalsOf(*state.staged, id()));
+        totals.firstStep = std::max<std::int64_t>(0, totals.steps - 1);
+        for (const Span& span : step.spans()) totals.firstStep = std::min<std::int64_t>(totals.firstStep, span.step);
         state.step.facts.clear();
         state.step.blocks.clear();
         if (auto done = takeStepRows(*state.staged, id(), state.step); !done) return done;
-        auto transaction = Transaction::begin(database);
-        if (!transaction) return tl::unexpected(transaction.error());
+        STAGEWRIGHT_TRY(auto transaction, Transaction::begin(database));
         if (state.steps == 0)
             if (auto done = setUnits(database, *state.staged, id()); !done) return done;
-        if (auto done = state.store->appendStep(id(), *totals, state.step); !done) return done;
-        if (auto done = transaction->commit(); !done) return done;
-        return staged->commit();
+        if (auto done = state.store->appendStep(id(), totals, state.step); !done) return done;
+        if (auto done = transaction.commit(); !done) return done;
+        return staged.commit();
     };
     auto done = write();
     if (!done) {
@@ -166,17 +157,15 @@ Result<void> RunWriter::finish(RunState reached, const std::optional<CostModel>&
     } const end{*state.store};
     if (auto there = state.store->inPlace(); !there) return there;
     const auto close = [&]() -> Result<void> {
-        auto transaction = Transaction::begin(database);
-        if (!transaction) return tl::unexpected(transaction.error());
+        STAGEWRIGHT_TRY(auto transaction, Transaction::begin(database));
         RunRows kept(database, id());
-        const auto totals = totalsOf(*state.staged, id());
-        if (!totals) return tl::unexpected(totals.error());
-        if (auto done = setTotals(database, id(), *totals); !done) return done;
+        STAGEWRIGHT_TRY(const auto totals, totalsOf(*state.staged, id()));
+        if (auto done = setTotals(database, id(), totals); !done) return done;
         if (costs)
             if (auto done = kept.setCosts(*costs); !done) return done;
         if (auto done = kept.setState(reached == RunState::Recording ? RunState::Interrupted : reached); !done)
             return done;
-        return transaction->commit();
+        return transaction.commit();
     };
     auto closed = close();
     if (!closed) { // what SQLite's log holds of a full disk is free after this

@@ -33,9 +33,8 @@ Result<std::vector<Op>> readOps(std::string_view text)
     std::vector<Op> ops;
     while (!text.empty()) {
         const std::size_t end = std::min(text.find(' '), text.size());
-        auto op = parseOp(text.substr(0, end));
-        if (!op) return tl::unexpected(std::move(op.error()));
-        ops.push_back(*op);
+        STAGEWRIGHT_TRY(auto op, parseOp(text.substr(0, end)));
+        ops.push_back(op);
         text.remove_prefix(std::min(text.size(), end + 1));
     }
     return ops;

@@ -161,49 +161,45 @@ std::span<const RunTable> runTables() { return tables; }
 
 Result<int> checkRunFile(Database& database)
 {
-    const auto application = database.integer("PRAGMA application_id");
-    if (!application) return tl::unexpected(application.error());
-    if (*application != runFileApplicationId)
+    STAGEWRIGHT_TRY(const auto application, database.integer("PRAGMA application_id"));
+    if (application != runFileApplicationId)
         return fail(ErrorCode::Unreadable,
                     fmt::format("file {}: a database of another program (application id {}, run files have {})",
-                                database.path(), *application, runFileApplicationId),
+                                database.path(), application, runFileApplicationId),
                     "choose a file written by stagewright");
-    const auto version = database.integer("PRAGMA user_version");
-    if (!version) return tl::unexpected(version.error());
-    if (*version > runFileVersion())
+    STAGEWRIGHT_TRY(const auto version, database.integer("PRAGMA user_version"));
+    if (version > runFileVersion())
         return fail(ErrorCode::Unreadable,
-                    fmt::format("file {}: format version {}, this program reads up to {}", database.path(), *version,
+                    fmt::format("file {}: format version {}, this program reads up to {}", database.path(), version,
                                 runFileVersion()),
                     "open it with a newer stagewright");
-    if (*version < 1)
+    if (version < 1)
         return fail(ErrorCode::Unreadable,
-                    fmt::format("file {}: damaged (format version {}, the first is 1)", database.path(), *version),
+                    fmt::format("file {}: damaged (format version {}, the first is 1)", database.path(), version),
                     "restore it from a copy, or record again");
-    return static_cast<int>(*version);
+    return static_cast<int>(version);
 }
 
 Result<void> migrate(Database& database, int from, std::span<const Migration> toApply)
 {
     for (const Migration& step : toApply) {
         if (step.version <= from) continue;
-        auto transaction = Transaction::begin(database);
-        if (!transaction) return tl::unexpected(transaction.error());
+        STAGEWRIGHT_TRY(auto transaction, Transaction::begin(database));
         if (auto done = database.execute(std::string(step.sql)); !done) return done;
         if (step.then != nullptr)
             if (auto done = step.then(database); !done) return done;
         const std::string marks =
             fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", runFileApplicationId, step.version);
         if (auto done = database.execute(marks); !done) return done;
-        if (auto done = transaction->commit(); !done) return done;
+        if (auto done = transaction.commit(); !done) return done;
     }
     return {};
 }
 
 Result<void> runNumbersAreLeft(Database& database)
 {
-    const auto last = database.integer("SELECT max(seq) FROM main.sqlite_sequence WHERE name='run'");
-    if (!last) return tl::unexpected(last.error());
-    if (*last < std::numeric_limits<std::int64_t>::max()) return {};
+    STAGEWRIGHT_TRY(const auto last, database.integer("SELECT max(seq) FROM main.sqlite_sequence WHERE name='run'"));
+    if (last < std::numeric_limits<std::int64_t>::max()) return {};
     return fail(ErrorCode::Unreadable,
                 fmt::format("file {}: its last run has the highest number that there is, so no run can be added",
                             database.path()),

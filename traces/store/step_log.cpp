@@ -140,23 +140,21 @@ Result<void> takeStepRows(Database& database, std::int64_t run, StepRows& rows)
 {
     for (std::size_t number = 0; number < stepTableCount(); ++number) {
         const StepTable table = stepTable(number);
-        auto statement = database.cached(fmt::format("SELECT {} FROM main.{} WHERE run=?", table.columns, table.name));
-        if (!statement) return tl::unexpected(statement.error());
-        (*statement)->bind(run);
+        STAGEWRIGHT_TRY(auto statement,
+                        database.cached(fmt::format("SELECT {} FROM main.{} WHERE run=?", table.columns, table.name)));
+        statement->bind(run);
         bool any = false;
         for (;;) {
-            const auto more = database.step(**statement);
-            if (!more) return tl::unexpected(more.error());
-            if (!*more) break;
+            STAGEWRIGHT_TRY(const auto more, database.step(*statement));
+            if (!more) break;
             any = true;
             (table.grows == "segment" ? rows.blocks : rows.facts)
-                .add(static_cast<std::uint8_t>(number), **statement, 0, table.count);
+                .add(static_cast<std::uint8_t>(number), *statement, 0, table.count);
         }
-        (*statement)->reset();
+        statement->reset();
         if (!any) continue;
-        auto removed = database.cached(fmt::format("DELETE FROM main.{}", table.name));
-        if (!removed) return tl::unexpected(removed.error());
-        if (auto done = database.run(**removed); !done) return done;
+        STAGEWRIGHT_TRY(auto removed, database.cached(fmt::format("DELETE FROM main.{}", table.name)));
+        if (auto done = database.run(*removed); !done) return done;
     }
     return {};
 }
@@ -167,60 +165,57 @@ Result<bool> addStepRows(Database& database, std::string_view prefix, std::int64
     RowReader reader(rows);
     StoredRow row;
     while (reader.next(row)) {
-        auto statement = database.cached(insertStatement(prefix, row.table));
-        if (!statement) return tl::unexpected(statement.error());
-        (*statement)->bind(run);
-        for (const StoredValue& value : row.values) bindValue(**statement, value);
-        if (auto done = database.run(**statement); !done) return tl::unexpected(std::move(done.error()));
+        STAGEWRIGHT_TRY(auto statement, database.cached(insertStatement(prefix, row.table)));
+        statement->bind(run);
+        for (const StoredValue& value : row.values) bindValue(*statement, value);
+        STAGEWRIGHT_CHECK(database.run(*statement));
     }
     return true;
 }
 
 Result<LoggedStep> totalsOf(Database& database, std::int64_t run)
 {
-    auto statement = database.cached("SELECT steps, span_count, begin_ns, end_ns, (SELECT max(segment) FROM "
-                                     "main.segment WHERE run=?1) FROM main.run WHERE id=?1");
-    if (!statement) return tl::unexpected(statement.error());
-    (*statement)->bind(run);
-    const auto row = database.step(**statement);
-    if (!row) return tl::unexpected(row.error());
-    LoggedStep totals = *row ? totalsIn(**statement, 0) : LoggedStep{};
-    if (*row) totals.segment = (*statement)->integer(4);
-    (*statement)->reset();
+    STAGEWRIGHT_TRY(auto statement,
+                    database.cached("SELECT steps, span_count, begin_ns, end_ns, (SELECT max(segment) FROM "
+                                    "main.segment WHERE run=?1) FROM main.run WHERE id=?1"));
+    statement->bind(run);
+    STAGEWRIGHT_TRY(const auto row, database.step(*statement));
+    LoggedStep totals = row ? totalsIn(*statement, 0) : LoggedStep{};
+    if (row) totals.segment = statement->integer(4);
+    statement->reset();
     return totals;
 }
 
 Result<void> setTotals(Database& database, std::int64_t run, const LoggedStep& totals)
 {
-    auto statement = database.cached("UPDATE main.run SET steps=?, span_count=?, begin_ns=?, end_ns=? WHERE id=?");
-    if (!statement) return tl::unexpected(statement.error());
-    bindTotals(**statement, totals);
-    (*statement)->bind(run);
-    return database.run(**statement);
+    STAGEWRIGHT_TRY(auto statement,
+                    database.cached("UPDATE main.run SET steps=?, span_count=?, begin_ns=?, end_ns=? WHERE id=?"));
+    bindTotals(*statement, totals);
+    statement->bind(run);
+    return database.run(*statement);
 }
 
 Result<void> logStep(Database& database, std::int64_t run, const LoggedStep& step, const StepRows& rows)
 {
     const std::vector<std::byte> facts = packStep(rows.facts.bytes());
     const std::vector<std::byte> blocks = packStep(rows.blocks.bytes());
-    auto statement = database.cached("INSERT INTO main.step_log(run, segment, first_step, steps, span_count, begin_ns, "
-                                     "end_ns, facts, data) VALUES(?,?,?,?,?,?,?,?,?)");
-    if (!statement) return tl::unexpected(statement.error());
-    (*statement)->bind(run).bind(step.segment).bind(step.firstStep);
-    bindTotals(**statement, step);
-    (*statement)->bind(std::span<const std::byte>(facts)).bind(std::span<const std::byte>(blocks));
-    return database.run(**statement);
+    STAGEWRIGHT_TRY(auto statement,
+                    database.cached("INSERT INTO main.step_log(run, segment, first_step, steps, span_count, begin_ns, "
+                                    "end_ns, facts, data) VALUES(?,?,?,?,?,?,?,?,?)"));
+    statement->bind(run).bind(step.segment).bind(step.firstStep);
+    bindTotals(*statement, step);
+    statement->bind(std::span<const std::byte>(facts)).bind(std::span<const std::byte>(blocks));
+    return database.run(*statement);
 }
 
 Result<std::vector<std::int64_t>> runsWithLoggedSteps(Database& database)
 {
     std::vector<std::int64_t> runs;
-    auto listed = forEachRow(database, "SELECT DISTINCT run FROM main.step_log WHERE id>? ORDER BY run", 0,
-                             [&](const Statement& row) -> Result<void> {
-                                 runs.push_back(row.integer(0));
-                                 return {};
-                             });
-    if (!listed) return tl::unexpected(std::move(listed.error()));
+    STAGEWRIGHT_CHECK(forEachRow(database, "SELECT DISTINCT run FROM main.step_log WHERE id>? ORDER BY run", 0,
+                                 [&](const Statement& row) -> Result<void> {
+                                     runs.push_back(row.integer(0));
+                                     return {};
+                                 }));
     return runs;
 }
 
@@ -229,23 +224,22 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
     std::vector<std::byte> rows, blocks;
     std::int64_t last = 0, folded = 0, all = 0;
     bool whole = true;
-    auto counted = bound(database, "SELECT steps FROM main.step_log WHERE run=? ORDER BY id DESC LIMIT 1",
-                         [&](Statement& s) { s.bind(run); });
-    if (!counted) return tl::unexpected(counted.error());
-    const auto newest = database.step(*counted);
-    if (!newest) return tl::unexpected(newest.error());
-    if (*newest) all = counted->integer(0);
-    *counted = Statement();
+    STAGEWRIGHT_TRY(auto counted,
+                    bound(database, "SELECT steps FROM main.step_log WHERE run=? ORDER BY id DESC LIMIT 1",
+                          [&](Statement& s) { s.bind(run); }));
+    STAGEWRIGHT_TRY(const auto newest, database.step(counted));
+    if (newest) all = counted.integer(0);
+    counted = Statement();
     for (bool more = true; more;) {
         more = false;
-        auto transaction = Transaction::begin(database);
-        if (!transaction) return tl::unexpected(transaction.error());
-        auto steps = bound(database,
-                           fmt::format("SELECT id, data, facts, steps, span_count, begin_ns, end_ns FROM main.step_log "
-                                       "WHERE run=? AND id>? ORDER BY id LIMIT {}",
-                                       stepsAtOnce),
-                           [&](Statement& s) { s.bind(run).bind(last); });
-        if (!steps) return tl::unexpected(steps.error());
+        STAGEWRIGHT_TRY(auto transaction, Transaction::begin(database));
+        STAGEWRIGHT_TRY(
+            auto steps,
+            bound(database,
+                  fmt::format("SELECT id, data, facts, steps, span_count, begin_ns, end_ns FROM main.step_log "
+                              "WHERE run=? AND id>? ORDER BY id LIMIT {}",
+                              stepsAtOnce),
+                  [&](Statement& s) { s.bind(run).bind(last); }));
         std::vector<std::int64_t> done;
         LoggedStep totals;
         int read = 0;
@@ -253,35 +247,31 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
         for (;; ++read) {
             more = read == stepsAtOnce || bytes >= bytesAtOnce;
             if (more) break;
-            const auto row = database.step(*steps);
-            if (!row) return tl::unexpected(row.error());
-            if (!*row) break;
-            bytes += steps->blob(1).size();
-            if (steps->integer(0) <= last) return notInOrder(database);
-            last = steps->integer(0);
-            totals = totalsIn(*steps, 3);
-            if (!unpackStep(steps->blob(2), rows) || !unpackStep(steps->blob(1), blocks)) {
+            STAGEWRIGHT_TRY(const auto row, database.step(steps));
+            if (!row) break;
+            bytes += steps.blob(1).size();
+            if (steps.integer(0) <= last) return notInOrder(database);
+            last = steps.integer(0);
+            totals = totalsIn(steps, 3);
+            if (!unpackStep(steps.blob(2), rows) || !unpackStep(steps.blob(1), blocks)) {
                 whole = false;
                 continue;
             }
             rows.insert(rows.end(), blocks.begin(), blocks.end());
-            const auto added = addStepRows(database, "main.", run, rows);
-            if (!added) return tl::unexpected(added.error());
-            if (*added)
+            STAGEWRIGHT_TRY(const auto added, addStepRows(database, "main.", run, rows));
+            if (added)
                 done.push_back(last);
             else
                 whole = false;
         }
-        *steps = Statement();
-        if (read > 0)
-            if (auto set = setTotals(database, run, totals); !set) return tl::unexpected(set.error());
+        steps = Statement();
+        if (read > 0) STAGEWRIGHT_CHECK(setTotals(database, run, totals));
         for (const std::int64_t id : done) {
-            auto removed = database.cached("DELETE FROM main.step_log WHERE id=?");
-            if (!removed) return tl::unexpected(removed.error());
-            (*removed)->bind(id);
-            if (auto gone = database.run(**removed); !gone) return tl::unexpected(gone.error());
+            STAGEWRIGHT_TRY(auto removed, database.cached("DELETE FROM main.step_log WHERE id=?"));
+            removed->bind(id);
+            STAGEWRIGHT_CHECK(database.run(*removed));
         }
-        if (auto committed = transaction->commit(); !committed) return tl::unexpected(committed.error());
+        STAGEWRIGHT_CHECK(transaction.commit());
         folded += read;
         if (more) progress.tell("closing the run", folded, std::max(folded, all));
     }
@@ -339,13 +329,11 @@ Result<bool> UnfoldedSteps::stillThere(Database& database) const
 {
     for (const auto& [run, ids] : m_runs)
         for (const std::int64_t id : {ids.first, ids.second}) {
-            auto statement = database.cached("SELECT run FROM main.step_log WHERE id=?");
-            if (!statement) return tl::unexpected(statement.error());
-            (*statement)->bind(id);
-            const auto row = database.step(**statement);
-            if (!row) return tl::unexpected(row.error());
-            const bool same = *row && (*statement)->integer(0) == run;
-            (*statement)->reset();
+            STAGEWRIGHT_TRY(auto statement, database.cached("SELECT run FROM main.step_log WHERE id=?"));
+            statement->bind(id);
+            STAGEWRIGHT_TRY(const auto row, database.step(*statement));
+            const bool same = row && statement->integer(0) == run;
+            statement->reset();
             if (!same) return false;
         }
     return true;
@@ -354,56 +342,48 @@ Result<bool> UnfoldedSteps::stillThere(Database& database) const
 Result<bool> UnfoldedSteps::add(Database& database, const std::function<bool()>& enough)
 {
     bool ended = false;
-    auto steps = bound(database,
-                       "SELECT id, run, first_step, steps, facts, steps, span_count, begin_ns, end_ns FROM "
-                       "main.step_log WHERE id>? ORDER BY id",
-                       [&](Statement& s) { s.bind(m_last); });
-    if (!steps) return tl::unexpected(steps.error());
+    STAGEWRIGHT_TRY(auto steps,
+                    bound(database,
+                          "SELECT id, run, first_step, steps, facts, steps, span_count, begin_ns, end_ns FROM "
+                          "main.step_log WHERE id>? ORDER BY id",
+                          [&](Statement& s) { s.bind(m_last); }));
     std::vector<std::byte> facts;
     std::map<std::int64_t, LoggedStep> totals; // by run, with its last step
     while (!(ended = m_rows.size() % stepsBetween == 0 && !totals.empty() && enough())) {
-        const auto more = database.step(*steps);
-        if (!more) return tl::unexpected(more.error());
-        if (!*more) break;
-        const Row row{steps->integer(0), steps->integer(1), steps->integer(2), steps->integer(3), false};
+        STAGEWRIGHT_TRY(const auto more, database.step(steps));
+        if (!more) break;
+        const Row row{steps.integer(0), steps.integer(1), steps.integer(2), steps.integer(3), false};
         if (row.id <= m_last) return notInOrder(database);
         m_last = row.id;
         m_runs.try_emplace(row.run, row.id, row.id).first->second.second = row.id;
         m_rows.push_back(row);
-        totals[row.run] = totalsIn(*steps, 5);
-        bool whole = unpackStep(steps->blob(4), facts);
+        totals[row.run] = totalsIn(steps, 5);
+        bool whole = unpackStep(steps.blob(4), facts);
         if (whole) {
-            const auto added = addStepRows(database, "temp.log_", row.run, facts);
-            if (!added) return tl::unexpected(added.error());
-            whole = *added;
+            STAGEWRIGHT_TRY(whole, addStepRows(database, "temp.log_", row.run, facts));
         }
         if (!whole) ++m_damaged[row.run];
     }
     for (const auto& [run, total] : totals) {
-        auto statement = database.cached("INSERT OR REPLACE INTO temp.log_run VALUES(?,?,?,?,?)");
-        if (!statement) return tl::unexpected(statement.error());
-        (*statement)->bind(run);
-        bindTotals(**statement, total);
-        if (auto done = database.run(**statement); !done) return tl::unexpected(std::move(done.error()));
+        STAGEWRIGHT_TRY(auto statement, database.cached("INSERT OR REPLACE INTO temp.log_run VALUES(?,?,?,?,?)"));
+        statement->bind(run);
+        bindTotals(*statement, total);
+        STAGEWRIGHT_CHECK(database.run(*statement));
     }
     return ended;
 }
 
 Result<void> UnfoldedSteps::load(Database& database, Row& row)
 {
-    auto statement = database.cached("SELECT data FROM main.step_log WHERE id=?");
-    if (!statement) return tl::unexpected(statement.error());
-    (*statement)->bind(row.id);
-    const auto there = database.step(**statement);
-    if (!there) return tl::unexpected(there.error());
+    STAGEWRIGHT_TRY(auto statement, database.cached("SELECT data FROM main.step_log WHERE id=?"));
+    statement->bind(row.id);
+    STAGEWRIGHT_TRY(const auto there, database.step(*statement));
     std::vector<std::byte> blocks;
-    bool whole = *there && unpackStep((*statement)->blob(0), blocks);
-    (*statement)->reset();
+    bool whole = there && unpackStep(statement->blob(0), blocks);
+    statement->reset();
     row.loaded = true;
     if (whole) {
-        const auto added = addStepRows(database, "temp.log_", row.run, blocks);
-        if (!added) return tl::unexpected(added.error());
-        whole = *added;
+        STAGEWRIGHT_TRY(whole, addStepRows(database, "temp.log_", row.run, blocks));
     }
     if (!whole) ++m_damaged[row.run];
     return {};
@@ -415,11 +395,9 @@ namespace {
 template <typename Write>
 Result<bool> writingTemporaries(Database& database, bool readOnly, Write write)
 {
-    if (readOnly)
-        if (auto done = database.execute("PRAGMA query_only=0"); !done) return tl::unexpected(std::move(done.error()));
+    if (readOnly) STAGEWRIGHT_CHECK(database.execute("PRAGMA query_only=0"));
     Result<bool> written = write();
-    if (readOnly)
-        if (auto done = database.execute("PRAGMA query_only=1"); !done) return tl::unexpected(std::move(done.error()));
+    if (readOnly) STAGEWRIGHT_CHECK(database.execute("PRAGMA query_only=1"));
     return written;
 }
 
@@ -427,19 +405,15 @@ Result<bool> writingTemporaries(Database& database, bool readOnly, Write write)
 
 Result<bool> UnfoldedSteps::catchUp(Database& database, bool readOnly, const std::function<bool()>& enough)
 {
-    auto newest = database.cached("SELECT max(id) FROM main.step_log");
-    if (!newest) return tl::unexpected(newest.error());
-    const auto row = database.step(**newest);
-    if (!row) return tl::unexpected(row.error());
-    const std::int64_t last = (*newest)->integer(0);
-    (*newest)->reset();
-    const auto there = stillThere(database);
-    if (!there) return tl::unexpected(there.error());
-    if (*there && last == m_last) return false;
+    STAGEWRIGHT_TRY(auto newest, database.cached("SELECT max(id) FROM main.step_log"));
+    STAGEWRIGHT_CHECK(database.step(*newest));
+    const std::int64_t last = newest->integer(0);
+    newest->reset();
+    STAGEWRIGHT_TRY(const auto there, stillThere(database));
+    if (there && last == m_last) return false;
     return writingTemporaries(database, readOnly, [&]() -> Result<bool> {
-        if (!m_views)
-            if (auto done = makeViews(database); !done) return tl::unexpected(std::move(done.error()));
-        if (!*there) {
+        if (!m_views) STAGEWRIGHT_CHECK(makeViews(database));
+        if (!there) {
             m_rows.clear();
             m_runs.clear();
             m_damaged.clear();
@@ -447,7 +421,7 @@ Result<bool> UnfoldedSteps::catchUp(Database& database, bool readOnly, const std
             std::string sql = "DELETE FROM temp.log_run;";
             for (std::size_t number = 0; number < stepTableCount(); ++number)
                 if (!stepTable(number).text) sql += fmt::format("DELETE FROM temp.log_{};", stepTable(number).name);
-            if (auto done = database.execute(sql); !done) return tl::unexpected(std::move(done.error()));
+            STAGEWRIGHT_CHECK(database.execute(sql));
         }
         return add(database, enough);
     });
@@ -464,7 +438,7 @@ Result<bool> UnfoldedSteps::load(Database& database, bool readOnly, std::int64_t
                 (run != everyRun && (row.run != run || row.steps <= firstStep || row.firstStep > lastStep)))
                 continue;
             if (row.id <= askedUntil && loaded % stepsBetween == 0 && loaded > 0 && enough()) return true;
-            if (auto done = load(database, row); !done) return tl::unexpected(std::move(done.error()));
+            STAGEWRIGHT_CHECK(load(database, row));
             ++loaded;
         }
         return false;

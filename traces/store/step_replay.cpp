@@ -36,17 +36,16 @@ struct Ongoing {
 Result<std::int64_t> insertRun(RunStore& store, const StoredRow& row)
 {
     Database& database = *store.database;
-    auto there = readRunInfos(store);
-    if (!there) return tl::unexpected(there.error());
+    STAGEWRIGHT_TRY(auto there, readRunInfos(store));
     std::string marks = "?";
     for (int i = 1; i < runRowCount; ++i) marks += ",?";
-    auto statement = database.prepare(fmt::format("INSERT INTO main.run({}) VALUES({})", runRowColumns, marks));
-    if (!statement) return tl::unexpected(statement.error());
+    STAGEWRIGHT_TRY(auto statement,
+                    database.prepare(fmt::format("INSERT INTO main.run({}) VALUES({})", runRowColumns, marks)));
     const auto* name = std::get_if<std::string_view>(row.values.data());
-    const std::string own = freeRunName(*there, name ? std::string(*name) : std::string());
-    statement->bind(std::string_view(own));
-    for (int i = 1; i < runRowCount; ++i) bindValue(*statement, row.values[static_cast<std::size_t>(i)]);
-    if (auto done = database.run(*statement); !done) return tl::unexpected(std::move(done.error()));
+    const std::string own = freeRunName(there, name ? std::string(*name) : std::string());
+    statement.bind(std::string_view(own));
+    for (int i = 1; i < runRowCount; ++i) bindValue(statement, row.values[static_cast<std::size_t>(i)]);
+    STAGEWRIGHT_CHECK(database.run(statement));
     return database.lastId();
 }
 
@@ -59,11 +58,10 @@ Result<void> setColumns(Database& database, std::int64_t run, std::string_view c
         places += fmt::format("{}{}=?", places.empty() ? "" : ", ", columns.substr(begin, end - begin));
         begin = end + 2;
     }
-    auto statement = database.prepare(fmt::format("UPDATE main.run SET {} WHERE id=?", places));
-    if (!statement) return tl::unexpected(statement.error());
-    for (std::size_t i = first; i < row.values.size(); ++i) bindValue(*statement, row.values[i]);
-    statement->bind(run);
-    return database.run(*statement);
+    STAGEWRIGHT_TRY(auto statement, database.prepare(fmt::format("UPDATE main.run SET {} WHERE id=?", places)));
+    for (std::size_t i = first; i < row.values.size(); ++i) bindValue(statement, row.values[i]);
+    statement.bind(run);
+    return database.run(statement);
 }
 
 Result<void> setState(Database& database, std::int64_t run, std::string_view state)
@@ -76,10 +74,9 @@ Result<void> setState(Database& database, std::int64_t run, std::string_view sta
 
 Result<void> setStateAlone(Database& database, std::int64_t run, std::string_view state)
 {
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return tl::unexpected(transaction.error());
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(database));
     if (auto done = setState(database, run, state); !done) return done;
-    return transaction->commit();
+    return transaction.commit();
 }
 
 } // namespace
@@ -139,19 +136,19 @@ Result<void> StreamReplay::State::begin(const StepBlock& block)
         if (known->begun) return damaged("a run starts twice");
         known->begun = true;
         if (known->run.here == 0) return {}; // removed
-        auto found = bound(
-            database,
-            "SELECT created_unix_ms, max((SELECT ifnull(max(segment), -2) FROM main.segment WHERE run=?1), (SELECT "
-            "ifnull(max(segment), -2) FROM main.step_log WHERE run=?1)), "
-            "max(steps, (SELECT ifnull(max(steps), 0) FROM main.step_log WHERE run=?1)) FROM main.run WHERE id=?1",
-            [&](Statement& s) { s.bind(known->run.here); });
-        if (!found) return tl::unexpected(found.error());
-        const auto there = database.step(*found);
-        if (!there) return tl::unexpected(there.error());
-        if (*there && found->integer(0) == *when) {
-            known->segment = found->integer(1);
-            known->run.steps = found->smallInteger(2);
-            found->reset();
+        STAGEWRIGHT_TRY(
+            auto found,
+            bound(
+                database,
+                "SELECT created_unix_ms, max((SELECT ifnull(max(segment), -2) FROM main.segment WHERE run=?1), (SELECT "
+                "ifnull(max(segment), -2) FROM main.step_log WHERE run=?1)), "
+                "max(steps, (SELECT ifnull(max(steps), 0) FROM main.step_log WHERE run=?1)) FROM main.run WHERE id=?1",
+                [&](Statement& s) { s.bind(known->run.here); }));
+        STAGEWRIGHT_TRY(const auto there, database.step(found));
+        if (there && found.integer(0) == *when) {
+            known->segment = found.integer(1);
+            known->run.steps = found.smallInteger(2);
+            found.reset();
             return known->run.ended ? Result<void>() : setStateAlone(database, known->run.here, "recording");
         }
         known->run.ended = false; // it was removed here: once more
@@ -161,17 +158,15 @@ Result<void> StreamReplay::State::begin(const StepBlock& block)
     } else {
         ongoing.push_back({{block.run, 0, *when, 0, false}, nothingYet, {}, 0, true});
     }
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return tl::unexpected(transaction.error());
-    auto id = insertRun(*store, row);
-    if (!id) return tl::unexpected(std::move(id.error()));
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(database));
+    STAGEWRIGHT_TRY(auto id, insertRun(*store, row));
     for (const std::string_view reset : {"steps", "span_count"}) // until a step is complete
-        if (auto done = database.execute(fmt::format("UPDATE main.run SET {}=0 WHERE id={}", reset, *id)); !done)
+        if (auto done = database.execute(fmt::format("UPDATE main.run SET {}=0 WHERE id={}", reset, id)); !done)
             return done;
-    if (auto done = setState(database, *id, "recording"); !done) return done;
-    if (auto done = transaction->commit(); !done) return done;
+    if (auto done = setState(database, id, "recording"); !done) return done;
+    if (auto done = transaction.commit(); !done) return done;
     Ongoing& one = *find(block.run);
-    one.run.here = *id;
+    one.run.here = id;
     one.run.createdUnixMs = *when;
     one.segment = nothingYet;
     show();
@@ -210,12 +205,12 @@ Result<void> StreamReplay::State::storeRows(Ongoing& one, StepRows* step, std::i
             }
             std::string marks;
             for (int i = 0; i < table.count; ++i) marks += ",?";
-            auto statement = database.cached(
-                fmt::format("INSERT OR REPLACE INTO main.{}(run, {}) VALUES(?{})", table.name, table.columns, marks));
-            if (!statement) return tl::unexpected(statement.error());
-            (*statement)->bind(one.run.here);
-            for (const StoredValue& value : row.values) bindValue(**statement, value);
-            if (auto done = database.run(**statement); !done) return done;
+            STAGEWRIGHT_TRY(auto statement,
+                            database.cached(fmt::format("INSERT OR REPLACE INTO main.{}(run, {}) VALUES(?{})",
+                                                        table.name, table.columns, marks)));
+            statement->bind(one.run.here);
+            for (const StoredValue& value : row.values) bindValue(*statement, value);
+            if (auto done = database.run(*statement); !done) return done;
         }
     }
     return {};
@@ -235,8 +230,7 @@ Result<void> StreamReplay::State::append(Ongoing& one, std::int64_t segment, con
         !std::holds_alternative<std::int64_t>(row.values[2]) || !std::holds_alternative<std::int64_t>(row.values[3]);
     totals.segment = segment;
     totals.firstStep = std::max<std::int64_t>(0, totals.steps - 1);
-    auto transaction = Transaction::begin(*store->database);
-    if (!transaction) return tl::unexpected(transaction.error());
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(*store->database));
     const bool first = one.segment < 0;
     const bool aStep = segment >= 0;
     StepRows step;
@@ -245,20 +239,19 @@ Result<void> StreamReplay::State::append(Ongoing& one, std::int64_t segment, con
         if (auto done = setColumns(*store->database, one.run.here, runStepColumns, row, 0); !done) return done;
     if (aStep)
         if (auto done = store->appendStep(one.run.here, totals, step); !done) return done;
-    return transaction->commit();
+    return transaction.commit();
 }
 
 // The run's end: its whole row, and its steps in the tables.
 Result<void> StreamReplay::State::close(Ongoing& one, const StoredRow& row)
 {
     Database& database = *store->database;
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return tl::unexpected(transaction.error());
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(database));
     std::int64_t ignored = 0;
     if (auto done = storeRows(one, nullptr, ignored); !done) return done;
     const std::string_view all = runRowColumns;
     if (auto done = setColumns(database, one.run.here, all.substr(all.find(", ") + 2), row, 1); !done) return done;
-    if (auto done = transaction->commit(); !done) return done;
+    if (auto done = transaction.commit(); !done) return done;
     (void)foldSteps(database, one.run.here); // on a full disk they stay: readers know both forms
     return {};
 }
@@ -292,10 +285,9 @@ Result<void> StreamReplay::State::commit(Ongoing& one, const StepBlock& block)
 Result<void> StreamReplay::State::remove(Ongoing& one)
 {
     if (one.run.here == 0) return {};
-    auto transaction = Transaction::begin(*store->database);
-    if (!transaction) return tl::unexpected(transaction.error());
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(*store->database));
     if (auto done = removeRun(*store->database, one.run.here); !done) return done;
-    if (auto done = transaction->commit(); !done) return done;
+    if (auto done = transaction.commit(); !done) return done;
     one.run.here = 0;
     one.run.ended = true;
     return {};
@@ -318,12 +310,11 @@ StreamReplay::open(const std::string& runFile, const std::vector<ReplayedRun>& k
                    std::function<Result<void>(const std::vector<ReplayedRun>&)> began)
 {
     auto state = std::make_unique<State>();
-    auto opened = RunFile::open(runFile, OpenMode::Create);
-    if (!opened) return tl::unexpected(std::move(opened.error()));
+    STAGEWRIGHT_TRY(auto opened, RunFile::open(runFile, OpenMode::Create));
     state->file = runFile;
-    state->runs = std::move(*opened);
+    state->runs = std::move(opened);
     state->store = state->runs->store();
-    if (auto held = state->store->beginRecording(); !held) return tl::unexpected(std::move(held.error()));
+    STAGEWRIGHT_CHECK(state->store->beginRecording());
     state->recording = true;
     state->began = std::move(began);
     for (const ReplayedRun& run : known) state->ongoing.push_back({run, nothingYet, {}, 0, false});

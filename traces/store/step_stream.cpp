@@ -86,30 +86,26 @@ struct StepStreamWriter::State {
         const std::string where =
             table.grows.empty() ? std::string() : fmt::format(" AND {0} BETWEEN ? AND ? ORDER BY {0}", table.grows);
         const std::string first = table.grows.empty() ? "0" : std::string(table.grows);
-        auto statement = database.prepare(
-            fmt::format("SELECT {}, {} FROM main.{} WHERE run=?{}", first, table.columns, table.name, where));
-        if (!statement) return tl::unexpected(statement.error());
-        statement->bind(run);
-        if (!table.grows.empty()) statement->bind(from).bind(to);
+        STAGEWRIGHT_TRY(auto statement, database.prepare(fmt::format("SELECT {}, {} FROM main.{} WHERE run=?{}", first,
+                                                                     table.columns, table.name, where)));
+        statement.bind(run);
+        if (!table.grows.empty()) statement.bind(from).bind(to);
         for (;;) {
-            const auto more = database.step(*statement);
-            if (!more) return tl::unexpected(more.error());
-            if (!*more) return {};
-            last = std::max(last, statement->integer(0));
-            rows.add(static_cast<std::uint8_t>(number), *statement, 1, table.count);
+            STAGEWRIGHT_TRY(const auto more, database.step(statement));
+            if (!more) return {};
+            last = std::max(last, statement.integer(0));
+            rows.add(static_cast<std::uint8_t>(number), statement, 1, table.count);
             if (rows.bytes().size() < fullBlock) continue;
             if (auto done = flush(StepBlockKind::Rows, run); !done) return done;
         }
     }
     Result<void> runRow(Database& database, std::int64_t run, std::string_view columns, int count)
     {
-        auto statement = database.prepare(fmt::format("SELECT {} FROM main.run WHERE id=?", columns));
-        if (!statement) return tl::unexpected(statement.error());
-        statement->bind(run);
-        const auto there = database.step(*statement);
-        if (!there) return tl::unexpected(there.error());
-        if (!*there) return fail(ErrorCode::Failed, fmt::format("file {}: run {} is not in the run file", path, run));
-        rows.add(runRowTable, *statement, 0, count);
+        STAGEWRIGHT_TRY(auto statement, database.prepare(fmt::format("SELECT {} FROM main.run WHERE id=?", columns)));
+        statement.bind(run);
+        STAGEWRIGHT_TRY(const auto there, database.step(statement));
+        if (!there) return fail(ErrorCode::Failed, fmt::format("file {}: run {} is not in the run file", path, run));
+        rows.add(runRowTable, statement, 0, count);
         return {};
     }
     // Steps that are not folded, as they are; the run's columns that the last of them changes.
@@ -119,21 +115,21 @@ struct StepStreamWriter::State {
 
 Result<void> StepStreamWriter::State::steps(Database& database, std::int64_t run, Sent& sent, std::int64_t& segment)
 {
-    auto logged = bound(database, "SELECT id, segment, facts, data FROM main.step_log WHERE id>? AND run=? ORDER BY id",
-                        [&](Statement& s) { s.bind(sent.logged).bind(run); });
-    if (!logged) return tl::unexpected(logged.error());
+    STAGEWRIGHT_TRY(auto logged,
+                    bound(database,
+                          "SELECT id, segment, facts, data FROM main.step_log WHERE id>? AND run=? ORDER BY id",
+                          [&](Statement& s) { s.bind(sent.logged).bind(run); }));
     std::vector<std::byte> step, blocks;
     StoredRow row;
     for (;;) {
-        const auto more = database.step(*logged);
-        if (!more) return tl::unexpected(more.error());
-        if (!*more) return {};
-        sent.logged = logged->integer(0);
-        if (logged->integer(1) <= sent.segment || !unpackStep(logged->blob(2), step) ||
-            !unpackStep(logged->blob(3), blocks))
+        STAGEWRIGHT_TRY(const auto more, database.step(logged));
+        if (!more) return {};
+        sent.logged = logged.integer(0);
+        if (logged.integer(1) <= sent.segment || !unpackStep(logged.blob(2), step) ||
+            !unpackStep(logged.blob(3), blocks))
             continue;
         step.insert(step.end(), blocks.begin(), blocks.end());
-        segment = std::max(segment, logged->integer(1));
+        segment = std::max(segment, logged.integer(1));
         for (RowReader reader(step); !reader.atEnd() && reader.next(row);) {
             const std::string_view grows =
                 row.table < stepTableCount() ? stepTable(row.table).grows : std::string_view();
@@ -196,7 +192,7 @@ Result<std::unique_ptr<StepStreamWriter>> StepStreamWriter::create(const std::st
     if (state->descriptor < 0)
         return fail(ErrorCode::Failed, fmt::format("file {}: {}", path, std::strerror(errno)),
                     "name a new or empty folder");
-    if (auto done = state->write(streamHead()); !done) return tl::unexpected(std::move(done.error()));
+    STAGEWRIGHT_CHECK(state->write(streamHead()));
     return std::unique_ptr<StepStreamWriter>(new StepStreamWriter(std::move(state)));
 }
 

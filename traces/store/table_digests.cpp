@@ -113,13 +113,12 @@ Result<TableDigests::Sum> sumOf(Database& database, std::string_view table, std:
 {
     TableDigests::Sum sum;
     const std::string of = !runColumn(table) ? "?1 IS NOT NULL" : table == "run" ? "id=?" : "run=?";
-    auto read = forEachRow(database, fmt::format("SELECT * FROM {}.{} WHERE {}", schema, table, of), run,
-                           [&](const Statement& row) -> Result<void> {
-                               ++sum.rows;
-                               sum.hash += hashOf(row, firstHashed(table));
-                               return {};
-                           });
-    if (!read) return tl::unexpected(std::move(read.error()));
+    STAGEWRIGHT_CHECK(forEachRow(database, fmt::format("SELECT * FROM {}.{} WHERE {}", schema, table, of), run,
+                                 [&](const Statement& row) -> Result<void> {
+                                     ++sum.rows;
+                                     sum.hash += hashOf(row, firstHashed(table));
+                                     return {};
+                                 }));
     return sum;
 }
 
@@ -134,7 +133,7 @@ std::uint64_t hashOfName(std::int64_t run, std::string_view table)
 Result<TableDigests::Sum> sumOfNames(Database& database, std::optional<std::int64_t> run = {})
 {
     TableDigests::Sum sum;
-    auto read = forEachRow(
+    STAGEWRIGHT_CHECK(forEachRow(
         database,
         fmt::format("SELECT run, name FROM main.table_digest WHERE ({} OR run=?1) AND NOT (run=0 AND name='{}')",
                     run ? "0" : "1", digestTable),
@@ -142,30 +141,27 @@ Result<TableDigests::Sum> sumOfNames(Database& database, std::optional<std::int6
             ++sum.rows;
             sum.hash += hashOfName(row.integer(0), row.text(1));
             return {};
-        });
-    if (!read) return tl::unexpected(std::move(read.error()));
+        }));
     return sum;
 }
 
 Result<std::optional<TableDigests::Sum>> stored(Database& database, std::int64_t run, std::string_view table)
 {
-    auto statement = database.cached("SELECT rows, hash FROM main.table_digest WHERE run=? AND name=?");
-    if (!statement) return tl::unexpected(statement.error());
-    (*statement)->bind(run).bind(table);
-    const auto row = database.step(**statement);
-    if (!row) return tl::unexpected(row.error());
+    STAGEWRIGHT_TRY(auto statement, database.cached("SELECT rows, hash FROM main.table_digest WHERE run=? AND name=?"));
+    statement->bind(run).bind(table);
+    STAGEWRIGHT_TRY(const auto row, database.step(*statement));
     std::optional<TableDigests::Sum> sum;
-    if (*row) sum = TableDigests::Sum{(*statement)->integer(0), static_cast<std::uint64_t>((*statement)->integer(1))};
-    (*statement)->reset();
+    if (row) sum = TableDigests::Sum{statement->integer(0), static_cast<std::uint64_t>(statement->integer(1))};
+    statement->reset();
     return sum;
 }
 
 Result<void> store(Database& database, std::int64_t run, std::string_view table, const TableDigests::Sum& sum)
 {
-    auto statement = database.cached("INSERT OR REPLACE INTO main.table_digest(run, name, rows, hash) VALUES(?,?,?,?)");
-    if (!statement) return tl::unexpected(statement.error());
-    (*statement)->bind(run).bind(table).bind(sum.rows).bind(static_cast<std::int64_t>(sum.hash));
-    return database.run(**statement);
+    STAGEWRIGHT_TRY(auto statement,
+                    database.cached("INSERT OR REPLACE INTO main.table_digest(run, name, rows, hash) VALUES(?,?,?,?)"));
+    statement->bind(run).bind(table).bind(sum.rows).bind(static_cast<std::int64_t>(sum.hash));
+    return database.run(*statement);
 }
 
 } // namespace
@@ -238,9 +234,9 @@ Result<void> TableDigests::takeOver(Database& database, std::int64_t from, std::
 {
     std::erase_if(m_changes, [&](const auto& change) { return change.first.first == to; });
     m_taken = true;
-    const auto any = database.integer("SELECT count(*) FROM other.sqlite_schema WHERE name='table_digest'");
-    if (!any) return tl::unexpected(any.error());
-    if (*any == 0) return {};
+    STAGEWRIGHT_TRY(const auto any,
+                    database.integer("SELECT count(*) FROM other.sqlite_schema WHERE name='table_digest'"));
+    if (any == 0) return {};
     const auto before = sumOf(database, "run", from, "other"), after = sumOf(database, "run", to);
     if (!before || !after) return tl::unexpected(before ? after.error() : before.error());
     return forEachRow(database, "SELECT name, rows, hash FROM other.table_digest WHERE run=?", from,
@@ -265,23 +261,21 @@ Result<TableDigests::Sum> TableDigests::after(Database& database, std::int64_t r
 
 Result<void> TableDigests::removeAll(Database& database, std::int64_t run)
 {
-    const auto gone = sumOfNames(database, run);
-    if (!gone) return tl::unexpected(gone.error());
-    m_names.rows -= gone->rows;
-    m_names.hash -= gone->hash;
-    auto removed = bound(database, "DELETE FROM main.table_digest WHERE run=?", [&](Statement& s) { s.bind(run); });
-    if (!removed) return tl::unexpected(removed.error());
-    return database.run(*removed);
+    STAGEWRIGHT_TRY(const auto gone, sumOfNames(database, run));
+    m_names.rows -= gone.rows;
+    m_names.hash -= gone.hash;
+    STAGEWRIGHT_TRY(auto removed,
+                    bound(database, "DELETE FROM main.table_digest WHERE run=?", [&](Statement& s) { s.bind(run); }));
+    return database.run(removed);
 }
 
 Result<void> TableDigests::flushNames(Database& database)
 {
     const Sum change = std::exchange(m_names, {});
     if (change.rows == 0 && change.hash == 0) return {};
-    const auto before = stored(database, 0, digestTable);
-    if (!before) return tl::unexpected(before.error());
-    if (!*before) return countDigests(database);
-    return store(database, 0, digestTable, {(*before)->rows + change.rows, (*before)->hash + change.hash});
+    STAGEWRIGHT_TRY(const auto before, stored(database, 0, digestTable));
+    if (!before) return countDigests(database);
+    return store(database, 0, digestTable, {before->rows + change.rows, before->hash + change.hash});
 }
 
 Result<void> TableDigests::flush(Database& database)
@@ -295,23 +289,20 @@ Result<void> TableDigests::flush(Database& database)
         const auto& [run, table] = key;
         runsChanged = runsChanged || table == "run";
         if (known.contains(run) && !known[run]) continue;
-        const auto before = stored(database, run, table);
-        if (!before) return tl::unexpected(before.error());
-        if (!*before && !known.contains(run)) {
-            const auto header = stored(database, run, "run");
-            if (!header) return tl::unexpected(header.error());
+        STAGEWRIGHT_TRY(const auto before, stored(database, run, table));
+        if (!before && !known.contains(run)) {
+            STAGEWRIGHT_TRY(const auto header, stored(database, run, "run"));
             const auto made = changes.find({run, "run"});
-            known[run] = run == 0 || *header || (made != changes.end() && made->second.rows == 1);
+            known[run] = run == 0 || header || (made != changes.end() && made->second.rows == 1);
             if (!known[run]) continue;
         }
-        const auto sum = after(database, run, table, change, *before);
-        if (!sum) return tl::unexpected(sum.error());
-        if (table == "run" && sum->rows == 0) {
+        STAGEWRIGHT_TRY(const auto sum, after(database, run, table, change, before));
+        if (table == "run" && sum.rows == 0) {
             if (auto done = removeAll(database, run); !done) return done;
             known[run] = false; // tables that come after it in the order are empty, too
             continue;
         }
-        if (auto done = put(database, run, table, *sum, !*before); !done) return done;
+        if (auto done = put(database, run, table, sum, !before); !done) return done;
     }
     if (runsChanged)
         if (auto done = flushSequence(database); !done) return done;
@@ -321,19 +312,16 @@ Result<void> TableDigests::flush(Database& database)
 // The numbering of runs.
 Result<void> TableDigests::flushSequence(Database& database)
 {
-    const auto counter = sumOf(database, sequence, 0);
-    if (!counter) return tl::unexpected(counter.error());
-    const auto before = stored(database, 0, sequence);
-    if (!before) return tl::unexpected(before.error());
-    if (*before && (*before)->hash == counter->hash) return {};
-    return put(database, 0, sequence, *counter, !*before);
+    STAGEWRIGHT_TRY(const auto counter, sumOf(database, sequence, 0));
+    STAGEWRIGHT_TRY(const auto before, stored(database, 0, sequence));
+    if (before && before->hash == counter.hash) return {};
+    return put(database, 0, sequence, counter, !before);
 }
 
 Result<void> countDigests(Database& database)
 {
-    const auto all = sumOfNames(database);
-    if (!all) return tl::unexpected(all.error());
-    return store(database, 0, digestTable, *all);
+    STAGEWRIGHT_TRY(const auto all, sumOfNames(database));
+    return store(database, 0, digestTable, all);
 }
 
 namespace {
@@ -342,57 +330,55 @@ namespace {
 // be none.
 Result<std::optional<bool>> tableHolds(Database& database, std::int64_t run, std::string_view table, bool recording)
 {
-    const auto there = database.integer(fmt::format("SELECT count(*) FROM main.sqlite_schema WHERE name='{}'", table));
-    if (!there) return tl::unexpected(there.error());
-    const auto kept = stored(database, run, table);
-    if (!kept) return tl::unexpected(kept.error());
-    if (!*kept && (run == 0 || *there == 0 || table == stepLog)) return std::optional<bool>(); // of an earlier version
+    STAGEWRIGHT_TRY(const auto there,
+                    database.integer(fmt::format("SELECT count(*) FROM main.sqlite_schema WHERE name='{}'", table)));
+    STAGEWRIGHT_TRY(const auto kept, stored(database, run, table));
+    if (!kept && (run == 0 || there == 0 || table == stepLog)) return std::optional<bool>(); // of an earlier version
     if (table == stepLog && recording) return std::optional<bool>(true);
-    const auto sum = sumOf(database, table, run);
-    if (!sum) return tl::unexpected(sum.error());
-    const TableDigests::Sum before = kept->value_or(TableDigests::Sum{});
-    if (before.rows != sum->rows || before.hash != sum->hash) return std::optional<bool>(false);
-    return *kept ? std::optional<bool>(true) : std::optional<bool>();
+    STAGEWRIGHT_TRY(const auto sum, sumOf(database, table, run));
+    const TableDigests::Sum before = kept.value_or(TableDigests::Sum{});
+    if (before.rows != sum.rows || before.hash != sum.hash) return std::optional<bool>(false);
+    return kept ? std::optional<bool>(true) : std::optional<bool>();
 }
 
 } // namespace
 
 Result<std::optional<bool>> tablesHold(Database& database, std::int64_t run, bool recording)
 {
-    const auto header = stored(database, run, "run");
-    if (!header) return tl::unexpected(header.error());
-    const auto digests = database.integer(fmt::format("SELECT count(*) FROM main.table_digest WHERE run={}", run));
-    if (!digests) return tl::unexpected(digests.error());
-    if (!*header) return *digests > 0 ? std::optional(false) : std::optional<bool>(); // all or none
+    STAGEWRIGHT_TRY(const auto header, stored(database, run, "run"));
+    STAGEWRIGHT_TRY(const auto digests,
+                    database.integer(fmt::format("SELECT count(*) FROM main.table_digest WHERE run={}", run)));
+    if (!header) return digests > 0 ? std::optional(false) : std::optional<bool>(); // all or none
     std::int64_t found = 0;
     std::vector<std::string_view> tables{"run"};
     for (const RunTable& table : runTables()) tables.push_back(table.name);
     for (const std::string_view table : tables) {
-        if (auto begun = database.execute("SAVEPOINT digest"); !begun) return tl::unexpected(std::move(begun.error()));
+        STAGEWRIGHT_CHECK(database.execute("SAVEPOINT digest"));
         auto holds = tableHolds(database, run, table, recording);
         database.quietly("RELEASE digest");
         if (!holds || *holds == false) return holds;
         found += *holds ? 1 : 0;
     }
-    return std::optional<bool>(recording || *digests == found);
+    return std::optional<bool>(recording || digests == found);
 }
 
 Result<void> checkFileDigests(Database& database)
 {
-    const auto there = database.integer("SELECT count(*) FROM main.sqlite_schema WHERE name='table_digest'");
-    if (!there) return tl::unexpected(there.error());
-    if (*there == 0) return {};
+    STAGEWRIGHT_TRY(const auto there,
+                    database.integer("SELECT count(*) FROM main.sqlite_schema WHERE name='table_digest'"));
+    if (there == 0) return {};
     const auto damaged = [&](std::string_view what) {
         return fail(ErrorCode::Unreadable,
                     fmt::format("file {}: damaged ({} changed since it was written)", database.path(), what),
                     "restore it from a copy");
     };
-    const auto strays = database.integer(
-        "SELECT count(*) FROM main.table_digest WHERE (run<>0 AND run NOT IN (SELECT id FROM main.run)) OR "
-        "(run=0 AND name NOT IN ('saved_query', 'sqlite_sequence', 'table_digest')) OR rows<0 OR "
-        "typeof(hash)<>'integer' OR typeof(rows)<>'integer'");
-    if (!strays) return tl::unexpected(strays.error());
-    if (*strays > 0) return damaged("its digests");
+    STAGEWRIGHT_TRY(
+        const auto strays,
+        database.integer(
+            "SELECT count(*) FROM main.table_digest WHERE (run<>0 AND run NOT IN (SELECT id FROM main.run)) OR "
+            "(run=0 AND name NOT IN ('saved_query', 'sqlite_sequence', 'table_digest')) OR rows<0 OR "
+            "typeof(hash)<>'integer' OR typeof(rows)<>'integer'"));
+    if (strays > 0) return damaged("its digests");
     const auto kept = stored(database, 0, digestTable);
     const auto version = database.integer("PRAGMA user_version");
     const auto found = sumOfNames(database);
@@ -401,9 +387,8 @@ Result<void> checkFileDigests(Database& database)
     if (!*kept ? *version >= digestsCountedSince : (*kept)->rows != found->rows || (*kept)->hash != found->hash)
         return damaged("its digests");
     for (const std::string_view table : {queries, sequence}) {
-        const auto holds = tableHolds(database, 0, table, false);
-        if (!holds) return tl::unexpected(holds.error());
-        if (*holds == false) return damaged(table == queries ? "its saved queries" : "its numbering of runs");
+        STAGEWRIGHT_TRY(const auto holds, tableHolds(database, 0, table, false));
+        if (holds == false) return damaged(table == queries ? "its saved queries" : "its numbering of runs");
     }
     return {};
 }

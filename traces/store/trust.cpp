@@ -34,14 +34,12 @@ using Schema = std::map<std::string, Entry, OtherName>;
 Result<Schema> schemaOf(Database& database)
 {
     Schema schema;
-    auto rows = database.prepare("SELECT type, name, tbl_name, sql FROM main.sqlite_schema");
-    if (!rows) return tl::unexpected(rows.error());
+    STAGEWRIGHT_TRY(auto rows, database.prepare("SELECT type, name, tbl_name, sql FROM main.sqlite_schema"));
     for (;;) {
-        const auto row = database.step(*rows);
-        if (!row) return tl::unexpected(row.error());
-        if (!*row) return schema;
-        const std::string name = rows->text(1);
-        if (!schema.emplace(name, Entry{rows->text(0), rows->text(2), rows->text(3)}).second)
+        STAGEWRIGHT_TRY(const auto row, database.step(rows));
+        if (!row) return schema;
+        const std::string name = rows.text(1);
+        if (!schema.emplace(name, Entry{rows.text(0), rows.text(2), rows.text(3)}).second)
             return fail(ErrorCode::Unreadable,
                         fmt::format("file {}: damaged: it has two of the name {}", database.path(),
                                     shownText(name.substr(0, 80))),
@@ -55,13 +53,10 @@ Result<const Schema*> knownSchema(int version)
     static std::map<int, Schema> known;
     const std::lock_guard lock(mutex);
     if (const auto found = known.find(version); found != known.end()) return &found->second;
-    auto empty = Database::open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-    if (!empty) return tl::unexpected(empty.error());
-    if (auto done = migrate(**empty, 0, migrations().first(static_cast<std::size_t>(version))); !done)
-        return tl::unexpected(done.error());
-    auto schema = schemaOf(**empty);
-    if (!schema) return tl::unexpected(schema.error());
-    return &(known[version] = std::move(*schema));
+    STAGEWRIGHT_TRY(auto empty, Database::open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+    STAGEWRIGHT_CHECK(migrate(*empty, 0, migrations().first(static_cast<std::size_t>(version))));
+    STAGEWRIGHT_TRY(auto schema, schemaOf(*empty));
+    return &(known[version] = std::move(schema));
 }
 
 bool hasVirtualName(const std::string& name)
@@ -149,20 +144,18 @@ Result<void> limitFor(Database& database, std::int64_t fileBytes, std::int64_t t
 
 Result<std::vector<std::string>> checkSchema(Database& database, int version)
 {
-    const auto known = knownSchema(version);
-    if (!known) return tl::unexpected(known.error());
-    const auto there = schemaOf(database);
-    if (!there) return tl::unexpected(there.error());
+    STAGEWRIGHT_TRY(const auto known, knownSchema(version));
+    STAGEWRIGHT_TRY(const auto there, schemaOf(database));
     const auto refused = [&](const std::string& what) {
         return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", database.path(), what),
                     "don't open it, or take its runs from a copy that you trust");
     };
-    for (const auto& [name, entry] : **known)
-        if (!there->contains(name)) return refused(fmt::format("damaged: its {} {} is missing", entry.type, name));
+    for (const auto& [name, entry] : *known)
+        if (!there.contains(name)) return refused(fmt::format("damaged: its {} {} is missing", entry.type, name));
     std::vector<std::string> ignored;
-    for (const auto& [name, entry] : *there) {
+    for (const auto& [name, entry] : there) {
         const std::string shown = shownText(name.substr(0, 80));
-        if (const auto ours = (*known)->find(name); ours != (*known)->end()) {
+        if (const auto ours = known->find(name); ours != known->end()) {
             if (ours->second.type != entry.type || ours->second.table != entry.table || ours->second.sql != entry.sql)
                 return refused(fmt::format("its {} {} is not the one that stagewright makes", entry.type, shown));
             continue;
@@ -184,11 +177,10 @@ Result<std::vector<std::string>> checkSchema(Database& database, int version)
 
 Result<void> checkPages(Database& database, bool all)
 {
-    auto check = database.prepare(all ? "PRAGMA main.integrity_check(1)" : "PRAGMA main.quick_check(1)");
-    if (!check) return tl::unexpected(check.error());
-    const auto row = database.step(*check);
-    if (!row) return tl::unexpected(row.error());
-    const std::string found = *row ? check->text(0) : std::string("ok");
+    STAGEWRIGHT_TRY(auto check,
+                    database.prepare(all ? "PRAGMA main.integrity_check(1)" : "PRAGMA main.quick_check(1)"));
+    STAGEWRIGHT_TRY(const auto row, database.step(check));
+    const std::string found = row ? check.text(0) : std::string("ok");
     if (found == "ok") return {};
     return fail(ErrorCode::Unreadable,
                 fmt::format("file {}: damaged ({})", database.path(), shownText(found.substr(0, 200))),

@@ -41,8 +41,7 @@ Result<void> registerVirtualTable(Database& database, const std::string& name, c
     const int code = sqlite3_create_module_v2(database.handle(), name.c_str(), &module, about,
                                               [](void* owned) { delete static_cast<About*>(owned); });
     if (code != SQLITE_OK) return tl::unexpected(database.error(code));
-    auto connected = database.prepare("SELECT 1 FROM " + from + " WHERE 0");
-    if (!connected) return tl::unexpected(connected.error());
+    STAGEWRIGHT_CHECK(database.prepare("SELECT 1 FROM " + from + " WHERE 0"));
     return {};
 }
 

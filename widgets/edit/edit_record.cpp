@@ -86,12 +86,11 @@ Result<Schedule> frameOfText(const QString& text)
     if (out.ranks < 1 || out.ranks > 65535 || out.stages < 1 || out.microbatches < 1)
         return fail(ErrorCode::Unreadable, "autosaved edit: " + words.mid(0, 3).join(QLatin1Char(' ')).toStdString() +
                                                " are not ranks, stages and microbatches");
-    auto placement = placementOfText(words[3], out.ranks);
-    if (!placement) return tl::unexpected(placement.error());
-    if (placement->stages() != out.stages)
-        return fail(ErrorCode::Unreadable, "autosaved edit: the placement has " + std::to_string(placement->stages()) +
+    STAGEWRIGHT_TRY(auto placement, placementOfText(words[3], out.ranks));
+    if (placement.stages() != out.stages)
+        return fail(ErrorCode::Unreadable, "autosaved edit: the placement has " + std::to_string(placement.stages()) +
                                                " stages of " + std::to_string(out.stages));
-    out.placement = std::move(*placement);
+    out.placement = std::move(placement);
     out.name = unescaped(QStringList(words.mid(4)).join(QLatin1Char(' '))).toStdString();
     out.order.resize(static_cast<std::size_t>(out.ranks));
     out.paired.resize(out.order.size());
@@ -160,15 +159,12 @@ Result<EditRecord> readEditRecord(std::string_view text)
         if (!frame) return frame;
         return readTypedOrder(QString::fromUtf8(text.data() + from, static_cast<qsizetype>(size)), *frame).schedule;
     };
-    auto original = schedule("original", 0, bytes[0]);
-    if (!original) return tl::unexpected(original.error());
-    auto edited = schedule("edited", bytes[0], bytes[1]);
-    if (!edited) return tl::unexpected(edited.error());
-    auto costs = readCostsJson(std::string(text.substr(bytes[0] + bytes[1])));
-    if (!costs) return tl::unexpected(costs.error());
-    out.original = std::move(*original);
-    out.edited = std::move(*edited);
-    out.costs = std::move(*costs);
+    STAGEWRIGHT_TRY(auto original, schedule("original", 0, bytes[0]));
+    STAGEWRIGHT_TRY(auto edited, schedule("edited", bytes[0], bytes[1]));
+    STAGEWRIGHT_TRY(auto costs, readCostsJson(std::string(text.substr(bytes[0] + bytes[1]))));
+    out.original = std::move(original);
+    out.edited = std::move(edited);
+    out.costs = std::move(costs);
     return out;
 }
 

@@ -63,9 +63,8 @@ TextSpan spanNamedBy(const std::string& message, const QStringList& lines)
 
 Result<QStringList> textLinesOf(const Schedule& schedule)
 {
-    auto text = writeScheduleCsv(schedule, {CsvDialect::Auto, false, true});
-    if (!text) return tl::unexpected(text.error());
-    QStringList lines = QString::fromStdString(*text).split(QLatin1Char('\n'));
+    STAGEWRIGHT_TRY(auto text, writeScheduleCsv(schedule, {CsvDialect::Auto, false, true}));
+    QStringList lines = QString::fromStdString(text).split(QLatin1Char('\n'));
     if (!lines.isEmpty() && lines.last().isEmpty()) lines.removeLast();
     return lines;
 }

@@ -15,10 +15,9 @@ namespace {
 Result<CostModel> costsByLayer(AnalyticCosts analytic)
 {
     const int layers = analytic.model.layers;
-    const auto schedule = makeSchedule("bfs", Shape(1, 1, layers));
-    if (!schedule) return tl::unexpected(schedule.error());
+    STAGEWRIGHT_TRY(const auto schedule, makeSchedule("bfs", Shape(1, 1, layers)));
     analytic.layers.assign(static_cast<std::size_t>(layers), 1);
-    return analyticCosts(*schedule, analytic);
+    return analyticCosts(schedule, analytic);
 }
 
 } // namespace

@@ -84,18 +84,16 @@ Result<std::vector<Bytes>> besideState(const MixedModel& model, const MixedQuest
         auto schedule = layerWise(model.layers, samples, question.recompute);
         if (schedule) schedule = addShardOps(*schedule, ShardLevel::Weights, mixedRules);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
-        auto costs = model.costs(*schedule, question);
-        if (!costs) return tl::unexpected(std::move(costs.error()));
-        costs->replicas = static_cast<int>(question.speeds.size());
-        costs->sharding.by = ShardBy::Shares;
-        costs->sharding.shares.assign(question.speeds.size(), {0, 1});
-        costs->sharding.shares.back() = {1, 1};
+        STAGEWRIGHT_TRY(auto costs, model.costs(*schedule, question));
+        costs.replicas = static_cast<int>(question.speeds.size());
+        costs.sharding.by = ShardBy::Shares;
+        costs.sharding.shares.assign(question.speeds.size(), {0, 1});
+        costs.sharding.shares.back() = {1, 1};
         CollectiveCosts collectives;
-        collectives.within = costs->links.all;
-        setCollectiveTimes(*costs, *schedule, collectives);
-        const auto timeline = simulatedTimeline(*schedule, *costs);
-        if (!timeline) return tl::unexpected(timeline.error());
-        out.push_back(std::max(out.back(), peakOf(**timeline, 0))); // more samples never need less
+        collectives.within = costs.links.all;
+        setCollectiveTimes(costs, *schedule, collectives);
+        STAGEWRIGHT_TRY(const auto timeline, simulatedTimeline(*schedule, costs));
+        out.push_back(std::max(out.back(), peakOf(*timeline, 0))); // more samples never need less
     }
     return out;
 }
@@ -106,39 +104,36 @@ Result<MixedDivision> simulatedDivision(const MixedModel& model, const MixedQues
 {
     std::vector<Schedule> each;
     for (const int microbatches : samples) {
-        auto one = layerWise(model.layers, microbatches, question.recompute);
-        if (!one) return tl::unexpected(std::move(one.error()));
-        each.push_back(std::move(*one));
+        STAGEWRIGHT_TRY(auto one, layerWise(model.layers, microbatches, question.recompute));
+        each.push_back(std::move(one));
     }
     auto schedule = overReplicas(each);
     if (schedule) schedule = addShardOps(*schedule, ShardLevel::Weights, mixedRules);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
-    auto costs = model.costs(*schedule, question);
-    if (!costs) return tl::unexpected(std::move(costs.error()));
-    costs->sharding.by = ShardBy::Shares;
-    for (const std::int64_t part : shares) costs->sharding.shares.push_back({part, wholeState});
+    STAGEWRIGHT_TRY(auto costs, model.costs(*schedule, question));
+    costs.sharding.by = ShardBy::Shares;
+    for (const std::int64_t part : shares) costs.sharding.shares.push_back({part, wholeState});
     CollectiveCosts collectives;
-    collectives.within = costs->links.all;
-    setCollectiveTimes(*costs, *schedule, collectives);
+    collectives.within = costs.links.all;
+    setCollectiveTimes(costs, *schedule, collectives);
     for (int rank = 0; rank < schedule->ranks; ++rank)
         for (int stage = 0; stage < schedule->stages; ++stage)
             for (std::size_t k = 0; k < allKinds().size(); ++k)
                 if (const auto kind = static_cast<OpKind>(k); isCompute(kind) || isOptimizer(kind))
-                    costs->scaleOnRank(kind, stage, rank, schedule->placement,
-                                       1 / question.speeds[static_cast<std::size_t>(rank)]);
-    const auto timeline = simulatedTimeline(*schedule, *costs);
-    if (!timeline) return tl::unexpected(timeline.error());
+                    costs.scaleOnRank(kind, stage, rank, schedule->placement,
+                                      1 / question.speeds[static_cast<std::size_t>(rank)]);
+    STAGEWRIGHT_TRY(const auto timeline, simulatedTimeline(*schedule, costs));
     MixedDivision out;
-    out.step = (*timeline)->end() - (*timeline)->begin();
+    out.step = timeline->end() - timeline->begin();
     for (std::size_t i = 0; i < samples.size(); ++i) {
         MixedRank rank;
         rank.samples = samples[i];
         rank.share = static_cast<double>(shares[i]) / wholeState;
         rank.memory = question.memoryOf(i);
-        rank.peak = peakOf(**timeline, static_cast<int>(i));
+        rank.peak = peakOf(*timeline, static_cast<int>(i));
         rank.limit = rank.share + static_cast<double>(rank.memory - rank.peak) / static_cast<double>(state);
         for (const Op& op : schedule->order[i])
-            if (isCompute(op.kind)) rank.compute += costs->duration(op, static_cast<int>(i));
+            if (isCompute(op.kind)) rank.compute += costs.duration(op, static_cast<int>(i));
         out.ranks.push_back(rank);
     }
     return out;

@@ -40,22 +40,19 @@ Result<StateCell> simulated(const StateQuestion& question, const std::string& na
         schedule = addShardOps(*schedule, level, question.rules);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
     }
-    auto analytic = parseAnalyticCosts(question.model + "@" + question.device);
-    if (!analytic) return tl::unexpected(std::move(analytic.error()));
-    auto costs = analyticCosts(*schedule, *analytic);
-    if (!costs) return tl::unexpected(std::move(costs.error()));
-    costs->sharding.level = level;
-    costs->replicas = question.replicas;
-    costs->links.collectives = CollectiveLane::Beside;
+    STAGEWRIGHT_TRY(auto analytic, parseAnalyticCosts(question.model + "@" + question.device));
+    STAGEWRIGHT_TRY(auto costs, analyticCosts(*schedule, analytic));
+    costs.sharding.level = level;
+    costs.replicas = question.replicas;
+    costs.links.collectives = CollectiveLane::Beside;
     CollectiveCosts collectives = question.collectives;
-    collectives.within = costs->links.all;
-    setCollectiveTimes(*costs, *schedule, collectives);
-    const auto timeline = simulatedTimeline(*schedule, *costs);
-    if (!timeline) return tl::unexpected(timeline.error());
+    collectives.within = costs.links.all;
+    setCollectiveTimes(costs, *schedule, collectives);
+    STAGEWRIGHT_TRY(const auto timeline, simulatedTimeline(*schedule, costs));
     StateCell cell;
-    cell.step = (*timeline)->end() - (*timeline)->begin();
-    fillHeld(cell, **timeline);
-    const auto volumes = collectiveVolumes(*schedule, *costs);
+    cell.step = timeline->end() - timeline->begin();
+    fillHeld(cell, *timeline);
+    const auto volumes = collectiveVolumes(*schedule, costs);
     if (static_cast<std::size_t>(cell.rank) < volumes.size()) {
         cell.gathered = static_cast<double>(volumes[static_cast<std::size_t>(cell.rank)].gathered);
         cell.reduced = static_cast<double>(volumes[static_cast<std::size_t>(cell.rank)].reduced);

@@ -232,12 +232,8 @@ Result<MixedQuestion> StateView::mixedQuestion() const
     MixedQuestion out;
     out.model = m_model->currentText().toStdString();
     out.device = m_device->currentData().toString().toStdString();
-    auto speeds = parseMixedSpeeds(m_speeds->text().toStdString());
-    if (!speeds) return tl::unexpected(std::move(speeds.error()));
-    out.speeds = std::move(*speeds);
-    auto memory = parseMixedMemory(m_memories->text().toStdString(), out.speeds.size());
-    if (!memory) return tl::unexpected(std::move(memory.error()));
-    out.memory = std::move(*memory);
+    STAGEWRIGHT_TRY(out.speeds, parseMixedSpeeds(m_speeds->text().toStdString()));
+    STAGEWRIGHT_TRY(out.memory, parseMixedMemory(m_memories->text().toStdString(), out.speeds.size()));
     out.batch = m_batch->value();
     out.recompute = m_recompute->isChecked();
     out.bytesPerSecond = m_ranksLink->value() * 1e9;

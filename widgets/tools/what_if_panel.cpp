@@ -234,9 +234,8 @@ Result<WhatIfQuestion> WhatIfPanel::question() const
     QString further = m_further->text();
     further.remove(QLatin1Char(' '));
     if (!further.isEmpty()) {
-        auto changes = parseWhatIf(further.toStdString());
-        if (!changes) return tl::unexpected(std::move(changes.error()));
-        out.changes.insert(out.changes.end(), changes->begin(), changes->end());
+        STAGEWRIGHT_TRY(auto changes, parseWhatIf(further.toStdString()));
+        out.changes.insert(out.changes.end(), changes.begin(), changes.end());
     }
     return out;
 }

@@ -14,13 +14,12 @@ constexpr std::size_t explainedOps = 4'000;
 
 Result<std::shared_ptr<const TimelinePanel>> panelOf(const WhatIfCase& of, const QString& name)
 {
-    auto timeline = timelineOf(of.schedule, of.result, of.costs, TimelineParts::All, of.channels);
-    if (!timeline) return tl::unexpected(std::move(timeline.error()));
+    STAGEWRIGHT_TRY(auto timeline, timelineOf(of.schedule, of.result, of.costs, TimelineParts::All, of.channels));
     PanelOptions options;
     options.step = 0;
     options.name = name;
     options.causes = of.result.start.size() <= explainedOps;
-    return makePanel(*timeline, options);
+    return makePanel(timeline, options);
 }
 
 } // namespace

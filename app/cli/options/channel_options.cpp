@@ -80,9 +80,8 @@ Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, cons
 
 Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOptions& options, Session& session)
 {
-    auto chosen = chooseChannels(schedule.name, isLowered(schedule), options, session);
-    if (!chosen) return tl::unexpected(std::move(chosen.error()));
-    LoweredChoice out{schedule, chosen->channels, chosen->lowering};
+    STAGEWRIGHT_TRY(auto chosen, chooseChannels(schedule.name, isLowered(schedule), options, session));
+    LoweredChoice out{schedule, chosen.channels, chosen.lowering};
     if (out.lowering) {
         auto lowered = lower(schedule, *out.lowering);
         if (lowered)

@@ -107,9 +107,7 @@ Result<void> fitStages(const Schedule& schedule, const CostOptions& options,
     const bool asked = !layers.empty() && std::accumulate(layers.begin(), layers.end(), 0) == blocksOf(costs.layers);
     if (costs.layers.empty() || (costs.stages() == schedule.stages && !asked)) return {};
     if (layers.empty() && model) layers = model->layersFor(schedule.stages);
-    auto byLayer = costsByLayer(costs, schedule, layers);
-    if (!byLayer) return tl::unexpected(std::move(byLayer.error()));
-    costs = std::move(*byLayer);
+    STAGEWRIGHT_TRY(costs, costsByLayer(costs, schedule, layers));
     return {};
 }
 
@@ -131,11 +129,9 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
         if (auto fits = fitStages(schedule, options, model, costs); !fits)
             return tl::unexpected(std::move(fits.error()).with(origin));
         if (schedule.splitsBackward()) {
-            auto file = openRunFile(stored->file);
-            if (!file) return tl::unexpected(std::move(file.error()));
-            auto sources = splitSources(file->get(), stored->run, costs);
-            if (!sources) return tl::unexpected(std::move(sources.error()));
-            completeSplit(costs, schedule.ranks, *sources, givenShare(options));
+            STAGEWRIGHT_TRY(auto file, openRunFile(stored->file));
+            STAGEWRIGHT_TRY(auto sources, splitSources(file.get(), stored->run, costs));
+            completeSplit(costs, schedule.ranks, sources, givenShare(options));
         }
     } else {
         auto text = options.document.empty() ? readFile(options.costs) : Result<std::string>(options.document);
@@ -153,8 +149,7 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
             return tl::unexpected(std::move(fits.error()).with(origin));
         if (schedule.splitsBackward()) completeSplit(costs, schedule.ranks, {}, givenShare(options));
     }
-    if (auto complete = completeKinds(schedule, costs, origin); !complete)
-        return tl::unexpected(std::move(complete.error()));
+    STAGEWRIGHT_CHECK(completeKinds(schedule, costs, origin));
     return costs;
 }
 
@@ -166,9 +161,7 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
     if (!measured) {
         GivenUnits units;
         if (!options.costs.empty()) {
-            auto parsed = parseUnitCosts(options.costs);
-            if (!parsed) return tl::unexpected(std::move(parsed.error()));
-            units = *parsed;
+            STAGEWRIGHT_TRY(units, parseUnitCosts(options.costs));
         }
         if (!options.link.empty())
             return fail(ErrorCode::Usage, "--link gives times, but the costs are in units",
@@ -240,9 +233,8 @@ GeneratorCosts generatorCosts(const CostOptions& options)
 
 Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options)
 {
-    auto perturbation = choosePerturbation(options.perturb, schedule.ranks);
-    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
-    if (auto one = checkOneStep(*perturbation); !one) return tl::unexpected(std::move(one.error()).with("--perturb"));
+    STAGEWRIGHT_TRY(auto perturbation, choosePerturbation(options.perturb, schedule.ranks));
+    if (auto one = checkOneStep(perturbation); !one) return tl::unexpected(std::move(one.error()).with("--perturb"));
     auto costs = undisturbedCosts(schedule, options);
     if (!costs) return costs;
     const Nanos unit = forwardUnit(schedule, *costs);
@@ -252,8 +244,8 @@ Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& optio
         costs = withStageLayers(schedule, *costs, options.stageLayers);
         if (!costs) return tl::unexpected(std::move(costs.error()).with("--stage-layers"));
     }
-    if (perturbation->empty()) return costs;
-    return perturbed(schedule, *costs, *perturbation, unit, static_cast<std::uint64_t>(options.seed));
+    if (perturbation.empty()) return costs;
+    return perturbed(schedule, *costs, perturbation, unit, static_cast<std::uint64_t>(options.seed));
 }
 
 } // namespace stagewright

@@ -58,27 +58,25 @@ std::size_t TextFile::read(char* to, std::size_t size)
 
 Result<std::string> readFile(const std::string& path)
 {
-    auto file = TextFile::open(path);
-    if (!file) return tl::unexpected(std::move(file.error()));
+    STAGEWRIGHT_TRY(auto file, TextFile::open(path));
     std::string text;
     for (constexpr std::size_t part = std::size_t{1} << 20;;) {
         const std::size_t before = text.size();
         text.resize(before + part);
-        const std::size_t got = file->read(text.data() + before, part);
+        const std::size_t got = file.read(text.data() + before, part);
         text.resize(before + got);
-        if (file->problem()) return tl::unexpected(*file->problem());
+        if (file.problem()) return tl::unexpected(*file.problem());
         if (got == 0) return text;
     }
 }
 
 Result<Schedule> readCsvFile(const std::string& path, const CsvOptions& options)
 {
-    auto file = TextFile::open(path);
-    if (!file) return tl::unexpected(std::move(file.error()));
+    STAGEWRIGHT_TRY(auto file, TextFile::open(path));
     const std::string shown = path == "-" ? "stdin" : path;
-    auto schedule = readScheduleCsv([&](char* to, std::size_t size) { return file->read(to, size); }, options,
+    auto schedule = readScheduleCsv([&](char* to, std::size_t size) { return file.read(to, size); }, options,
                                     shown.substr(shown.rfind('/') + 1));
-    if (file->problem()) return tl::unexpected(*file->problem());
+    if (file.problem()) return tl::unexpected(*file.problem());
     if (!schedule) return tl::unexpected(std::move(schedule.error()).with(shown));
     return schedule;
 }

@@ -75,9 +75,8 @@ Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const Cost
         if (costs.memoryUnit == 1)
             return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs count bytes", text),
                         "write a size such as 64MB");
-        auto number = plainNumber(text);
-        if (!number) return tl::unexpected(std::move(number.error()));
-        return std::optional<Bytes>(static_cast<Bytes>(*number * static_cast<double>(costs.memoryUnit)));
+        STAGEWRIGHT_TRY(auto number, plainNumber(text));
+        return std::optional<Bytes>(static_cast<Bytes>(number * static_cast<double>(costs.memoryUnit)));
     }
     auto bytes = parseBytes(text);
     if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--memory-limit"));
@@ -98,14 +97,12 @@ Result<Bytes> oneLimit(const std::string& text, const Schedule& schedule, const 
         if (!isPlainNumber(share))
             return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a share", text),
                         "write 60%, 4 or 64MB");
-        auto number = plainNumber(share);
-        if (!number) return tl::unexpected(std::move(number.error()));
-        return static_cast<Bytes>(std::floor(*number / 100 * static_cast<double>(everythingHeld(schedule, costs))));
+        STAGEWRIGHT_TRY(auto number, plainNumber(share));
+        return static_cast<Bytes>(std::floor(number / 100 * static_cast<double>(everythingHeld(schedule, costs))));
     }
-    auto read = readMemoryLimit(text, costs);
-    if (!read) return tl::unexpected(std::move(read.error()));
-    if (!*read) return fail(ErrorCode::Usage, "--memory-limit: a rank's limit is missing", "write 64MB,64MB,48MB,48MB");
-    return **read;
+    STAGEWRIGHT_TRY(auto read, readMemoryLimit(text, costs));
+    if (!read) return fail(ErrorCode::Usage, "--memory-limit: a rank's limit is missing", "write 64MB,64MB,48MB,48MB");
+    return *read;
 }
 
 } // namespace
@@ -122,9 +119,9 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
     const CostModel costs = counts ? CostModel::uniform(schedule) : bytes;
     std::vector<Bytes> limits;
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
-        auto limit = oneLimit(std::string(items[items.size() == 1 ? 0 : rank % pipeline]), schedule, costs);
-        if (!limit) return tl::unexpected(std::move(limit.error()));
-        limits.push_back(*limit);
+        STAGEWRIGHT_TRY(auto limit,
+                        oneLimit(std::string(items[items.size() == 1 ? 0 : rank % pipeline]), schedule, costs));
+        limits.push_back(limit);
     }
     const auto over = lessons::firstOverCap(schedule, costs, limits);
     if (!over) {
@@ -149,12 +146,11 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
                                             const TrainingOptions& training)
 {
     if (text.empty()) return std::vector<Bytes>();
-    auto slices = sliceModel(training.model, schedule.stages, training.stageLayers);
-    if (!slices) return tl::unexpected(std::move(slices.error()));
+    STAGEWRIGHT_TRY(auto slices, sliceModel(training.model, schedule.stages, training.stageLayers));
     CostModel bytes = CostModel::uniform(schedule);
     bytes.memoryUnit = 1;
     bytes.memory.clear();
-    for (const StageSlice& slice : *slices)
+    for (const StageSlice& slice : slices)
         bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer,
                                              traitsOf(training.backend).layout(training.device.precision)));
     return checkMemoryLimit(text, schedule, bytes);

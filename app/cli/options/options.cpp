@@ -176,9 +176,8 @@ Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& s
 {
     noteOwnShape(path, shape, path.ends_with(".block"), session);
     if (path.ends_with(".block")) {
-        auto text = readFile(path);
-        if (!text) return tl::unexpected(std::move(text.error()));
-        auto block = parseBlock(*text);
+        STAGEWRIGHT_TRY(auto text, readFile(path));
+        auto block = parseBlock(text);
         if (!block) return tl::unexpected(std::move(block.error()).with(path));
         BlockOptions options;
         options.costs = shape.costs;
@@ -220,11 +219,10 @@ Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions&
 Result<std::shared_ptr<const CheckedSchedule>> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape,
                                                               Session& session)
 {
-    auto schedule = readSchedule(nameOrFile, shape, session);
-    if (!schedule) return tl::unexpected(std::move(schedule.error()));
-    const Schedule& lists = *schedule; // which stay where they are if they have faults
+    STAGEWRIGHT_TRY(auto schedule, readSchedule(nameOrFile, shape, session));
+    const Schedule& lists = schedule; // which stay where they are if they have faults
     Validation validation;
-    auto checked = CheckedSchedule::ifValid(std::move(*schedule), validation);
+    auto checked = CheckedSchedule::ifValid(std::move(schedule), validation);
     if (!checked) {
         if (!validation.cycle.empty())
             if (const auto deadlock = explainDeadlock(lists, {}); deadlock && deadlock->hung())

@@ -64,7 +64,7 @@ Result<void> placeHonours(const PlaceOptions& place, const std::map<std::string,
     if (place.elsewhere() && given.contains("--keep-trace"))
         return fail(ErrorCode::Usage, "--keep-trace writes a file where the GPUs are, and it is not fetched",
                     "omit it, or record there by hand");
-    if (auto options = slurmOptions(place); !options) return tl::unexpected(std::move(options.error()));
+    STAGEWRIGHT_CHECK(slurmOptions(place));
     return {};
 }
 
@@ -72,9 +72,8 @@ Result<std::vector<SlurmOption>> slurmOptions(const PlaceOptions& place)
 {
     std::vector<SlurmOption> options;
     for (const std::string& text : place.slurm) {
-        auto option = parseSlurmOption(text);
-        if (!option) return tl::unexpected(std::move(option.error()));
-        options.push_back(std::move(*option));
+        STAGEWRIGHT_TRY(auto option, parseSlurmOption(text));
+        options.push_back(std::move(option));
     }
     return options;
 }

@@ -124,9 +124,7 @@ Result<Schedule> cutLists(const Schedule& schedule, const ReplicaOptions& option
 {
     layers.assign(static_cast<std::size_t>(schedule.stages), 1);
     if (options.layersOf) {
-        auto known = options.layersOf(schedule.stages);
-        if (!known) return tl::unexpected(std::move(known.error()));
-        layers = std::move(*known);
+        STAGEWRIGHT_TRY(layers, options.layersOf(schedule.stages));
     }
     auto read = parseCuts(options.cut, schedule.replicas, std::accumulate(layers.begin(), layers.end(), 0));
     if (!read) return tl::unexpected(std::move(read.error()).with("--cut"));
@@ -208,8 +206,8 @@ Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOpti
     auto sharding = parseSharding(options.shard);
     if (!sharding) return tl::unexpected(std::move(sharding.error()).with("--shard"));
     out.sharding = *sharding;
-    if (Result<void> uses = checkUses(schedule, options, out); !uses) return tl::unexpected(std::move(uses.error()));
-    if (Result<void> read = readRules(options, out); !read) return tl::unexpected(std::move(read.error()));
+    STAGEWRIGHT_CHECK(checkUses(schedule, options, out));
+    STAGEWRIGHT_CHECK(readRules(options, out));
     if (!options.collectives.empty()) {
         auto way = parseCollectives(options.collectives);
         if (!way) return tl::unexpected(std::move(way.error()).with("--collectives"));
@@ -218,25 +216,18 @@ Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOpti
         out.way = options.collectives;
     }
     const int replicas = std::max(options.replicas, schedule.replicas);
-    if (Result<void> fits = checkHolders(schedule, out.sharding, schedule.replicas > 1 ? 1 : replicas); !fits)
-        return tl::unexpected(std::move(fits.error()));
+    STAGEWRIGHT_CHECK(checkHolders(schedule, out.sharding, schedule.replicas > 1 ? 1 : replicas));
     if (!options.speed.empty()) {
-        auto speeds = readSpeeds(options.speed, replicas, schedule.pipelineRanks());
-        if (!speeds) return tl::unexpected(std::move(speeds.error()));
-        out.speeds = std::move(*speeds);
+        STAGEWRIGHT_TRY(out.speeds, readSpeeds(options.speed, replicas, schedule.pipelineRanks()));
     }
     std::vector<ReplicaBatch> batches;
     if (!options.batch.empty()) {
-        auto read = readBatches(options.batch, replicas, options.samplesOfCosts, out.sizes);
-        if (!read) return tl::unexpected(std::move(read.error()));
-        batches = std::move(*read);
+        STAGEWRIGHT_TRY(batches, readBatches(options.batch, replicas, options.samplesOfCosts, out.sizes));
     }
     const auto shared = [&](const Schedule& one) { return addShardOps(one, out.sharding.level, out.rules); };
     const bool alike = batches.empty() && out.speeds.empty() && out.sharding.by == ShardBy::Even && options.cut.empty();
     if ((schedule.replicas > 1 && options.cut.empty()) || alike) {
-        auto lists = shared(schedule);
-        if (!lists) return tl::unexpected(std::move(lists.error()));
-        out.schedule = std::move(*lists);
+        STAGEWRIGHT_TRY(out.schedule, shared(schedule));
         out.standsFor = schedule.replicas > 1 ? 1 : replicas;
         return out;
     }
@@ -274,13 +265,11 @@ Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaO
     auto sharding = parseSharding(options.shard);
     if (!sharding) return tl::unexpected(std::move(sharding.error()).with("--shard"));
     choice.sharding = *sharding;
-    if (Result<void> uses = checkUses(schedule, options, choice); !uses) return tl::unexpected(std::move(uses.error()));
-    if (Result<void> read = readRules(options, choice); !read) return tl::unexpected(std::move(read.error()));
+    STAGEWRIGHT_CHECK(checkUses(schedule, options, choice));
+    STAGEWRIGHT_CHECK(readRules(options, choice));
     const int replicas = std::max(options.replicas, schedule.replicas);
     if (!options.speed.empty()) {
-        auto speeds = readSpeeds(options.speed, replicas, schedule.pipelineRanks());
-        if (!speeds) return tl::unexpected(std::move(speeds.error()));
-        choice.speeds = std::move(*speeds);
+        STAGEWRIGHT_TRY(choice.speeds, readSpeeds(options.speed, replicas, schedule.pipelineRanks()));
     }
     Result<Schedule> whole = schedule;
     std::vector<int> samples;
@@ -294,9 +283,8 @@ Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaO
                 samples.push_back(batch.samples > 0 ? batch.samples : microbatchSize);
         std::vector<Schedule> each;
         for (const ReplicaBatch& batch : *batches) {
-            auto one = ofMicrobatches(batch.microbatches);
-            if (!one) return tl::unexpected(std::move(one.error()));
-            each.push_back(std::move(*one));
+            STAGEWRIGHT_TRY(auto one, ofMicrobatches(batch.microbatches));
+            each.push_back(std::move(one));
         }
         whole = overReplicas(each);
     }
@@ -310,8 +298,7 @@ Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaO
                        !options.reduce.empty() || !cuts.empty();
     bool sharing = asked;
     if (asked) {
-        if (Result<void> fits = checkHolders(*whole, choice.sharding, 1); !fits)
-            return tl::unexpected(std::move(fits.error()));
+        STAGEWRIGHT_CHECK(checkHolders(*whole, choice.sharding, 1));
         whole = addShardOps(*whole, choice.sharding.level, choice.rules);
         if (!whole) return tl::unexpected(std::move(whole.error()));
     } else if (options.replicas > 1 && whole->weights == WeightRule::Synchronous && !hasOptimizerSteps(*whole)) {

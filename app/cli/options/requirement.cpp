@@ -190,7 +190,7 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
         }
         key += (key.empty() || part.front() == '[' ? "" : ".") + part;
     }
-    if (auto unit = checkUnit(requirement, key, figures); !unit) return tl::unexpected(std::move(unit.error()));
+    STAGEWRIGHT_CHECK(checkUnit(requirement, key, figures));
     RequirementCheck out;
     if (at->isNull()) {
         const std::string reason = reasonOf(key, figures);

@@ -53,9 +53,8 @@ Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode m
 
 Result<StoredRun> readRun(const RunReference& reference, const Progress& progress)
 {
-    auto file = openRunFile(reference.file);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    return readRun(**file, reference.run, progress);
+    STAGEWRIGHT_TRY(auto file, openRunFile(reference.file));
+    return readRun(*file, reference.run, progress);
 }
 
 namespace {
@@ -68,34 +67,29 @@ Result<StoredRun> readStored(const RunFile& file, const std::string& idOrName, s
 {
     std::int64_t id = 0;
     if (idOrName.empty()) {
-        auto runs = file.runs();
-        if (!runs) return tl::unexpected(std::move(runs.error()));
-        if (runs->empty())
+        STAGEWRIGHT_TRY(auto runs, file.runs());
+        if (runs.empty())
             return fail(ErrorCode::Usage, fmt::format("{} holds no run", file.path()),
                         fmt::format("record one: stagewright record -o {}", file.path()));
-        id = runs->back().id;
+        id = runs.back().id;
     } else {
-        auto found = file.find(idOrName);
-        if (!found) return tl::unexpected(std::move(found.error()));
-        id = *found;
+        STAGEWRIGHT_TRY(id, file.find(idOrName));
     }
     bool large = false;
     if (wanted) {
         const auto header = file.readHeader(id);
         large = header && header->info.spanCount > readWhole;
     }
-    auto run = large ? file.readForReport(id, *wanted, progress) : file.read(id, progress);
-    if (!run) return tl::unexpected(std::move(run.error()));
-    if (!run->timeline)
+    STAGEWRIGHT_TRY(auto run, large ? file.readForReport(id, *wanted, progress) : file.read(id, progress));
+    if (!run.timeline)
         return fail(ErrorCode::Unreadable, fmt::format("{}#{} has no timeline", file.path(), id),
                     "record the run again");
-    if (run->info.damagedBlocks > 0 && run->timeline->empty())
+    if (run.info.damagedBlocks > 0 && run.timeline->empty())
         return fail(ErrorCode::Unreadable,
-                    fmt::format("{}#{} {}: damaged: none of its spans can be read", file.path(), id, run->info.name),
+                    fmt::format("{}#{} {}: damaged: none of its spans can be read", file.path(), id, run.info.name),
                     "restore the file from a copy, or record the run again");
-    auto notes = file.notes(id, true);
-    if (!notes) return tl::unexpected(std::move(notes.error()));
-    return StoredRun{file.path(), std::move(*run), std::move(*notes)};
+    STAGEWRIGHT_TRY(auto notes, file.notes(id, true));
+    return StoredRun{file.path(), std::move(run), std::move(notes)};
 }
 
 } // namespace
@@ -112,9 +106,8 @@ Result<StoredRun> readRunForReport(const RunFile& file, const std::string& idOrN
 
 Result<StoredRun> readRunForReport(const RunReference& reference, int step, const Progress& progress)
 {
-    auto file = openRunFile(reference.file);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    return readStored(**file, reference.run, step, progress);
+    STAGEWRIGHT_TRY(auto file, openRunFile(reference.file));
+    return readStored(*file, reference.run, step, progress);
 }
 
 void warnOfDamage(const StoredRun& stored, Session& session)

@@ -79,11 +79,10 @@ private:
 
 Result<std::uint64_t> simulatedOutcome(const Schedule& schedule, const CostModel& costs, const Channels& channels)
 {
-    auto timeline = simulatedTimeline(schedule, costs, channels);
-    if (!timeline) return tl::unexpected(std::move(timeline.error()));
+    STAGEWRIGHT_TRY(auto timeline, simulatedTimeline(schedule, costs, channels));
     Digest digest;
-    for (const Span& span : (*timeline)->spans()) digest.add(span.start, span.end);
-    for (const MemoryEvent& event : (*timeline)->memory())
+    for (const Span& span : timeline->spans()) digest.add(span.start, span.end);
+    for (const MemoryEvent& event : timeline->memory())
         digest.add(event.time, event.delta, event.rank, event.stage, static_cast<int>(event.category));
     return digest.value();
 }

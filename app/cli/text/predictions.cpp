@@ -24,22 +24,19 @@ Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const Cos
                                              const std::vector<std::string>& questions, const Channels& channels,
                                              const std::optional<Lowering>& lowering)
 {
-    auto base = WhatIf::create(schedule, costs, channels, lowering);
-    if (!base) return tl::unexpected(std::move(base.error()));
+    STAGEWRIGHT_TRY(auto base, WhatIf::create(schedule, costs, channels, lowering));
     std::vector<WhatIfRow> rows;
     for (const std::string& question : questions) {
-        auto changes = parseWhatIf(question);
-        if (!changes) return tl::unexpected(std::move(changes.error()));
-        auto answer = base->answer(*changes);
+        STAGEWRIGHT_TRY(auto changes, parseWhatIf(question));
+        auto answer = base.answer(changes);
         if (answer) {
             rows.push_back({question, std::move(*answer), {}});
             continue;
         }
-        auto before = base->answer({});
-        if (!before) return tl::unexpected(std::move(before.error()));
+        STAGEWRIGHT_TRY(auto before, base.answer({}));
         std::string why = answer.error().message;
         if (!answer.error().remedy.empty()) why += "; " + answer.error().remedy;
-        rows.push_back({question, std::move(*before), std::move(why)});
+        rows.push_back({question, std::move(before), std::move(why)});
     }
     return rows;
 }

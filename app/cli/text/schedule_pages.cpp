@@ -84,9 +84,8 @@ Result<std::string> schedulePages()
     for (const ScheduleInfo& info : allSchedules()) {
         std::vector<Row> variants;
         for (const std::string& name : variantsOf(info)) {
-            auto row = rowOf(name);
-            if (!row) return tl::unexpected(std::move(row.error()));
-            variants.push_back(std::move(*row));
+            STAGEWRIGHT_TRY(auto row, rowOf(name));
+            variants.push_back(std::move(row));
         }
         table += fmt::format("| [{}](schedules/{}.svg) {}\n", info.name, info.name, variants.front().figures);
         pages += page(info, variants);

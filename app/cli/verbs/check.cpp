@@ -167,9 +167,8 @@ Result<bool> compareEachKernel(const TrainingOptions& training, Session& session
     bool passed = true;
     for (const Precision precision : precisionsOf(training)) {
         session.progress().tell(fmt::format("kernels of {} in {}", training.backend, toText(precision)), 0, 1);
-        auto compared = compareKernels(training.backend, training.device, precision);
-        if (!compared) return tl::unexpected(std::move(compared.error()));
-        for (const KernelComparison& one : *compared) {
+        STAGEWRIGHT_TRY(auto compared, compareKernels(training.backend, training.device, precision));
+        for (const KernelComparison& one : compared) {
             passed = passed && one.passed;
             table.add({one.kernel, training.backend, std::string(toText(precision)), fmt::format("{:.2g}", one.error),
                        fmt::format("{:.0e}", one.tolerance), one.passed ? "pass" : "FAIL"},
@@ -196,25 +195,24 @@ Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& m
         TrainingOptions options = training;
         options.model = model;
         options.device.precision = precision;
-        auto result = compareWithCpu(options, 2, steps, stop);
-        if (!result) return tl::unexpected(std::move(result.error()));
-        passed = passed && result->passed;
-        table.add({fmt::format("{} against cpu{}, {}", result->backend,
-                               traitsOf(result->backend).hasDevices ? "" : " in fp32", plural(result->steps, "step")),
-                   std::string(toText(precision)), fmt::format("{:.2g}", result->gradientError),
-                   fmt::format("{:.0e}", result->gradientTolerance), result->farthestTensor,
-                   fmt::format("{:.2g}", result->lossError), fmt::format("{:.0e}", result->lossTolerance),
-                   result->passed ? "pass" : "FAIL"},
-                  result->passed ? Tint::None : Tint::Bad);
-        results.push_back({{"backend", result->backend},
+        STAGEWRIGHT_TRY(auto result, compareWithCpu(options, 2, steps, stop));
+        passed = passed && result.passed;
+        table.add({fmt::format("{} against cpu{}, {}", result.backend,
+                               traitsOf(result.backend).hasDevices ? "" : " in fp32", plural(result.steps, "step")),
+                   std::string(toText(precision)), fmt::format("{:.2g}", result.gradientError),
+                   fmt::format("{:.0e}", result.gradientTolerance), result.farthestTensor,
+                   fmt::format("{:.2g}", result.lossError), fmt::format("{:.0e}", result.lossTolerance),
+                   result.passed ? "pass" : "FAIL"},
+                  result.passed ? Tint::None : Tint::Bad);
+        results.push_back({{"backend", result.backend},
                            {"precision", std::string(toText(precision))},
-                           {"steps", result->steps},
-                           {"gradient_error", result->gradientError},
-                           {"gradient_tolerance", result->gradientTolerance},
-                           {"farthest_tensor", result->farthestTensor},
-                           {"loss_error", result->lossError},
-                           {"loss_tolerance", result->lossTolerance},
-                           {"passed", result->passed}});
+                           {"steps", result.steps},
+                           {"gradient_error", result.gradientError},
+                           {"gradient_tolerance", result.gradientTolerance},
+                           {"farthest_tensor", result.farthestTensor},
+                           {"loss_error", result.lossError},
+                           {"loss_tolerance", result.lossTolerance},
+                           {"passed", result.passed}});
     }
     return passed;
 }
@@ -223,22 +221,21 @@ Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& m
 Result<bool> compareDouble(const TrainingOptions& training, Session& session, Table& table, Json& results)
 {
     session.progress().tell(fmt::format("{} against double precision", training.backend), 0, 1);
-    auto result = compareWithDouble(training);
-    if (!result) return tl::unexpected(std::move(result.error()));
-    table.add({fmt::format("{} against double precision", result->backend), result->model,
-               fmt::format("{:.2g}", result->gradientError), fmt::format("{:.0e}", result->gradientTolerance),
-               result->farthestTensor, fmt::format("{:.2g}", result->lossError),
-               fmt::format("{:.0e}", result->lossTolerance), result->passed ? "pass" : "FAIL"},
-              result->passed ? Tint::None : Tint::Bad);
-    results.push_back({{"backend", result->backend},
-                       {"model", result->model},
-                       {"gradient_error", result->gradientError},
-                       {"gradient_tolerance", result->gradientTolerance},
-                       {"farthest_tensor", result->farthestTensor},
-                       {"loss_error", result->lossError},
-                       {"loss_tolerance", result->lossTolerance},
-                       {"passed", result->passed}});
-    return result->passed;
+    STAGEWRIGHT_TRY(auto result, compareWithDouble(training));
+    table.add({fmt::format("{} against double precision", result.backend), result.model,
+               fmt::format("{:.2g}", result.gradientError), fmt::format("{:.0e}", result.gradientTolerance),
+               result.farthestTensor, fmt::format("{:.2g}", result.lossError),
+               fmt::format("{:.0e}", result.lossTolerance), result.passed ? "pass" : "FAIL"},
+              result.passed ? Tint::None : Tint::Bad);
+    results.push_back({{"backend", result.backend},
+                       {"model", result.model},
+                       {"gradient_error", result.gradientError},
+                       {"gradient_tolerance", result.gradientTolerance},
+                       {"farthest_tensor", result.farthestTensor},
+                       {"loss_error", result.lossError},
+                       {"loss_tolerance", result.lossTolerance},
+                       {"passed", result.passed}});
+    return result.passed;
 }
 
 // A schedule, what its replicas share, and how its messages travel.
@@ -274,16 +271,13 @@ std::string whyBlocked(const Schedule& lists, const Channels& channels)
 Result<void> chooseMessages(Checked& checked, const ChannelOptions& options, Session& session)
 {
     const CheckedSchedule& schedule = *checked.schedule;
-    auto chosen = chooseChannels(schedule.given().name, schedule.cameLowered(), options, session);
-    if (!chosen) return tl::unexpected(std::move(chosen.error()));
-    checked.messages = *chosen;
+    STAGEWRIGHT_TRY(auto chosen, chooseChannels(schedule.given().name, schedule.cameLowered(), options, session));
+    checked.messages = chosen;
     std::shared_ptr<const Schedule> lowered;
-    if (chosen->lowering) {
-        auto made = schedule.lowered(*chosen->lowering);
-        if (!made) return tl::unexpected(std::move(made.error()));
-        lowered = std::move(*made);
+    if (chosen.lowering) {
+        STAGEWRIGHT_TRY(lowered, schedule.lowered(*chosen.lowering));
     }
-    if (std::string blocked = whyBlocked(lowered ? *lowered : schedule.given(), chosen->channels); !blocked.empty())
+    if (std::string blocked = whyBlocked(lowered ? *lowered : schedule.given(), chosen.channels); !blocked.empty())
         return fail(ErrorCode::Invalid, blocked, "try --sends buffered, or another --lower");
     return {};
 }
@@ -296,7 +290,7 @@ Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Check
     for (const Checked& checked : schedules) ranks = std::min(ranks, checked.schedule->compute().ranks);
     auto perturbation = choosePerturbation(options.perturb, ranks);
     if (!perturbation) return perturbation;
-    if (auto can = disturbsRealRun(*perturbation, options.steps); !can) return tl::unexpected(std::move(can.error()));
+    STAGEWRIGHT_CHECK(disturbsRealRun(*perturbation, options.steps));
     if (!options.link.empty()) {
         auto link = parseLink(options.link);
         if (!link) return tl::unexpected(std::move(link.error()).with("--link"));
@@ -311,9 +305,7 @@ Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Check
     plain.sharding = first.sharing.sharding;
     plain.replicaSamples = first.sharing.samples;
     plain.cuts = first.sharing.cuts;
-    auto measured = measureForwardUnit(first.schedule, plain);
-    if (!measured) return tl::unexpected(std::move(measured.error()));
-    unit = *measured;
+    STAGEWRIGHT_TRY(unit, measureForwardUnit(first.schedule, plain));
     if (options.comm >= 0) training.links.all.latency = static_cast<Nanos>(options.comm * static_cast<double>(unit));
     setLatency(*perturbation, unit, training.links);
     return perturbation;
@@ -331,19 +323,18 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     training.microbatchSize = options.microbatchSize;
     training.seed = static_cast<std::uint64_t>(options.seed);
     training.data = Corpus::builtIn();
-    if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
+    STAGEWRIGHT_CHECK(applyTo(options.choice, training));
 
     std::vector<Asked> asked;
     std::vector<std::string> leftOut;
     const auto overReplicas = [&](const std::string& name, const Schedule& one, const ReplicaOptions& replicas,
                                   const ShapeOptions& wanted) -> Result<TrainedReplicas> {
-        auto with = recomputed(one, options.recompute, session);
-        if (!with) return tl::unexpected(std::move(with.error()));
+        STAGEWRIGHT_TRY(auto with, recomputed(one, options.recompute, session));
         ReplicaOptions replicated = replicas;
         replicated.layersOf = [&](int stages) {
-            return layersOfStages(modelFor(*with, *model), stages, options.stageLayers);
+            return layersOfStages(modelFor(with, *model), stages, options.stageLayers);
         };
-        return trainedReplicas(*with, replicated, options.microbatchSize, [&](int microbatches) {
+        return trainedReplicas(with, replicated, options.microbatchSize, [&](int microbatches) {
             ShapeOptions shape = wanted;
             shape.microbatches = microbatches;
             auto other = chooseSchedule(name, shape, session);
@@ -352,11 +343,10 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         });
     };
     for (const std::string& name : options.schedule.schedules) {
-        auto schedule = chooseSchedule(name, options.schedule.shape, session);
-        if (!schedule) return tl::unexpected(std::move(schedule.error()));
-        auto several = overReplicas(name, (*schedule)->given(), options.replicas, options.schedule.shape);
+        STAGEWRIGHT_TRY(auto schedule, chooseSchedule(name, options.schedule.shape, session));
+        auto several = overReplicas(name, schedule->given(), options.replicas, options.schedule.shape);
         if (!several) return tl::unexpected(std::move(several.error()).with(name));
-        asked.push_back({std::move(*schedule), std::move(*several)});
+        asked.push_back({std::move(schedule), std::move(*several)});
     }
     if (options.schedule.schedules.empty()) {
         const bool shares =
@@ -376,13 +366,11 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         for (const GridCell& cell : stateGrid()) {
             // its ranks can't be spread evenly
             if (job && cell.replicas.replicas * stateGridShape().ranks % job->count() != 0) continue;
-            auto schedule = chooseSchedule(cell.schedule, stateGridShape(), session);
-            if (!schedule) return tl::unexpected(std::move(schedule.error()));
-            auto several = overReplicas(cell.schedule, (*schedule)->given(), cell.replicas, stateGridShape());
+            STAGEWRIGHT_TRY(auto schedule, chooseSchedule(cell.schedule, stateGridShape(), session));
+            auto several = overReplicas(cell.schedule, schedule->given(), cell.replicas, stateGridShape());
             if (!several) return tl::unexpected(std::move(several.error()).with(cell.schedule));
-            auto checked = Asked{std::move(*schedule), std::move(*several)}.checked();
-            if (!checked) return tl::unexpected(std::move(checked.error()));
-            grid.push_back(std::move(*checked));
+            STAGEWRIGHT_TRY(auto checked, Asked{std::move(schedule), std::move(*several)}.checked());
+            grid.push_back(std::move(checked));
         }
     std::vector<Checked> trained;
     ChannelOptions channels = options.channels;
@@ -406,26 +394,24 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             leftOut.push_back("skipped: " + what);
             continue;
         }
-        auto checked = std::move(one).checked();
-        if (!checked) return tl::unexpected(std::move(checked.error()));
-        const Schedule& lists = checked->schedule->given();
-        training.sharding = checked->sharing.sharding;
-        if (auto plan = planExecution(*checked->schedule);
+        STAGEWRIGHT_TRY(auto checked, std::move(one).checked());
+        const Schedule& lists = checked.schedule->given();
+        training.sharding = checked.sharing.sharding;
+        if (auto plan = planExecution(*checked.schedule);
             options.schedule.schedules.empty() && (!plan || !checkSharing(lists, *plan, training)))
             leftOut.push_back(
                 fmt::format("{} skipped: {}", lists.name,
                             plan ? checkSharing(lists, *plan, training).error().message : plan.error().message));
-        else if (auto chosen = chooseMessages(*checked, channels, session); chosen)
-            trained.push_back(std::move(*checked));
+        else if (auto chosen = chooseMessages(checked, channels, session); chosen)
+            trained.push_back(std::move(checked));
         else if (options.schedule.schedules.empty())
             leftOut.push_back(fmt::format("{} skipped: {}", lists.name, chosen.error().message));
         else
             return tl::unexpected(std::move(chosen.error()).with(lists.name));
     }
     Nanos unit = 0;
-    auto perturbation = disturb(options, trained, training, unit);
-    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
-    if (!trained.empty()) addSpeeds(*perturbation, trained.back().sharing.speeds);
+    STAGEWRIGHT_TRY(auto perturbation, disturb(options, trained, training, unit));
+    if (!trained.empty()) addSpeeds(perturbation, trained.back().sharing.speeds);
     training.job = job;
     std::vector<std::string> backends;
     if (!options.backend.empty() || job)
@@ -510,15 +496,12 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             training.cuts = checked.sharing.cuts;
             training.channels = checked.messages.channels;
             if (checked.messages.lowering) training.lowering = *checked.messages.lowering;
-            training.perturbation = runPerturbation(*perturbation, schedule.ranks, unit, training.seed);
+            training.perturbation = runPerturbation(perturbation, schedule.ranks, unit, training.seed);
             session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
             training.model = modelFor(schedule, *model);
             training.stageLayers = inGrid ? std::vector<int>() : options.stageLayers;
-            if (auto held = checkMemoryLimit(options.memoryLimit, schedule, training); !held)
-                return tl::unexpected(std::move(held.error()));
-            auto limits = readRankMemory(options.rankMemory, schedule);
-            if (!limits) return tl::unexpected(std::move(limits.error()));
-            training.rankMemory = std::move(*limits);
+            STAGEWRIGHT_CHECK(checkMemoryLimit(options.memoryLimit, schedule, training));
+            STAGEWRIGHT_TRY(training.rankMemory, readRankMemory(options.rankMemory, schedule));
             auto result = checkSchedule(checked.schedule, training, options.steps, stop);
             if (!result)
                 return tl::unexpected(std::move(result.error()).with(fmt::format("{} on {}", schedule.name, backend)));
@@ -590,9 +573,8 @@ Result<int> runCheckAnywhere(const CheckChoice& given, Session& session)
     if (!options.schedule.shape.ranksGiven && (launched || options.processes > 0))
         options.schedule.shape.ranks = launched.value_or(options.processes);
     if (!launched && options.processes > 0) {
-        auto end = startProcesses(options.processes, session);
-        if (!end) return tl::unexpected(std::move(end.error()));
-        return end->code;
+        STAGEWRIGHT_TRY(auto end, startProcesses(options.processes, session));
+        return end.code;
     }
     return inProcesses(session,
                        [&](const std::shared_ptr<ProcessJob>& job) { return runCheck(options, job, session); });

@@ -35,17 +35,15 @@ Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& wor
     const RunReference first = parseRunReference(words[0]);
     const bool names = words.size() > 1 && std::none_of(words.begin() + 1, words.end(), namesRunFile);
     if (words.size() == 1) {
-        auto file = openRunFile(first.file);
-        if (!file) return tl::unexpected(std::move(file.error()));
-        auto runs = (*file)->runs();
-        if (!runs) return tl::unexpected(std::move(runs.error()));
-        if (runs->size() < 2 || runs->size() > mostRuns || !first.run.empty())
+        STAGEWRIGHT_TRY(auto file, openRunFile(first.file));
+        STAGEWRIGHT_TRY(auto runs, file->runs());
+        if (runs.size() < 2 || runs.size() > mostRuns || !first.run.empty())
             return fail(ErrorCode::Usage,
                         fmt::format("compare needs two to four runs, but {} has {}", words[0],
-                                    first.run.empty() ? runs->size() : 1),
+                                    first.run.empty() ? runs.size() : 1),
                         fmt::format("write: stagewright compare {} A B; 'stagewright runs {}' lists them", first.file,
                                     first.file));
-        for (const RunInfo& info : *runs) chosen.push_back({first.file, std::to_string(info.id)});
+        for (const RunInfo& info : runs) chosen.push_back({first.file, std::to_string(info.id)});
         return chosen;
     }
     if (names) { // runs of one file
@@ -72,19 +70,16 @@ Result<int> runWithPlan(const CompareChoice& options, Session& session)
     if (options.runs.size() > 2 || (options.runs.size() == 2 && !reference.run.empty()))
         return fail(ErrorCode::Usage, "--plan compares one run with its own plan", "write FILE RUN --plan");
     if (options.runs.size() == 2) reference.run = options.runs[1];
-    auto stored = readRunForReport(reference, -1);
-    if (!stored) return tl::unexpected(std::move(stored.error()));
-    warnOfDamage(*stored, session);
-    auto plan = planOf(stored->run);
-    if (!plan) return tl::unexpected(std::move(plan.error()));
-    auto comparison = compareRuns(*plan, stored->run);
-    if (!comparison) return tl::unexpected(std::move(comparison.error()));
-    const auto deviation = firstDeviation(*plan, stored->run, *comparison);
+    STAGEWRIGHT_TRY(auto stored, readRunForReport(reference, -1));
+    warnOfDamage(stored, session);
+    STAGEWRIGHT_TRY(auto plan, planOf(stored.run));
+    STAGEWRIGHT_TRY(auto comparison, compareRuns(plan, stored.run));
+    const auto deviation = firstDeviation(plan, stored.run, comparison);
     std::vector<Run> runs;
-    runs.push_back(std::move(*plan));
-    runs.push_back(std::move(stored->run));
+    runs.push_back(std::move(plan));
+    runs.push_back(std::move(stored.run));
     std::vector<Comparison> comparisons;
-    comparisons.push_back(std::move(*comparison));
+    comparisons.push_back(std::move(comparison));
     if (session.json) {
         auto object = comparisonJson(runs, comparisons);
         object["first_deviation"] = deviation ? Json{{"op", toText(deviation->op.op)},
@@ -104,20 +99,17 @@ Result<int> runWithPlan(const CompareChoice& options, Session& session)
 Result<int> runCompare(const CompareChoice& options, Session& session)
 {
     if (options.plan) return runWithPlan(options, session);
-    auto references = chooseRuns(options.runs);
-    if (!references) return tl::unexpected(std::move(references.error()));
+    STAGEWRIGHT_TRY(auto references, chooseRuns(options.runs));
     std::vector<Run> runs;
-    for (const RunReference& reference : *references) {
-        auto stored = readRunForReport(reference, -1);
-        if (!stored) return tl::unexpected(std::move(stored.error()));
-        warnOfDamage(*stored, session);
-        runs.push_back(std::move(stored->run));
+    for (const RunReference& reference : references) {
+        STAGEWRIGHT_TRY(auto stored, readRunForReport(reference, -1));
+        warnOfDamage(stored, session);
+        runs.push_back(std::move(stored.run));
     }
     std::vector<Comparison> comparisons;
     for (std::size_t i = 1; i < runs.size(); ++i) {
-        auto comparison = compareRuns(runs[0], runs[i]);
-        if (!comparison) return tl::unexpected(std::move(comparison.error()));
-        comparisons.push_back(std::move(*comparison));
+        STAGEWRIGHT_TRY(auto comparison, compareRuns(runs[0], runs[i]));
+        comparisons.push_back(std::move(comparison));
     }
     if (session.json) session.answer(comparisonJson(runs, comparisons));
     session.out(comparisonText(runs, comparisons, static_cast<std::size_t>(options.ops), session.colourOut()));

@@ -25,27 +25,25 @@ Result<std::pair<Schedule, Schedule>> readBoth(const DiffChoice& options, Sessio
 {
     ShapeOptions shape = options.shape;
     const bool fileFirst = namesFile(options.a) || !namesFile(options.b);
-    auto first = readSchedule(fileFirst ? options.a : options.b, shape, session);
-    if (!first) return tl::unexpected(std::move(first.error()));
+    STAGEWRIGHT_TRY(auto first, readSchedule(fileFirst ? options.a : options.b, shape, session));
     const bool shapeGiven = shape.ranksGiven || shape.microbatchesGiven || shape.chunksGiven;
     if (!shapeGiven && namesFile(options.a) != namesFile(options.b)) {
-        shape.ranks = first->ranks;
-        shape.microbatches = first->microbatches;
-        if (first->stages % first->ranks == 0 && first->stages > first->ranks)
-            shape.chunks = std::to_string(first->stages / first->ranks);
+        shape.ranks = first.ranks;
+        shape.microbatches = first.microbatches;
+        if (first.stages % first.ranks == 0 && first.stages > first.ranks)
+            shape.chunks = std::to_string(first.stages / first.ranks);
     }
-    auto second = readSchedule(fileFirst ? options.b : options.a, shape, session);
-    if (!second) return tl::unexpected(std::move(second.error()));
+    STAGEWRIGHT_TRY(auto second, readSchedule(fileFirst ? options.b : options.a, shape, session));
     if (!options.lower.empty()) {
         const auto rule = parseLowering(options.lower);
-        for (Schedule* schedule : {&*first, &*second}) {
+        for (Schedule* schedule : {&first, &second}) {
             auto lowered = lower(*schedule, *rule);
             if (!lowered) return tl::unexpected(std::move(lowered.error()).with(schedule->name));
             *schedule = std::move(*lowered);
         }
     }
-    if (fileFirst) return std::pair{std::move(*first), std::move(*second)};
-    return std::pair{std::move(*second), std::move(*first)};
+    if (fileFirst) return std::pair{std::move(first), std::move(second)};
+    return std::pair{std::move(second), std::move(first)};
 }
 
 Json placed(const std::vector<PlacedOp>& ops)
@@ -79,9 +77,8 @@ Json asJson(const ScheduleDiff& diff)
 
 Result<int> runDiff(const DiffChoice& options, Session& session)
 {
-    auto both = readBoth(options, session);
-    if (!both) return tl::unexpected(std::move(both.error()));
-    const auto& [a, b] = *both;
+    STAGEWRIGHT_TRY(auto both, readBoth(options, session));
+    const auto& [a, b] = both;
     const ScheduleDiff diff = diffSchedules(a, b);
     if (session.json) {
         Json object{{"a", a.name}, {"b", b.name}};

@@ -167,25 +167,21 @@ Result<Json> write(const FormatInfo& format, const StoredRun& stored, const Expo
     request.progress = session.reporter("spans");
     std::optional<StoredRun> other;
     if (!options.against.empty()) {
-        auto read = otherRun(stored, options.against, request.progress, session);
-        if (!read) return tl::unexpected(std::move(read.error()));
-        other = std::move(*read);
+        STAGEWRIGHT_TRY(other, otherRun(stored, options.against, request.progress, session));
         request.against = &other->run;
         request.againstSource = named(*other);
     }
-    const auto written = format.write(request);
-    if (!written) return tl::unexpected(written.error());
-    if (options.verbose) session.note(written->sentence);
+    STAGEWRIGHT_TRY(const auto written, format.write(request));
+    if (options.verbose) session.note(written.sentence);
     Json counts = Json::object();
-    for (const auto& [key, count] : written->counts) counts[key] = count;
+    for (const auto& [key, count] : written.counts) counts[key] = count;
     return counts;
 }
 
 Result<int> runExport(const ExportChoice& options, Session& session)
 {
-    const auto chosen = formatOf(options.format, options.output);
-    if (!chosen) return tl::unexpected(chosen.error());
-    const FormatInfo& format = **chosen;
+    STAGEWRIGHT_TRY(const auto chosen, formatOf(options.format, options.output));
+    const FormatInfo& format = *chosen;
     for (const auto& [name, value] : options.ofFormats) {
         const auto option = std::find_if(format.options.begin(), format.options.end(),
                                          [&name = name](const FormatOption& one) { return one.name == name; });
@@ -205,20 +201,19 @@ Result<int> runExport(const ExportChoice& options, Session& session)
                     "merge them with runs --merge, or use html");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
-    auto stored = format.oneStep ? readRunForReport(reference, std::max(-1, options.step - 1)) : readRun(reference);
-    if (!stored) return tl::unexpected(std::move(stored.error()));
-    warnOfDamage(*stored, session);
-    const Result<Json> counts =
-        format.drawn ? draw(format, *stored, options) : write(format, *stored, options, session);
+    STAGEWRIGHT_TRY(auto stored,
+                    format.oneStep ? readRunForReport(reference, std::max(-1, options.step - 1)) : readRun(reference));
+    warnOfDamage(stored, session);
+    const Result<Json> counts = format.drawn ? draw(format, stored, options) : write(format, stored, options, session);
     if (!counts) return tl::unexpected(counts.error());
     if (session.json)
-        session.answer({{"file", stored->file},
-                        {"run", stored->run.info.id},
+        session.answer({{"file", stored.file},
+                        {"run", stored.run.info.id},
                         {"format", std::string(format.name)},
                         {"output", options.output},
                         {"counts", counts->empty() ? Json(nullptr) : *counts}});
     session.note(
-        fmt::format("wrote {} ({}#{} {})", options.output, stored->file, stored->run.info.id, stored->run.info.name));
+        fmt::format("wrote {} ({}#{} {})", options.output, stored.file, stored.run.info.id, stored.run.info.name));
     return ExitDone;
 }
 

@@ -44,7 +44,7 @@ Result<int> add(const HostOptions& options, Session& session)
     if (!options.folder.empty()) host.folder = options.folder;
     host.scratch = options.scratch;
     host.setup = options.setup;
-    if (auto kept = keepHost(host); !kept) return tl::unexpected(std::move(kept.error()));
+    STAGEWRIGHT_CHECK(keepHost(host));
     if (session.json) session.answer(hostJson(host));
     session.note(fmt::format("kept in {}; 'stagewright hosts test {}' shows what it has", hostsFile(), host.name));
     return ExitDone;
@@ -52,11 +52,10 @@ Result<int> add(const HostOptions& options, Session& session)
 
 Result<int> list(const HostOptions&, Session& session)
 {
-    auto hosts = readHosts();
-    if (!hosts) return tl::unexpected(std::move(hosts.error()));
+    STAGEWRIGHT_TRY(auto hosts, readHosts());
     Table table({{"host"}, {"ssh target"}, {"program"}, {"jobs"}, {"setup"}});
     Json all = Json::array();
-    for (const Host& host : *hosts) {
+    for (const Host& host : hosts) {
         std::vector<std::string> setup = host.setup;
         if (setup.empty()) setup.emplace_back();
         table.add({host.name, host.target, host.folder,
@@ -65,14 +64,14 @@ Result<int> list(const HostOptions&, Session& session)
         all.push_back(hostJson(host));
     }
     if (session.json) session.answer({{"file", hostsFile()}, {"hosts", std::move(all)}});
-    session.out(hosts->empty() ? "no hosts; add one with: stagewright hosts add NAME SSH-TARGET\n"
-                               : table.text(session.colourOut()));
+    session.out(hosts.empty() ? "no hosts; add one with: stagewright hosts add NAME SSH-TARGET\n"
+                              : table.text(session.colourOut()));
     return ExitDone;
 }
 
 Result<int> drop(const HostOptions& options, Session& session)
 {
-    if (auto removed = removeHost(options.words[0]); !removed) return tl::unexpected(std::move(removed.error()));
+    STAGEWRIGHT_CHECK(removeHost(options.words[0]));
     if (session.json) session.answer({{"removed", options.words[0]}});
     session.note("what was installed there stays there");
     return ExitDone;
@@ -80,13 +79,11 @@ Result<int> drop(const HostOptions& options, Session& session)
 
 Result<int> test(const HostOptions& options, Session& session)
 {
-    auto host = findHost(options.words[0]);
-    if (!host) return tl::unexpected(std::move(host.error()));
-    auto report = testHost(*host, session.stop());
-    if (!report) return tl::unexpected(std::move(report.error()));
-    Table table({{""}, {host->name}, {"remedy"}});
+    STAGEWRIGHT_TRY(auto host, findHost(options.words[0]));
+    STAGEWRIGHT_TRY(auto report, testHost(host, session.stop()));
+    Table table({{""}, {host.name}, {"remedy"}});
     Json facts = Json::array();
-    for (const HostFact& fact : report->facts) {
+    for (const HostFact& fact : report.facts) {
         table.add({fact.label, fact.value.empty() ? "missing" : fact.value, fact.remedy},
                   !fact.remedy.empty() && fact.needed ? Tint::Bad
                   : fact.value.empty()                ? Tint::Dim
@@ -98,30 +95,28 @@ Result<int> test(const HostOptions& options, Session& session)
                          {"needed", fact.needed}});
     }
     if (session.json)
-        session.answer({{"host", host->name},
-                        {"usable", report->usable()},
-                        {"version", textOrNull(report->version)},
-                        {"clock_offset_s", report->clockOffsetSeconds},
+        session.answer({{"host", host.name},
+                        {"usable", report.usable()},
+                        {"version", textOrNull(report.version)},
+                        {"clock_offset_s", report.clockOffsetSeconds},
                         {"facts", std::move(facts)}});
     session.out(table.text(session.colourOut()));
-    return report->usable() ? ExitDone : ExitDoesNotHold;
+    return report.usable() ? ExitDone : ExitDoesNotHold;
 }
 
 Result<int> install(const HostOptions& options, Session& session)
 {
-    auto host = findHost(options.words[0]);
-    if (!host) return tl::unexpected(std::move(host.error()));
-    auto report = installOnHost(
-        *host, [&](const std::string& what) { session.note(what); }, session.stop());
-    if (!report) return tl::unexpected(std::move(report.error()));
+    STAGEWRIGHT_TRY(auto host, findHost(options.words[0]));
+    STAGEWRIGHT_TRY(auto report, installOnHost(
+                                     host, [&](const std::string& what) { session.note(what); }, session.stop()));
     if (session.json)
-        session.answer({{"host", host->name},
-                        {"program", report->program},
-                        {"version", report->version},
-                        {"files", report->files},
-                        {"bytes", report->bytes}});
-    session.out(fmt::format("{}: stagewright {} in {} ({} files, {})\n", host->name, report->version, report->program,
-                            report->files.size(), formatBytes(report->bytes)));
+        session.answer({{"host", host.name},
+                        {"program", report.program},
+                        {"version", report.version},
+                        {"files", report.files},
+                        {"bytes", report.bytes}});
+    session.out(fmt::format("{}: stagewright {} in {} ({} files, {})\n", host.name, report.version, report.program,
+                            report.files.size(), formatBytes(report.bytes)));
     return ExitDone;
 }
 
@@ -187,17 +182,15 @@ Result<int> jobs(const HostOptions& options, Session& session)
 
 Result<int> follow(const HostOptions& options, const FollowOptions& how, Session& session)
 {
-    auto job = findJob(options.words.empty() ? std::string() : options.words[0]);
-    if (!job) return tl::unexpected(std::move(job.error()));
-    auto recording = followElsewhere(*job, how, session);
-    if (!recording) return tl::unexpected(std::move(recording.error()));
-    if (!job->over() && !recording->stopped) {
-        if (session.json) session.answer(jobJson(*job));
-        session.out(fmt::format("{}: {}, {} of {} steps are in {}\n", job->id, toText(job->state), job->steps,
-                                job->stepsAsked, job->file));
+    STAGEWRIGHT_TRY(auto job, findJob(options.words.empty() ? std::string() : options.words[0]));
+    STAGEWRIGHT_TRY(auto recording, followElsewhere(job, how, session));
+    if (!job.over() && !recording.stopped) {
+        if (session.json) session.answer(jobJson(job));
+        session.out(fmt::format("{}: {}, {} of {} steps are in {}\n", job.id, toText(job.state), job.steps,
+                                job.stepsAsked, job.file));
         return ExitDone;
     }
-    return endRecording(job->file, std::move(*recording), session);
+    return endRecording(job.file, std::move(recording), session);
 }
 
 Result<int> attach(const HostOptions& options, Session& session) { return follow(options, {}, session); }
@@ -213,13 +206,12 @@ Result<int> stop(const HostOptions& options, Session& session)
 {
     FollowOptions how;
     how.stop = true;
-    auto job = findJob(options.words.empty() ? std::string() : options.words[0]);
-    if (!job) return tl::unexpected(std::move(job.error()));
-    if (job->over())
-        return fail(ErrorCode::Usage, fmt::format("job {} is over", job->id),
-                    fmt::format("its runs are in {}", job->file));
-    if (auto asked = stopThere(*job, session.stop()); !asked) return tl::unexpected(std::move(asked.error()));
-    session.note(fmt::format("job {} was asked to stop", job->id));
+    STAGEWRIGHT_TRY(auto job, findJob(options.words.empty() ? std::string() : options.words[0]));
+    if (job.over())
+        return fail(ErrorCode::Usage, fmt::format("job {} is over", job.id),
+                    fmt::format("its runs are in {}", job.file));
+    STAGEWRIGHT_CHECK(stopThere(job, session.stop()));
+    session.note(fmt::format("job {} was asked to stop", job.id));
     auto ended = follow(options, how, session);
     const bool stopped = !ended && ended.error().code == ErrorCode::Cancelled; // as it was asked to
     if (!stopped) return ended;
@@ -230,18 +222,15 @@ Result<int> stop(const HostOptions& options, Session& session)
 Result<int> forget(const HostOptions& options, Session& session)
 {
     for (const std::string& word : options.words) {
-        auto job = findJob(word);
-        if (!job) return tl::unexpected(std::move(job.error()));
-        if (!job->over() && !options.here)
+        STAGEWRIGHT_TRY(auto job, findJob(word));
+        if (!job.over() && !options.here)
             return fail(
-                ErrorCode::Usage, fmt::format("job {} is not known to be over", job->id),
+                ErrorCode::Usage, fmt::format("job {} is not known to be over", job.id),
                 fmt::format("stop it first: stagewright hosts stop {}; or forget only what is here, with --here",
-                            job->id));
-        if (!options.here)
-            if (auto removed = forgetThere(*job, session.stop()); !removed)
-                return tl::unexpected(std::move(removed.error()));
-        if (auto removed = forgetJob(job->id); !removed) return tl::unexpected(std::move(removed.error()));
-        session.note(fmt::format("{} is forgotten; its runs stay in {}", job->id, job->file));
+                            job.id));
+        if (!options.here) STAGEWRIGHT_CHECK(forgetThere(job, session.stop()));
+        STAGEWRIGHT_CHECK(forgetJob(job.id));
+        session.note(fmt::format("{} is forgotten; its runs stay in {}", job.id, job.file));
     }
     if (session.json) session.answer({{"forgotten", options.words}});
     return ExitDone;
@@ -249,8 +238,7 @@ Result<int> forget(const HostOptions& options, Session& session)
 
 Result<int> serve(const HostOptions& options, Session&)
 {
-    if (auto served = serveHost(options.scratch, STDIN_FILENO, STDOUT_FILENO); !served)
-        return tl::unexpected(std::move(served.error()));
+    STAGEWRIGHT_CHECK(serveHost(options.scratch, STDIN_FILENO, STDOUT_FILENO));
     return ExitDone;
 }
 

@@ -181,8 +181,7 @@ Result<int> suggest(const ImportChoice& options, const ImportResult& result, Ses
     for (const ImportedRun& imported : result.runs) {
         const RuleDraft* draft = draftOf(imported);
         if (draft == nullptr) continue;
-        if (auto written = writeFileAtomically(options.suggested, draft->text); !written)
-            return tl::unexpected(std::move(written.error()));
+        STAGEWRIGHT_CHECK(writeFileAtomically(options.suggested, draft->text));
         if (session.json)
             session.answer({{"file", options.suggested}, {"name", imported.run.info.name}, {"draft", jsonOf(*draft)}});
         print(*draft, session);
@@ -215,45 +214,41 @@ Result<int> runImport(const ImportChoice& options, Session& session)
     import.threads = options.threads;
     import.suggestRules = !options.suggested.empty();
     if (!options.rules.empty()) {
-        auto text = readFile(options.rules);
-        if (!text) return tl::unexpected(std::move(text.error()));
-        auto rules = LabelRules::parse(*text);
+        STAGEWRIGHT_TRY(auto text, readFile(options.rules));
+        auto rules = LabelRules::parse(text);
         if (!rules) return tl::unexpected(std::move(rules.error()).with("file " + options.rules));
         import.rules = std::move(*rules);
     }
-    if (!options.output.empty())
-        if (auto may = mayAddRuns(options.output); !may) return tl::unexpected(std::move(may.error()));
-    auto result = importTraces(options.files, import, session.reporter("bytes"));
-    if (!result) return tl::unexpected(std::move(result.error()));
-    warnOfRefused(result->refused, session);
-    if (!options.suggested.empty()) return suggest(options, *result, session);
+    if (!options.output.empty()) STAGEWRIGHT_CHECK(mayAddRuns(options.output));
+    STAGEWRIGHT_TRY(auto result, importTraces(options.files, import, session.reporter("bytes")));
+    warnOfRefused(result.refused, session);
+    if (!options.suggested.empty()) return suggest(options, result, session);
     if (!options.name.empty()) {
-        for (ImportedRun& imported : result->runs) imported.run.info.name = options.name;
-        tellApart(result->runs);
+        for (ImportedRun& imported : result.runs) imported.run.info.name = options.name;
+        tellApart(result.runs);
     }
     if (!options.output.empty()) {
         std::vector<const Run*> runs;
-        for (ImportedRun& imported : result->runs) {
+        for (ImportedRun& imported : result.runs) {
             Run& one = imported.run;
             if (one.info.createdUnixMs == 0) one.info.createdUnixMs = unixMilliseconds();
             runs.push_back(&one);
         }
-        const auto ids = addRuns(options.output, runs, session.reporter("spans"));
-        if (!ids) return tl::unexpected(ids.error());
-        for (std::size_t i = 0; i < ids->size(); ++i) result->runs[i].run.info.id = (*ids)[i];
+        STAGEWRIGHT_TRY(const auto ids, addRuns(options.output, runs, session.reporter("spans")));
+        for (std::size_t i = 0; i < ids.size(); ++i) result.runs[i].run.info.id = ids[i];
     }
     if (session.json) {
         Json runs = Json::array();
-        for (const ImportedRun& imported : result->runs) runs.push_back(jsonOf(imported, !options.output.empty()));
+        for (const ImportedRun& imported : result.runs) runs.push_back(jsonOf(imported, !options.output.empty()));
         Json refused = Json::array();
-        for (const RefusedFile& file : result->refused)
+        for (const RefusedFile& file : result.refused)
             refused.push_back({{"file", file.path}, {"error", file.error.message}});
         session.answer(
             {{"file", textOrNull(options.output)}, {"runs", std::move(runs)}, {"refused", std::move(refused)}});
     }
-    print(*result, session);
+    print(result, session);
     if (!options.output.empty())
-        session.note(fmt::format("stored {} run{} in {}", result->runs.size(), result->runs.size() == 1 ? "" : "s",
+        session.note(fmt::format("stored {} run{} in {}", result.runs.size(), result.runs.size() == 1 ? "" : "s",
                                  options.output));
     return ExitDone;
 }

@@ -178,14 +178,12 @@ Result<int> checkAll(const LessonChoice& options, Session& session)
     std::vector<Lesson> chosen;
     for (const std::string& name : options.names) {
         if (isCourse(name)) {
-            auto course = readCourse(name);
-            if (!course) return tl::unexpected(std::move(course.error()));
-            for (Lesson& one : course->lessons) chosen.push_back(std::move(one));
+            STAGEWRIGHT_TRY(auto course, readCourse(name));
+            for (Lesson& one : course.lessons) chosen.push_back(std::move(one));
             continue;
         }
-        auto lesson = findLesson(name);
-        if (!lesson) return tl::unexpected(std::move(lesson.error()));
-        chosen.push_back(std::move(*lesson));
+        STAGEWRIGHT_TRY(auto lesson, findLesson(name));
+        chosen.push_back(std::move(lesson));
     }
     if (options.names.empty()) {
         if (!library.faults.empty()) return tl::unexpected(library.faults.front());
@@ -264,20 +262,15 @@ Result<int> gradeOne(const Lesson& lesson, const LessonChoice& options, Session&
     given.set = joined(options.settings, " ");
     if (auto set = withSettings(lesson.settings, given.set); !set)
         return tl::unexpected(std::move(set.error()).with("--set"));
-    for (const std::string& one : options.answers)
-        if (auto read = readAnswer(lesson, one, given); !read) return tl::unexpected(std::move(read.error()));
-    for (const std::string& one : options.said)
-        if (auto read = readSaid(lesson, one, given.learner); !read) return tl::unexpected(std::move(read.error()));
-    if (!options.runs.empty())
-        if (auto read = readLessonRuns(lesson, options.runs, given.learner); !read)
-            return tl::unexpected(std::move(read.error()));
+    for (const std::string& one : options.answers) STAGEWRIGHT_CHECK(readAnswer(lesson, one, given));
+    for (const std::string& one : options.said) STAGEWRIGHT_CHECK(readSaid(lesson, one, given.learner));
+    if (!options.runs.empty()) STAGEWRIGHT_CHECK(readLessonRuns(lesson, options.runs, given.learner));
     if (options.record) {
         std::map<std::string, Schedule> answers;
         for (const auto& [id, order] : given.orders) answers[id.empty() ? "mine" : id] = order;
-        auto recorded = recordLesson(lesson, answers, false, session);
-        if (!recorded) return tl::unexpected(std::move(recorded.error()));
-        given.learner.runs = std::move(recorded->runs);
-        given.learner.failures = std::move(recorded->failures);
+        STAGEWRIGHT_TRY(auto recorded, recordLesson(lesson, answers, false, session));
+        given.learner.runs = std::move(recorded.runs);
+        given.learner.failures = std::move(recorded.failures);
     }
     const auto graded = gradeAll(lesson, given);
     if (graded.empty())
@@ -307,8 +300,7 @@ Result<int> makeTemplate(const std::string& name, Session& session)
     if (fileExists(path))
         return fail(ErrorCode::Usage, fmt::format("{} already exists", path),
                     "choose another name, or remove that one first");
-    if (auto written = writeFileAtomically(path, lessonTemplate(id)); !written)
-        return tl::unexpected(std::move(written.error()));
+    STAGEWRIGHT_CHECK(writeFileAtomically(path, lessonTemplate(id)));
     session.out(
         fmt::format("{} written. 'stagewright lesson --check {}' checks it; a copy in {} is listed with the others.\n",
                     path, path, learnerFolder() + "/lessons"));
@@ -325,12 +317,9 @@ Result<int> writeParts(const Lesson& lesson, const LessonChoice& options, Sessio
         if (!step)
             return fail(ErrorCode::Usage, fmt::format("lesson {} has no step '{}'", lesson.id, options.step),
                         "steps are " + joined(idsOf<Step>(lesson)));
-        auto canvas = startOf(lesson, *step);
-        if (!canvas) return tl::unexpected(std::move(canvas.error()));
-        auto csv = writeScheduleCsv(canvas->schedule);
-        if (!csv) return tl::unexpected(std::move(csv.error()));
-        if (auto written = writeFileAtomically(options.start, *csv); !written)
-            return tl::unexpected(std::move(written.error()));
+        STAGEWRIGHT_TRY(auto canvas, startOf(lesson, *step));
+        STAGEWRIGHT_TRY(auto csv, writeScheduleCsv(canvas.schedule));
+        STAGEWRIGHT_CHECK(writeFileAtomically(options.start, csv));
         session.out(fmt::format("the order of step '{}' is in {}; edit it, then: stagewright lesson {} --answer {}\n",
                                 step->id, options.start, lesson.id, options.start));
     }
@@ -340,13 +329,10 @@ Result<int> writeParts(const Lesson& lesson, const LessonChoice& options, Sessio
     for (const Figure* figure : lesson.all<Figure>()) {
         const Step* step = lesson.step(std::max(figure->step, 0));
         if (!step || !missingNeeds(step->needs).empty()) continue;
-        auto canvas = startOf(lesson, *step);
-        if (!canvas) return tl::unexpected(std::move(canvas.error()));
-        auto data = figureOf(StepState(lesson, *step, std::move(*canvas)), lesson, *figure);
-        if (!data) return tl::unexpected(std::move(data.error()));
+        STAGEWRIGHT_TRY(auto canvas, startOf(lesson, *step));
+        STAGEWRIGHT_TRY(auto data, figureOf(StepState(lesson, *step, std::move(canvas)), lesson, *figure));
         const std::string path = options.figures + "/" + figure->file;
-        if (auto written = writeFileAtomically(path, figureSvg(*data)); !written)
-            return tl::unexpected(std::move(written.error()));
+        STAGEWRIGHT_CHECK(writeFileAtomically(path, figureSvg(data)));
         session.out(path + "\n");
     }
     return ExitDone;
@@ -364,34 +350,31 @@ Result<int> runLesson(const LessonChoice& options, Session& session)
         return fail(ErrorCode::Usage, fmt::format("{} lessons are named", options.names.size()),
                     "name one, or check several with --check");
     if (isCourse(options.names.front())) {
-        auto course = readCourse(options.names.front());
-        if (!course) return tl::unexpected(std::move(course.error()));
+        STAGEWRIGHT_TRY(auto course, readCourse(options.names.front()));
         if (!options.answerFolder.empty())
-            return gradeClass(course->lessons, options.answerFolder, options.csv, session);
-        return listCourse(*course, session);
+            return gradeClass(course.lessons, options.answerFolder, options.csv, session);
+        return listCourse(course, session);
     }
-    auto lesson = findLesson(options.names.front());
-    if (!lesson) return tl::unexpected(std::move(lesson.error()));
+    STAGEWRIGHT_TRY(auto lesson, findLesson(options.names.front()));
     if (options.startOver) {
-        const auto progress = LearnerProgress::change(LearnerProgress::defaultPath(),
-                                                      [&](LearnerProgress& kept) { kept.forget(lesson->id); });
-        if (!progress) return tl::unexpected(progress.error());
-        session.out(fmt::format("lesson {} starts over\n", lesson->id));
+        STAGEWRIGHT_CHECK(LearnerProgress::change(LearnerProgress::defaultPath(),
+                                                  [&](LearnerProgress& kept) { kept.forget(lesson.id); }));
+        session.out(fmt::format("lesson {} starts over\n", lesson.id));
         return ExitDone;
     }
-    if (!options.answerFolder.empty()) return gradeClass({*lesson}, options.answerFolder, options.csv, session);
-    if (!options.start.empty() || !options.figures.empty()) return writeParts(*lesson, options, session);
+    if (!options.answerFolder.empty()) return gradeClass({lesson}, options.answerFolder, options.csv, session);
+    if (!options.start.empty() || !options.figures.empty()) return writeParts(lesson, options, session);
     if (!options.answers.empty() || !options.said.empty() || !options.runs.empty() || !options.settings.empty() ||
         options.record)
-        return gradeOne(*lesson, options, session);
+        return gradeOne(lesson, options, session);
     LessonTextOptions text;
     text.columns = session.columns();
     text.colour = session.colourOut();
     text.hints = options.hints;
     text.solutions = options.show;
-    const std::string printed = lessonText(*lesson, text);
+    const std::string printed = lessonText(lesson, text);
     if (session.json)
-        session.answer({{"lesson", lesson->id}, {"title", lesson->title}, {"file", lesson->file}, {"text", printed}});
+        session.answer({{"lesson", lesson.id}, {"title", lesson.title}, {"file", lesson.file}, {"text", printed}});
     session.out(printed);
     session.out(fmt::format("\nAnswer: stagewright lesson {0} --start mine.csv writes the order to edit; --answer "
                             "mine.csv grades it; --say ID=VALUE answers a question; --hints 1 helps.\n",

@@ -23,9 +23,8 @@ Result<void> readAnswer(const Lesson& lesson, const std::string& text, HandedIn&
         return fail(ErrorCode::Usage, fmt::format("--answer {}: the lesson has no check '{}'", text, id),
                     "checks are " + joined(idsOf<Check>(lesson)));
     const std::string path(named ? *file : text);
-    auto schedule = readCsvFile(path, {.everyRow = true});
-    if (!schedule) return tl::unexpected(std::move(schedule.error()));
-    given.orders[named ? id : std::string()] = std::move(*schedule);
+    STAGEWRIGHT_TRY(auto schedule, readCsvFile(path, {.everyRow = true}));
+    given.orders[named ? id : std::string()] = std::move(schedule);
     return {};
 }
 

@@ -36,9 +36,8 @@ struct Pupil {
 // lessons.json of the learner's program.
 Result<void> readProgress(const std::vector<Lesson>& course, const std::string& file, Pupil& pupil)
 {
-    auto progress = LearnerProgress::read(file);
-    if (!progress) return tl::unexpected(std::move(progress.error()));
-    for (const KeptAnswer& answer : progress->answers()) {
+    STAGEWRIGHT_TRY(auto progress, LearnerProgress::read(file));
+    for (const KeptAnswer& answer : progress.answers()) {
         const auto lesson =
             std::find_if(course.begin(), course.end(), [&](const Lesson& one) { return one.id == answer.lesson; });
         if (lesson == course.end()) continue;
@@ -72,9 +71,8 @@ Result<void> readFileOf(const std::vector<Lesson>& course, const std::string& fi
         return fail(ErrorCode::Usage, fmt::format("{}: the course has no check '{}'", file, check),
                     "name the file after one of its checks");
     }
-    auto text = readFile(file);
-    if (!text) return tl::unexpected(std::move(text.error()));
-    for (const std::string_view line : split(*text, "\n")) {
+    STAGEWRIGHT_TRY(auto text, readFile(file));
+    for (const std::string_view line : split(text, "\n")) {
         if (!keyValueOf(line).value) continue;
         Result<void> read;
         for (const Lesson& lesson : course)

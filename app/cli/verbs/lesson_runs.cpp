@@ -120,30 +120,25 @@ bool coresIdle()
 Result<void> recordBlock(const Lesson& lesson, const RunBlock& block, const std::map<std::string, Schedule>& answers,
                          bool brief, const std::string& folder, Learner& learner)
 {
-    auto plan = lessons::recordPlan(lesson, block, folder, answers, brief);
-    if (!plan) return tl::unexpected(std::move(plan.error()));
-    for (const auto& [path, text] : plan->files)
+    STAGEWRIGHT_TRY(auto plan, lessons::recordPlan(lesson, block, folder, answers, brief));
+    for (const auto& [path, text] : plan.files)
         if (auto written = writeFileAtomically(path, text); !written) return written;
     const std::string file = folder + "/" + block.id + ".stagewright";
     const std::string out = folder + "/" + block.id + ".out";
     const std::string err = folder + "/" + block.id + ".err";
     std::vector<std::string> words{"record"};
-    words.insert(words.end(), plan->arguments.begin(), plan->arguments.end());
+    words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
     for (const char* word : {"-o", file.c_str(), "--json", "--progress", "none"}) words.emplace_back(word);
-    auto code = runSelf(words, out, err);
-    if (!code) return tl::unexpected(std::move(code.error()));
-    if (*code != 0) {
+    STAGEWRIGHT_TRY(auto code, runSelf(words, out, err));
+    if (code != 0) {
         learner.failures[block.id] = failureOf(readFile(out).value_or(""), readFile(err).value_or(""));
         return {};
     }
-    auto runs = openRunFile(file);
-    if (!runs) return tl::unexpected(std::move(runs.error()));
-    auto infos = (*runs)->runs();
-    if (!infos) return tl::unexpected(std::move(infos.error()));
-    for (std::size_t i = 0; i < std::min(infos->size(), plan->schedules.size()); ++i) {
-        auto run = (*runs)->read((*infos)[i].id);
-        if (!run) return tl::unexpected(std::move(run.error()));
-        learner.runs[block.id + "/" + plan->schedules[i]] = std::make_shared<const Run>(std::move(*run));
+    STAGEWRIGHT_TRY(auto runs, openRunFile(file));
+    STAGEWRIGHT_TRY(auto infos, runs->runs());
+    for (std::size_t i = 0; i < std::min(infos.size(), plan.schedules.size()); ++i) {
+        STAGEWRIGHT_TRY(auto run, runs->read(infos[i].id));
+        learner.runs[block.id + "/" + plan.schedules[i]] = std::make_shared<const Run>(std::move(run));
     }
     return {};
 }
@@ -174,23 +169,20 @@ Result<Learner> recordLesson(const Lesson& lesson, const std::map<std::string, S
 
 Result<void> readLessonRuns(const Lesson& lesson, const std::string& file, Learner& learner)
 {
-    auto runs = openRunFile(file);
-    if (!runs) return tl::unexpected(std::move(runs.error()));
-    auto infos = (*runs)->runs();
-    if (!infos) return tl::unexpected(std::move(infos.error()));
+    STAGEWRIGHT_TRY(auto runs, openRunFile(file));
+    STAGEWRIGHT_TRY(auto infos, runs->runs());
     std::set<std::int64_t> taken;
     for (const RunBlock* block : lesson.all<RunBlock>()) {
         auto plan = lessons::recordPlan(lesson, *block, ".");
         if (!plan) continue;
         for (const std::string& name : plan->schedules)
-            for (const RunInfo& info : *infos) {
+            for (const RunInfo& info : infos) {
                 const bool own = name == "mine" && info.scheduleName.ends_with(".csv");
                 if (taken.count(info.id) > 0 ||
                     !(own || info.name == name || info.scheduleName.substr(0, info.scheduleName.find(' ')) == name))
                     continue;
-                auto run = (*runs)->read(info.id);
-                if (!run) return tl::unexpected(std::move(run.error()));
-                learner.runs[block->id + "/" + name] = std::make_shared<const Run>(std::move(*run));
+                STAGEWRIGHT_TRY(auto run, runs->read(info.id));
+                learner.runs[block->id + "/" + name] = std::make_shared<const Run>(std::move(run));
                 taken.insert(info.id);
                 break;
             }

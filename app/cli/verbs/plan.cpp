@@ -54,24 +54,20 @@ Result<PlanRequest> readRequest(const PlanChoice& options, Session& session)
     request.seconds = options.budget;
     request.seed = static_cast<std::uint64_t>(options.seed);
     // The costs are those of a schedule with the planner's placement and passes.
-    auto shape = makeSchedule(options.chunks == 1 ? "zb-h1" : "v-zb:reorder=no",
-                              {options.ranks, options.microbatches, options.chunks});
-    if (!shape) return tl::unexpected(std::move(shape.error()));
-    shape->name = "the plan";
-    auto costs = chooseCosts(*shape, options.costs);
-    if (!costs) return tl::unexpected(std::move(costs.error()));
-    request.costs = std::move(*costs);
+    STAGEWRIGHT_TRY(auto shape, makeSchedule(options.chunks == 1 ? "zb-h1" : "v-zb:reorder=no",
+                                             {options.ranks, options.microbatches, options.chunks}));
+    shape.name = "the plan";
+    STAGEWRIGHT_TRY(request.costs, chooseCosts(shape, options.costs));
     tellUnusedCosts(
         options.costs,
         [&](const CostOptions& other) -> Result<std::uint64_t> {
-            const auto tried = chooseCosts(*shape, other);
-            return tried ? outcomeOf(*shape, *tried) : Result<std::uint64_t>(tl::unexpected(tried.error()));
+            const auto tried = chooseCosts(shape, other);
+            return tried ? outcomeOf(shape, *tried) : Result<std::uint64_t>(tl::unexpected(tried.error()));
         },
-        shape->opCount(), shape->name, session);
+        shape.opCount(), shape.name, session);
     for (const std::string& text : options.memoryLimits) {
-        auto limit = readMemoryLimit(text, request.costs);
-        if (!limit) return tl::unexpected(std::move(limit.error()));
-        if (*limit) request.caps.push_back(**limit);
+        STAGEWRIGHT_TRY(auto limit, readMemoryLimit(text, request.costs));
+        if (limit) request.caps.push_back(*limit);
     }
     if (request.caps.size() == 1) request.caps.assign(static_cast<std::size_t>(options.ranks), request.caps.front());
     if (!request.caps.empty() && request.caps.size() != static_cast<std::size_t>(options.ranks))
@@ -169,16 +165,13 @@ struct SharedPlan {
 
 Result<SharedPlan> sharePlan(const PlanChoice& options, const PlanRequest& request, const Plan& plan)
 {
-    auto choice = chooseReplicas(plan.schedule, options.replicas, [](int) -> Result<Schedule> {
-        return fail(ErrorCode::Usage, "--replica-batch: a plan has one number of microbatches",
-                    "plan each number on its own, and simulate them together");
-    });
-    if (!choice) return tl::unexpected(std::move(choice.error()));
-    SharedPlan out{std::move(*choice), request.costs, nullptr};
+    STAGEWRIGHT_TRY(auto choice, chooseReplicas(plan.schedule, options.replicas, [](int) -> Result<Schedule> {
+                        return fail(ErrorCode::Usage, "--replica-batch: a plan has one number of microbatches",
+                                    "plan each number on its own, and simulate them together");
+                    }));
+    SharedPlan out{std::move(choice), request.costs, nullptr};
     shareCosts(out.costs, out.choice);
-    auto timeline = simulatedTimeline(out.choice.schedule, out.costs);
-    if (!timeline) return tl::unexpected(std::move(timeline.error()));
-    out.timeline = std::move(*timeline);
+    STAGEWRIGHT_TRY(out.timeline, simulatedTimeline(out.choice.schedule, out.costs));
     return out;
 }
 
@@ -223,22 +216,17 @@ Result<void> store(const PlanChoice& options, const SharedPlan& shared, Session&
 {
     if (options.output.empty()) return {};
     if (options.output.ends_with(".csv")) {
-        auto csv = writeScheduleCsv(shared.choice.schedule);
-        if (!csv) return tl::unexpected(std::move(csv.error()));
-        if (auto written = writeFileAtomically(options.output, *csv); !written)
-            return tl::unexpected(std::move(written.error()));
+        STAGEWRIGHT_TRY(auto csv, writeScheduleCsv(shared.choice.schedule));
+        STAGEWRIGHT_CHECK(writeFileAtomically(options.output, csv));
         session.note(fmt::format("written to {}", options.output));
         return {};
     }
-    auto run = simulatedRun(shared.choice.schedule, shared.costs);
-    if (!run) return tl::unexpected(std::move(run.error()));
-    addReplicaFacts(run->configuration, shared.choice);
-    run->info.createdUnixMs = unixMilliseconds();
-    auto file = openRunFile(options.output, OpenMode::Create);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    auto id = (*file)->add(*run);
-    if (!id) return tl::unexpected(std::move(id.error()));
-    session.note(fmt::format("stored as {}#{}", options.output, *id));
+    STAGEWRIGHT_TRY(auto run, simulatedRun(shared.choice.schedule, shared.costs));
+    addReplicaFacts(run.configuration, shared.choice);
+    run.info.createdUnixMs = unixMilliseconds();
+    STAGEWRIGHT_TRY(auto file, openRunFile(options.output, OpenMode::Create));
+    STAGEWRIGHT_TRY(auto id, file->add(run));
+    session.note(fmt::format("stored as {}#{}", options.output, id));
     return {};
 }
 
@@ -265,9 +253,8 @@ std::string placeOf(const LibraryPoint& point, const std::vector<ParetoPoint>& c
 
 Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Session& session)
 {
-    auto found = pareto(request, options.points, session.reporter("planning"),
-                        [&](const Schedule& schedule) { return chooseCosts(schedule, options.costs); });
-    if (!found) return tl::unexpected(std::move(found.error()));
+    STAGEWRIGHT_TRY(auto found, pareto(request, options.points, session.reporter("planning"),
+                                       [&](const Schedule& schedule) { return chooseCosts(schedule, options.costs); }));
     session.progress().clear();
     const Units units{request.costs.timeUnit, request.costs.memoryUnit};
     Table curve({{"cap", Table::Align::Right},
@@ -277,7 +264,7 @@ Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Ses
                  {"peak", Table::Align::Right},
                  {"found by"}});
     Json points = Json::array();
-    for (const ParetoPoint& point : found->curve) {
+    for (const ParetoPoint& point : found.curve) {
         const Bytes peak = *std::max_element(point.plan.peaks.begin(), point.plan.peaks.end());
         curve.add({units.memoryText(point.cap), units.timeText(point.plan.objective), units.timeText(point.plan.bound),
                    point.plan.optimal ? "optimal" : formatPercent(point.plan.gap), units.memoryText(peak),
@@ -293,9 +280,9 @@ Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Ses
     Table library(
         {{"schedule"}, {"peak", Table::Align::Right}, {options.objective, Table::Align::Right}, {"against the curve"}});
     Json others = Json::array();
-    for (const LibraryPoint& point : found->library) {
+    for (const LibraryPoint& point : found.library) {
         library.add(
-            {point.name, units.memoryText(point.peak), units.timeText(point.objective), placeOf(point, found->curve)});
+            {point.name, units.memoryText(point.peak), units.timeText(point.objective), placeOf(point, found.curve)});
         others.push_back({{"schedule", point.name},
                           {"peak", units.memoryValue(point.peak)},
                           {"objective", units.timeValue(point.objective)},
@@ -304,29 +291,28 @@ Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Ses
                           {"copies", point.copies}});
     }
     Json leftOut = Json::array();
-    for (const auto& [name, reason] : found->leftOut) {
+    for (const auto& [name, reason] : found.leftOut) {
         leftOut.push_back({{"schedule", name}, {"reason", reason}});
         session.note(fmt::format("not compared: {}: {}", name, reason));
     }
     if (session.json)
         session.answer({{"objective", options.objective},
                         {"time_unit", units.timeName()},
-                        {"interrupted", found->interrupted},
+                        {"interrupted", found.interrupted},
                         {"curve", std::move(points)},
                         {"library", std::move(others)},
                         {"left_out", std::move(leftOut)},
                         {"costs_left_out", leftOutJson(leftOutOf(request))}});
     session.out(curve.text(session.colourOut()) + "\n" + library.text(session.colourOut()));
     if (const std::string costs = leftOutText(leftOutOf(request)); !costs.empty()) session.out("\n" + costs + "\n");
-    return found->interrupted ? ExitInterrupted : ExitDone;
+    return found.interrupted ? ExitInterrupted : ExitDone;
 }
 
 Result<int> runPlan(const PlanChoice& options, Session& session)
 {
-    auto request = readRequest(options, session);
-    if (!request) return tl::unexpected(std::move(request.error()));
+    STAGEWRIGHT_TRY(auto request, readRequest(options, session));
     if (options.points > 0) {
-        if (!request->costs.knowsActivations())
+        if (!request.costs.knowsActivations())
             return fail(ErrorCode::Usage,
                         "--pareto plans activations against time, and the costs have no sizes of activations",
                         "use costs of a run that recorded memory");
@@ -338,43 +324,41 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
             return fail(ErrorCode::Usage,
                         "--pareto plans for many caps: it can't be combined with -o or --memory-limit",
                         "omit them, or omit --pareto");
-        return runPareto(options, *request, session);
+        return runPareto(options, request, session);
     }
-    auto planned = plan(*request, session.reporter("planning"));
-    if (!planned) return tl::unexpected(std::move(planned.error()));
+    STAGEWRIGHT_TRY(auto planned, plan(request, session.reporter("planning")));
     session.progress().clear();
-    const Units units{request->costs.timeUnit, request->costs.memoryUnit};
-    request->costs.jitter = 0; // shown and stored for usual times, as planned
-    auto shared = sharePlan(options, *request, *planned);
-    if (!shared) return tl::unexpected(std::move(shared.error()));
-    if (shared->choice.shared) {
-        planned->leftOut.push_back(
+    const Units units{request.costs.timeUnit, request.costs.memoryUnit};
+    request.costs.jitter = 0; // shown and stored for usual times, as planned
+    STAGEWRIGHT_TRY(auto shared, sharePlan(options, request, planned));
+    if (shared.choice.shared) {
+        planned.leftOut.push_back(
             {"replicas", "the order is planned for one pipeline, without gathers, reductions and the optimizer"});
-        planned->optimal = false;
+        planned.optimal = false;
     }
     if (session.json) {
-        Json object = planJson(*request, *planned, units);
-        object["shared"] = shared->choice.shared ? sharedJson(*shared, units) : Json(nullptr);
+        Json object = planJson(request, planned, units);
+        object["shared"] = shared.choice.shared ? sharedJson(shared, units) : Json(nullptr);
         session.answer(object);
     }
     std::string peaks;
-    for (Bytes peak : planned->peaks) peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
-    if (!request->costs.knowsActivations()) peaks = "unknown: the costs have no sizes of activations";
-    session.out(fmt::format(
-        "plan for {} × {}, {} per rank, {}\n", plural(request->ranks, "rank"),
-        (request->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", request->microbatches)),
-        plural(request->chunks, "stage"), request->costs.origin));
-    session.out(fmt::format("time {}, span {}, peak activation {}\n", units.timeText(planned->makespan),
-                            units.timeText(planned->span), peaks));
-    session.out(proofText(*planned, units) + "\n");
-    if (!planned->leftOut.empty()) session.out(leftOutText(planned->leftOut) + "\n");
-    session.out(fmt::format("found by {}\n", planned->foundBy));
-    session.out((shared->choice.shared ? sharedText(*shared, units) : std::string()) + "\n");
-    session.out(drawTimeline(*shared->timeline, 0, session.columns(), session.colourOut()));
-    if (auto stored = store(options, *shared, session); !stored) return tl::unexpected(std::move(stored.error()));
-    if (!planned->limit.empty()) session.note(planned->limit);
-    if (planned->interrupted) session.note("interrupted: this is the best so far");
-    return planned->interrupted ? ExitInterrupted : ExitDone;
+    for (Bytes peak : planned.peaks) peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
+    if (!request.costs.knowsActivations()) peaks = "unknown: the costs have no sizes of activations";
+    session.out(
+        fmt::format("plan for {} × {}, {} per rank, {}\n", plural(request.ranks, "rank"),
+                    (request.microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", request.microbatches)),
+                    plural(request.chunks, "stage"), request.costs.origin));
+    session.out(fmt::format("time {}, span {}, peak activation {}\n", units.timeText(planned.makespan),
+                            units.timeText(planned.span), peaks));
+    session.out(proofText(planned, units) + "\n");
+    if (!planned.leftOut.empty()) session.out(leftOutText(planned.leftOut) + "\n");
+    session.out(fmt::format("found by {}\n", planned.foundBy));
+    session.out((shared.choice.shared ? sharedText(shared, units) : std::string()) + "\n");
+    session.out(drawTimeline(*shared.timeline, 0, session.columns(), session.colourOut()));
+    STAGEWRIGHT_CHECK(store(options, shared, session));
+    if (!planned.limit.empty()) session.note(planned.limit);
+    if (planned.interrupted) session.note("interrupted: this is the best so far");
+    return planned.interrupted ? ExitInterrupted : ExitDone;
 }
 
 } // namespace

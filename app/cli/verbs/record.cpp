@@ -87,9 +87,8 @@ Result<void> withinMemory(const std::string& limit, RecordSettings& settings)
     if (limit.empty()) return {};
     const TrainingOptions& training = settings.training;
     for (const auto& schedule : settings.schedules) {
-        auto held = checkMemoryLimit(limit, schedule->given(), training);
-        if (!held) return tl::unexpected(std::move(held.error()));
-        settings.memoryLimits.push_back(std::move(*held));
+        STAGEWRIGHT_TRY(auto held, checkMemoryLimit(limit, schedule->given(), training));
+        settings.memoryLimits.push_back(std::move(held));
     }
     return {};
 }
@@ -105,17 +104,15 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     replicated.layersOf = [&](int stages) { return layersOfStages(*model, stages, options.stageLayers); };
     std::vector<double> speeds;
     for (const std::string& name : names) {
-        const auto checked = chooseSchedule(name, options.schedule.shape, session);
-        if (!checked) return tl::unexpected(checked.error());
-        auto schedule = recomputed((*checked)->given(), options.recompute, session);
+        STAGEWRIGHT_TRY(const auto checked, chooseSchedule(name, options.schedule.shape, session));
+        auto schedule = recomputed(checked->given(), options.recompute, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
         auto replicas =
             trainedReplicas(*schedule, replicated, options.microbatchSize, [&](int microbatches) -> Result<Schedule> {
                 ShapeOptions shape = options.schedule.shape;
                 shape.microbatches = microbatches;
-                auto one = chooseSchedule(name, shape, session);
-                if (!one) return tl::unexpected(std::move(one.error()));
-                return recomputed((*one)->given(), options.recompute, session);
+                STAGEWRIGHT_TRY(auto one, chooseSchedule(name, shape, session));
+                return recomputed(one->given(), options.recompute, session);
             });
         if (!replicas) return tl::unexpected(std::move(replicas.error()).with(name));
         settings.sharing.clear();
@@ -135,15 +132,13 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
         }
         const std::string label = schedule->name;
         // again only where an option has changed its lists
-        auto trained = CheckedSchedule::after(*checked, std::move(*schedule));
+        auto trained = CheckedSchedule::after(checked, std::move(*schedule));
         if (!trained) return tl::unexpected(std::move(trained.error()).with(label));
         settings.schedules.push_back(std::move(*trained));
     }
     int ranks = settings.schedules.front()->compute().ranks;
     for (const auto& schedule : settings.schedules) ranks = std::min(ranks, schedule->compute().ranks);
-    auto perturbation = choosePerturbation(options.perturb, ranks);
-    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
-    settings.perturbation = std::move(*perturbation);
+    STAGEWRIGHT_TRY(settings.perturbation, choosePerturbation(options.perturb, ranks));
     addSpeeds(settings.perturbation, speeds);
     if (!speeds.empty()) settings.speeds = options.replicas.speed;
     TrainingOptions& training = settings.training;
@@ -153,7 +148,7 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     training.clock = options.clock == "wall"      ? ClockMode::Wall
                      : options.clock == "virtual" ? ClockMode::Virtual
                                                   : ClockMode::Auto;
-    if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
+    STAGEWRIGHT_CHECK(applyTo(options.choice, training));
     training.seed = static_cast<std::uint64_t>(options.seed);
     training.backend = options.backend;
     training.timeoutSeconds = options.timeout;
@@ -172,20 +167,18 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     }
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
-        auto limits = readRankMemory(options.rankMemory, schedule);
-        if (!limits) return tl::unexpected(std::move(limits.error()));
-        if (!limits->empty() && schedule.ranks != settings.schedules.front()->given().ranks)
+        STAGEWRIGHT_TRY(auto limits, readRankMemory(options.rankMemory, schedule));
+        if (!limits.empty() && schedule.ranks != settings.schedules.front()->given().ranks)
             return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks",
                         "record them one after the other");
-        training.rankMemory = std::move(*limits);
+        training.rankMemory = std::move(limits);
     }
-    if (auto held = withinMemory(options.memoryLimit, settings); !held) return tl::unexpected(std::move(held.error()));
+    STAGEWRIGHT_CHECK(withinMemory(options.memoryLimit, settings));
     const bool few = settings.schedules.size() > 1 || options.engine.engine != "own";
     settings.steps = options.steps > 0 ? options.steps : few ? 8 : 300;
     settings.warmup = options.warmup;
     settings.keepWarmup = options.keepWarmup;
-    if (auto can = disturbsRealRun(settings.perturbation, settings.warmup + settings.steps); !can)
-        return tl::unexpected(std::move(can.error()));
+    STAGEWRIGHT_CHECK(disturbsRealRun(settings.perturbation, settings.warmup + settings.steps));
     settings.traceDevices = !options.noTrace;
     settings.deviceDump = options.deviceDump;
     if (options.noTrace && !options.deviceDump.empty())
@@ -197,23 +190,21 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
 
 Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<ProcessJob>& job, Session& session)
 {
-    auto settings = settingsOf(options, session);
-    if (!settings) return tl::unexpected(std::move(settings.error()));
-    settings->training.job = job;
+    STAGEWRIGHT_TRY(auto settings, settingsOf(options, session));
+    settings.training.job = job;
     if (job && job->index() != 0) {
-        if (auto served = serveRecording(*settings, session); !served) return tl::unexpected(std::move(served.error()));
+        STAGEWRIGHT_CHECK(serveRecording(settings, session));
         return ExitDone;
     }
-    auto lowering = givenLowering(options.channels.lower);
-    if (!lowering) return tl::unexpected(std::move(lowering.error()));
+    STAGEWRIGHT_TRY(auto lowering, givenLowering(options.channels.lower));
     if (options.place.elsewhere() && !options.place.followed())
-        return startElsewhere(*settings, options.place, options.processes, session);
-    auto recording = options.place.elsewhere() ? recordElsewhere(*settings, options.place, options.processes, session)
-                     : options.engine.titan()  ? recordWithTitan(*settings, options.engine, session)
-                     : options.engine.torch()  ? recordWithTorch(*settings, options.engine, *lowering, session)
-                                               : recordRuns(*settings, session);
-    if (!recording) return tl::unexpected(std::move(recording.error()));
-    return endRecording(settings->file, std::move(*recording), session);
+        return startElsewhere(settings, options.place, options.processes, session);
+    STAGEWRIGHT_TRY(auto recording,
+                    options.place.elsewhere() ? recordElsewhere(settings, options.place, options.processes, session)
+                    : options.engine.titan()  ? recordWithTitan(settings, options.engine, session)
+                    : options.engine.torch()  ? recordWithTorch(settings, options.engine, lowering, session)
+                                              : recordRuns(settings, session));
+    return endRecording(settings.file, std::move(recording), session);
 }
 
 // What the other end of a host or a batch script gives as --job: events and the stop file are there. PyTorch has a
@@ -261,18 +252,16 @@ Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
     if (launched || !wish.processes)
         return inProcesses(session,
                            [&](const std::shared_ptr<ProcessJob>& job) { return runRecord(options, job, session); });
-    auto settings = settingsOf(options, session);
-    if (!settings) return tl::unexpected(std::move(settings.error()));
-    auto ranks = ranksOfEach(*settings);
+    STAGEWRIGHT_TRY(auto settings, settingsOf(options, session));
+    auto ranks = ranksOfEach(settings);
     if (!ranks) return ranks;
     if (*ranks % wish.perProcess != 0)
         return fail(ErrorCode::Usage,
                     fmt::format("{} ranks can't be spread evenly, {} a process", *ranks, wish.perProcess),
                     "choose another --ranks-per-process");
-    auto end = startProcesses(*ranks / wish.perProcess, session);
-    if (!end) return tl::unexpected(std::move(end.error()));
-    if (!end->standing.empty()) noteOn(settings->file, end->standing, session);
-    return end->code;
+    STAGEWRIGHT_TRY(auto end, startProcesses(*ranks / wish.perProcess, session));
+    if (!end.standing.empty()) noteOn(settings.file, end.standing, session);
+    return end.code;
 }
 
 } // namespace
@@ -344,12 +333,9 @@ Command command_record()
                        "          stagewright record -s 1f1b -p 16 --host login --processes --slurm nodes=2 --slurm "
                        "time=1:00:00");
             return [options](Session& session) -> Result<int> {
-                if (auto honoured = engineHonours(options->engine); !honoured)
-                    return tl::unexpected(std::move(honoured.error()));
-                if (auto can = placeHonours(options->place, options->engine.given); !can)
-                    return tl::unexpected(std::move(can.error()));
-                if (auto made = useJobFolder(options->engine, session); !made)
-                    return tl::unexpected(std::move(made.error()));
+                STAGEWRIGHT_CHECK(engineHonours(options->engine));
+                STAGEWRIGHT_CHECK(placeHonours(options->place, options->engine.given));
+                STAGEWRIGHT_CHECK(useJobFolder(options->engine, session));
                 return runRecordAnywhere(*options, session);
             };
         },

@@ -91,9 +91,7 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
 {
     std::unique_ptr<RunFile> file;
     if (!recording.runs.empty()) {
-        auto opened = openRunFile(path);
-        if (!opened) return tl::unexpected(std::move(opened.error()));
-        file = std::move(*opened);
+        STAGEWRIGHT_TRY(file, openRunFile(path));
     }
     std::vector<Row> rows;
     Json runs = Json::array();
@@ -103,15 +101,14 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
                         [](int steps) { return steps > many; }))
             session.progress().tell("reading the run", static_cast<std::int64_t>(rows.size()),
                                     static_cast<std::int64_t>(recording.runs.size()));
-        auto stored = readRunForReport(*file, std::to_string(id), -1);
-        if (!stored) return tl::unexpected(std::move(stored.error()));
-        auto figures = reportOf(stored->run);
-        if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
-        Json object = runJson(stored->run, *figures);
+        STAGEWRIGHT_TRY(auto stored, readRunForReport(*file, std::to_string(id), -1));
+        auto figures = reportOf(stored.run);
+        if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(stored)));
+        Json object = runJson(stored.run, *figures);
         object["file"] = path;
         if (recording.stall && recording.stalledRun == id) addDeadlockJson(object, *recording.stall);
         runs.push_back(std::move(object));
-        Row row{std::move(stored->run), std::move(*figures), 0, 0};
+        Row row{std::move(stored.run), std::move(*figures), 0, 0};
         row.stepTime = lowerMedian(measuredValues(row.run, "step_time_ns"));
         if (row.stepTime <= 0) row.stepTime = static_cast<double>(row.figures.bubbles.stepTime());
         row.contention = lowerMedian(measuredValues(row.run, "contention"));

@@ -109,9 +109,8 @@ Result<Nanos> forwardUnitOfAll(const RecordSettings& settings)
         if (!unit) return unit;
         measured.put(*unit);
     }
-    auto all = job->fromFirst(measured.take());
-    if (!all) return tl::unexpected(std::move(all.error()));
-    return ByteReader(*all).get<Nanos>();
+    STAGEWRIGHT_TRY(auto all, job->fromFirst(measured.take()));
+    return ByteReader(all).get<Nanos>();
 }
 
 Result<void> prepareLinks(RecordSettings& settings, Session& session)
@@ -123,13 +122,12 @@ Result<void> prepareLinks(RecordSettings& settings, Session& session)
         settings.training.perturbation = runPerturbation(perturbation, ranks, 0, settings.training.seed);
         return {};
     }
-    auto unit = forwardUnitOfAll(settings);
-    if (!unit) return tl::unexpected(std::move(unit.error()));
-    settings.training.perturbation = runPerturbation(perturbation, ranks, *unit, settings.training.seed);
+    STAGEWRIGHT_TRY(auto unit, forwardUnitOfAll(settings));
+    settings.training.perturbation = runPerturbation(perturbation, ranks, unit, settings.training.seed);
     if (settings.comm >= 0)
-        settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(*unit));
-    setLatency(perturbation, *unit, settings.training.links);
-    session.note(fmt::format("the forward time of a microbatch on a rank is {}; links take {}", formatDuration(*unit),
+        settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(unit));
+    setLatency(perturbation, unit, settings.training.links);
+    session.note(fmt::format("the forward time of a microbatch on a rank is {}; links take {}", formatDuration(unit),
                              formatDuration(settings.training.links.all.latency)));
     return {};
 }
@@ -153,9 +151,8 @@ Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
             for (const Op& op : list) one.stepsInLists = one.stepsInLists || isOptimizer(op.kind);
         return {};
     }
-    auto backend = makeBackend(settings.training.backend, settings.training.device);
-    if (!backend) return tl::unexpected(std::move(backend.error()));
-    auto model = StaleModel::create(schedule, settings.training, std::move(*backend), Staleness::None);
+    STAGEWRIGHT_TRY(auto backend, makeBackend(settings.training.backend, settings.training.device));
+    auto model = StaleModel::create(schedule, settings.training, std::move(backend), Staleness::None);
     if (!model) return tl::unexpected(std::move(model.error()).with(schedule.name));
     one.synchronous = std::move(*model);
     return {};
@@ -180,15 +177,14 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
     if (one.complete == settings.warmup) one.training->timeLayers(true);
     if (one.complete == settings.warmup + stepsForLayers) one.training->timeLayers(false);
     if (one.whole) one.whole->before(*one.training);
-    auto outcome = one.training->step(session.stop());
-    if (!outcome) return tl::unexpected(std::move(outcome.error()));
-    std::vector<std::pair<std::string, double>> metrics{{"loss", outcome->loss},
-                                                        {"step_time_ns", static_cast<double>(outcome->stepTime)},
-                                                        {"wall_time_ns", static_cast<double>(outcome->wallTime)},
-                                                        {"contention", outcome->contention}};
+    STAGEWRIGHT_TRY(auto outcome, one.training->step(session.stop()));
+    std::vector<std::pair<std::string, double>> metrics{{"loss", outcome.loss},
+                                                        {"step_time_ns", static_cast<double>(outcome.stepTime)},
+                                                        {"wall_time_ns", static_cast<double>(outcome.wallTime)},
+                                                        {"contention", outcome.contention}};
     if (one.shared) {
         RankTraffic all;
-        for (const RankTraffic& rank : outcome->traffic) {
+        for (const RankTraffic& rank : outcome.traffic) {
             all.gathered += rank.gathered;
             all.reduced += rank.reduced;
             all.messages += rank.messages;
@@ -198,11 +194,10 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
         metrics.emplace_back("bytes_reduced", static_cast<double>(all.reduced));
         metrics.emplace_back("bytes_messages", static_cast<double>(all.messages));
     }
-    if (outcome->clockBand > 0) metrics.emplace_back("clock_band_ns", static_cast<double>(outcome->clockBand));
+    if (outcome.clockBand > 0) metrics.emplace_back("clock_band_ns", static_cast<double>(outcome.clockBand));
     if (one.synchronous) {
-        auto loss = one.synchronous->step(session.stop());
-        if (!loss) return tl::unexpected(std::move(loss.error()));
-        metrics.emplace_back("synchronous_loss", *loss);
+        STAGEWRIGHT_TRY(auto loss, one.synchronous->step(session.stop()));
+        metrics.emplace_back("synchronous_loss", loss);
         metrics.emplace_back("deviation", deviationOf(*one.training, *one.synchronous));
     }
     if (one.whole) {
@@ -215,17 +210,17 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
         }
     }
     if (one.stepsInLists) {
-        metrics.emplace_back("rollbacks", outcome->rollbacks);
-        metrics.emplace_back("skipped_steps", outcome->skipped ? 1.0 : 0.0);
+        metrics.emplace_back("rollbacks", outcome.rollbacks);
+        metrics.emplace_back("skipped_steps", outcome.skipped ? 1.0 : 0.0);
     }
-    auto kept = one.writer->append(*outcome->timeline, metrics);
+    auto kept = one.writer->append(*outcome.timeline, metrics);
     if (!kept) return kept;
     if (one.stream)
         if (auto sent = one.stream->append(file, one.writer->id()); !sent) return sent;
     if (++one.complete > settings.warmup) {
-        one.measured.push_back(outcome->timeline);
+        one.measured.push_back(outcome.timeline);
         if (one.measured.size() > stepsForCosts) one.measured.pop_front();
-        one.wallTimes.push_back(outcome->wallTime);
+        one.wallTimes.push_back(outcome.wallTime);
         if (one.wallTimes.size() > DeviceTracing::costSteps) one.wallTimes.pop_front();
     }
     ProgressLine& line = session.progress();
@@ -237,15 +232,15 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
                     {"total", total},
                     {"schedule", name},
                     {"run", one.writer->id()},
-                    {"step", outcome->step},
-                    {"step_number", stepNumber(outcome->step)},
-                    {"loss", outcome->loss},
-                    {"step_time_ns", outcome->stepTime},
-                    {"wall_time_ns", outcome->wallTime},
+                    {"step", outcome.step},
+                    {"step_number", stepNumber(outcome.step)},
+                    {"loss", outcome.loss},
+                    {"step_time_ns", outcome.stepTime},
+                    {"wall_time_ns", outcome.wallTime},
                     {"devices", loadJson(gauge)}});
     else
         line.tell("steps", done, total,
-                  fmt::format("{}  loss {:.3f}  {}", name, outcome->loss, formatDuration(outcome->stepTime)));
+                  fmt::format("{}  loss {:.3f}  {}", name, outcome.loss, formatDuration(outcome.stepTime)));
     return {};
 }
 
@@ -313,9 +308,7 @@ Result<void> endStream(StepStreamWriter& stream, const std::vector<std::int64_t>
     for (const std::int64_t run : begun) {
         const bool kept = std::find(recording.runs.begin(), recording.runs.end(), run) != recording.runs.end();
         if (kept && !file) {
-            auto opened = openRunFile(path);
-            if (!opened) return tl::unexpected(std::move(opened.error()));
-            file = std::move(*opened);
+            STAGEWRIGHT_TRY(file, openRunFile(path));
         }
         if (auto ended = kept ? stream.end(*file, run) : stream.remove(run); !ended) return ended;
     }
@@ -364,9 +357,8 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     RecordSettings settings = given;
     const std::stop_token stop = session.stop();
     ProgressLine& line = session.progress();
-    if (auto prepared = prepareLinks(settings, session); !prepared) return tl::unexpected(std::move(prepared.error()));
-    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front()->compute().ranks); !agreed)
-        return tl::unexpected(std::move(agreed.error()));
+    STAGEWRIGHT_CHECK(prepareLinks(settings, session));
+    STAGEWRIGHT_CHECK(agreeOnOptions(settings.training, settings.schedules.front()->compute().ranks));
 
     const bool traces = settings.traceDevices && !settings.training.job; // of one process CUPTI would show a part only
     DeviceTracing tracing(settings.training.backend, traces, !settings.deviceDump.empty());
@@ -379,25 +371,21 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
         if (!training) return tl::unexpected(std::move(training.error()).with(schedule->compute().name));
         Ongoing one;
         one.training = std::move(*training);
-        if (auto prepared = prepareReference(one, settings); !prepared)
-            return tl::unexpected(std::move(prepared.error()));
+        STAGEWRIGHT_CHECK(prepareReference(one, settings));
         ongoing.push_back(std::move(one));
     }
     const bool existed = fileExists(settings.file);
-    auto file = openRunFile(settings.file, OpenMode::Create);
-    if (!file) return tl::unexpected(std::move(file.error()));
+    STAGEWRIGHT_TRY(auto file, openRunFile(settings.file, OpenMode::Create));
 
     std::unique_ptr<StepStreamWriter> stream;
     if (!settings.stream.empty()) {
-        auto created = StepStreamWriter::create(settings.stream);
-        if (!created) return tl::unexpected(std::move(created.error()));
-        stream = std::move(*created);
+        STAGEWRIGHT_TRY(stream, StepStreamWriter::create(settings.stream));
     }
     Recording recording;
     for (Ongoing& one : ongoing) {
         const auto number = static_cast<std::size_t>(&one - ongoing.data());
         const bool limited = number < settings.memoryLimits.size();
-        auto writer = (*file)->begin(
+        auto writer = file->begin(
             headerOf(*one.training, settings,
                      limited ? std::span<const Bytes>(settings.memoryLimits[number]) : std::span<const Bytes>()));
         if (!writer) {
@@ -407,7 +395,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
         one.writer = std::move(*writer);
         one.stream = stream.get();
         if (stream)
-            if (auto begun = stream->append(**file, one.writer->id()); !begun) {
+            if (auto begun = stream->append(*file, one.writer->id()); !begun) {
                 recording.stopped = std::move(begun.error());
                 break;
             }
@@ -428,7 +416,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
                 recording.stopped = one.training->lost().value_or(Error{ErrorCode::Cancelled, "interrupted", {}});
                 break;
             }
-            if (auto taken = takeStep(one, settings, ++done, total, gauge.get(), **file, session); !taken) {
+            if (auto taken = takeStep(one, settings, ++done, total, gauge.get(), *file, session); !taken) {
                 recording.stopped = std::move(taken.error()).with(one.training->schedule().name);
                 recording.stall = one.training->stall();
                 if (!recording.stall) break;
@@ -445,13 +433,13 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     std::vector<std::int64_t> begun;
     for (const Ongoing& one : ongoing)
         if (one.writer) begun.push_back(one.writer->id());
-    closeRuns(ongoing, **file, settings, recording, session.reporter("closing the run"));
+    closeRuns(ongoing, *file, settings, recording, session.reporter("closing the run"));
     line.clear();
     if (recording.savedIn) settings.file = *recording.savedIn;
     if (recording.stalledRun > 0 && !recording.savedIn) // complete steps do not say why there are no more
-        if (auto noted = (*file)->annotate(recording.stalledRun, recording.stopped->message); !noted)
+        if (auto noted = file->annotate(recording.stalledRun, recording.stopped->message); !noted)
             session.warn(noted.error().message);
-    file->reset();
+    file.reset();
     for (const auto& [id, facts] : traceFacts) {
         if (std::find(recording.runs.begin(), recording.runs.end(), id) == recording.runs.end()) continue;
         if (auto kept = addEnvironment(settings.file, id, facts); !kept) session.warn(kept.error().message);

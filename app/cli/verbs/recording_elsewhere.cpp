@@ -66,33 +66,30 @@ Result<int> tasksOf(const RecordSettings& settings, const std::vector<SlurmOptio
 Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes)
 {
     JobOrder order;
-    auto slurm = slurmOptions(place);
-    if (!slurm) return tl::unexpected(std::move(slurm.error()));
-    const bool queued = !slurm->empty();
+    STAGEWRIGHT_TRY(auto slurm, slurmOptions(place));
+    const bool queued = !slurm.empty();
     // PyTorch's ranks are started from within, by srun where there are several nodes.
     const bool torch = std::any_of(place.typed.begin(), place.typed.end(), [](const TypedOption& option) {
         return option.name == "--engine" && option.value == "torch";
     });
-    auto tasks = torch ? Result<int>(0) : tasksOf(settings, *slurm, processes, queued);
-    if (!tasks) return tl::unexpected(std::move(tasks.error()));
+    STAGEWRIGHT_TRY(auto tasks, torch ? Result<int>(0) : tasksOf(settings, slurm, processes, queued));
     std::vector<std::string> leftOut;
-    if (*tasks > 0) leftOut = {"--processes", "--ranks-per-process"}; // srun starts them
-    auto call = travelCall("record", place, leftOut);
-    if (!call) return tl::unexpected(std::move(call.error()));
-    order.slurm = std::move(*slurm);
-    order.tasks = *tasks;
-    order.arguments = std::move(call->arguments);
-    order.files = std::move(call->files);
-    if (*tasks > 0)
+    if (tasks > 0) leftOut = {"--processes", "--ranks-per-process"}; // srun starts them
+    STAGEWRIGHT_TRY(auto call, travelCall("record", place, leftOut));
+    order.slurm = std::move(slurm);
+    order.tasks = tasks;
+    order.arguments = std::move(call.arguments);
+    order.files = std::move(call.files);
+    if (tasks > 0)
         order.arguments.push_back(
-            fmt::format("--ranks-per-process={}", settings.schedules.front()->compute().ranks / *tasks));
+            fmt::format("--ranks-per-process={}", settings.schedules.front()->compute().ranks / tasks));
     for (const char* word : {"--progress=jsonl", "--job={job}"}) order.arguments.emplace_back(word);
     order.arguments.push_back(fmt::format("--output={{job}}/{}", jobfile::run));
     HostJob& job = order.job;
     job.host = place.host;
     job.id = newJobId(place.host.empty() ? "slurm" : place.host);
     job.verb = "record";
-    job.arguments = std::move(call->shown);
+    job.arguments = std::move(call.shown);
     job.file = std::filesystem::absolute(settings.file).lexically_normal().string();
     job.createdUnixMs = millisecondsNow();
     job.slurm = queued;
@@ -148,15 +145,13 @@ Result<void> dropUnmeasured(HostJob& job)
     const bool some = std::any_of(job.runs.begin(), job.runs.end(),
                                   [](const ReplayedRun& run) { return run.here != 0 && !run.ended; });
     if (!some || !job.over()) return {};
-    auto file = openRunFile(job.file, OpenMode::Write);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    auto infos = (*file)->runs();
-    if (!infos) return tl::unexpected(std::move(infos.error()));
+    STAGEWRIGHT_TRY(auto file, openRunFile(job.file, OpenMode::Write));
+    STAGEWRIGHT_TRY(auto infos, file->runs());
     for (ReplayedRun& run : job.runs) {
         const auto info =
-            std::find_if(infos->begin(), infos->end(), [&](const RunInfo& one) { return one.id == run.here; });
-        if (run.here == 0 || run.ended || info == infos->end() || info->steps > info->warmupSteps) continue;
-        if (auto removed = (*file)->remove(run.here); !removed) return removed;
+            std::find_if(infos.begin(), infos.end(), [&](const RunInfo& one) { return one.id == run.here; });
+        if (run.here == 0 || run.ended || info == infos.end() || info->steps > info->warmupSteps) continue;
+        if (auto removed = file->remove(run.here); !removed) return removed;
         run.here = 0;
         run.ended = true;
     }
@@ -214,19 +209,16 @@ Result<Recording> followElsewhere(HostJob& job, const FollowOptions& options, Se
 Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOptions& place,
                                   const ProcessOptions& processes, Session& session)
 {
-    if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
-    auto order = orderOf(settings, place, processes);
-    if (!order) return tl::unexpected(std::move(order.error()));
-    auto job = startJob(*order, session.stop());
-    if (!job) return tl::unexpected(std::move(job.error()));
-    session.note(fmt::format("job {}{}; if this ends, 'stagewright hosts attach {}' continues", job->id,
-                             job->slurmJob.empty() ? "" : fmt::format(" is job {} in the queue", job->slurmJob),
-                             job->id));
-    showState(*job, session);
+    STAGEWRIGHT_CHECK(mayAddRuns(settings.file));
+    STAGEWRIGHT_TRY(auto order, orderOf(settings, place, processes));
+    STAGEWRIGHT_TRY(auto job, startJob(order, session.stop()));
+    session.note(fmt::format("job {}{}; if this ends, 'stagewright hosts attach {}' continues", job.id,
+                             job.slurmJob.empty() ? "" : fmt::format(" is job {} in the queue", job.slurmJob), job.id));
+    showState(job, session);
     const bool existed = std::filesystem::exists(settings.file);
-    auto recording = followElsewhere(*job, {}, session);
+    auto recording = followElsewhere(job, {}, session);
     // nothing is kept: the file is not left behind
-    if (recording && recording->runs.empty() && !existed && job->over()) {
+    if (recording && recording->runs.empty() && !existed && job.over()) {
         std::error_code ignored;
         const auto file = openRunFile(settings.file);
         const auto runs = file ? (*file)->runs() : Result<std::vector<RunInfo>>(std::vector<RunInfo>());
@@ -238,24 +230,21 @@ Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOpt
 Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes,
                            Session& session)
 {
-    auto order = orderOf(settings, place, processes);
-    if (!order) return tl::unexpected(std::move(order.error()));
+    STAGEWRIGHT_TRY(auto order, orderOf(settings, place, processes));
     if (place.scriptOnly) {
-        auto script = batchScriptOf(*order, session.stop());
-        if (!script) return tl::unexpected(std::move(script.error()));
-        if (session.json) session.answer({{"script", *script}});
-        session.out(*script);
+        STAGEWRIGHT_TRY(auto script, batchScriptOf(order, session.stop()));
+        if (session.json) session.answer({{"script", script}});
+        session.out(script);
         return ExitDone;
     }
-    auto job = startJob(*order, session.stop());
-    if (!job) return tl::unexpected(std::move(job.error()));
+    STAGEWRIGHT_TRY(auto job, startJob(order, session.stop()));
     if (session.json)
-        session.answer({{"job", job->id},
-                        {"host", textOrNull(job->host)},
-                        {"slurm_job", textOrNull(job->slurmJob)},
-                        {"file", job->file}});
-    session.out(fmt::format("{}\n", job->id));
-    session.note(fmt::format("it runs there; 'stagewright hosts attach {}' fetches its steps", job->id));
+        session.answer({{"job", job.id},
+                        {"host", textOrNull(job.host)},
+                        {"slurm_job", textOrNull(job.slurmJob)},
+                        {"file", job.file}});
+    session.out(fmt::format("{}\n", job.id));
+    session.note(fmt::format("it runs there; 'stagewright hosts attach {}' fetches its steps", job.id));
     return ExitDone;
 }
 

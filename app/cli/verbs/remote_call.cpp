@@ -33,11 +33,10 @@ struct Lines {
 
 Result<int> callOnHost(const std::string& verb, const PlaceOptions& place, Session& session)
 {
-    auto call = travelCall(verb, place);
-    if (!call) return tl::unexpected(std::move(call.error()));
-    if (session.json) call->arguments.emplace_back("--json");
-    if (session.progressMode == "jsonl") call->arguments.emplace_back("--progress=jsonl");
-    RemoteCall remote{place.host, call->arguments, call->files};
+    STAGEWRIGHT_TRY(auto call, travelCall(verb, place));
+    if (session.json) call.arguments.emplace_back("--json");
+    if (session.progressMode == "jsonl") call.arguments.emplace_back("--progress=jsonl");
+    RemoteCall remote{place.host, call.arguments, call.files};
     RemoteOutput output;
     // text of another computer: control characters would steer this terminal
     Lines out{stdout, {}};

@@ -110,10 +110,9 @@ Result<int> runReport(const ReportChoice& options, Session& session)
                     "write --step 1 for the first one");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
-    auto stored = readWhatIsAsked(reference, options);
-    if (!stored) return tl::unexpected(std::move(stored.error()));
-    warnOfDamage(*stored, session);
-    const Run& run = stored->run;
+    STAGEWRIGHT_TRY(auto stored, readWhatIsAsked(reference, options));
+    warnOfDamage(stored, session);
+    const Run& run = stored.run;
     std::vector<Requirement> requirements;
     for (const std::string& text : options.require) {
         auto requirement = parseRequirement(text);
@@ -124,17 +123,17 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     if (options.reveal) {
         const auto asked = parsePerturbation(configured(run, "perturb"), run.info.ranks);
         if (!asked || !asked->secret)
-            return fail(ErrorCode::Usage, fmt::format("--reveal: {} has no secret disturbance", describe(*stored)),
+            return fail(ErrorCode::Usage, fmt::format("--reveal: {} has no secret disturbance", describe(stored)),
                         "runs recorded with --perturb secret=SEED have one");
         secret = toText(revealed(*asked, run.info.ranks));
     }
     auto figures = reportOf(run, {.step = options.step > 0 ? options.step - 1 : -1, .levers = true});
-    if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
+    if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(stored)));
     std::optional<Residuals> residuals;
     std::vector<WhatIfRow> answers;
     if (options.residuals || !options.whatIf.empty()) {
         auto costs = costsOf(run);
-        if (!costs) return tl::unexpected(std::move(costs.error()).with(describe(*stored)));
+        if (!costs) return tl::unexpected(std::move(costs.error()).with(describe(stored)));
         if (options.residuals) {
             auto found = residualsOf(run, *costs);
             if (!found) return tl::unexpected(std::move(found.error()).with("--residuals"));
@@ -143,7 +142,7 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         if (!options.whatIf.empty()) {
             if (!run.schedule)
                 return fail(ErrorCode::Usage,
-                            fmt::format("--what-if: {} has no schedule to simulate", describe(*stored)));
+                            fmt::format("--what-if: {} has no schedule to simulate", describe(stored)));
             auto executed = executedRun(run);
             if (!executed) return tl::unexpected(std::move(executed.error()).with("--what-if"));
             auto answered = answerWhatIfs(executed->schedule, executed->costs, options.whatIf, executed->channels,
@@ -157,9 +156,9 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     std::vector<RequirementCheck> checks; // before anything is printed: a wrong key prints nothing else
     if (session.json || !requirements.empty()) {
         object = runJson(run, *figures);
-        object["file"] = stored->file;
+        object["file"] = stored.file;
         object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
-        object["notes"] = notesJson(stored->notes);
+        object["notes"] = notesJson(stored.notes);
         for (const std::string& name : tablesOf(ReportPart::Device))
             object[name] = figures->devices.empty() ? Json(nullptr)
                                                     : tableJson(reportTable(*findAnalysis(name), run, figures->step));
@@ -169,9 +168,7 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         object["tables"] = tablesJson(run, figures->step, tablesAsked(options));
         object["revealed"] = options.reveal ? Json(secret) : Json(nullptr);
         object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
-        auto checked = checkRequirements(requirements, object);
-        if (!checked) return tl::unexpected(std::move(checked.error()));
-        checks = std::move(*checked);
+        STAGEWRIGHT_TRY(checks, checkRequirements(requirements, object));
     }
     if (session.json) {
         Json list = Json::array();
@@ -194,9 +191,9 @@ Result<int> runReport(const ReportChoice& options, Session& session)
                                        plural(run.info.steps, "step")),
                            Tint::Warn, colour));
     if (!run.info.note.empty()) session.out(fmt::format("note: {}\n", run.info.note));
-    if (!stored->notes.empty()) {
+    if (!stored.notes.empty()) {
         heading("notes");
-        for (const Note& note : stored->notes)
+        for (const Note& note : stored.notes)
             session.out(fmt::format("{}: {}{}\n", placeText(note, run.timeline->timeUnit()), note.text,
                                     note.fromRun != 0 ? fmt::format("  (from run {})", note.fromRun) : ""));
     }

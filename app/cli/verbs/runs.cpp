@@ -42,22 +42,19 @@ std::string localTime(std::int64_t unixMs)
 Result<void> change(const RunsChoice& options, RunFile& file, Session& session)
 {
     if (!options.rename.empty()) {
-        auto id = file.find(options.rename[0]);
-        if (!id) return tl::unexpected(std::move(id.error()));
-        if (auto done = file.rename(*id, options.rename[1]); !done) return done;
-        session.note(fmt::format("run {} is now '{}'", *id, options.rename[1]));
+        STAGEWRIGHT_TRY(auto id, file.find(options.rename[0]));
+        if (auto done = file.rename(id, options.rename[1]); !done) return done;
+        session.note(fmt::format("run {} is now '{}'", id, options.rename[1]));
     }
     if (!options.note.empty()) {
-        auto id = file.find(options.note[0]);
-        if (!id) return tl::unexpected(std::move(id.error()));
-        if (auto done = file.annotate(*id, options.note[1]); !done) return done;
-        session.note(fmt::format("the note of run {} is saved", *id));
+        STAGEWRIGHT_TRY(auto id, file.find(options.note[0]));
+        if (auto done = file.annotate(id, options.note[1]); !done) return done;
+        session.note(fmt::format("the note of run {} is saved", id));
     }
     for (const std::string& which : options.remove) {
-        auto id = file.find(which);
-        if (!id) return tl::unexpected(std::move(id.error()));
-        if (auto done = file.remove(*id, session.stop()); !done) return done;
-        session.note(fmt::format("run {} is deleted", *id));
+        STAGEWRIGHT_TRY(auto id, file.find(which));
+        if (auto done = file.remove(id, session.stop()); !done) return done;
+        session.note(fmt::format("run {} is deleted", id));
     }
     for (const std::string& other : options.merge) {
         if (auto done = file.merge(other, session.reporter("runs")); !done) return done;
@@ -86,7 +83,7 @@ Run runOf(const RunInfo& info)
 // Everything of it is read, but never kept.
 Result<RunDamage> checkedRun(const RunFile& file, const RunInfo& info, Session& session)
 {
-    if (auto header = file.readHeader(info.id); !header) return tl::unexpected(std::move(header.error()));
+    STAGEWRIGHT_CHECK(file.readHeader(info.id));
     auto found = file.damage(info.id, session.reporter("verify"));
     if (found && found->blocks > 0 && found->spans == 0)
         return fail(ErrorCode::Unreadable,
@@ -266,23 +263,19 @@ Result<void> list(const RunsChoice& options, const RunFile& file, const std::vec
 
 Result<int> runRuns(const RunsChoice& options, Session& session)
 {
-    auto file = openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read, session.stop());
-    if (!file) return tl::unexpected(std::move(file.error()));
-    if (options.verify)
-        if (auto whole = (*file)->checkPages(); !whole) return tl::unexpected(std::move(whole.error()));
-    if (auto done = change(options, **file, session); !done) return tl::unexpected(std::move(done.error()));
+    STAGEWRIGHT_TRY(auto file,
+                    openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read, session.stop()));
+    if (options.verify) STAGEWRIGHT_CHECK(file->checkPages());
+    STAGEWRIGHT_CHECK(change(options, *file, session));
     Verified verified;
     std::vector<RunInfo> runs; // that were verified
     if (options.verify) {
-        auto all = (*file)->runs();
-        if (!all) return tl::unexpected(std::move(all.error()));
-        runs = std::move(*all);
-        verified = verify(**file, runs, session);
+        STAGEWRIGHT_TRY(runs, file->runs());
+        verified = verify(*file, runs, session);
         if (verified.problem && std::find(verified.read.begin(), verified.read.end(), true) == verified.read.end())
             return tl::unexpected(std::move(*verified.problem));
     }
-    if (auto listed = list(options, **file, runs, verified, session); !listed)
-        return tl::unexpected(std::move(listed.error()));
+    STAGEWRIGHT_CHECK(list(options, *file, runs, verified, session));
     if (options.verify && verified.damaged == 0) session.note("every run was read completely, nothing is damaged");
     return verified.damaged == 0 ? ExitDone : ExitDoesNotHold;
 }

@@ -76,9 +76,8 @@ std::string indented(std::string_view text)
 
 Result<int> printBlock(const std::string& name, const SchedulesChoice& options, Session& session)
 {
-    auto block = blockOf(name, options.shape.ranks);
-    if (!block) return tl::unexpected(std::move(block.error()));
-    const std::string text = toText(*block);
+    STAGEWRIGHT_TRY(auto block, blockOf(name, options.shape.ranks));
+    const std::string text = toText(block);
     session.out(text);
     if (session.json) session.answer({{"name", name}, {"block", text}});
     return ExitDone;
@@ -104,10 +103,9 @@ void addBuffering(const Schedule& schedule, Json& object, Session& session)
 
 Result<int> printPages(Session& session)
 {
-    auto pages = schedulePages();
-    if (!pages) return tl::unexpected(std::move(pages.error()));
-    session.out(*pages);
-    if (session.json) session.answer({{"markdown", *pages}});
+    STAGEWRIGHT_TRY(auto pages, schedulePages());
+    session.out(pages);
+    if (session.json) session.answer({{"markdown", pages}});
     return ExitDone;
 }
 
@@ -120,10 +118,9 @@ Result<int> page(const ScheduleInfo& info, const SchedulesChoice& options, Sessi
         session.note(fmt::format("no drawing for this shape: {}", schedule.error().message));
     }
     if (options.csv) {
-        auto csv = writeScheduleCsv(*schedule);
-        if (!csv) return tl::unexpected(std::move(csv.error()));
-        session.out(*csv);
-        if (session.json) session.answer({{"name", info.name}, {"csv", *csv}});
+        STAGEWRIGHT_TRY(auto csv, writeScheduleCsv(*schedule));
+        session.out(csv);
+        if (session.json) session.answer({{"name", info.name}, {"csv", csv}});
         return ExitDone;
     }
     const bool colour = session.colourOut();
@@ -148,25 +145,23 @@ Result<int> page(const ScheduleInfo& info, const SchedulesChoice& options, Sessi
     object["without_buffers"] = nullptr;
     if (schedule) {
         const CostModel costs = CostModel::uniform(*schedule);
-        auto result = simulate(*schedule, costs);
-        if (!result) return tl::unexpected(std::move(result.error()));
-        auto timeline = timelineOf(*schedule, *result, costs);
-        if (!timeline) return tl::unexpected(std::move(timeline.error()));
-        const SimFigures figures = figuresOf(*schedule, *result);
+        STAGEWRIGHT_TRY(auto result, simulate(*schedule, costs));
+        STAGEWRIGHT_TRY(auto timeline, timelineOf(*schedule, result, costs));
+        const SimFigures figures = figuresOf(*schedule, result);
         const Units units{costs.timeUnit, costs.memoryUnit};
         std::string peaks;
         Json peakArray = Json::array();
-        for (const Bytes peak : result->peakActivation) {
+        for (const Bytes peak : result.peakActivation) {
             peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
             peakArray.push_back(units.memoryValue(peak));
         }
         session.out(fmt::format(
             "\n{} × {} at unit costs: time {}, bubble {}, peak activation {}\n\n", plural(schedule->ranks, "rank"),
             schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
-            units.timeText(result->makespan), formatPercent(figures.bubbleFraction), peaks));
-        session.out(drawTimeline(**timeline, 0, session.columns(), colour));
+            units.timeText(result.makespan), formatPercent(figures.bubbleFraction), peaks));
+        session.out(drawTimeline(*timeline, 0, session.columns(), colour));
         object["stages"] = schedule->stages;
-        object["makespan"] = units.timeValue(result->makespan);
+        object["makespan"] = units.timeValue(result.makespan);
         object["bubble_fraction"] = figures.bubbleFraction;
         object["peak_activation"] = std::move(peakArray);
         addBuffering(*schedule, object, session);
@@ -202,9 +197,8 @@ Command command_schedules()
                         return list(session);
                     }
                     if (options->block) return printBlock(options->name, *options, session);
-                    auto info = scheduleInfoOf(options->name);
-                    if (!info) return tl::unexpected(std::move(info.error()));
-                    return page(**info, *options, session);
+                    STAGEWRIGHT_TRY(auto info, scheduleInfoOf(options->name));
+                    return page(*info, *options, session);
                 };
             }};
 }

@@ -36,12 +36,11 @@ Result<std::vector<Bytes>> readLimits(const std::string& text, const CostModel& 
     std::vector<Bytes> given;
     for (const std::string_view item : split(text, ",")) {
         if (text.empty()) break;
-        auto limit = readMemoryLimit(std::string(item), costs);
-        if (!limit) return tl::unexpected(std::move(limit.error()));
-        if (!*limit)
+        STAGEWRIGHT_TRY(auto limit, readMemoryLimit(std::string(item), costs));
+        if (!limit)
             return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: a rank's limit is missing", text),
                         "write 4,4,3,3");
-        given.push_back(**limit);
+        given.push_back(*limit);
     }
     const auto pipeline = static_cast<std::size_t>(schedule.pipelineRanks());
     if (given.size() > 1 && given.size() != pipeline)
@@ -110,9 +109,8 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     const auto ofMicrobatches = [&](int microbatches) -> Result<Schedule> {
         ShapeOptions other = shape;
         other.microbatches = microbatches;
-        auto one = chooseSchedule(name, other, session);
-        if (!one) return tl::unexpected(std::move(one.error()));
-        const Schedule& lists = (*one)->given();
+        STAGEWRIGHT_TRY(auto one, chooseSchedule(name, other, session));
+        const Schedule& lists = one->given();
         if (lists.microbatches != microbatches)
             return fail(
                 ErrorCode::Usage,
@@ -129,88 +127,78 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
                         "give one for each stage");
         };
     replicated.samplesOfCosts = samplesOf(options.costs);
-    const auto replicas = chooseReplicas(*schedule, replicated, ofMicrobatches);
-    if (!replicas) return tl::unexpected(replicas.error());
-    schedule = replicas->schedule;
-    auto chosen = chooseLowering(*schedule, options.channels, session);
-    if (!chosen) return tl::unexpected(std::move(chosen.error()));
-    schedule = chosen->schedule;
-    if (const Validation validation = validate(*schedule, chosen->channels); !validation.valid())
-        return hung(*chosen, validation, *replicas, session);
-    auto costs = chooseCosts(*schedule, options.costs);
-    if (!costs) return tl::unexpected(std::move(costs.error()));
-    shareCosts(*costs, *replicas);
+    STAGEWRIGHT_TRY(const auto replicas, chooseReplicas(*schedule, replicated, ofMicrobatches));
+    schedule = replicas.schedule;
+    STAGEWRIGHT_TRY(auto chosen, chooseLowering(*schedule, options.channels, session));
+    schedule = chosen.schedule;
+    if (const Validation validation = validate(*schedule, chosen.channels); !validation.valid())
+        return hung(chosen, validation, replicas, session);
+    STAGEWRIGHT_TRY(auto costs, chooseCosts(*schedule, options.costs));
+    shareCosts(costs, replicas);
     tellUnusedCosts(
         options.costs,
         [&](const CostOptions& other) -> Result<std::uint64_t> {
-            auto tried = chooseCosts(*schedule, other);
-            if (!tried) return tl::unexpected(std::move(tried.error()));
-            shareCosts(*tried, *replicas);
-            return simulatedOutcome(*schedule, *tried, chosen->channels);
+            STAGEWRIGHT_TRY(auto tried, chooseCosts(*schedule, other));
+            shareCosts(tried, replicas);
+            return simulatedOutcome(*schedule, tried, chosen.channels);
         },
         schedule->opCount(), schedule->name, session);
-    if (replicas->shared && replicas->sharding.level != ShardLevel::None && collectivesAreFree(*costs))
+    if (replicas.shared && replicas.sharding.level != ShardLevel::None && collectivesAreFree(costs))
         session.warn(freeCollectives);
-    const auto limits = readLimits(options.memoryLimit, *costs, *schedule);
-    if (!limits) return tl::unexpected(limits.error());
-    const bool one = !limits->empty() &&
-                     std::all_of(limits->begin(), limits->end(), [&](Bytes limit) { return limit == limits->front(); });
-    const auto limit = one ? std::optional<Bytes>(limits->front()) : std::nullopt;
-    auto simulated = simulatedRun(*schedule, *costs, chosen->channels, chosen->lowering);
-    if (!simulated) return tl::unexpected(std::move(simulated.error()));
-    simulated->info.createdUnixMs = unixMilliseconds();
-    auto perturbation = choosePerturbation(options.costs.perturb, schedule->ranks);
-    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
-    if (!perturbation->empty()) simulated->configuration.emplace_back("perturb", toText(*perturbation));
-    if (perturbation->secret) simulated->costs.reset(); // would give it away: the run is one of an unknown machine
-    if (!limits->empty()) simulated->configuration.emplace_back("memory_limit", options.memoryLimit);
-    if (!limits->empty()) simulated->configuration.emplace_back("memory_limit_bytes", memoryLimitText(*limits));
-    addReplicaFacts(simulated->configuration, *replicas);
-    auto figures = reportOf(*simulated, {.step = 0, .memoryCap = limit, .levers = true});
-    if (!figures) return tl::unexpected(std::move(figures.error()));
+    STAGEWRIGHT_TRY(const auto limits, readLimits(options.memoryLimit, costs, *schedule));
+    const bool one = !limits.empty() &&
+                     std::all_of(limits.begin(), limits.end(), [&](Bytes limit) { return limit == limits.front(); });
+    const auto limit = one ? std::optional<Bytes>(limits.front()) : std::nullopt;
+    STAGEWRIGHT_TRY(auto simulated, simulatedRun(*schedule, costs, chosen.channels, chosen.lowering));
+    simulated.info.createdUnixMs = unixMilliseconds();
+    STAGEWRIGHT_TRY(auto perturbation, choosePerturbation(options.costs.perturb, schedule->ranks));
+    if (!perturbation.empty()) simulated.configuration.emplace_back("perturb", toText(perturbation));
+    if (perturbation.secret) simulated.costs.reset(); // would give it away: the run is one of an unknown machine
+    if (!limits.empty()) simulated.configuration.emplace_back("memory_limit", options.memoryLimit);
+    if (!limits.empty()) simulated.configuration.emplace_back("memory_limit_bytes", memoryLimitText(limits));
+    addReplicaFacts(simulated.configuration, replicas);
+    STAGEWRIGHT_TRY(auto figures, reportOf(simulated, {.step = 0, .memoryCap = limit, .levers = true}));
 
     std::vector<WhatIfRow> answers;
     if (!options.whatIf.empty()) {
-        auto answered = answerWhatIfs(*schedule, *costs, options.whatIf, chosen->channels, chosen->lowering);
+        auto answered = answerWhatIfs(*schedule, costs, options.whatIf, chosen.channels, chosen.lowering);
         if (!answered) return tl::unexpected(std::move(answered.error()).with("--what-if"));
         answers = std::move(*answered);
     }
     if (!options.output.empty()) {
-        const Run* const runs[] = {&*simulated};
-        const auto ids = addRuns(options.output, runs, session.reporter("spans"));
-        if (!ids) return tl::unexpected(ids.error());
-        simulated->info.id = ids->front();
+        const Run* const runs[] = {&simulated};
+        STAGEWRIGHT_TRY(const auto ids, addRuns(options.output, runs, session.reporter("spans")));
+        simulated.info.id = ids.front();
     }
     const bool colour = session.colourOut();
     if (session.json) {
-        Json object = runJson(*simulated, *figures);
-        addChannelsJson(object, *chosen);
-        addReplicasJson(object, *replicas);
-        if (replicas->shared)
-            object["collectives"] = tableJson(reportTable(*findAnalysis("collectives"), *simulated, 0));
-        object["what_if"] = answers.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
+        Json object = runJson(simulated, figures);
+        addChannelsJson(object, chosen);
+        addReplicasJson(object, replicas);
+        if (replicas.shared) object["collectives"] = tableJson(reportTable(*findAnalysis("collectives"), simulated, 0));
+        object["what_if"] = answers.empty() ? Json(nullptr) : whatIfJson(answers, figures.units);
         session.answer(object);
     }
-    session.out(headlineText(*simulated, *figures, colour) + "\n");
-    session.out(leversText(*figures->levers, figures->units, colour) + "\n");
-    session.out(drawTimeline(*simulated->timeline, 0, session.columns(), colour) + "\n");
-    session.out(idleText(*figures, colour));
-    if (replicas->shared) {
-        session.out("\n" + tableText(reportTable(*findAnalysis("collectives"), *simulated, 0), figures->units, colour,
+    session.out(headlineText(simulated, figures, colour) + "\n");
+    session.out(leversText(*figures.levers, figures.units, colour) + "\n");
+    session.out(drawTimeline(*simulated.timeline, 0, session.columns(), colour) + "\n");
+    session.out(idleText(figures, colour));
+    if (replicas.shared) {
+        session.out("\n" + tableText(reportTable(*findAnalysis("collectives"), simulated, 0), figures.units, colour,
                                      mostCollectiveRows));
-        if (costs->memoryUnit == 1) session.out("\n" + memoryText(*figures, colour));
-        if (replicas->standsFor > 1)
-            session.note(fmt::format("the {} replicas are alike; one of them is shown", replicas->standsFor));
+        if (costs.memoryUnit == 1) session.out("\n" + memoryText(figures, colour));
+        if (replicas.standsFor > 1)
+            session.note(fmt::format("the {} replicas are alike; one of them is shown", replicas.standsFor));
     }
-    if (simulated->costs && simulated->costs->links != Links{}) session.out("\n" + overlapText(*figures));
-    if (!answers.empty()) session.out("\nwhat if\n" + whatIfText(answers, figures->units, colour));
-    if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated->info.id));
+    if (simulated.costs && simulated.costs->links != Links{}) session.out("\n" + overlapText(figures));
+    if (!answers.empty()) session.out("\nwhat if\n" + whatIfText(answers, figures.units, colour));
+    if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated.info.id));
     int exit = ExitDone;
-    for (std::size_t rank = 0; rank < limits->size(); ++rank) {
-        const Bytes peak = figures->peak(static_cast<int>(rank), MemoryCategory::Activations);
-        if (peak <= (*limits)[rank]) continue;
+    for (std::size_t rank = 0; rank < limits.size(); ++rank) {
+        const Bytes peak = figures.peak(static_cast<int>(rank), MemoryCategory::Activations);
+        if (peak <= limits[rank]) continue;
         session.warn(fmt::format("rank {} holds {} at its peak, over the limit of {}", rank,
-                                 figures->units.memoryText(peak), figures->units.memoryText((*limits)[rank])));
+                                 figures.units.memoryText(peak), figures.units.memoryText(limits[rank])));
         exit = ExitDoesNotHold;
     }
     return exit;

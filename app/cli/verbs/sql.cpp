@@ -69,15 +69,13 @@ Result<int> runSql(const SqlChoice& options, Session& session)
 {
     if (options.csv && session.json)
         return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
-    auto file = openRunFile(options.file);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    auto table = ask(**file, options.query, session.json ? 0 : options.maxRows, options); // of JSON the columns
+    STAGEWRIGHT_TRY(auto file, openRunFile(options.file));
+    auto table = ask(*file, options.query, session.json ? 0 : options.maxRows, options); // of JSON the columns
     if (!table) return tl::unexpected(std::move(table.error()));
     if (session.json) {
-        auto typed = askTyped(**file, options.query, table->columns.size(), options);
-        if (!typed) return tl::unexpected(std::move(typed.error()));
-        table->rows = std::move(typed->rows);
-        table->truncated = typed->truncated;
+        STAGEWRIGHT_TRY(auto typed, askTyped(*file, options.query, table->columns.size(), options));
+        table->rows = std::move(typed.rows);
+        table->truncated = typed.truncated;
         auto written =
             session.answer({{"columns", table->columns}}, "rows", [&](const Session::ItemSink& item) -> Result<void> {
                 for (const auto& cells : table->rows) item(typedRow(cells));

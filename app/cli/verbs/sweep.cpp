@@ -107,16 +107,13 @@ Result<Source> sourceOf(const std::string& name)
         return source;
     }
     if (name.ends_with(".block")) {
-        auto text = readFile(name);
-        if (!text) return tl::unexpected(std::move(text.error()));
-        auto block = parseBlock(*text);
+        STAGEWRIGHT_TRY(auto text, readFile(name));
+        auto block = parseBlock(text);
         if (!block) return tl::unexpected(std::move(block.error()).with(name));
         if (auto good = checkBlock(*block); !good) return tl::unexpected(std::move(good.error()).with(name));
         source.block = std::move(*block);
     } else {
-        auto schedule = readCsvFile(name);
-        if (!schedule) return tl::unexpected(std::move(schedule.error()));
-        source.schedule = std::move(*schedule);
+        STAGEWRIGHT_TRY(source.schedule, readCsvFile(name));
     }
     return source;
 }
@@ -144,32 +141,28 @@ std::vector<int> valuesFor(const Source& source, const std::vector<int>& asked, 
 
 Result<Grid> gridOf(const SweepChoice& options)
 {
-    auto ranks = wholeNumbers(options.ranks.empty() ? "4" : options.ranks, "--ranks", 4096, false);
-    if (!ranks) return tl::unexpected(std::move(ranks.error()));
+    STAGEWRIGHT_TRY(auto ranks, wholeNumbers(options.ranks.empty() ? "4" : options.ranks, "--ranks", 4096, false));
     auto microbatches =
         wholeNumbers(options.microbatches.empty() ? "8" : options.microbatches, "--microbatches", 1'000'000, false);
     if (!microbatches) return tl::unexpected(std::move(microbatches.error()));
-    auto chunks = wholeNumbers(options.chunks, "--chunks", 64, true);
-    if (!chunks) return tl::unexpected(std::move(chunks.error()));
-    auto comm = options.comm.empty() ? Result<std::vector<double>>(std::vector<double>{ownLinks})
-                                     : realNumbers(options.comm, "--comm");
-    if (!comm) return tl::unexpected(std::move(comm.error()));
+    STAGEWRIGHT_TRY(auto chunks, wholeNumbers(options.chunks, "--chunks", 64, true));
+    STAGEWRIGHT_TRY(auto comm, options.comm.empty() ? Result<std::vector<double>>(std::vector<double>{ownLinks})
+                                                    : realNumbers(options.comm, "--comm"));
     Grid grid;
     std::vector<std::string> names = options.schedules;
     if (names.empty())
         for (const ScheduleInfo& info : allSchedules()) names.emplace_back(info.name);
     for (const std::string& name : names) {
-        auto source = sourceOf(name);
-        if (!source) return tl::unexpected(std::move(source.error()));
-        if (source->schedule)
-            if (const std::string idle = withoutEffect(*source->schedule); !idle.empty())
+        STAGEWRIGHT_TRY(auto source, sourceOf(name));
+        if (source.schedule)
+            if (const std::string idle = withoutEffect(*source.schedule); !idle.empty())
                 grid.notes.push_back(fmt::format("{}: {}", name, idle));
-        grid.sources.push_back(std::move(*source));
+        grid.sources.push_back(std::move(source));
     }
     std::vector<std::string> costs = options.costs;
     if (costs.empty()) costs.push_back(options.costsFrom.empty() ? "F=1,I=1,W=1" : std::string());
     const std::size_t count =
-        names.size() * ranks->size() * microbatches->size() * chunks->size() * costs.size() * comm->size();
+        names.size() * ranks.size() * microbatches->size() * chunks.size() * costs.size() * comm.size();
     if (count > mostRows)
         return fail(ErrorCode::Usage, fmt::format("the grid has {} points; at most {} are simulated", count, mostRows),
                     "take fewer values");
@@ -184,15 +177,15 @@ Result<Grid> gridOf(const SweepChoice& options)
             if (fixed > 0 && text.empty()) return std::vector<int>{fixed};
             return valuesFor(source, values, fixed, option, what, grid);
         };
-        const std::vector<int> ofRanks = given(options.ranks, *ranks, source.fixedRanks(), "--ranks", "ranks");
+        const std::vector<int> ofRanks = given(options.ranks, ranks, source.fixedRanks(), "--ranks", "ranks");
         const std::vector<int> ofMicrobatches =
             given(options.microbatches, *microbatches, source.fixedMicrobatches(), "--microbatches", "microbatches");
-        const std::vector<int> ofChunks = valuesFor(source, *chunks, fixedChunks, "--chunks", "stages per rank", grid);
+        const std::vector<int> ofChunks = valuesFor(source, chunks, fixedChunks, "--chunks", "stages per rank", grid);
         for (const int p : ofRanks)
             for (const int m : ofMicrobatches)
                 for (const int v : ofChunks)
                     for (const std::string& cost : costs)
-                        for (const double c : *comm) {
+                        for (const double c : comm) {
                             SweepPoint point;
                             point.schedule = source.name;
                             point.shape = Shape{p, m, v};
@@ -232,9 +225,9 @@ Result<CostModel> costsOf(const SweepChoice& options, const Schedule& schedule, 
         again.batch.clear();
         again.cut.clear();
     }
-    const auto shared = chooseReplicas(schedule, again, [&](int) -> Result<Schedule> { return schedule; });
-    if (!shared) return tl::unexpected(shared.error());
-    shareCosts(*costs, *shared);
+    STAGEWRIGHT_TRY(const auto shared,
+                    chooseReplicas(schedule, again, [&](int) -> Result<Schedule> { return schedule; }));
+    shareCosts(*costs, shared);
     return costs;
 }
 
@@ -260,17 +253,17 @@ SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
         };
         schedule = recomputed(*schedule);
         if (!schedule || !options.replicas.any()) return schedule;
-        auto shared = chooseReplicas(*schedule, options.replicas, [&](int microbatches) -> Result<Schedule> {
-            if (source->schedule || source->block)
-                return fail(ErrorCode::Usage, "--replica-batch: a file has its own microbatches",
-                            "give a schedule of the library");
-            Shape shape = point.shape;
-            shape.microbatches = microbatches;
-            auto one = makeSchedule(point.schedule, shape);
-            return one ? recomputed(*one) : one;
-        });
-        if (!shared) return tl::unexpected(std::move(shared.error()));
-        return std::move(shared->schedule);
+        STAGEWRIGHT_TRY(auto shared,
+                        chooseReplicas(*schedule, options.replicas, [&](int microbatches) -> Result<Schedule> {
+                            if (source->schedule || source->block)
+                                return fail(ErrorCode::Usage, "--replica-batch: a file has its own microbatches",
+                                            "give a schedule of the library");
+                            Shape shape = point.shape;
+                            shape.microbatches = microbatches;
+                            auto one = makeSchedule(point.schedule, shape);
+                            return one ? recomputed(*one) : one;
+                        }));
+        return std::move(shared.schedule);
     };
     sources.costs = [&options](const Schedule& schedule, const SweepPoint& point) -> Result<CostModel> {
         return costsOf(options, schedule, costOptionsOf(options, point));
@@ -322,9 +315,8 @@ void tellUnused(const SweepChoice& options, const SweepSources& sources, const s
                 std::uint64_t all = 0;
                 for (const auto& [schedule, point] : points) {
                     other.comm = point->comm;
-                    const auto tried = costsOf(options, schedule, other);
-                    if (!tried) return tl::unexpected(tried.error());
-                    const auto outcome = simulatedOutcome(schedule, *tried);
+                    STAGEWRIGHT_TRY(const auto tried, costsOf(options, schedule, other));
+                    const auto outcome = simulatedOutcome(schedule, tried);
                     if (!outcome) return outcome;
                     all = mixBits(all + *outcome);
                 }
@@ -367,11 +359,10 @@ Json jsonOf(const std::vector<SweepRow>& rows, bool interrupted)
 
 Result<int> runSweep(const SweepChoice& options, Session& session)
 {
-    auto grid = gridOf(options);
-    if (!grid) return tl::unexpected(std::move(grid.error()));
-    for (const std::string& note : grid->notes) session.note(note);
-    const SweepSources sources = sourcesOf(options, *grid);
-    const std::vector<SweepRow> rows = sweep(grid->points, sources, session.reporter("points"));
+    STAGEWRIGHT_TRY(auto grid, gridOf(options));
+    for (const std::string& note : grid.notes) session.note(note);
+    const SweepSources sources = sourcesOf(options, grid);
+    const std::vector<SweepRow> rows = sweep(grid.points, sources, session.reporter("points"));
     session.progress().clear();
     const auto count = [&rows](auto wanted) { return std::count_if(rows.begin(), rows.end(), wanted); };
     const auto done = count([](const SweepRow& row) { return row.done; });
@@ -387,8 +378,7 @@ Result<int> runSweep(const SweepChoice& options, Session& session)
     if (options.output.empty()) {
         session.out(csv);
     } else {
-        if (auto written = writeFileAtomically(options.output, csv); !written)
-            return tl::unexpected(std::move(written.error()));
+        STAGEWRIGHT_CHECK(writeFileAtomically(options.output, csv));
         session.note(fmt::format("{} written to {}", plural(done, "row"), options.output));
     }
     if (failed > 0)

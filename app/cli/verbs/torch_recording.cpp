@@ -91,11 +91,10 @@ void tellStep(const PreparedJob& one, const TorchEvent& event, std::int64_t done
 // For whoever started the job from elsewhere: a run of the file, whole.
 Result<void> sendAlong(StepStreamWriter& stream, const std::string& path, const std::vector<std::int64_t>& ids)
 {
-    auto file = openRunFile(path);
-    if (!file) return tl::unexpected(std::move(file.error()));
+    STAGEWRIGHT_TRY(auto file, openRunFile(path));
     for (const std::int64_t id : ids) {
-        if (auto sent = stream.append(**file, id); !sent) return sent;
-        if (auto sent = stream.end(**file, id); !sent) return sent;
+        if (auto sent = stream.append(*file, id); !sent) return sent;
+        if (auto sent = stream.end(*file, id); !sent) return sent;
     }
     return {};
 }
@@ -114,15 +113,14 @@ Result<void> store(const TorchImport& imported, const RecordSettings& settings, 
     } else
         session.warn(fmt::format("{}: stored without its plan: {}", name, plan.error().message));
     runs.push_back(&imported.run);
-    auto ids = addRuns(settings.file, runs);
-    if (!ids) return tl::unexpected(std::move(ids.error()));
+    STAGEWRIGHT_TRY(auto ids, addRuns(settings.file, runs));
     if (stream)
-        if (auto sent = sendAlong(*stream, settings.file, *ids); !sent) return sent;
-    recording.runs.push_back(ids->back());
+        if (auto sent = sendAlong(*stream, settings.file, ids); !sent) return sent;
+    recording.runs.push_back(ids.back());
     recording.completeSteps.push_back(imported.run.info.steps);
     if (plan)
-        session.note(fmt::format("run {} is its plan; compare them: stagewright compare {} {} {}", ids->front(),
-                                 settings.file, ids->front(), ids->back()));
+        session.note(fmt::format("run {} is its plan; compare them: stagewright compare {} {} {}", ids.front(),
+                                 settings.file, ids.front(), ids.back()));
     return {};
 }
 
@@ -134,9 +132,7 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int6
     run.python = python.path;
     run.folder = one.folder;
     run.ranks = one.job.schedule.ranks;
-    auto nodes = nodesOfThisJob();
-    if (!nodes) return tl::unexpected(std::move(nodes.error()));
-    run.nodes = std::move(*nodes);
+    STAGEWRIGHT_TRY(run.nodes, nodesOfThisJob());
     if (!run.nodes.empty())
         session.note(fmt::format("{}: ranks on {} nodes of the Slurm job, from {}", one.job.schedule.name,
                                  std::min<std::size_t>(run.nodes.size(), static_cast<std::size_t>(run.ranks)),
@@ -233,29 +229,24 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
     std::string file;
     std::string function;
     if (!options.modelFile.empty()) {
-        auto parsed = parseModelFile(options.modelFile);
-        if (!parsed) return tl::unexpected(std::move(parsed.error()));
-        std::tie(file, function) = std::move(*parsed);
+        STAGEWRIGHT_TRY(auto parsed, parseModelFile(options.modelFile));
+        std::tie(file, function) = std::move(parsed);
     }
-    auto python = choosePython(options.python, traitsOf(settings.training.backend).hasDevices, session.stop());
-    if (!python) return tl::unexpected(std::move(python.error()));
-    if (*python->version > newestTorch)
-        session.warn(fmt::format("{}: PyTorch is {}; the driver was written for {} to {}", python->path, python->torch,
+    STAGEWRIGHT_TRY(auto python,
+                    choosePython(options.python, traitsOf(settings.training.backend).hasDevices, session.stop()));
+    if (*python.version > newestTorch)
+        session.warn(fmt::format("{}: PyTorch is {}; the driver was written for {} to {}", python.path, python.torch,
                                  toText(oldestTorch), toText(newestTorch)));
-    if (auto may = mayUseFolder(options.job); !may) return tl::unexpected(std::move(may.error()));
-    if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
+    STAGEWRIGHT_CHECK(mayUseFolder(options.job));
+    STAGEWRIGHT_CHECK(mayAddRuns(settings.file));
     std::vector<PreparedJob> jobs;
     for (const auto& checked : settings.schedules) // before the first is run
-        if (auto can = torchSchedule(checked->given(), lowering, *python->version); !can)
-            return tl::unexpected(std::move(can.error()));
+        STAGEWRIGHT_CHECK(torchSchedule(checked->given(), lowering, *python.version));
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
         PreparedJob one{{schedule, lowering, settings.training, settings.steps, settings.warmup, file, function}, {}};
-        auto folder = jobFolder(settings, options, schedule);
-        if (!folder) return tl::unexpected(std::move(folder.error()));
-        one.folder = std::move(*folder);
-        if (auto written = writeTorchJob(one.job, *python->version, one.folder); !written)
-            return tl::unexpected(std::move(written.error()));
+        STAGEWRIGHT_TRY(one.folder, jobFolder(settings, options, schedule));
+        STAGEWRIGHT_CHECK(writeTorchJob(one.job, *python.version, one.folder));
         session.progress().event({{"event", "job"},
                                   {"schedule", schedule.name},
                                   {"engine", "torch"},
@@ -263,14 +254,13 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
                                   {"file", settings.file}});
         jobs.push_back(std::move(one));
     }
-    auto stream = streamOf(settings);
-    if (!stream) return tl::unexpected(std::move(stream.error()));
+    STAGEWRIGHT_TRY(auto stream, streamOf(settings));
     Recording recording;
     const auto each = static_cast<std::int64_t>(settings.warmup + settings.steps);
     const auto total = each * static_cast<std::int64_t>(jobs.size());
     std::int64_t before = 0;
     for (const PreparedJob& one : jobs) {
-        auto ran = runJob(one, *python, before, total, settings, stream->get(), session, recording);
+        auto ran = runJob(one, python, before, total, settings, stream.get(), session, recording);
         if (!ran) recording.stopped = std::move(ran.error());
         if (recording.stopped) break;
         before += each;
@@ -293,23 +283,20 @@ Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOp
     for (const auto& checked : settings.schedules) // before the first is run
         if (auto can = torchTitanFolder(checked->given(), "stagewright record"); !can)
             return tl::unexpected(std::move(can.error()).with(checked->given().name));
-    auto python = choosePython(options.python, false, session.stop());
-    if (!python) return tl::unexpected(std::move(python.error()));
-    if (auto may = mayUseFolder(options.job); !may) return tl::unexpected(std::move(may.error()));
-    if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
-    auto stream = streamOf(settings);
-    if (!stream) return tl::unexpected(std::move(stream.error()));
+    STAGEWRIGHT_TRY(auto python, choosePython(options.python, false, session.stop()));
+    STAGEWRIGHT_CHECK(mayUseFolder(options.job));
+    STAGEWRIGHT_CHECK(mayAddRuns(settings.file));
+    STAGEWRIGHT_TRY(auto stream, streamOf(settings));
     Recording recording;
     const auto total = static_cast<std::int64_t>(settings.steps) * static_cast<std::int64_t>(settings.schedules.size());
     std::int64_t before = 0;
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
-        auto folder = jobFolder(settings, options, schedule);
-        if (!folder) return tl::unexpected(std::move(folder.error()));
-        const TitanRun run{python->path,   python->torch,
-                           *folder,        config.lexically_normal().string(),
+        STAGEWRIGHT_TRY(auto folder, jobFolder(settings, options, schedule));
+        const TitanRun run{python.path,    python.torch,
+                           folder,         config.lexically_normal().string(),
                            settings.steps, settings.training.timeoutSeconds};
-        auto ran = runTitan(schedule, run, before, total, settings, stream->get(), session, recording);
+        auto ran = runTitan(schedule, run, before, total, settings, stream.get(), session, recording);
         if (!ran) recording.stopped = std::move(ran.error());
         if (recording.stopped) break;
         before += settings.steps;

@@ -64,29 +64,25 @@ std::string nearestText(const NearestSchedule& nearest, const Schedule& schedule
 
 Result<int> runValidate(const ValidateChoice& options, Session& session)
 {
-    auto schedule = given(options, session);
-    if (!schedule) return tl::unexpected(std::move(schedule.error()));
-    if (const std::string idle = withoutEffect(*schedule); !idle.empty())
+    STAGEWRIGHT_TRY(auto schedule, given(options, session));
+    if (const std::string idle = withoutEffect(schedule); !idle.empty())
         session.note(fmt::format("{}: {}", options.file, idle));
 
-    auto chosen = chooseLowering(*schedule, options.channels, session);
-    if (!chosen) return tl::unexpected(std::move(chosen.error()));
-    const Validation validation = validate(chosen->schedule, chosen->channels);
+    STAGEWRIGHT_TRY(auto chosen, chooseLowering(schedule, options.channels, session));
+    const Validation validation = validate(chosen.schedule, chosen.channels);
     Deadlock deadlock;
     if (!validation.cycle.empty()) {
-        auto explained = explainDeadlock(chosen->schedule, chosen->channels);
-        if (!explained) return tl::unexpected(std::move(explained.error()));
-        deadlock = std::move(*explained);
+        STAGEWRIGHT_TRY(deadlock, explainDeadlock(chosen.schedule, chosen.channels));
     }
     constexpr std::size_t mostCompared = 4'000'000; // ops: comparing takes three times the memory
-    const bool compared = schedule->opCount() <= mostCompared;
-    const std::string known = compared ? recognise(*schedule) : std::string();
-    const auto nearest = compared && known.empty() ? nearestSchedule(*schedule) : std::nullopt;
+    const bool compared = schedule.opCount() <= mostCompared;
+    const std::string known = compared ? recognise(schedule) : std::string();
+    const auto nearest = compared && known.empty() ? nearestSchedule(schedule) : std::nullopt;
     if (!compared) session.note(fmt::format("not compared with the library: more than {} ops", mostCompared));
     if (session.json) {
-        Json object = scheduleFaultsJson(*schedule, validation);
+        Json object = scheduleFaultsJson(schedule, validation);
         addDeadlockJson(object, deadlock);
-        addChannelsJson(object, *chosen);
+        addChannelsJson(object, chosen);
         object["recognised_as"] = textOrNull(known);
         object["nearest"] =
             nearest
@@ -97,13 +93,13 @@ Result<int> runValidate(const ValidateChoice& options, Session& session)
                 : Json(nullptr);
         session.answer(object);
     }
-    const std::string shape = fmt::format(
-        "{}, {}, {}, {}", plural(schedule->ranks, "rank"), plural(schedule->stages, "stage"),
-        schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
-        plural(static_cast<long long>(schedule->opCount()), "op"));
+    const std::string shape =
+        fmt::format("{}, {}, {}, {}", plural(schedule.ranks, "rank"), plural(schedule.stages, "stage"),
+                    schedule.microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule.microbatches),
+                    plural(static_cast<long long>(schedule.opCount()), "op"));
     if (validation.valid()) {
         session.out(fmt::format("{}: valid; {}{}\n", options.file, shape, known.empty() ? "" : "; this is " + known));
-        if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");
+        if (nearest) session.out("  " + nearestText(*nearest, schedule) + "\n");
         return ExitDone;
     }
     session.out(fmt::format("{}: not valid; {}\n", options.file, shape));
@@ -122,9 +118,9 @@ Result<int> runValidate(const ValidateChoice& options, Session& session)
                         validation.more > 0 ? fmt::format("{} of them", validation.faults.size() - shown) : "them"));
     else if (others > 0)
         session.out(fmt::format("  {} more\n", others));
-    if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");
+    if (nearest) session.out("  " + nearestText(*nearest, schedule) + "\n");
     if (deadlock.hung())
-        session.out("ranks that wait for each other:\n" + deadlockText(chosen->schedule, deadlock, session.columns()));
+        session.out("ranks that wait for each other:\n" + deadlockText(chosen.schedule, deadlock, session.columns()));
     return ExitDoesNotHold;
 }
 

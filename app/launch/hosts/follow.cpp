@@ -53,9 +53,8 @@ Error errorOf(const Message& value)
 Result<std::optional<Host>> hostNamed(const std::string& name)
 {
     if (name.empty()) return std::optional<Host>();
-    auto host = findHost(name);
-    if (!host) return tl::unexpected(std::move(host.error()));
-    return std::optional<Host>(std::move(*host));
+    STAGEWRIGHT_TRY(auto host, findHost(name));
+    return std::optional<Host>(std::move(host));
 }
 
 // The files in the order of the request, whose sizes were given in it.
@@ -99,10 +98,9 @@ Result<Message> answerOf(HostLink& link, const std::stop_token& stop, bool* refu
     const auto begin = Clock::now();
     while (secondsSince(begin) < seconds) {
         if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
-        auto frame = link.next(0.2);
-        if (!frame) return tl::unexpected(std::move(frame.error()));
-        if (!*frame || (*frame)->kind != FrameKind::Message) continue;
-        Message value = readForeignJson<Message>((*frame)->bytes);
+        STAGEWRIGHT_TRY(auto frame, link.next(0.2));
+        if (!frame || frame->kind != FrameKind::Message) continue;
+        Message value = readForeignJson<Message>(frame->bytes);
         if (!value.is_object() || value.contains("alive")) continue;
         if (refused) *refused = value.contains("error");
         if (value.contains("error")) return tl::unexpected(errorOf(value));
@@ -113,15 +111,14 @@ Result<Message> answerOf(HostLink& link, const std::stop_token& stop, bool* refu
 
 Result<Message> orderOf(const JobOrder& order, const std::optional<Host>& host)
 {
-    auto files = fileList(order.files);
-    if (!files) return tl::unexpected(std::move(files.error()));
+    STAGEWRIGHT_TRY(auto files, fileList(order.files));
     Message slurm = Message::array();
     for (const auto& [key, value] : order.slurm)
         slurm.push_back(value.empty() ? key : fmt::format("{}={}", key, value));
     return Message{{"do", "start"},
                    {"job", order.job.id},
                    {"arguments", order.arguments},
-                   {"files", std::move(*files)},
+                   {"files", std::move(files)},
                    {"queued", order.job.slurm},
                    {"slurm", std::move(slurm)},
                    {"tasks", order.tasks},
@@ -131,12 +128,10 @@ Result<Message> orderOf(const JobOrder& order, const std::optional<Host>& host)
 // A request about a job that is answered at once.
 Result<void> askedThere(const HostJob& job, const char* what, const std::stop_token& stop)
 {
-    auto host = hostNamed(job.host);
-    if (!host) return tl::unexpected(std::move(host.error()));
-    auto link = HostLink::open(*host, stop);
-    if (!link) return tl::unexpected(std::move(link.error()));
-    (*link)->send(FrameKind::Message, dumped({{"do", what}, {"job", job.id}}));
-    auto answer = answerOf(**link, stop);
+    STAGEWRIGHT_TRY(auto host, hostNamed(job.host));
+    STAGEWRIGHT_TRY(auto link, HostLink::open(host, stop));
+    link->send(FrameKind::Message, dumped({{"do", what}, {"job", job.id}}));
+    auto answer = answerOf(*link, stop);
     return answer ? Result<void>() : tl::unexpected(std::move(answer.error()));
 }
 
@@ -229,8 +224,7 @@ Result<void> JobFollower::status(const Message& value)
 Result<bool> JobFollower::take(const Frame& frame)
 {
     if (frame.kind == FrameKind::Steps) {
-        if (auto taken = m_copy.takeSteps(frame.offset, frame.bytes); !taken)
-            return tl::unexpected(std::move(taken.error()));
+        STAGEWRIGHT_CHECK(m_copy.takeSteps(frame.offset, frame.bytes));
         if (m_job.state == JobState::Starting || m_job.state == JobState::Queued) { // the queue is asked less often
             m_job.state = JobState::Running;
             m_job.detail.clear();
@@ -241,8 +235,7 @@ Result<bool> JobFollower::take(const Frame& frame)
         return false;
     }
     if (frame.kind == FrameKind::Events) {
-        if (auto taken = m_copy.takeEvents(frame.offset, frame.bytes); !taken)
-            return tl::unexpected(std::move(taken.error()));
+        STAGEWRIGHT_CHECK(m_copy.takeEvents(frame.offset, frame.bytes));
         return false;
     }
     if (frame.kind != FrameKind::Message) return false;
@@ -250,7 +243,7 @@ Result<bool> JobFollower::take(const Frame& frame)
     if (!value.is_object()) return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
     if (value.contains("error")) return tl::unexpected(errorOf(value));
     if (!value.contains("status")) return false;
-    if (auto done = status(value); !done) return tl::unexpected(std::move(done.error()));
+    STAGEWRIGHT_CHECK(status(value));
     return flagOf(value, "all");
 }
 
@@ -267,28 +260,26 @@ bool JobFollower::stopDue(HostLink& link)
 
 Result<bool> JobFollower::connection()
 {
-    auto link = HostLink::open(m_host, m_stopping ? std::stop_token() : m_stop);
-    if (!link) return tl::unexpected(std::move(link.error()));
+    STAGEWRIGHT_TRY(auto link, HostLink::open(m_host, m_stopping ? std::stop_token() : m_stop));
     m_asked = false; // a request may have been lost with the last connection
-    if (stopDue(**link)) return true;
-    (*link)->send(FrameKind::Message, dumped({{"do", "follow"},
-                                              {"job", m_job.id},
-                                              {"steps", m_copy.steps()},
-                                              {"sum", m_copy.stepsSum()},
-                                              {"events", m_copy.events()},
-                                              {"once", m_options.onlyWhatIsThere}}));
+    if (stopDue(*link)) return true;
+    link->send(FrameKind::Message, dumped({{"do", "follow"},
+                                           {"job", m_job.id},
+                                           {"steps", m_copy.steps()},
+                                           {"sum", m_copy.stepsSum()},
+                                           {"events", m_copy.events()},
+                                           {"once", m_options.onlyWhatIsThere}}));
     for (;;) {
-        auto frame = (*link)->next(0.1);
-        if (!frame) return tl::unexpected(std::move(frame.error()));
-        if (stopDue(**link))
+        STAGEWRIGHT_TRY(auto frame, link->next(0.1));
+        if (stopDue(*link))
             return fail(
                 ErrorCode::Cancelled,
                 fmt::format("job {} was asked to stop and has not ended within {:.0f} s", m_job.id, stopSeconds),
                 fmt::format("see 'stagewright hosts attach {}'", m_job.id));
-        if (!*frame) continue;
+        if (!frame) continue;
         if (!m_heard && m_watch.connection) m_watch.connection({});
         m_heard = m_ever = true;
-        auto all = take(**frame);
+        auto all = take(*frame);
         if (!all || *all) return all;
     }
 }
@@ -329,24 +320,21 @@ Result<void> JobFollower::run()
 Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop)
 {
     HostJob job = order.job;
-    auto host = hostNamed(job.host);
-    if (!host) return tl::unexpected(std::move(host.error()));
-    auto value = orderOf(order, *host);
-    if (!value) return tl::unexpected(std::move(value.error()));
-    auto link = HostLink::open(*host, stop);
-    if (!link) return tl::unexpected(std::move(link.error()));
+    STAGEWRIGHT_TRY(auto host, hostNamed(job.host));
+    STAGEWRIGHT_TRY(auto value, orderOf(order, host));
+    STAGEWRIGHT_TRY(auto link, HostLink::open(host, stop));
     job.state = JobState::Starting;
-    if (auto kept = keepJob(job); !kept) return tl::unexpected(std::move(kept.error()));
+    STAGEWRIGHT_CHECK(keepJob(job));
     const auto refused = [&](Error error) -> Result<HostJob> {
         (void)forgetJob(job.id); // it was refused: there is no job
         return tl::unexpected(std::move(error));
     };
-    (*link)->send(FrameKind::Message, dumped(*value));
-    if (auto sent = sendFiles(**link, order.files, (*value)["files"]); !sent) return refused(std::move(sent.error()));
+    link->send(FrameKind::Message, dumped(value));
+    if (auto sent = sendFiles(*link, order.files, value["files"]); !sent) return refused(std::move(sent.error()));
     bool no = false;
-    auto answer = answerOf(**link, stop, &no, startSeconds);
+    auto answer = answerOf(*link, stop, &no, startSeconds);
     if (!answer && !no) { // it may have started, and who starts it keeps its number
-        (*link)->leave();
+        link->leave();
         answer.error().remedy = fmt::format("it may have started: see 'stagewright hosts attach {}'", job.id);
         return tl::unexpected(std::move(answer.error()));
     }
@@ -354,36 +342,29 @@ Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop)
     job.slurmJob = shownOf(*answer, "slurm_job", 40);
     job.state = job.slurm ? JobState::Queued : JobState::Running;
     if (job.slurm) job.detail = "queued";
-    if (auto kept = keepJob(job); !kept) return tl::unexpected(std::move(kept.error()));
+    STAGEWRIGHT_CHECK(keepJob(job));
     return job;
 }
 
 Result<std::string> batchScriptOf(const JobOrder& order, const std::stop_token& stop)
 {
-    auto host = hostNamed(order.job.host);
-    if (!host) return tl::unexpected(std::move(host.error()));
-    auto value = orderOf(order, *host);
-    if (!value) return tl::unexpected(std::move(value.error()));
-    (*value)["script_only"] = true;
-    auto link = HostLink::open(*host, stop);
-    if (!link) return tl::unexpected(std::move(link.error()));
-    (*link)->send(FrameKind::Message, dumped(*value));
-    if (auto sent = sendFiles(**link, order.files, (*value)["files"]); !sent)
-        return tl::unexpected(std::move(sent.error()));
-    auto answer = answerOf(**link, stop);
-    if (!answer) return tl::unexpected(std::move(answer.error()));
-    return shownOf(*answer, "script", std::size_t{1} << 20);
+    STAGEWRIGHT_TRY(auto host, hostNamed(order.job.host));
+    STAGEWRIGHT_TRY(auto value, orderOf(order, host));
+    value["script_only"] = true;
+    STAGEWRIGHT_TRY(auto link, HostLink::open(host, stop));
+    link->send(FrameKind::Message, dumped(value));
+    STAGEWRIGHT_CHECK(sendFiles(*link, order.files, value["files"]));
+    STAGEWRIGHT_TRY(auto answer, answerOf(*link, stop));
+    return shownOf(answer, "script", std::size_t{1} << 20);
 }
 
 Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatch& watch, const std::stop_token& stop)
 {
     if (job.over() && !options.stop) { // everything is here; the run file may have lost some of it
-        auto copy = JobCopy::open(job, watch.event);
-        if (!copy) return tl::unexpected(std::move(copy.error()));
+        STAGEWRIGHT_CHECK(JobCopy::open(job, watch.event));
         return {};
     }
-    auto host = hostNamed(job.host);
-    if (!host) return tl::unexpected(std::move(host.error()));
+    STAGEWRIGHT_TRY(auto host, hostNamed(job.host));
     auto copy = JobCopy::open(job, watch.event);
     if (!copy) {
         Error& error = copy.error();
@@ -391,7 +372,7 @@ Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatc
                                     error.remedy.empty() ? "" : "; ", job.id, job.id);
         return tl::unexpected(std::move(error));
     }
-    return JobFollower(job, std::move(*host), **copy, options, watch, stop).run();
+    return JobFollower(job, std::move(host), **copy, options, watch, stop).run();
 }
 
 Result<void> stopThere(const HostJob& job, const std::stop_token& stop) { return askedThere(job, "stop", stop); }
@@ -400,25 +381,20 @@ Result<void> forgetThere(const HostJob& job, const std::stop_token& stop) { retu
 
 Result<int> callThere(const RemoteCall& call, const RemoteOutput& output, const std::stop_token& stop)
 {
-    auto host = hostNamed(call.host);
-    if (!host) return tl::unexpected(std::move(host.error()));
-    auto files = fileList(call.files);
-    if (!files) return tl::unexpected(std::move(files.error()));
-    auto link = HostLink::open(*host, stop);
-    if (!link) return tl::unexpected(std::move(link.error()));
-    (*link)->send(
-        FrameKind::Message,
-        dumped({{"do", "call"}, {"job", newJobId(call.host)}, {"arguments", call.arguments}, {"files", *files}}));
-    if (auto sent = sendFiles(**link, call.files, *files); !sent) return tl::unexpected(std::move(sent.error()));
+    STAGEWRIGHT_TRY(auto host, hostNamed(call.host));
+    STAGEWRIGHT_TRY(auto files, fileList(call.files));
+    STAGEWRIGHT_TRY(auto link, HostLink::open(host, stop));
+    link->send(FrameKind::Message,
+               dumped({{"do", "call"}, {"job", newJobId(call.host)}, {"arguments", call.arguments}, {"files", files}}));
+    STAGEWRIGHT_CHECK(sendFiles(*link, call.files, files));
     for (;;) {
         if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted"); // it ends with the connection
-        auto frame = (*link)->next(0.1);
-        if (!frame) return tl::unexpected(std::move(frame.error()));
-        if (!*frame) continue;
-        if ((*frame)->kind == FrameKind::Out && output.out) output.out((*frame)->bytes);
-        if ((*frame)->kind == FrameKind::Err && output.err) output.err((*frame)->bytes);
-        if ((*frame)->kind != FrameKind::Message) continue;
-        const Message value = readForeignJson<Message>((*frame)->bytes);
+        STAGEWRIGHT_TRY(auto frame, link->next(0.1));
+        if (!frame) continue;
+        if (frame->kind == FrameKind::Out && output.out) output.out(frame->bytes);
+        if (frame->kind == FrameKind::Err && output.err) output.err(frame->bytes);
+        if (frame->kind != FrameKind::Message) continue;
+        const Message value = readForeignJson<Message>(frame->bytes);
         if (!value.is_object())
             return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
         if (value.contains("error")) return tl::unexpected(errorOf(value));

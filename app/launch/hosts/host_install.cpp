@@ -168,35 +168,33 @@ Result<InstallReport> installOnHost(const Host& host, const std::function<void(c
         if (progress) progress(what);
     };
     tell(fmt::format("asking {} what it is", host.name));
-    auto tested = testHost(host, stop);
-    if (!tested) return tl::unexpected(std::move(tested.error()));
-    if (auto may = mayInstall(host, *tested); !may) return tl::unexpected(std::move(may.error()));
+    STAGEWRIGHT_TRY(auto tested, testHost(host, stop));
+    STAGEWRIGHT_CHECK(mayInstall(host, tested));
     InstallReport report;
     const Staged staged;
     if (staged.path().empty())
         return fail(ErrorCode::Failed, "no folder for temporary files can be made", "check $TMPDIR");
-    if (auto done = stage(staged.path(), report); !done) return tl::unexpected(std::move(done.error()));
+    STAGEWRIGHT_CHECK(stage(staged.path(), report));
     tell(fmt::format("copying {} files, {:.1f} MB", report.files.size(), static_cast<double>(report.bytes) / 1e6));
-    auto tar = ChildProcess::start({{"/bin/tar", "-C", staged.path(), "-czf", "-", "bin", "lib"}, {}, "/", true});
-    if (!tar) return tl::unexpected(std::move(tar.error()));
+    STAGEWRIGHT_TRY(auto tar,
+                    ChildProcess::start({{"/bin/tar", "-C", staged.path(), "-czf", "-", "bin", "lib"}, {}, "/", true}));
     const auto packed = [&]() -> std::string {
         for (;;) {
-            std::string bytes = tar->read();
-            if (!bytes.empty() || tar->atEnd() || stop.stop_requested()) return bytes;
-            pollfd ready{tar->output(), POLLIN, 0};
+            std::string bytes = tar.read();
+            if (!bytes.empty() || tar.atEnd() || stop.stop_requested()) return bytes;
+            pollfd ready{tar.output(), POLLIN, 0};
             ::poll(&ready, 1, 100);
         }
     };
-    auto said = runOverSsh(host, unpackScript(host), installPatience, stop, packed);
-    if (!said) return tl::unexpected(std::move(said.error()));
-    const std::size_t at = said->out.find("stagewright-program ");
-    if (!said->end.good() || at == std::string::npos)
+    STAGEWRIGHT_TRY(auto said, runOverSsh(host, unpackScript(host), installPatience, stop, packed));
+    const std::size_t at = said.out.find("stagewright-program ");
+    if (!said.end.good() || at == std::string::npos)
         return fail(
             ErrorCode::Failed,
             fmt::format("host {}: it can't be installed in {}: {}", host.name, host.folder,
-                        plainText(trimmed(said->err + said->out), 600)),
+                        plainText(trimmed(said.err + said.out), 600)),
             "check free space and permissions there, or choose another folder with 'stagewright hosts add … --folder'");
-    const auto lines = split(std::string_view(said->out).substr(at), "\n");
+    const auto lines = split(std::string_view(said.out).substr(at), "\n");
     report.program = plainText(lines.front().substr(std::string_view("stagewright-program ").size()), 400);
     report.version = lines.size() > 1 ? plainText(keyValueOf(lines[1], ' ').value.value_or(""), 60) : std::string();
     return report;

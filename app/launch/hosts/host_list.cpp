@@ -45,7 +45,7 @@ Result<Host> hostOf(const Value& value)
     } catch (const nlohmann::json::exception& e) {
         return fail(ErrorCode::Unreadable, fmt::format("a host is damaged: {}", e.what()));
     }
-    if (auto good = checkHost(host); !good) return tl::unexpected(std::move(good.error()));
+    STAGEWRIGHT_CHECK(checkHost(host));
     return host;
 }
 
@@ -53,11 +53,9 @@ Result<Host> hostOf(const Value& value)
 Result<void> changed(const std::function<void(std::vector<Host>&)>& change)
 {
     if (auto made = makePrivateFolder(std::filesystem::path(hostsFile()).parent_path().string()); !made) return made;
-    const auto lock = ChangeLock::take(hostsFile());
-    if (!lock) return tl::unexpected(lock.error());
-    auto known = readHosts();
-    if (!known) return tl::unexpected(std::move(known.error()));
-    std::vector<Host>& hosts = *known;
+    STAGEWRIGHT_CHECK(ChangeLock::take(hostsFile()));
+    STAGEWRIGHT_TRY(auto known, readHosts());
+    std::vector<Host>& hosts = known;
     change(hosts);
     std::sort(hosts.begin(), hosts.end(), [](const Host& a, const Host& b) { return a.name < b.name; });
     Value list = Value::array();
@@ -119,15 +117,14 @@ Result<void> checkHost(const Host& host)
 
 Result<std::vector<Host>> readHosts()
 {
-    auto text = readSmallFile(hostsFile());
-    if (!text) return tl::unexpected(std::move(text.error()));
+    STAGEWRIGHT_TRY(auto text, readSmallFile(hostsFile()));
     std::vector<Host> hosts;
-    if (text->empty()) return hosts;
+    if (text.empty()) return hosts;
     const auto refuse = [](std::string message) {
         return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", hostsFile(), message),
                     "correct it, or move it away and add the hosts again");
     };
-    const Value all = readForeignJson<Value>(*text);
+    const Value all = readForeignJson<Value>(text);
     if (all.is_discarded()) return refuse("it is not JSON, or nested too deep");
     if (!all.is_object() || !all.contains("hosts") || !all["hosts"].is_array())
         return refuse("it has no list of hosts");
@@ -145,10 +142,9 @@ Result<std::vector<Host>> readHosts()
 
 Result<Host> findHost(std::string_view name)
 {
-    auto hosts = readHosts();
-    if (!hosts) return tl::unexpected(std::move(hosts.error()));
+    STAGEWRIGHT_TRY(auto hosts, readHosts());
     std::vector<std::string> names;
-    for (Host& host : *hosts) {
+    for (Host& host : hosts) {
         if (host.name == name) return std::move(host);
         names.push_back(host.name);
     }
@@ -169,7 +165,7 @@ Result<void> keepHost(const Host& host)
 
 Result<void> removeHost(std::string_view name)
 {
-    if (auto known = findHost(name); !known) return tl::unexpected(std::move(known.error()));
+    STAGEWRIGHT_CHECK(findHost(name));
     return changed(
         [&](std::vector<Host>& hosts) { std::erase_if(hosts, [&](const Host& host) { return host.name == name; }); });
 }

@@ -122,17 +122,16 @@ bool HostReport::usable() const
 
 Result<HostReport> testHost(const Host& host, const std::stop_token& stop)
 {
-    auto said = runOverSsh(host, questions(host), testPatience, stop);
-    if (!said) return tl::unexpected(std::move(said.error()));
+    STAGEWRIGHT_TRY(auto said, runOverSsh(host, questions(host), testPatience, stop));
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    const std::size_t at = said->out.find(begins);
+    const std::size_t at = said.out.find(begins);
     if (at == std::string::npos)
         return fail(ErrorCode::Unavailable,
                     fmt::format("host {}: its shell gives no answer: {}", host.name,
-                                plainText(trimmed(said->err + said->out), 300)),
+                                plainText(trimmed(said.err + said.out), 300)),
                     "a POSIX shell at /bin/sh is needed there; check the setup lines with 'stagewright hosts list'");
     Answers answers;
-    for (const std::string_view line : split(std::string_view(said->out).substr(at), "\n"))
+    for (const std::string_view line : split(std::string_view(said.out).substr(at), "\n"))
         if (const KeyValue pair = keyValueOf(line); pair.value)
             answers.values.emplace(std::string(pair.key), first(trimmed(*pair.value)));
     HostReport report;

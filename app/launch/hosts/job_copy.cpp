@@ -110,12 +110,10 @@ Result<void> JobCopy::State::replayed(Result<void> done)
 Result<void> JobCopy::State::replayFile()
 {
     replay.reset();
-    auto opened = StreamReplay::open(job->file, job->runs, [this](const std::vector<ReplayedRun>& runs) {
-        job->runs = runs;
-        return keepJob(*job);
-    });
-    if (!opened) return tl::unexpected(std::move(opened.error()));
-    replay = std::move(*opened);
+    STAGEWRIGHT_TRY(replay, StreamReplay::open(job->file, job->runs, [this](const std::vector<ReplayedRun>& runs) {
+                        job->runs = runs;
+                        return keepJob(*job);
+                    }));
     constexpr std::size_t chunk = std::size_t{1} << 20;
     for (std::uint64_t at = 0; at < steps.size();) {
         const std::string bytes = steps.read(at, chunk);
@@ -159,16 +157,14 @@ Result<std::unique_ptr<JobCopy>> JobCopy::open(HostJob& job, std::function<void(
     auto state = std::make_unique<State>();
     state->job = &job;
     state->event = std::move(event);
-    if (auto kept = keepJob(job); !kept) return tl::unexpected(std::move(kept.error()));
+    STAGEWRIGHT_CHECK(keepJob(job));
     for (auto& [file, name] :
          {std::pair<CopiedFile&, const char*>(state->steps, jobfile::steps), {state->events, jobfile::events}})
-        if (auto opened = file.open(folderOfJob(job.id) + "/" + name); !opened)
-            return tl::unexpected(std::move(opened.error()));
+        STAGEWRIGHT_CHECK(file.open(folderOfJob(job.id) + "/" + name));
     auto replayed = state->replayFile();
     // this computer went down while it wrote
     if (!replayed && replayed.error().code == ErrorCode::Unreadable && state->replay) {
-        if (auto cut = state->steps.cut(static_cast<std::uint64_t>(state->replay->taken())); !cut)
-            return tl::unexpected(std::move(cut.error()));
+        STAGEWRIGHT_CHECK(state->steps.cut(static_cast<std::uint64_t>(state->replay->taken())));
         replayed = state->replayFile();
     }
     if (!replayed) return tl::unexpected(std::move(replayed.error()));
@@ -177,9 +173,7 @@ Result<std::unique_ptr<JobCopy>> JobCopy::open(HostJob& job, std::function<void(
         state->events.read(state->events.size() > longestLine ? state->events.size() - longestLine : 0, longestLine);
     const std::size_t whole = tail.rfind('\n');
     const std::size_t extra = whole == std::string::npos ? tail.size() : tail.size() - whole - 1;
-    if (extra > 0)
-        if (auto cut = state->events.cut(state->events.size() - extra); !cut)
-            return tl::unexpected(std::move(cut.error()));
+    if (extra > 0) STAGEWRIGHT_CHECK(state->events.cut(state->events.size() - extra));
     return std::unique_ptr<JobCopy>(new JobCopy(std::move(state)));
 }
 

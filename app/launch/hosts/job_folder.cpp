@@ -180,27 +180,22 @@ std::string batchText(const JobSetUp& job)
 Result<std::string> startJobFolder(const JobSetUp& job)
 {
     const std::string script = job.folder + "/job.sh";
-    if (auto written = writePrivateFile(script, batchText(job)); !written)
-        return tl::unexpected(std::move(written.error()));
+    STAGEWRIGHT_CHECK(writePrivateFile(script, batchText(job)));
     std::error_code ignored;
     fs::permissions(script, fs::perms::owner_exec, fs::perm_options::add, ignored);
     if (job.queued) {
         const std::string submitting = job.folder + "/" + submittingFile;
-        if (auto kept = writePrivateFile(submitting, whoText(::getpid())); !kept)
-            return tl::unexpected(std::move(kept.error()));
+        STAGEWRIGHT_CHECK(writePrivateFile(submitting, whoText(::getpid())));
         auto number = submitBatch(script, job.name);
         if (!number) {
             ::unlink(submitting.c_str());
             return number;
         }
-        if (auto kept = writePrivateFile(job.folder + "/" + slurmFile, *number + "\n"); !kept)
-            return tl::unexpected(std::move(kept.error()));
+        STAGEWRIGHT_CHECK(writePrivateFile(job.folder + "/" + slurmFile, *number + "\n"));
         return number;
     }
-    auto process = startApart(job.folder);
-    if (!process) return tl::unexpected(std::move(process.error()));
-    if (auto kept = writePrivateFile(job.folder + "/" + processFile, whoText(*process)); !kept)
-        return tl::unexpected(std::move(kept.error()));
+    STAGEWRIGHT_TRY(auto process, startApart(job.folder));
+    STAGEWRIGHT_CHECK(writePrivateFile(job.folder + "/" + processFile, whoText(process)));
     return std::string();
 }
 

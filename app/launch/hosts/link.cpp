@@ -118,18 +118,15 @@ Result<std::unique_ptr<HostLink>> HostLink::open(const std::optional<Host>& host
     start.folder = "/";
     const std::vector<std::string> serve = serveArguments(host ? host->scratch : std::string());
     if (host) {
-        auto command = sshCommand(*host, programScript(*host, serve));
-        if (!command) return tl::unexpected(std::move(command.error()));
-        start.arguments = std::move(*command);
+        STAGEWRIGHT_TRY(start.arguments, sshCommand(*host, programScript(*host, serve)));
     } else {
         std::error_code error;
         start.arguments = {std::filesystem::read_symlink("/proc/self/exe", error).string()};
         start.arguments.insert(start.arguments.end(), serve.begin(), serve.end());
     }
-    auto child = ChildProcess::start(start);
-    if (!child) return tl::unexpected(std::move(child.error()));
-    state->child.emplace(std::move(*child));
-    if (auto met = state->greet(stop); !met) return tl::unexpected(std::move(met.error()));
+    STAGEWRIGHT_TRY(auto child, ChildProcess::start(start));
+    state->child.emplace(std::move(child));
+    STAGEWRIGHT_CHECK(state->greet(stop));
     state->heard = Clock::now();
     return std::unique_ptr<HostLink>(new HostLink(std::move(state)));
 }

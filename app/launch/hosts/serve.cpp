@@ -223,9 +223,8 @@ Result<void> HostServer::launch()
     }
     m_files.clear();
     if (m_isCall) {
-        auto child = ChildProcess::start({command, {}, m_folder, true});
-        if (!child) return tl::unexpected(std::move(child.error()));
-        m_call.emplace(std::move(*child));
+        STAGEWRIGHT_TRY(auto child, ChildProcess::start({command, {}, m_folder, true}));
+        m_call.emplace(std::move(child));
         return {};
     }
     JobSetUp job;
@@ -237,17 +236,15 @@ Result<void> HostServer::launch()
     for (const Message& line : listOf(m_order, "setup"))
         if (line.is_string()) job.setup.push_back(line.get<std::string>());
     for (const Message& option : listOf(m_order, "slurm")) {
-        auto parsed = parseSlurmOption(option.is_string() ? option.get<std::string>() : std::string());
-        if (!parsed) return tl::unexpected(std::move(parsed.error()));
-        job.slurm.push_back(std::move(*parsed));
+        STAGEWRIGHT_TRY(auto parsed, parseSlurmOption(option.is_string() ? option.get<std::string>() : std::string()));
+        job.slurm.push_back(std::move(parsed));
     }
     if (flagOf(m_order, "script_only")) {
         answer({{"script", batchText(job)}});
         return {};
     }
-    auto number = startJobFolder(job);
-    if (!number) return tl::unexpected(std::move(number.error()));
-    answer({{"started", m_folder}, {"slurm_job", *number}});
+    STAGEWRIGHT_TRY(auto number, startJobFolder(job));
+    answer({{"started", m_folder}, {"slurm_job", number}});
     return {};
 }
 
@@ -395,10 +392,9 @@ Result<void> HostServer::run()
             if (count > 0) m_frames.add({bytes.data(), static_cast<std::size_t>(count)});
         }
         for (;;) {
-            auto frame = m_frames.next();
-            if (!frame) return tl::unexpected(std::move(frame.error()));
-            if (!*frame) break;
-            take(**frame);
+            STAGEWRIGHT_TRY(auto frame, m_frames.next());
+            if (!frame) break;
+            take(*frame);
         }
         if (!m_job.empty()) pump();
         if (m_call) pumpCall();

@@ -48,12 +48,11 @@ constexpr auto causes = std::to_array<Cause>({
 
 Result<std::vector<std::string>> sshCommand(const Host& host, const std::string& script)
 {
-    if (auto good = checkHost(host); !good) return tl::unexpected(std::move(good.error())); // whatever wrote it
-    auto program = sshProgram();
-    if (!program) return tl::unexpected(std::move(program.error()));
+    STAGEWRIGHT_CHECK(checkHost(host)); // whatever wrote it
+    STAGEWRIGHT_TRY(auto program, sshProgram());
     std::string lines;
     for (const std::string& line : host.setup) lines += line + "\n";
-    return std::vector<std::string>{*program,
+    return std::vector<std::string>{program,
                                     "-T",
                                     "-x",
                                     "-a",
@@ -90,25 +89,23 @@ Result<SshSaid> runOverSsh(const Host& host, const std::string& script, double s
 {
     constexpr std::size_t most = std::size_t{1} << 20;
     constexpr int unreached = 255; // ssh's own
-    auto command = sshCommand(host, script);
-    if (!command) return tl::unexpected(std::move(command.error()));
-    auto child = ChildProcess::start({*command, {}, "/", true});
-    if (!child) return tl::unexpected(std::move(child.error()));
+    STAGEWRIGHT_TRY(auto command, sshCommand(host, script));
+    STAGEWRIGHT_TRY(auto child, ChildProcess::start({command, {}, "/", true}));
     SshSaid said;
     bool feeding = static_cast<bool>(input);
-    if (!feeding) child->endInput();
+    if (!feeding) child.endInput();
     const auto begin = std::chrono::steady_clock::now();
-    while (!child->atEnd() || child->errors() >= 0) {
+    while (!child.atEnd() || child.errors() >= 0) {
         if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
         if (feeding) {
             const std::string bytes = input();
             feeding = !bytes.empty();
-            feeding ? child->say(bytes) : child->endInput();
+            feeding ? child.say(bytes) : child.endInput();
         }
-        std::array<pollfd, 2> ready{{{child->output(), POLLIN, 0}, {child->errors(), POLLIN, 0}}};
+        std::array<pollfd, 2> ready{{{child.output(), POLLIN, 0}, {child.errors(), POLLIN, 0}}};
         ::poll(ready.data(), ready.size(), feeding ? 0 : 100);
         for (auto& [text, more] :
-             {std::pair<std::string&, std::string>(said.out, child->read()), {said.err, child->readErrors()}})
+             {std::pair<std::string&, std::string>(said.out, child.read()), {said.err, child.readErrors()}})
             if (text.size() < most) text += more;
         if (secondsSince(begin) > seconds)
             return fail(ErrorCode::Unavailable,
@@ -116,7 +113,7 @@ Result<SshSaid> runOverSsh(const Host& host, const std::string& script, double s
                         fmt::format("'ssh {}' must work by hand, without a password", host.target));
     }
     for (;;) {
-        if (const auto end = child->poll()) {
+        if (const auto end = child.poll()) {
             said.end = *end;
             break;
         }

@@ -45,15 +45,14 @@ Result<Said> ask(const std::string& program, const std::vector<std::string>& arg
                     "use --slurm on a computer of the cluster, or add --host LOGIN");
     ChildStart start{{path}, {{"LC_ALL", "C"}}, "/", true};
     start.arguments.insert(start.arguments.end(), arguments.begin(), arguments.end());
-    auto child = ChildProcess::start(start);
-    if (!child) return tl::unexpected(std::move(child.error()));
+    STAGEWRIGHT_TRY(auto child, ChildProcess::start(start));
     Said said;
     const auto begin = std::chrono::steady_clock::now();
-    while (!child->atEnd() || child->errors() >= 0) {
-        std::array<pollfd, 2> ready{{{child->output(), POLLIN, 0}, {child->errors(), POLLIN, 0}}};
+    while (!child.atEnd() || child.errors() >= 0) {
+        std::array<pollfd, 2> ready{{{child.output(), POLLIN, 0}, {child.errors(), POLLIN, 0}}};
         ::poll(ready.data(), ready.size(), 200);
-        said.out += child->read();
-        said.err += child->readErrors();
+        said.out += child.read();
+        said.err += child.readErrors();
         if (said.out.size() + said.err.size() > mostSaid)
             return fail(ErrorCode::Failed,
                         fmt::format("{} prints more than {} MiB, so it is not Slurm's", program, mostSaid >> 20),
@@ -61,7 +60,7 @@ Result<Said> ask(const std::string& program, const std::vector<std::string>& arg
         if (secondsSince(begin) > patience) return late(program);
     }
     while (secondsSince(begin) <= patience) {
-        if (const auto end = child->poll()) {
+        if (const auto end = child.poll()) {
             said.end = *end;
             return said;
         }
@@ -199,10 +198,9 @@ Result<std::string> submitBatch(const std::string& scriptFile, const std::string
 
 Result<SlurmState> slurmState(const std::string& job)
 {
-    auto queue = ask("squeue", {"--noheader", "--jobs=" + job, "--states=all", "--format=%T|%r|%N|%l"});
-    if (!queue) return tl::unexpected(std::move(queue.error()));
+    STAGEWRIGHT_TRY(auto queue, ask("squeue", {"--noheader", "--jobs=" + job, "--states=all", "--format=%T|%r|%N|%l"}));
     std::optional<SlurmState> state;
-    if (queue->end.good()) state = readSqueue(queue->out);
+    if (queue.end.good()) state = readSqueue(queue.out);
     if (state && !state->over()) return *state;
     // over: accounting has the code, scontrol has it for some minutes
     if (auto account = ask("sacct", {"--noheader", "--allocations", "--parsable2", "--jobs=" + job,
@@ -212,31 +210,29 @@ Result<SlurmState> slurmState(const std::string& job)
     if (auto shown = ask("scontrol", {"show", "job", job}); shown && shown->end.good())
         if (auto known = readScontrol(shown->out)) return *known;
     if (state) return *state;
-    const bool unknown = queue->end.good() || queue->err.find("Invalid job id") != std::string::npos;
+    const bool unknown = queue.end.good() || queue.err.find("Invalid job id") != std::string::npos;
     if (unknown) return SlurmState{SlurmState::Kind::Unknown, fmt::format("Slurm no longer knows job {}", job)};
-    return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", plainText(trimmed(queue->err), 300)),
+    return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", plainText(trimmed(queue.err), 300)),
                 "Slurm's controller may be down; the job is not affected");
 }
 
 Result<void> cancelBatch(const std::string& job)
 {
-    auto said = ask("scancel", {job});
-    if (!said) return tl::unexpected(std::move(said.error()));
-    if (said->end.good()) return {};
-    return fail(ErrorCode::Failed, fmt::format("scancel: {}", plainText(trimmed(said->err), 300)));
+    STAGEWRIGHT_TRY(auto said, ask("scancel", {job}));
+    if (said.end.good()) return {};
+    return fail(ErrorCode::Failed, fmt::format("scancel: {}", plainText(trimmed(said.err), 300)));
 }
 
 Result<std::vector<std::string>> nodesOfThisJob()
 {
     const char* list = std::getenv("SLURM_JOB_NODELIST");
     if (std::getenv("SLURM_JOB_ID") == nullptr || list == nullptr) return std::vector<std::string>{};
-    auto said = ask("scontrol", {"show", "hostnames", list});
-    if (!said) return tl::unexpected(std::move(said.error()));
-    if (!said->end.good())
+    STAGEWRIGHT_TRY(auto said, ask("scontrol", {"show", "hostnames", list}));
+    if (!said.end.good())
         return fail(ErrorCode::Failed,
-                    fmt::format("scontrol can't list the nodes of this job: {}", plainText(trimmed(said->err), 300)));
+                    fmt::format("scontrol can't list the nodes of this job: {}", plainText(trimmed(said.err), 300)));
     std::vector<std::string> nodes;
-    for (const std::string_view line : split(said->out, "\n"))
+    for (const std::string_view line : split(said.out, "\n"))
         if (!trimmed(line).empty()) nodes.emplace_back(trimmed(line));
     if (nodes.size() == 1) nodes.clear();
     return nodes;

@@ -60,9 +60,9 @@ Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views
                             " spans in all; it is drawn, but its ops are not loaded",
                         "use stagewright compare, which reads the whole run");
     for (std::size_t i = 1; i < views.size(); ++i) {
-        auto comparison = compareRuns(*views[0]->run, *views[i]->run, views[0]->step, views[i]->step, {{}, stop});
-        if (!comparison) return tl::unexpected(comparison.error());
-        answer.comparisons.push_back(std::make_shared<const Comparison>(std::move(*comparison)));
+        STAGEWRIGHT_TRY(auto comparison,
+                        compareRuns(*views[0]->run, *views[i]->run, views[0]->step, views[i]->step, {{}, stop}));
+        answer.comparisons.push_back(std::make_shared<const Comparison>(std::move(comparison)));
     }
     std::vector<Nanos> starts;
     if (alignedAt)
@@ -554,9 +554,9 @@ void CompareController::measureBaseline()
     m_workspace.views().side->setMeasure(m_measure);
     m_comparing.start(
         [baseline = m_baseline, shown](const std::stop_token& stop) -> Result<std::shared_ptr<const Comparison>> {
-            auto comparison = compareRuns(*baseline->run, *shown->run, baseline->step, shown->step, {{}, stop});
-            if (!comparison) return tl::unexpected(comparison.error());
-            return std::make_shared<const Comparison>(std::move(*comparison));
+            STAGEWRIGHT_TRY(auto comparison,
+                            compareRuns(*baseline->run, *shown->run, baseline->step, shown->step, {{}, stop}));
+            return std::make_shared<const Comparison>(std::move(comparison));
         },
         [this, name, units](Result<std::shared_ptr<const Comparison>> comparison) {
             m_againstBaseline = comparison ? *comparison : nullptr;

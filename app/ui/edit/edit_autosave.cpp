@@ -18,10 +18,9 @@ QString lockOf(const QString& file) { return file + QStringLiteral(".lock"); }
 
 Result<void> writeRecord(const EditRecord& record, const QString& path)
 {
-    auto text = writeEditRecord(record);
-    if (!text) return tl::unexpected(text.error());
+    STAGEWRIGHT_TRY(auto text, writeEditRecord(record));
     QSaveFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || file.write(text->data(), static_cast<qint64>(text->size())) < 0 ||
+    if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0 ||
         !file.commit())
         return fail(ErrorCode::Failed, "file " + path.toStdString() + ": " + file.errorString().toStdString(),
                     "the edit is not autosaved; save it");

@@ -350,10 +350,9 @@ void EditController::keepLeft()
         [schedule = std::make_shared<const Schedule>(order),
          costs = std::make_shared<const CostModel>(m_editor->costs()),
          name = tr("%1 (edited)").arg(runTitle(m_source->run->info)).toStdString()]() -> Result<std::shared_ptr<Run>> {
-            auto run = simulatedRun(*schedule, *costs);
-            if (!run) return tl::unexpected(run.error());
-            run->info.name = name;
-            return std::make_shared<Run>(std::move(*run));
+            STAGEWRIGHT_TRY(auto run, simulatedRun(*schedule, *costs));
+            run.info.name = name;
+            return std::make_shared<Run>(std::move(run));
         },
         [this](Result<std::shared_ptr<Run>> run) {
             --m_keeping;

@@ -175,25 +175,22 @@ void EditController::makeReference()
     m_referencing.start(
         [name = m_against.name.toStdString(), shape, original = std::make_shared<const Schedule>(original),
          costs = std::make_shared<const CostModel>(m_editor->costs())]() -> Result<Made> {
-            auto schedule = makeSchedule(name, shape);
-            if (!schedule) return tl::unexpected(schedule.error());
+            STAGEWRIGHT_TRY(auto schedule, makeSchedule(name, shape));
             CostModel own = *costs;
-            if (schedule->stages != original->stages) {
+            if (schedule.stages != original->stages) {
                 if (costs->source != CostSource::Uniform)
                     return fail(ErrorCode::Usage,
-                                "it has " + std::to_string(schedule->stages) + " stages, but the costs are for " +
+                                "it has " + std::to_string(schedule.stages) + " stages, but the costs are for " +
                                     std::to_string(original->stages),
                                 "choose a schedule with the same number");
-                own = CostModel::uniform(*schedule, unitsOf(*costs, *original));
+                own = CostModel::uniform(schedule, unitsOf(*costs, *original));
             }
-            auto times = simulate(*schedule, own);
-            if (!times) return tl::unexpected(times.error());
-            auto timeline = timelineOf(*schedule, *times, own, TimelineParts::SpansOnly);
-            if (!timeline) return tl::unexpected(timeline.error());
+            STAGEWRIGHT_TRY(auto times, simulate(schedule, own));
+            STAGEWRIGHT_TRY(auto timeline, timelineOf(schedule, times, own, TimelineParts::SpansOnly));
             PanelOptions options;
             options.step = 0;
             options.causes = options.pyramids = false;
-            return Made{editFigures(*schedule, *times), makePanel(*timeline, options)};
+            return Made{editFigures(schedule, times), makePanel(timeline, options)};
         },
         [this](const Result<Made>& made) {
             if (!m_editor->active()) return;

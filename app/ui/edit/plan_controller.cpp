@@ -42,9 +42,8 @@ void PlanController::compareWithPlan(const RunRef& measured)
             if (!view) return m_workspace.banner()->showError(QString(), view.error());
             m_planning.start(
                 [run = (*view)->run]() -> Result<std::shared_ptr<Run>> {
-                    auto plan = planOf(*run);
-                    if (!plan) return tl::unexpected(std::move(plan.error()));
-                    return std::make_shared<Run>(std::move(*plan));
+                    STAGEWRIGHT_TRY(auto plan, planOf(*run));
+                    return std::make_shared<Run>(std::move(plan));
                 },
                 [this, measured](Result<std::shared_ptr<Run>> plan) {
                     if (!plan) return m_workspace.banner()->showRefusal(tr("no plan to compare with"), plan.error());

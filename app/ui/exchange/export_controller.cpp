@@ -233,12 +233,10 @@ PictureStyle ExportController::screenStyle() const
 
 Result<void> ExportController::write(const QString& path, const PictureStyle& style, std::optional<PictureKind> kind)
 {
-    const auto chosen = pictureKindOf(path, kind);
-    if (!chosen) return tl::unexpected(chosen.error());
-    auto bytes = pictureBytes(picture(), style, *chosen);
-    if (!bytes) return tl::unexpected(std::move(bytes.error()));
+    STAGEWRIGHT_TRY(const auto chosen, pictureKindOf(path, kind));
+    STAGEWRIGHT_TRY(auto bytes, pictureBytes(picture(), style, chosen));
     return writeFileAtomically(path.toStdString(),
-                               std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
+                               std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
 }
 
 ExportDialog* ExportController::openDialog()
@@ -326,9 +324,8 @@ void ExportController::exportReport()
     inBackground(
         this,
         [a = shown->run, b = other ? other->run : nullptr, options, path]() -> Result<void> {
-            const auto page = b ? htmlComparison(*a, *b, options) : htmlReport(*a, options);
-            if (!page) return tl::unexpected(page.error());
-            return writeFileAtomically(path.toStdString(), *page);
+            STAGEWRIGHT_TRY(const auto page, b ? htmlComparison(*a, *b, options) : htmlReport(*a, options));
+            return writeFileAtomically(path.toStdString(), page);
         },
         [this, path](Result<void> done) {
             if (!done)

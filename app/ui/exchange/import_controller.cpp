@@ -20,9 +20,8 @@ Result<std::vector<qint64>> storeImported(const ImportReading& reading, const st
     std::vector<const Run*> runs;
     runs.reserve(chosen.size());
     for (const std::size_t run : chosen) runs.push_back(&reading.result.runs[run].run);
-    auto ids = addRuns(target.toStdString(), runs, progress);
-    if (!ids) return tl::unexpected(std::move(ids.error()));
-    return std::vector<qint64>(ids->begin(), ids->end());
+    STAGEWRIGHT_TRY(auto ids, addRuns(target.toStdString(), runs, progress));
+    return std::vector<qint64>(ids.begin(), ids.end());
 }
 
 std::vector<ActionEntry> ImportController::actionTable()

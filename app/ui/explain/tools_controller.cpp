@@ -199,23 +199,20 @@ void ToolsController::showPicture(const std::vector<std::shared_ptr<const Timeli
 Result<std::shared_ptr<const ToolsController::ToolInput>> ToolsController::toolInput()
 {
     if (m_toolInput) return m_toolInput;
-    auto schedule = scheduleOfRun(*m_workspace.shown().view()->run);
-    if (!schedule) return tl::unexpected(schedule.error());
-    auto costs = costsOf(*m_workspace.shown().view()->run);
-    if (!costs) return tl::unexpected(costs.error());
-    completeWhole(*costs, schedule->ranks);
+    STAGEWRIGHT_TRY(auto schedule, scheduleOfRun(*m_workspace.shown().view()->run));
+    STAGEWRIGHT_TRY(auto costs, costsOf(*m_workspace.shown().view()->run));
+    completeWhole(costs, schedule.ranks);
     auto input = std::make_shared<ToolInput>();
-    input->schedule = std::make_shared<const Schedule>(withoutMessages(*schedule));
-    input->costs = std::move(*costs);
+    input->schedule = std::make_shared<const Schedule>(withoutMessages(schedule));
+    input->costs = std::move(costs);
     Run run = *m_workspace.shown().view()->run;
-    if (!run.schedule) run.schedule = std::make_shared<const Schedule>(*schedule);
-    auto executed = executedRun(run);
-    if (!executed) return tl::unexpected(executed.error());
-    input->executed = std::make_shared<const Schedule>(std::move(executed->schedule));
-    input->executedCosts = std::move(executed->costs);
-    completeWhole(input->executedCosts, schedule->ranks);
-    input->channels = executed->channels;
-    input->lowering = executed->lowering;
+    if (!run.schedule) run.schedule = std::make_shared<const Schedule>(schedule);
+    STAGEWRIGHT_TRY(auto executed, executedRun(run));
+    input->executed = std::make_shared<const Schedule>(std::move(executed.schedule));
+    input->executedCosts = std::move(executed.costs);
+    completeWhole(input->executedCosts, schedule.ranks);
+    input->channels = executed.channels;
+    input->lowering = executed.lowering;
     m_toolInput = input;
     m_whatIf->setSchedule(*input->schedule, input->costs);
     return m_toolInput;

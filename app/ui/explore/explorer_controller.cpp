@@ -351,16 +351,12 @@ void ExplorerController::saveAsRun(const SweepPoint& point, const QString& path,
     inBackground(
         this,
         [point, target = path.toStdString(), now = QDateTime::currentMSecsSinceEpoch()]() -> Result<void> {
-            auto schedule = scheduleOf(point);
-            if (!schedule) return tl::unexpected(schedule.error());
-            auto costs = costsOf(*schedule, point);
-            if (!costs) return tl::unexpected(costs.error());
-            auto run = simulatedRun(*schedule, *costs);
-            if (!run) return tl::unexpected(run.error());
-            run->info.createdUnixMs = now;
-            auto file = RunFile::open(target, OpenMode::Create);
-            if (!file) return tl::unexpected(file.error());
-            if (auto added = (*file)->add(*run); !added) return tl::unexpected(added.error());
+            STAGEWRIGHT_TRY(auto schedule, scheduleOf(point));
+            STAGEWRIGHT_TRY(auto costs, costsOf(schedule, point));
+            STAGEWRIGHT_TRY(auto run, simulatedRun(schedule, costs));
+            run.info.createdUnixMs = now;
+            STAGEWRIGHT_TRY(auto file, RunFile::open(target, OpenMode::Create));
+            STAGEWRIGHT_CHECK(file->add(run));
             return {};
         },
         [this, path, answer = std::move(answer)](const Result<void>& done) {
@@ -415,8 +411,7 @@ QString ExplorerController::stateSetup() const
 
 Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& path, const PictureStyle& style) const
 {
-    const auto kind = pictureKindOf(path);
-    if (!kind) return tl::unexpected(kind.error());
+    STAGEWRIGHT_TRY(const auto kind, pictureKindOf(path));
     PictureContent content;
     content.title = m_view->caption(plot);
     content.caption = {plot == ExplorePlot::State
@@ -431,10 +426,9 @@ Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& p
         view->paintPlot(plot, painter, rect, request.theme);
     };
     content.parts = {std::move(part)};
-    const auto bytes = pictureBytes(content, style, *kind);
-    if (!bytes) return tl::unexpected(bytes.error());
+    STAGEWRIGHT_TRY(const auto bytes, pictureBytes(content, style, kind));
     return writeFileAtomically(path.toStdString(),
-                               std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
+                               std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
 }
 
 namespace {

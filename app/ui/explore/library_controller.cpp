@@ -41,11 +41,9 @@ void LibraryController::newFromLibrary(const QString& name, const Shape& shape, 
     inBackground(
         this,
         [name = name.toStdString(), shape, costs]() -> Result<std::shared_ptr<Run>> {
-            auto schedule = makeSchedule(name, withCosts(shape, costs));
-            if (!schedule) return tl::unexpected(schedule.error());
-            auto run = simulatedRun(*schedule, CostModel::uniform(*schedule, costs));
-            if (!run) return tl::unexpected(run.error());
-            return std::make_shared<Run>(std::move(*run));
+            STAGEWRIGHT_TRY(auto schedule, makeSchedule(name, withCosts(shape, costs)));
+            STAGEWRIGHT_TRY(auto run, simulatedRun(schedule, CostModel::uniform(schedule, costs)));
+            return std::make_shared<Run>(std::move(run));
         },
         [this, request, name, shape](Result<std::shared_ptr<Run>> run) {
             if (!m_workspace.shown().answered(request)) return;

@@ -19,18 +19,16 @@ namespace {
 // The canvas as a run: simulated, or, if ops are missing or deadlocked, placed as far as possible.
 Result<Run> runOf(const lessons::Canvas& canvas, const std::string& name)
 {
-    auto order = lessons::shownOn(canvas);
-    if (!order) return tl::unexpected(order.error());
-    auto costs = lessons::costsFor(*order, canvas.settings);
-    if (!costs) return tl::unexpected(costs.error());
-    if (costs->origin.empty()) costs->origin = "the lesson's costs";
-    auto run = simulatedRun(*order, *costs, lessons::channelsOf(canvas.settings));
+    STAGEWRIGHT_TRY(auto order, lessons::shownOn(canvas));
+    STAGEWRIGHT_TRY(auto costs, lessons::costsFor(order, canvas.settings));
+    if (costs.origin.empty()) costs.origin = "the lesson's costs";
+    auto run = simulatedRun(order, costs, lessons::channelsOf(canvas.settings));
     if (!run) {
-        auto timeline = timelineOf(*order, simulateRelaxed(*order, *costs), *costs);
+        auto timeline = timelineOf(order, simulateRelaxed(order, costs), costs);
         if (!timeline) return tl::unexpected(run.error());
-        run = runOfSchedule(*order);
-        run->schedule = std::make_shared<const Schedule>(*order);
-        run->costs = *costs;
+        run = runOfSchedule(order);
+        run->schedule = std::make_shared<const Schedule>(order);
+        run->costs = costs;
         run->timeline = *timeline;
         run->info.steps = 1;
         run->info.clock = "model";

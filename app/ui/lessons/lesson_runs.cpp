@@ -226,18 +226,17 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
             order.microbatches == settings.microbatches)
             asked.arguments[i + 1] += ",mine";
     }
-    auto plan = lessons::recordPlan(session.lesson(), asked, m_orders.path().toStdString(), answers);
-    if (!plan) return tl::unexpected(plan.error());
-    for (const auto& [path, text] : plan->files) {
+    STAGEWRIGHT_TRY(auto plan, lessons::recordPlan(session.lesson(), asked, m_orders.path().toStdString(), answers));
+    for (const auto& [path, text] : plan.files) {
         QFile file(qs(path));
         if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0)
             return refuse(tr("file %1: %2").arg(file.fileName(), file.errorString()),
                           tr("free some space in the temporary folder"));
     }
     QStringList arguments;
-    for (const std::string& word : plan->arguments) arguments << qs(word);
+    for (const std::string& word : plan.arguments) arguments << qs(word);
     m_schedules.clear();
-    for (const std::string& name : plan->schedules) m_schedules << qs(name);
+    for (const std::string& name : plan.schedules) m_schedules << qs(name);
     m_recorded = arguments.value(arguments.indexOf(QStringLiteral("--schedule")) + 1)
                      .split(QLatin1Char(','), Qt::SkipEmptyParts);
     m_recorded.removeDuplicates();

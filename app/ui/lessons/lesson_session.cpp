@@ -93,16 +93,14 @@ void LessonSession::setOrder(const Schedule& schedule) { m_canvas.schedule = sch
 
 Result<void> LessonSession::apply(const std::string& words)
 {
-    auto edits = lessons::parseEdits(words);
-    if (!edits) return tl::unexpected(edits.error());
-    for (const lessons::EditCommand& edit : *edits)
+    STAGEWRIGHT_TRY(auto edits, lessons::parseEdits(words));
+    for (const lessons::EditCommand& edit : edits)
         if (!allows(std::string(edit.tool())))
             return tl::unexpected(
                 Error{ErrorCode::Usage, "this step doesn't allow '" + edit.verb + "'", "it allows " + allowed()});
-    auto next = lessons::applyEdits(*edits, m_canvas);
-    if (!next) return tl::unexpected(next.error());
-    if (runs(m_canvas.schedule) && !runs(next->schedule)) return tl::unexpected(whyNot(next->schedule));
-    m_canvas = std::move(*next);
+    STAGEWRIGHT_TRY(auto next, lessons::applyEdits(edits, m_canvas));
+    if (runs(m_canvas.schedule) && !runs(next.schedule)) return tl::unexpected(whyNot(next.schedule));
+    m_canvas = std::move(next);
     emit canvasChanged();
     return {};
 }
@@ -218,10 +216,9 @@ Result<void> LessonSession::show(const std::string& check)
         return tl::unexpected(Error{ErrorCode::Usage,
                                     "lesson " + m_lesson->id + ": check " + check + " has no solution",
                                     "write a solution block"});
-    auto solved = lessons::canvasOf(*m_lesson, *solution);
-    if (!solved) return tl::unexpected(solved.error());
-    m_shown[check] = *solved;
-    if (m_lesson->check(check) != nullptr) m_canvas = std::move(*solved);
+    STAGEWRIGHT_TRY(auto solved, lessons::canvasOf(*m_lesson, *solution));
+    m_shown[check] = solved;
+    if (m_lesson->check(check) != nullptr) m_canvas = std::move(solved);
     for (const auto& [id, words] : solution->said) m_learner.said[id] = words;
     emit canvasChanged();
     emit answersChanged();

@@ -78,9 +78,8 @@ void BookmarksController::load(const QString& file)
     inBackground(
         this,
         [file]() -> Result<std::vector<Bookmark>> {
-            auto opened = RunFile::open(file.toStdString(), OpenMode::Read);
-            if (!opened) return tl::unexpected(opened.error());
-            return (*opened)->bookmarks();
+            STAGEWRIGHT_TRY(auto opened, RunFile::open(file.toStdString(), OpenMode::Read));
+            return (opened)->bookmarks();
         },
         [this, file](Result<std::vector<Bookmark>> read) {
             if (!read) return;
@@ -132,9 +131,8 @@ void BookmarksController::set(int slot)
     inBackground(
         this,
         [file, bookmark]() -> Result<void> {
-            auto opened = RunFile::open(file.toStdString(), OpenMode::Write);
-            if (!opened) return tl::unexpected(opened.error());
-            return (*opened)->setBookmark(bookmark);
+            STAGEWRIGHT_TRY(auto opened, RunFile::open(file.toStdString(), OpenMode::Write));
+            return (opened)->setBookmark(bookmark);
         },
         [this, file](Result<void> done) {
             if (!done) m_workspace.banner()->showError(tr("the bookmark is kept in this window only"), done.error());

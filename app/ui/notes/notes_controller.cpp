@@ -388,9 +388,8 @@ void NotesController::apply(const RunRef& ref, const Notes& own)
     inBackground(
         this,
         [ref, own]() -> Result<void> {
-            auto file = RunFile::open(ref.file.toStdString(), OpenMode::Write);
-            if (!file) return tl::unexpected(file.error());
-            return (*file)->setNotes(ref.id, own);
+            STAGEWRIGHT_TRY(auto file, RunFile::open(ref.file.toStdString(), OpenMode::Write));
+            return (file)->setNotes(ref.id, own);
         },
         [this, file = ref.file](Result<void> done) {
             --m_writing;
@@ -414,9 +413,8 @@ void NotesController::load(const RunRef& ref)
     inBackground(
         this,
         [ref]() -> Result<Notes> {
-            auto file = RunFile::open(ref.file.toStdString(), OpenMode::Read);
-            if (!file) return tl::unexpected(file.error());
-            return (*file)->notes(ref.id, true);
+            STAGEWRIGHT_TRY(auto file, RunFile::open(ref.file.toStdString(), OpenMode::Read));
+            return (file)->notes(ref.id, true);
         },
         [this, ref](Result<Notes> read) {
             --m_reading;

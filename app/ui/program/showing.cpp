@@ -35,11 +35,9 @@ void awaitEvents(int milliseconds)
 
 Result<RunRef> refOf(const QString& file, const QString& run)
 {
-    auto opened = RunFile::open(file.toStdString(), OpenMode::Read);
-    if (!opened) return tl::unexpected(opened.error());
-    auto id = (*opened)->find(run.toStdString());
-    if (!id) return tl::unexpected(id.error());
-    return RunRef{RunLibrary::normalised(file), *id};
+    STAGEWRIGHT_TRY(auto opened, RunFile::open(file.toStdString(), OpenMode::Read));
+    STAGEWRIGHT_TRY(auto id, opened->find(run.toStdString()));
+    return RunRef{RunLibrary::normalised(file), id};
 }
 
 int showBaseline(Workspace& workspace, const CommandLine& line)

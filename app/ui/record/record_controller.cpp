@@ -433,9 +433,8 @@ void RecordController::recordingEnded()
             auto file = RunFile::open(path.toStdString(), OpenMode::Write);
             if (!file) file = RunFile::open(path.toStdString(), OpenMode::Read);
             if (!file) return tl::unexpected(file.error());
-            auto infos = (*file)->runs();
-            if (!infos) return tl::unexpected(infos.error());
-            return !infos->empty();
+            STAGEWRIGHT_TRY(auto infos, (*file)->runs());
+            return !infos.empty();
         },
         [this](Result<bool> any) {
             if (any && *any)

@@ -110,40 +110,34 @@ qint64 LargeRun::spansIn(Nanos begin, Nanos end) const
 
 Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref)
 {
-    auto file = RunFile::open(ref.file.toStdString(), OpenMode::Read);
-    if (!file) return tl::unexpected(file.error());
-    auto content = (*file)->content(ref.id);
-    if (!content) return tl::unexpected(content.error());
-    auto blocks = (*file)->blocks(ref.id);
-    if (!blocks) return tl::unexpected(blocks.error());
-    auto steps = (*file)->steps(ref.id);
-    if (!steps) return tl::unexpected(steps.error());
-    if (steps->empty())
-        return fail(ErrorCode::Invalid, "run " + content->info.name + " has no complete step",
+    STAGEWRIGHT_TRY(auto file, RunFile::open(ref.file.toStdString(), OpenMode::Read));
+    STAGEWRIGHT_TRY(auto content, file->content(ref.id));
+    STAGEWRIGHT_TRY(auto blocks, file->blocks(ref.id));
+    STAGEWRIGHT_TRY(auto steps, file->steps(ref.id));
+    if (steps.empty())
+        return fail(ErrorCode::Invalid, "run " + content.info.name + " has no complete step",
                     "record it again, or choose another run");
     auto large = std::make_shared<LargeRun>();
     large->ref = ref;
-    large->content = std::move(*content);
-    large->steps = std::move(*steps);
+    large->content = std::move(content);
+    large->steps = std::move(steps);
     std::vector<std::pair<Nanos, Nanos>> bounds(static_cast<std::size_t>(large->steps.back().step) + 1, {0, -1});
     for (const RunFile::StepBounds& step : large->steps) {
         bounds[static_cast<std::size_t>(step.step)] = {step.begin, step.end};
         large->longest = std::max<qint64>(large->longest, step.spans);
     }
     large->limits = largeLimits();
-    if (!large->detailed()) large->blocks = std::move(*blocks);
+    if (!large->detailed()) large->blocks = std::move(blocks);
     large->median = representativeStep(bounds, large->content.metrics, large->content.info.warmupSteps);
     return std::shared_ptr<const LargeRun>(std::move(large));
 }
 
 Result<std::shared_ptr<const RunView>> readStepView(const LargeRun& large, int step, const ViewChoices& choices)
 {
-    auto file = fileOf(large);
-    if (!file) return tl::unexpected(file.error());
+    STAGEWRIGHT_TRY(auto file, fileOf(large));
     const int wanted = step < 0 ? large.median : std::min(step, large.steps.back().step);
-    auto run = (*file)->readStep(large.ref.id, wanted);
-    if (!run) return tl::unexpected(run.error());
-    auto made = makeRunView(large.ref, std::make_shared<const Run>(std::move(*run)), wanted, choices);
+    STAGEWRIGHT_TRY(auto run, file->readStep(large.ref.id, wanted));
+    auto made = makeRunView(large.ref, std::make_shared<const Run>(std::move(run)), wanted, choices);
     if (!made) return made;
     auto view = std::make_shared<RunView>(**made);
     view->stepCount = large.steps.back().step + 1;
@@ -155,47 +149,42 @@ Result<std::shared_ptr<const RunView>> readStepView(const LargeRun& large, int s
 Result<std::shared_ptr<const RunView>> readOverviewView(const LargeRun& large,
                                                         const std::shared_ptr<const RunView>& detail, bool fine)
 {
-    auto file = fileOf(large);
-    if (!file) return tl::unexpected(file.error());
-    auto overview = (*file)->overview(large.ref.id, overviewBuckets(large.content, fine ? large.limits.buckets : 0),
-                                      overviewLane(large.content));
-    if (!overview) return tl::unexpected(overview.error());
-    const auto panel = overviewPanel(large.content, large.steps, *overview, runTitle(large.content.info));
+    STAGEWRIGHT_TRY(auto file, fileOf(large));
+    STAGEWRIGHT_TRY(auto overview,
+                    file->overview(large.ref.id, overviewBuckets(large.content, fine ? large.limits.buckets : 0),
+                                   overviewLane(large.content)));
+    const auto panel = overviewPanel(large.content, large.steps, overview, runTitle(large.content.info));
     return withPanel(large, detail, *panel, 0);
 }
 
 Result<RunLanes> readLanes(const LargeRun& large, bool kernelsByClass, const Progress& progress)
 {
-    auto file = fileOf(large);
-    if (!file) return tl::unexpected(file.error());
+    STAGEWRIGHT_TRY(auto file, fileOf(large));
     // It may have grown since, but must be the same run.
-    const auto now = (*file)->content(large.ref.id);
-    if (!now) return tl::unexpected(now.error());
-    if (now->tracks.size() < large.content.tracks.size() || now->info.spanCount < large.content.info.spanCount)
+    STAGEWRIGHT_TRY(const auto now, file->content(large.ref.id));
+    if (now.tracks.size() < large.content.tracks.size() || now.info.spanCount < large.content.info.spanCount)
         return fail(ErrorCode::Unreadable,
                     "file " + large.ref.file.toStdString() + ": run " + std::to_string(large.ref.id) +
-                        " has changed: " + std::to_string(now->info.spanCount) + " spans, " +
+                        " has changed: " + std::to_string(now.info.spanCount) + " spans, " +
                         std::to_string(large.content.info.spanCount) + " when it was opened",
                     "read the file again");
     RunPanelBuilder builder(large.content, large.steps, runTitle(large.content.info));
     builder.setKernelsByClass(kernelsByClass);
-    const auto spans = (*file)->streamSpans(
-        large.ref.id,
-        [&](const RunFile::SpanBlock& block) {
-            if (block.track < large.content.tracks.size()) builder.add(block);
-            return true;
-        },
-        progress);
-    if (!spans) return tl::unexpected(spans.error());
-    const auto memory = (*file)->streamMemory(
-        large.ref.id,
-        [&](std::span<const MemoryEvent> events) {
-            builder.addMemory(events);
-            return true;
-        },
-        progress);
-    if (!memory) return tl::unexpected(memory.error());
-    return RunLanes{builder.build(), *spans + *memory};
+    STAGEWRIGHT_TRY(const auto spans, file->streamSpans(
+                                          large.ref.id,
+                                          [&](const RunFile::SpanBlock& block) {
+                                              if (block.track < large.content.tracks.size()) builder.add(block);
+                                              return true;
+                                          },
+                                          progress));
+    STAGEWRIGHT_TRY(const auto memory, file->streamMemory(
+                                           large.ref.id,
+                                           [&](std::span<const MemoryEvent> events) {
+                                               builder.addMemory(events);
+                                               return true;
+                                           },
+                                           progress));
+    return RunLanes{builder.build(), spans + memory};
 }
 
 std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLanes& lanes,
@@ -207,8 +196,7 @@ std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLan
 Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin,
                                                        Nanos end, const ViewChoices& choices, const Progress& progress)
 {
-    auto file = fileOf(large);
-    if (!file) return tl::unexpected(file.error());
+    STAGEWRIGHT_TRY(auto file, fileOf(large));
     Nanos beside = std::max<Nanos>(1, (end - begin) / 4);
     // a close view's neighbours are further away
     const qint64 enough = std::min<qint64>(20'000, large.limits.excerpt / 10);
@@ -219,12 +207,12 @@ Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, co
         if (block.begin < end + beside && block.end > begin - beside) rows.push_back(block);
     if (rows.empty())
         return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
-    auto run = (*file)->readRange(large.ref.id, begin - beside, end + beside, progress, rows, headerOf(large, **file));
-    if (!run) return tl::unexpected(run.error());
-    if (!run->timeline || run->timeline->empty())
+    STAGEWRIGHT_TRY(
+        auto run, file->readRange(large.ref.id, begin - beside, end + beside, progress, rows, headerOf(large, *file)));
+    if (!run.timeline || run.timeline->empty())
         return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
     auto view = std::make_shared<RunView>();
-    const Timeline& timeline = *run->timeline;
+    const Timeline& timeline = *run.timeline;
     std::map<int, qint64> spans; // in view, by step
     for (const Span& span : timeline.spans())
         // what is in no step is shown with the first one's figures
@@ -236,42 +224,39 @@ Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, co
                      return a.second < b.second;
                  })->first;
     const auto memoryCap = choices.budget.of({timeline.timeUnit(), timeline.memoryUnit()});
-    auto whole = reportOf(*run, {.step = view->step, .memoryCap = memoryCap, .withoutSteps = true});
-    if (!whole) return tl::unexpected(whole.error());
-    view->figures = std::make_shared<const RunReport>(reportIn(*whole, timeline, begin, end));
+    STAGEWRIGHT_TRY(auto whole, reportOf(run, {.step = view->step, .memoryCap = memoryCap, .withoutSteps = true}));
+    view->figures = std::make_shared<const RunReport>(reportIn(whole, timeline, begin, end));
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
     PanelOptions options;
     options.step = view->step;
-    options.name = runTitle(run->info);
+    options.name = runTitle(run.info);
     options.memoryCap = memoryCap;
-    options.report = &*whole;
+    options.report = &whole;
     options.kernelsByClass = choices.kernelsByClass;
-    options.places = placesOf(*run);
+    options.places = placesOf(run);
     if (!large.keepsLanes()) options.axis = PanelAxis{base.origin, base.duration, base.steps};
-    const auto detail = makePanel(run->timeline, options);
+    const auto detail = makePanel(run.timeline, options);
     view->panel = large.keepsLanes() ? withDetails(base, *detail) : detail;
     view->steps = ShownSteps{0, large.steps.back().step};
     view->stepCount = large.steps.back().step + 1;
     view->median = large.median;
     view->large = true;
     view->excerpt = TimeRange{begin, end};
-    view->run = std::make_shared<const Run>(std::move(*run));
+    view->run = std::make_shared<const Run>(std::move(run));
     return std::shared_ptr<const RunView>(std::move(view));
 }
 
 Result<int> findStep(const LargeRun& large, const OpQuery& query, int from, bool backward, const Progress& progress)
 {
-    auto file = fileOf(large);
-    if (!file) return tl::unexpected(file.error());
+    STAGEWRIGHT_TRY(auto file, fileOf(large));
     TimelineBuilder builder(large.content.info.provenance, large.content.info.clock, large.content.info.ranks);
     builder.setUnits(large.content.timeUnit, large.content.memoryUnit);
     // Labels are numbered as in the file, where a text is there once for each shape.
     for (std::size_t label = 1; label < large.content.labels.size(); ++label)
         (void)builder.intern(large.content.labels[label], std::to_string(label));
-    const auto names = builder.build();
-    if (!names) return tl::unexpected(names.error());
+    STAGEWRIGHT_TRY(const auto names, builder.build());
     int nearest = -1, around = -1; // beyond `from`; from the other end
-    const auto streamed = (*file)->streamSpans(
+    STAGEWRIGHT_CHECK(file->streamSpans(
         large.ref.id,
         [&](const RunFile::SpanBlock& block) {
             if (block.step == outsideSteps) return true;
@@ -281,14 +266,13 @@ Result<int> findStep(const LargeRun& large, const OpQuery& query, int from, bool
             if (!better || block.track >= large.content.tracks.size()) return true;
             const Track& track = large.content.tracks[block.track];
             for (const Span& span : block.spans) {
-                if (span.label >= large.content.labels.size() || !query.matches(**names, track, span)) continue;
+                if (span.label >= large.content.labels.size() || !query.matches(*names, track, span)) continue;
                 best = block.step;
                 break;
             }
             return backward || nearest < 0; // steps come in order
         },
-        progress);
-    if (!streamed) return tl::unexpected(streamed.error());
+        progress));
     return nearest >= 0 ? nearest : around;
 }
 

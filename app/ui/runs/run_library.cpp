@@ -22,11 +22,9 @@ constexpr qint64 summarySpans = 2'000'000; // larger runs are summarised when th
 
 Result<std::shared_ptr<const Run>> readRun(const RunRef& ref, int firstStep = 0)
 {
-    auto file = RunFile::open(ref.file.toStdString(), OpenMode::Read);
-    if (!file) return tl::unexpected(file.error());
-    auto run = (*file)->readSteps(ref.id, firstStep);
-    if (!run) return tl::unexpected(run.error());
-    return std::make_shared<const Run>(std::move(*run));
+    STAGEWRIGHT_TRY(auto file, RunFile::open(ref.file.toStdString(), OpenMode::Read));
+    STAGEWRIGHT_TRY(auto run, file->readSteps(ref.id, firstStep));
+    return std::make_shared<const Run>(std::move(run));
 }
 
 struct ListedFile {
@@ -36,26 +34,23 @@ struct ListedFile {
 
 Result<ListedFile> listRuns(const QString& path)
 {
-    auto file = RunFile::open(path.toStdString(), OpenMode::Read);
-    if (!file) return tl::unexpected(file.error());
-    auto runs = (*file)->runs();
-    if (!runs) return tl::unexpected(std::move(runs.error()));
+    STAGEWRIGHT_TRY(auto file, RunFile::open(path.toStdString(), OpenMode::Read));
+    STAGEWRIGHT_TRY(auto runs, file->runs());
     QStringList remarks;
-    if (!(*file)->missing().empty()) remarks << shownName((*file)->missing());
-    if (!(*file)->ignored().empty())
+    if (!file->missing().empty()) remarks << shownName(file->missing());
+    if (!file->ignored().empty())
         remarks << RunLibrary::tr("tables and indexes that Stagewright did not make are not read: %1")
-                       .arg(shownName((*file)->ignored()));
-    return ListedFile{std::move(*runs), remarks.isEmpty()
-                                            ? QString()
-                                            : shownName(QFileInfo(path).fileName()) + QStringLiteral(": ") +
-                                                  remarks.join(QStringLiteral("; "))};
+                       .arg(shownName(file->ignored()));
+    return ListedFile{std::move(runs), remarks.isEmpty()
+                                           ? QString()
+                                           : shownName(QFileInfo(path).fileName()) + QStringLiteral(": ") +
+                                                 remarks.join(QStringLiteral("; "))};
 }
 
 Result<RunSummary> summaryOf(const Run& run)
 {
-    auto bubbles = analyseBubbles(*run.timeline, run.representativeStep());
-    if (!bubbles) return tl::unexpected(bubbles.error());
-    return RunSummary{bubbles->stepTime(), bubbles->bubbleFraction,
+    STAGEWRIGHT_TRY(auto bubbles, analyseBubbles(*run.timeline, run.representativeStep()));
+    return RunSummary{bubbles.stepTime(), bubbles.bubbleFraction,
                       Units{run.timeline->timeUnit(), run.timeline->memoryUnit()}};
 }
 
@@ -180,9 +175,8 @@ void RunLibrary::summarise(const std::vector<RunRef>& refs)
         inBackground(
             this,
             [ref]() -> Result<RunSummary> {
-                auto run = readRun(ref);
-                if (!run) return tl::unexpected(run.error());
-                return summaryOf(**run);
+                STAGEWRIGHT_TRY(auto run, readRun(ref));
+                return summaryOf(*run);
             },
             [this, ref](Result<RunSummary> summary) {
                 if (summary) m_model.setSummary(ref, *summary);
@@ -312,9 +306,8 @@ void RunLibrary::request(const RunRef& ref, int step, Answer answer)
     inPool(
         [ref, step, run, choices = m_choices]() -> Result<std::shared_ptr<const RunView>> {
             if (run) return makeRunView(ref, run, step, choices);
-            auto read = readRun(ref);
-            if (!read) return tl::unexpected(read.error());
-            return makeRunView(ref, *read, step, choices);
+            STAGEWRIGHT_TRY(auto read, readRun(ref));
+            return makeRunView(ref, read, step, choices);
         },
         [this, step, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
             if (view) keep(*view, step);
@@ -355,14 +348,10 @@ Result<LargeAnswer> readPart(const RunRef& ref, std::shared_ptr<const LargeRun> 
 {
     LargeAnswer out{std::move(large), nullptr};
     if (!out.large) {
-        auto opened = openLargeRun(ref);
-        if (!opened) return tl::unexpected(opened.error());
-        out.large = std::move(*opened);
+        STAGEWRIGHT_TRY(out.large, openLargeRun(ref));
     }
     if (!out.large->detailed()) return out;
-    auto view = readStepView(*out.large, step, choices);
-    if (!view) return tl::unexpected(view.error());
-    out.view = std::move(*view);
+    STAGEWRIGHT_TRY(out.view, readStepView(*out.large, step, choices));
     return out;
 }
 
@@ -410,14 +399,10 @@ void RunLibrary::requestEveryStep(const RunRef& ref, int detail,
             if (view && large) {
                 first.part = {large, view};
             } else {
-                auto part = readPart(ref, large, detail, choices);
-                if (!part) return tl::unexpected(part.error());
-                first.part = std::move(*part);
+                STAGEWRIGHT_TRY(first.part, readPart(ref, large, detail, choices));
             }
             if (here) return first;
-            auto overview = readOverviewView(*first.part.large, first.part.view, false);
-            if (!overview) return tl::unexpected(overview.error());
-            first.overview = std::move(*overview);
+            STAGEWRIGHT_TRY(first.overview, readOverviewView(*first.part.large, first.part.view, false));
             return first;
         },
         [this, ref, detail, preview = std::move(preview), answer = std::move(answer)](Result<First> first) mutable {
@@ -451,9 +436,8 @@ void RunLibrary::readEveryStep(const std::shared_ptr<const LargeRun>& large,
         [large, detail, lanes, byClass = m_choices.kernelsByClass](const Progress& progress) -> Result<Read> {
             Read read{lanes, nullptr};
             if (!read.lanes) {
-                auto all = readLanes(*large, byClass, progress);
-                if (!all) return tl::unexpected(all.error());
-                read.lanes = std::make_shared<const RunLanes>(std::move(*all));
+                STAGEWRIGHT_TRY(auto all, readLanes(*large, byClass, progress));
+                read.lanes = std::make_shared<const RunLanes>(std::move(all));
             }
             read.view = everyStepView(*large, *read.lanes, detail);
             return read;
@@ -532,9 +516,8 @@ void RunLibrary::requestNewest(const RunRef& ref, int step, Answer answer)
 {
     inPool(
         [ref, step, choices = m_choices]() -> Result<std::shared_ptr<const RunView>> {
-            auto read = readRun(ref, step);
-            if (!read) return tl::unexpected(read.error());
-            auto view = makeRunView(ref, *read, step, choices);
+            STAGEWRIGHT_TRY(auto read, readRun(ref, step));
+            auto view = makeRunView(ref, read, step, choices);
             if (!view) return view;
             auto part = std::make_shared<RunView>(**view);
             part->partial = step > 0;
@@ -590,9 +573,8 @@ void RunLibrary::change(const RunRef& ref, Change apply)
     if (isSimulated(ref.file)) return;
     inPool(
         [ref, apply]() -> Result<void> {
-            auto file = RunFile::open(ref.file.toStdString(), OpenMode::Write);
-            if (!file) return tl::unexpected(file.error());
-            return apply(**file);
+            STAGEWRIGHT_TRY(auto file, RunFile::open(ref.file.toStdString(), OpenMode::Write));
+            return apply(*file);
         },
         [this, ref](Result<void> done) {
             if (!done) emit failed(ref.file, done.error());

@@ -15,10 +15,11 @@ Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::share
     view->ref = ref;
     view->step = step < 0 ? run->representativeStep() : std::min(step, run->timeline->steps() - 1);
     const auto memoryCap = choices.budget.of({run->timeline->timeUnit(), run->timeline->memoryUnit()});
-    auto figures = reportOf(
-        *run, {.step = view->step, .memoryCap = memoryCap, .levers = true, .baseline = true, .withoutSteps = true});
-    if (!figures) return tl::unexpected(figures.error());
-    view->figures = std::make_shared<const RunReport>(std::move(*figures));
+    STAGEWRIGHT_TRY(
+        auto figures,
+        reportOf(*run,
+                 {.step = view->step, .memoryCap = memoryCap, .levers = true, .baseline = true, .withoutSteps = true}));
+    view->figures = std::make_shared<const RunReport>(std::move(figures));
     PanelOptions options;
     options.step = view->step;
     options.name = runTitle(run->info);

@@ -45,9 +45,8 @@ Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<
 {
     return writeFile(target, [&](RunFile& file) -> Result<void> {
         for (std::size_t i = 0; i < runs.size(); ++i) {
-            auto added = file.add(*runs[i]);
-            if (!added) return tl::unexpected(added.error());
-            if (auto noted = file.setNotes(*added, notes[i]); !noted) return noted;
+            STAGEWRIGHT_TRY(auto added, file.add(*runs[i]));
+            if (auto noted = file.setNotes(added, notes[i]); !noted) return noted;
         }
         return {};
     });
@@ -60,25 +59,19 @@ Result<void> copyRuns(const QString& path, const QString& target)
 
 Result<std::vector<qint64>> adoptRuns(const QString& path, const QString& other)
 {
-    auto file = RunFile::open(path.toStdString(), OpenMode::Create);
-    if (!file) return tl::unexpected(file.error());
-    auto before = (*file)->runs();
-    if (!before) return tl::unexpected(before.error());
-    auto merged = (*file)->merge(other.toStdString());
-    if (!merged) return tl::unexpected(merged.error());
-    auto after = (*file)->runs();
-    if (!after) return tl::unexpected(after.error());
+    STAGEWRIGHT_TRY(auto file, RunFile::open(path.toStdString(), OpenMode::Create));
+    STAGEWRIGHT_TRY(auto before, file->runs());
+    STAGEWRIGHT_CHECK(file->merge(other.toStdString()));
+    STAGEWRIGHT_TRY(auto after, file->runs());
     std::vector<qint64> ids;
-    std::vector<RunInfo> there = *before;
-    for (const RunInfo& info : *after) {
-        if (std::any_of(before->begin(), before->end(), [&](const RunInfo& old) { return old.id == info.id; }))
-            continue;
+    std::vector<RunInfo> there = before;
+    for (const RunInfo& info : after) {
+        if (std::any_of(before.begin(), before.end(), [&](const RunInfo& old) { return old.id == info.id; })) continue;
         ids.push_back(info.id);
         there.push_back(info);
         there.back().name.clear(); // itself is not in its way
         const std::string name = freeRunName(there, info.name);
-        if (name != info.name)
-            if (auto renamed = (*file)->rename(info.id, name); !renamed) return tl::unexpected(renamed.error());
+        if (name != info.name) STAGEWRIGHT_CHECK(file->rename(info.id, name));
         there.back().name = name;
     }
     return ids;

@@ -250,13 +250,11 @@ void SessionController::restoreSimulated(const QString& path)
     inBackground(
         this,
         [path]() -> Result<std::shared_ptr<Kept>> {
-            auto file = RunFile::open(path.toStdString(), OpenMode::Read);
-            if (!file) return tl::unexpected(file.error());
-            auto infos = (*file)->runs();
-            if (!infos) return tl::unexpected(infos.error());
+            STAGEWRIGHT_TRY(auto file, RunFile::open(path.toStdString(), OpenMode::Read));
+            STAGEWRIGHT_TRY(auto infos, file->runs());
             auto kept = std::make_shared<Kept>();
-            for (const RunInfo& info : *infos) {
-                auto run = (*file)->read(info.id);
+            for (const RunInfo& info : infos) {
+                auto run = file->read(info.id);
                 if (!run && run.error().code == ErrorCode::Cancelled) return tl::unexpected(std::move(run.error()));
                 if (!run) {
                     kept->fault = std::move(run.error());
@@ -264,7 +262,7 @@ void SessionController::restoreSimulated(const QString& path)
                 }
                 if (run->info.damagedBlocks > 0)
                     kept->fault = Error{ErrorCode::Unreadable, run->info.name + " is damaged", {}};
-                auto notes = (*file)->notes(info.id);
+                auto notes = file->notes(info.id);
                 if (!notes) kept->fault = std::move(notes.error());
                 kept->runs.push_back(std::move(*run));
                 kept->notes.push_back(notes ? std::move(*notes) : std::vector<Note>{});

@@ -444,9 +444,8 @@ void SqlController::saveQuery(const SavedQuery& query, bool inFile)
     inBackground(
         this,
         [file = m_file, query]() -> Result<void> {
-            auto opened = RunFile::open(file.toStdString(), OpenMode::Write);
-            if (!opened) return tl::unexpected(opened.error());
-            return (*opened)->saveQuery(query);
+            STAGEWRIGHT_TRY(auto opened, RunFile::open(file.toStdString(), OpenMode::Write));
+            return (opened)->saveQuery(query);
         },
         [this, file = m_file](Result<void> done) {
             if (!done) m_workspace.banner()->showError(tr("the query could not be saved in the file"), done.error());
@@ -465,9 +464,8 @@ void SqlController::removeQuery(const QString& name, bool inFile)
     inBackground(
         this,
         [file = m_file, name]() -> Result<void> {
-            auto opened = RunFile::open(file.toStdString(), OpenMode::Write);
-            if (!opened) return tl::unexpected(opened.error());
-            return (*opened)->removeQuery(name.toStdString());
+            STAGEWRIGHT_TRY(auto opened, RunFile::open(file.toStdString(), OpenMode::Write));
+            return (opened)->removeQuery(name.toStdString());
         },
         [this, file = m_file](Result<void> done) {
             if (!done)

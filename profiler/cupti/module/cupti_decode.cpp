@@ -310,9 +310,8 @@ Result<GpuTrace> decodeDump(const CuptiDump& dump)
                 std::uint8_t* field = buffer.data() + at + offsetof(CUpti_ActivityKernel10, name);
                 std::uint64_t number = 0;
                 std::memcpy(&number, field, sizeof number);
-                const Result<std::string_view> name = nameInDump(dump, number);
-                if (!name) return tl::unexpected(name.error());
-                const char* text = name->empty() ? nullptr : name->data();
+                STAGEWRIGHT_TRY(const std::string_view name, nameInDump(dump, number));
+                const char* text = name.empty() ? nullptr : name.data();
                 std::memcpy(field, &text, sizeof text);
             }
             at += size;

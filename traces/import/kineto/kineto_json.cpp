@@ -162,8 +162,7 @@ public:
         forgetSharedIds();
         nameByInputs();
         const IdOfProcess ids = [this](std::string_view process, std::int64_t id) { return idOf(process, id); };
-        if (auto tied = tieWithoutLaunches(source, m_external, ids, m_threads, m_rank, m_progress); !tied)
-            return tl::unexpected(std::move(tied.error()));
+        STAGEWRIGHT_CHECK(tieWithoutLaunches(source, m_external, ids, m_threads, m_rank, m_progress));
         return finish();
     }
 
@@ -711,9 +710,8 @@ private:
 
 Result<ForeignFile> readFile(const std::string& path, const ImportOptions& options, const Progress& progress)
 {
-    auto source = ByteSource::open(path);
-    if (!source) return tl::unexpected(std::move(source.error()));
-    return readJsonTrace(**source, path, options, progress);
+    STAGEWRIGHT_TRY(auto source, ByteSource::open(path));
+    return readJsonTrace(*source, path, options, progress);
 }
 
 bool looksLikeJson(std::string_view head)
@@ -741,13 +739,12 @@ Result<WrittenFile> writeFolder(const ExportRequest& request)
 {
     if (request.run->timeline->ranks() == 0)
         return fail(ErrorCode::Invalid, fmt::format("run {} has no ranks to write", request.run->info.name));
-    const auto counts = writeKinetoFolder(*request.run, request.path, request.progress);
-    if (!counts) return tl::unexpected(counts.error());
-    return WrittenFile{{{"ranks", counts->ranks},
-                        {"spans", counts->spans},
-                        {"launches", counts->launches},
-                        {"memory_events", counts->memoryEvents}},
-                       toText(*counts)};
+    STAGEWRIGHT_TRY(const auto counts, writeKinetoFolder(*request.run, request.path, request.progress));
+    return WrittenFile{{{"ranks", counts.ranks},
+                        {"spans", counts.spans},
+                        {"launches", counts.launches},
+                        {"memory_events", counts.memoryEvents}},
+                       toText(counts)};
 }
 
 } // namespace

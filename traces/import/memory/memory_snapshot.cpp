@@ -356,9 +356,8 @@ ForeignRank rankOf(const Snapshot& snapshot, int device, const std::vector<Event
 Result<ForeignFile> readSnapshot(const std::string& path, const ImportOptions& options, const Progress& progress)
 {
     (void)options;
-    auto source = ByteSource::open(path);
-    if (!source) return tl::unexpected(std::move(source.error()));
-    return readMemorySnapshot(**source, path, progress);
+    STAGEWRIGHT_TRY(auto source, ByteSource::open(path));
+    return readMemorySnapshot(*source, path, progress);
 }
 
 bool looksLikeSnapshot(std::string_view head)

@@ -43,7 +43,7 @@ public:
             const auto bytes = std::filesystem::file_size(m_path + suffix, absent);
             if (!absent) m_bytes += static_cast<std::int64_t>(bytes);
         }
-        if (auto done = limitFor(*m_database, m_bytes); !done) return tl::unexpected(std::move(done.error()));
+        STAGEWRIGHT_CHECK(limitFor(*m_database, m_bytes));
         const Watch stop(*m_database, [this] { return m_progress.cancelled(); });
         if (auto done = readTables(); !done)
             return fail(ErrorCode::Unreadable, reasonOf(done.error()), "export it again: nsys export --type sqlite");
