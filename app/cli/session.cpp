@@ -98,6 +98,7 @@ Result<void> Session::answer(const Json& object, std::string_view key,
 void Session::note(std::string_view text)
 {
     if (silent || logLevel < LogLevel::Info || progressMode == "jsonl") return;
+    if (!m_noted.emplace(text).second) return;
     if (m_progress) m_progress->clear();
     sayOnStandardError(forTerminal(text, m_colourErr) + "\n");
 }

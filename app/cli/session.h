@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -49,7 +50,7 @@ public:
     Result<void> answer(const Json& object, std::string_view key,
                         const std::function<Result<void>(const ItemSink&)>& items);
     bool answered() const { return m_answered; }
-    void note(std::string_view text);  // stderr, level info
+    void note(std::string_view text);  // stderr, level info; each text once
     void warn(std::string_view text);  // stderr, level warning
     void unmet(std::string_view text); // stderr at every level: "error: …"; the verb goes on and ends with code 1
     void complain(const Error& error); // stderr, or the object of --json; and an event of --progress jsonl
@@ -67,6 +68,7 @@ private:
     void write(std::string_view text); // to stdout
 
     std::unique_ptr<Interrupt> m_interrupt;
+    std::set<std::string, std::less<>> m_noted;
     std::unique_ptr<ProgressLine> m_progress;
     bool m_colourOut = false;
     bool m_colourErr = false;

@@ -186,3 +186,54 @@ named --lower 1f1b -p 1 --lower pytorch
 named --sends 1f1b -p 1 --sends rendezvous
 named --channels 1f1b -p 1 --channels 1
 named --receives 1f1b --receives posted
+named --receives 1f1b -p 1 --receives blocking
+
+# record and check train: what nothing there has a use for is said once, or refused before anything is trained
+small=(--model layers=4,hidden=16,heads=2,seq=8 --microbatch-size 2)
+said() { # OPTION WORDS…: of record and check
+    local option=$1
+    shift
+    run stagewright "$@"
+    expect_code 0
+    expect_that "$1 $option is named once" eval '[ "$(grep -ce "$option.* not used" err.txt)" = 1 ]'
+}
+refused() { # OPTION WORDS…
+    local option=$1
+    shift
+    run stagewright "$@"
+    expect_code 2
+    expect_err "$option"
+}
+alone=(record -s 1f1b,gpipe -p 1 -m 2 "${small[@]}" --steps 1)
+said --link "${alone[@]}" --link 5us -o alone.stagewright
+said --comm "${alone[@]}" --comm 1 -o alone.stagewright
+said --sends "${alone[@]}" --sends rendezvous -o alone.stagewright
+said --channels "${alone[@]}" --channels 1 -o alone.stagewright
+said --lower "${alone[@]}" --lower pytorch -o alone.stagewright
+two=(record -s 1f1b -p 2 -m 2 "${small[@]}" --steps 1)
+said --recompute-layers "${two[@]}" --recompute-layers 1 -o two.stagewright
+said --keep-warmup "${two[@]}" --warmup 0 --keep-warmup -o two.stagewright
+said --no-trace "${two[@]}" --no-trace -o two.stagewright
+said --ranks-per-process "${two[@]}" --ranks-per-process 2 -o two.stagewright
+said --receives "${two[@]}" --receives posted -o two.stagewright
+refused --sharing "${two[@]}" --sharing queues -o none.stagewright
+refused --transport "${two[@]}" --transport nccl -o none.stagewright
+refused --reduce "${two[@]}" --reduce overlapped -o none.stagewright
+expect_that 'nothing was recorded' eval '[ ! -e none.stagewright ]'
+run stagewright "${two[@]}" --recompute all --recompute-layers 1 -o two.stagewright
+expect_that 'layers are used' eval '! grep -q "not used" err.txt'
+one=(check -s 1f1b -p 1 -m 2 --backend cpu)
+said --link "${one[@]}" --link 5us
+said --sends "${one[@]}" --sends rendezvous
+said --recompute-layers "${one[@]}" --recompute-layers 1
+refused --sharing "${one[@]}" --sharing queues
+refused --transport "${one[@]}" --transport copies
+refused --reduce "${one[@]}" --reduce late
+
+# export, compare, report
+refused --step export two.stagewright --format chrome --step 1 -o out.json
+expect_that 'nothing was written' eval '[ ! -e out.json ]'
+refused --step export two.stagewright --format csv --step 1 -o out.csv
+run stagewright export two.stagewright --step 1 -o out.html
+expect_code 0
+said --ops compare two.stagewright 1 2 --ops 3 --json

@@ -1,6 +1,7 @@
 #include "app/cli/options/channel_options.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "app/cli/option_set.h"
 #include "app/cli/session.h"
@@ -51,12 +52,31 @@ bool limitsMessages(const ChannelOptions& options)
     return readLimit(options.channels, channels) && channels.limited();
 }
 
-Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, const ChannelOptions& options,
+void noteUnusedAlone(const Schedule& schedule, std::initializer_list<std::pair<const char*, bool>> given,
+                     Session& session)
+{
+    std::vector<std::string> unused;
+    for (const auto& [name, asked] : given)
+        if (asked) unused.emplace_back(name);
+    if (schedule.ranks == 1 && !unused.empty())
+        session.note(fmt::format("{} not used: a single rank sends no messages", fmt::join(unused, ", ")));
+}
+
+Result<ChannelChoice> chooseChannels(const Schedule& schedule, bool lowered, const ChannelOptions& options,
                                      Session& session)
 {
     ChannelChoice out;
     out.channels.sends = options.sends == "rendezvous" ? SendMode::Rendezvous : SendMode::Buffered;
     readLimit(options.channels, out.channels);
+    if (schedule.ranks == 1 && !lowered) {
+        noteUnusedAlone(schedule,
+                        {{"--sends", out.channels.sends == SendMode::Rendezvous},
+                         {"--channels", options.channels != "shared"},
+                         {"--lower", !options.lower.empty()},
+                         {"--receives", !options.receives.empty()}},
+                        session);
+        return out;
+    }
     if (!options.lower.empty()) {
         auto rule = parseLowering(options.lower);
         if (!rule) return tl::unexpected(std::move(rule.error()).with("--lower"));
@@ -66,7 +86,7 @@ Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, cons
         session.note("sends and receives inserted just in time; --lower chooses another rule");
     }
     if (out.lowering && lowered) {
-        session.note(name + " already has its sends and receives: --lower is not used");
+        session.note(schedule.name + " already has its sends and receives: --lower is not used");
         out.lowering.reset();
     }
     if (!options.receives.empty() && !out.lowering && !lowered)
@@ -80,7 +100,7 @@ Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, cons
 
 Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOptions& options, Session& session)
 {
-    STAGEWRIGHT_TRY(auto chosen, chooseChannels(schedule.name, isLowered(schedule), options, session));
+    STAGEWRIGHT_TRY(auto chosen, chooseChannels(schedule, isLowered(schedule), options, session));
     LoweredChoice out{schedule, chosen.channels, chosen.lowering};
     if (out.lowering) {
         auto lowered = lower(schedule, *out.lowering);
@@ -89,13 +109,6 @@ Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOpti
         else
             out.lowering.reset();
     }
-    std::string unused;
-    for (const auto& [name, given] : {std::pair("--sends", out.channels.sends == SendMode::Rendezvous),
-                                      std::pair("--channels", options.channels != "shared"),
-                                      std::pair("--lower", !options.lower.empty() && out.lowering)})
-        if (given) unused += (unused.empty() ? "" : ", ") + std::string(name);
-    if (schedule.ranks == 1 && !unused.empty() && !isLowered(out.schedule))
-        session.note(unused + " not used: a single rank sends no messages");
     return out;
 }
 

@@ -1,8 +1,10 @@
 // --sends, --channels, --lower, --receives: how a schedule's messages travel. And a deadlock as text and JSON.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "schedules/base/result.h"
 #include "schedules/execute/deadlock.h"
@@ -32,8 +34,11 @@ struct ChannelChoice {
     Channels channels;
     std::optional<Lowering> lowering; // none: its lists stay as given
 };
-Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, const ChannelOptions& options,
+Result<ChannelChoice> chooseChannels(const Schedule& schedule, bool lowered, const ChannelOptions& options,
                                      Session& session);
+// Says which of the given options a schedule has no use for because it has a single rank.
+void noteUnusedAlone(const Schedule& schedule, std::initializer_list<std::pair<const char*, bool>> given,
+                     Session& session);
 
 // Of a schedule that need not be valid, as it is run: lowered by the rule, or by the just-in-time rule where the
 // channels matter and it is not lowered yet (with a note). One that can't be lowered (it is not valid) comes back as it

@@ -107,10 +107,14 @@ Result<void> checkUses(const Schedule& schedule, const ReplicaOptions& options, 
     if (!options.gather.empty() && choice.sharding.level != ShardLevel::Weights)
         return fail(ErrorCode::Usage, "--gather: the weights are not sharded, so nothing is gathered for an op",
                     "give --shard weights, or leave it out");
+    const bool alone = std::max(options.replicas, schedule.replicas) < 2;
     for (const auto& [name, text] : {std::pair("--replica-batch", options.batch), std::pair("--speed", options.speed),
                                      std::pair("--cut", options.cut)})
-        if (!text.empty() && std::max(options.replicas, schedule.replicas) < 2)
+        if (!text.empty() && alone)
             return fail(ErrorCode::Usage, fmt::format("{}: there is one replica", name), "give --replicas 2 or more");
+    if (!options.reduce.empty() && alone && !schedule.placement.hasCopies())
+        return fail(ErrorCode::Usage, "--reduce: there is one replica, whose gradients are summed with no other's",
+                    "give --replicas 2 or more");
     if (schedule.replicas > 1 && (options.replicas > 1 || !options.batch.empty()))
         return fail(ErrorCode::Usage,
                     fmt::format("--replicas: {} is over {} replicas already", schedule.name, schedule.replicas),

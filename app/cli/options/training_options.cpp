@@ -1,9 +1,14 @@
 #include "app/cli/options/training_options.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "app/cli/option_set.h"
+#include "app/cli/session.h"
+#include "engine/device/traits.h"
 #include "schedules/base/text.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 
@@ -107,6 +112,30 @@ Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training)
                     "write 2 or 1-3; layers are counted from 0");
     training.recomputedLayers = std::pair(layers->first, layers->last);
     return {};
+}
+
+Result<void> checkDeviceUses(const TrainingChoice& choice, const std::string& backend)
+{
+    if (traitsOf(backend).hasDevices) return {};
+    if (!choice.sharing.empty())
+        return fail(ErrorCode::Usage,
+                    fmt::format("--sharing {}: backend {} has no GPU to share", choice.sharing, backend),
+                    "leave it out; --clock wall or virtual says how time is told");
+    if (!choice.transport.empty())
+        return fail(ErrorCode::Usage,
+                    fmt::format("--transport {}: backend {} has no GPUs that messages travel between", choice.transport,
+                                backend),
+                    "leave it out, or choose --backend cuda");
+    return {};
+}
+
+void noteUnusedLayers(const TrainingChoice& choice, const std::vector<const Schedule*>& schedules, Session& session)
+{
+    if (choice.recomputeLayers.empty()) return;
+    for (const Schedule* schedule : schedules)
+        for (const auto& list : schedule->order)
+            if (std::any_of(list.begin(), list.end(), [](const Op& op) { return isRecompute(op.kind); })) return;
+    session.note("--recompute-layers is not used: no stage recomputes; --recompute names them");
 }
 
 Result<void> disturbsRealRun(const Perturbation& perturbation, int steps)

@@ -8,10 +8,12 @@
 #include "engine/training/training.h"
 #include "schedules/base/result.h"
 #include "schedules/execute/perturb.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright {
 
 class OptionSet;
+class Session;
 
 struct TrainingChoice {
     std::string optimizer = "adamw";
@@ -30,6 +32,10 @@ void addTrainingOptions(OptionSet& verb, TrainingChoice& choice);
 void addArithmeticOptions(OptionSet& verb, TrainingChoice& choice); // only --device, --precision and --products
 DeviceOptions deviceOptionsOf(const TrainingChoice& choice);
 Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training);
+// Refuses what only GPUs have a use for on a backend that has none (Usage).
+Result<void> checkDeviceUses(const TrainingChoice& choice, const std::string& backend);
+// Says that --recompute-layers changes nothing where none of the schedules recomputes.
+void noteUnusedLayers(const TrainingChoice& choice, const std::vector<const Schedule*>& schedules, Session& session);
 
 // Whether a real run of so many steps, warm-up included, can be disturbed so: ranks can only be slowed, in steps it has
 // (Usage).

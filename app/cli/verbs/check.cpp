@@ -271,7 +271,7 @@ std::string whyBlocked(const Schedule& lists, const Channels& channels)
 Result<void> chooseMessages(Checked& checked, const ChannelOptions& options, Session& session)
 {
     const CheckedSchedule& schedule = *checked.schedule;
-    STAGEWRIGHT_TRY(auto chosen, chooseChannels(schedule.given().name, schedule.cameLowered(), options, session));
+    STAGEWRIGHT_TRY(auto chosen, chooseChannels(schedule.given(), schedule.cameLowered(), options, session));
     checked.messages = chosen;
     std::shared_ptr<const Schedule> lowered;
     if (chosen.lowering) {
@@ -324,6 +324,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     training.seed = static_cast<std::uint64_t>(options.seed);
     training.data = Corpus::builtIn();
     STAGEWRIGHT_CHECK(applyTo(options.choice, training));
+    if (!options.backend.empty()) STAGEWRIGHT_CHECK(checkDeviceUses(options.choice, options.backend));
 
     std::vector<Asked> asked;
     std::vector<std::string> leftOut;
@@ -409,6 +410,13 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         else
             return tl::unexpected(std::move(chosen.error()).with(lists.name));
     }
+    std::vector<const Schedule*> given;
+    for (const auto* each : {&trained, &grid})
+        for (const Checked& one : *each) given.push_back(&one.schedule->given());
+    noteUnusedLayers(options.choice, given, session);
+    for (const Checked& one : trained)
+        noteUnusedAlone(one.schedule->given(), {{"--comm", options.comm >= 0}, {"--link", !options.link.empty()}},
+                        session);
     Nanos unit = 0;
     STAGEWRIGHT_TRY(auto perturbation, disturb(options, trained, training, unit));
     if (!trained.empty()) addSpeeds(perturbation, trained.back().sharing.speeds);

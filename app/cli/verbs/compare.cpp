@@ -20,6 +20,7 @@ constexpr std::size_t mostRuns = 4;
 struct CompareChoice {
     std::vector<std::string> runs;
     int ops = 8;
+    bool opsGiven = false;
     bool plan = false; // the one run against its own plan
 };
 
@@ -98,6 +99,7 @@ Result<int> runWithPlan(const CompareChoice& options, Session& session)
 
 Result<int> runCompare(const CompareChoice& options, Session& session)
 {
+    if (session.json && options.opsGiven) session.note("--ops is not used: --json lists every op");
     if (options.plan) return runWithPlan(options, session);
     STAGEWRIGHT_TRY(auto references, chooseRuns(options.runs));
     std::vector<Run> runs;
@@ -129,6 +131,7 @@ Command command_compare()
                     .values(1, 5);
                 verb.value("--ops", &options->ops, "Number of moved ops to list [8]")
                     .form("N")
+                    .given(options->opsGiven)
                     .check(wholeNumber(0, 100'000));
                 verb.flag("--plan", options->plan,
                           "Compare one run with its plan: its own schedule, timed with costs fitted from the run");

@@ -196,6 +196,10 @@ Result<int> runExport(const ExportChoice& options, Session& session)
     if (!options.against.empty() && !format.compares)
         return fail(ErrorCode::Usage, fmt::format("--against: {} holds only one run", format.name),
                     "use " + listed(formatNames([](const FormatInfo& one) { return one.compares; })));
+    if (options.step > 0 && !format.oneStep)
+        return fail(ErrorCode::Usage, fmt::format("--step: format {} is not of a single step", format.name),
+                    "omit it, or use " + listed(formatNames([](const FormatInfo& one) { return one.oneStep; })));
+    if (options.verbose && format.drawn) session.note("--verbose is not used: a picture has no spans to count");
     if (format.drawn && options.against.find('#') != std::string::npos)
         return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file",
                     "merge them with runs --merge, or use html");

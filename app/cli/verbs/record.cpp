@@ -21,6 +21,7 @@
 #include "app/cli/verbs/recording_elsewhere.h"
 #include "app/cli/verbs/torch_recording.h"
 #include "app/launch/hosts/job_folder.h"
+#include "engine/device/traits.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/text.h"
 #include "schedules/messages/messages.h"
@@ -93,6 +94,24 @@ Result<void> withinMemory(const std::string& limit, RecordSettings& settings)
     return {};
 }
 
+// What this recording has no use for.
+void noteUnused(const RecordChoice& options, const RecordSettings& settings, Session& session)
+{
+    std::vector<const Schedule*> schedules;
+    for (const auto& schedule : settings.schedules) schedules.push_back(&schedule->given());
+    noteUnusedLayers(options.choice, schedules, session);
+    const auto most = *std::max_element(schedules.begin(), schedules.end(),
+                                        [](const Schedule* a, const Schedule* b) { return a->ranks < b->ranks; });
+    noteUnusedAlone(*most, {{"--comm", options.comm >= 0}, {"--link", !options.link.empty()}}, session);
+    if (options.keepWarmup && options.warmup == 0)
+        session.note("--keep-warmup is not used: there are no warm-up steps");
+    if (options.noTrace && options.engine.engine == "own" && !traitsOf(options.backend).hasDevices)
+        session.note(fmt::format("--no-trace is not used: backend {} has no GPU to trace", options.backend));
+    if (options.processes.perProcess > 1 && !options.processes.processes && !settings.training.job &&
+        !options.place.elsewhere())
+        session.note("--ranks-per-process is not used: all ranks share this process; --processes starts several");
+}
+
 Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
 {
     RecordSettings settings;
@@ -122,7 +141,7 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
         settings.training.replicaSamples = std::move(replicas->sharing.samples);
         settings.training.cuts = std::move(replicas->sharing.cuts);
         speeds = std::move(replicas->sharing.speeds);
-        auto chosen = chooseChannels(schedule->name, isLowered(*schedule), options.channels, session);
+        auto chosen = chooseChannels(*schedule, isLowered(*schedule), options.channels, session);
         if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
         settings.training.channels = chosen->channels;
         // the training, or PyTorch's job, lowers it; the rule says which collectives there are, but for shared state
@@ -151,6 +170,7 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     STAGEWRIGHT_CHECK(applyTo(options.choice, training));
     training.seed = static_cast<std::uint64_t>(options.seed);
     training.backend = options.backend;
+    if (options.engine.engine == "own") STAGEWRIGHT_CHECK(checkDeviceUses(options.choice, options.backend));
     training.timeoutSeconds = options.timeout;
     if (!options.link.empty()) {
         auto link = parseLink(options.link);
@@ -192,6 +212,7 @@ Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<Process
 {
     STAGEWRIGHT_TRY(auto settings, settingsOf(options, session));
     settings.training.job = job;
+    noteUnused(options, settings, session);
     if (job && job->index() != 0) {
         STAGEWRIGHT_CHECK(serveRecording(settings, session));
         return ExitDone;
@@ -252,7 +273,11 @@ Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
     if (launched || !wish.processes)
         return inProcesses(session,
                            [&](const std::shared_ptr<ProcessJob>& job) { return runRecord(options, job, session); });
-    STAGEWRIGHT_TRY(auto settings, settingsOf(options, session));
+    session.silent = true; // the process that leads says it
+    auto chosen = settingsOf(options, session);
+    session.silent = false;
+    if (!chosen) return tl::unexpected(std::move(chosen.error()));
+    const RecordSettings settings = std::move(*chosen);
     auto ranks = ranksOfEach(settings);
     if (!ranks) return ranks;
     if (*ranks % wish.perProcess != 0)
