@@ -10,7 +10,7 @@ using samples::us;
 
 } // namespace
 
-std::shared_ptr<const Timeline> gpuStep()
+std::shared_ptr<const Timeline> gpuStep(const char* other)
 {
     TimelineBuilder builder(Provenance::Measured, "wall", 2);
     const auto op = [&](int rank, Op what, Nanos begin, Nanos end) {
@@ -40,7 +40,7 @@ std::shared_ptr<const Timeline> gpuStep()
     work(b1, 1, Lane::Kernel, "gemm", 250, 270);
     work(b0, 0, Lane::Kernel, "gemm", 300, 400);
     work(f0, 0, Lane::Copy, "copy within the device", 100, 120);
-    work(noSpan, 0, Lane::Kernel, "somebody's", 110, 115);
+    work(noSpan, 0, Lane::Kernel, other, 110, 115);
     work(b1, 1, Lane::Kernel, "ncclDevKernel_SendRecv", 290, 300, "rank 1 kernel, collective");
     work(b0, 0, Lane::Kernel, "ncclDevKernel_SendRecv", 280, 300, "rank 0 kernel, collective");
     const auto message = [&](SpanId from, int fromRank, SpanId to, int toRank, OpKind kind, Nanos sendPosted,

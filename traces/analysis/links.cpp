@@ -6,6 +6,7 @@
 #include "schedules/timeline/message_view.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
+#include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/work_bytes.h"
 #include "traces/step/step_ops.h"
@@ -14,9 +15,18 @@ namespace stagewright {
 
 namespace {
 
-std::vector<Coverage> computing(const Timeline& timeline, int step)
+struct Computing {
+    Coverage known;
+    Coverage graphs; // traced as wholes: they compute or communicate
+    std::optional<Nanos> within(Nanos begin, Nanos end)
+    {
+        return graphs.within(begin, end) > 0 ? std::nullopt : std::optional(known.within(begin, end));
+    }
+};
+
+std::vector<Computing> computing(const Timeline& timeline, int step)
 {
-    std::vector<Coverage> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
+    std::vector<Computing> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
     KernelClasses classes;
     const auto addTracks = [&](Lane lane, const std::vector<bool>* without) {
         for (const Track& track : timeline.tracks()) {
@@ -26,15 +36,17 @@ std::vector<Coverage> computing(const Timeline& timeline, int step)
             for (SpanId id = first; id < last; ++id) {
                 const Span& span = timeline.spans()[id];
                 if (span.step != step || (lane == Lane::Compute && !isBusyOp(span.op))) continue;
-                if (lane == Lane::Compute || !isCommunication(classes.of(timeline, track, span)))
-                    ranks[rank].add(span.start, span.end);
+                if (lane == Lane::Kernel && timeline.labelOf(span) == wholeGraph)
+                    ranks[rank].graphs.add(span.start, span.end);
+                else if (lane == Lane::Compute || !isCommunication(classes.of(timeline, track, span)))
+                    ranks[rank].known.add(span.start, span.end);
             }
         }
     };
     addTracks(Lane::Kernel, nullptr);
     std::vector<bool> known;
     known.reserve(ranks.size());
-    for (const Coverage& rank : ranks) known.push_back(!rank.empty());
+    for (const Computing& rank : ranks) known.push_back(!rank.known.empty() || !rank.graphs.empty());
     addTracks(Lane::Compute, &known);
     return ranks;
 }
@@ -46,21 +58,25 @@ bool tellsBothEnds(const Timeline& timeline)
 }
 
 // A message from `begin` to `arrival`.
-void add(LinkOverlap& link, int from, int to, Nanos begin, Nanos arrival, std::vector<Coverage>& busy)
+void add(LinkOverlap& link, int from, int to, Nanos begin, Nanos arrival, std::vector<Computing>& busy)
 {
+    const auto cover = [&](std::optional<Nanos>& sum, int rank) {
+        const auto part = busy[static_cast<std::size_t>(rank)].within(begin, arrival);
+        sum = sum && part ? std::optional(*sum + *part) : std::nullopt;
+    };
     link.from = from;
     link.to = to;
     ++link.messages;
     link.transfer += arrival - begin;
-    link.coveredBySender += busy[static_cast<std::size_t>(from)].within(begin, arrival);
-    link.coveredByReceiver += busy[static_cast<std::size_t>(to)].within(begin, arrival);
+    cover(link.coveredBySender, from);
+    cover(link.coveredByReceiver, to);
 }
 
 } // namespace
 
 std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step)
 {
-    std::vector<Coverage> busy = computing(timeline, step);
+    std::vector<Computing> busy = computing(timeline, step);
     std::map<std::pair<int, int>, LinkOverlap> links;
     if (!tellsBothEnds(timeline) && whyNoArrivals(timeline).empty()) {
         const StepOps ops(timeline, step);
@@ -117,7 +133,7 @@ std::vector<AnalysisColumn> linkColumns()
         {"receive_wait_ns", "Receiver waits", ColumnKind::Time, "Posted by the receiver until the transfer starts."},
         {"transfer_ns", "Transfer", ColumnKind::Time, "From then until it has arrived."},
         {"covered_by_sender_ns", "Sender computes", ColumnKind::Time,
-         "The part of the transfer in which the sender computes."},
+         "The part of the transfer in which the sender computes; unknown beside a CUDA graph traced as a whole."},
         {"covered_by_receiver_ns", "Receiver computes", ColumnKind::Time,
          "The part of the transfer in which the receiver computes."},
         {"exposed_ns", "Exposed", ColumnKind::Time, "Transfer that the receiver does not compute through."},
@@ -131,8 +147,9 @@ Result<AnalysisRows> linkRows(const Run& run, int step)
     AnalysisRows out;
     for (const LinkOverlap& link : analyseLinks(*run.timeline, step))
         out.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, cellOf(link.sendWait),
-                            cellOf(link.receiveWait), link.transfer, link.coveredBySender, link.coveredByReceiver,
-                            link.exposed(), link.bytes ? AnalysisCell(std::int64_t{*link.bytes}) : AnalysisCell(),
+                            cellOf(link.receiveWait), link.transfer, cellOf(link.coveredBySender),
+                            cellOf(link.coveredByReceiver), cellOf(link.exposed()),
+                            link.bytes ? AnalysisCell(std::int64_t{*link.bytes}) : AnalysisCell(),
                             link.bytes ? cellOf(gigabytesPerSecond(*link.bytes, link.sizedTransfer)) : AnalysisCell()});
     return out;
 }

@@ -21,9 +21,14 @@ struct LinkOverlap {
     std::optional<Nanos> sendWait;
     std::optional<Nanos> receiveWait; // posted by the receiver until the transfer starts; empty as above
     Nanos transfer = 0;               // from then until it has arrived
-    Nanos coveredBySender = 0;        // part of transfer in which the sender computes
-    Nanos coveredByReceiver = 0;      // … the receiver computes
-    Nanos exposed() const { return transfer - coveredByReceiver; }
+    // Part of transfer in which the sender, the receiver computes; empty: a CUDA graph that was traced as a whole runs
+    // meanwhile, and what of it computes is unknown.
+    std::optional<Nanos> coveredBySender = 0;
+    std::optional<Nanos> coveredByReceiver = 0;
+    std::optional<Nanos> exposed() const
+    {
+        return coveredByReceiver ? std::optional(transfer - *coveredByReceiver) : std::nullopt;
+    }
 };
 
 // By (from, to); links without a message in the step are omitted, and all where the timeline says nothing of messages
