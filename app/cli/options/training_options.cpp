@@ -120,7 +120,7 @@ Result<void> checkDeviceUses(const TrainingChoice& choice, const std::string& ba
     if (!choice.sharing.empty())
         return fail(ErrorCode::Usage,
                     fmt::format("--sharing {}: backend {} has no GPU to share", choice.sharing, backend),
-                    "leave it out; --clock wall or virtual says how time is told");
+                    "leave it out; --clock chooses the wall clock or the virtual one");
     if (!choice.transport.empty())
         return fail(ErrorCode::Usage,
                     fmt::format("--transport {}: backend {} has no GPUs that messages travel between", choice.transport,
