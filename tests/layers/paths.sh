@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Files of the tree that pages name in `backticks` exist: `schedules/model/op.h`, `engine/cpu/README.md`. Names with a placeholder in capitals
-# (`engine/NAME/`) and those that a run writes are no files of the tree.
+# Files of the tree that pages name in `backticks` exist: `schedules/model/op.h`, `engine/cpu/README.md`. Names with a part in capitals
+# (`engine/NAME/`) and what a run writes are not looked for.
 set -u
 root=$1
 cd "$root" || exit 2
