@@ -1,9 +1,11 @@
 #include "app/cli/process_runs.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <system_error>
 
@@ -30,7 +32,8 @@ namespace {
 
 constexpr const char* startedMark = "started"; // in the folder of the flight records
 constexpr const char* joinedMark = "joined";
-constexpr int endTag = 4; // of the job's own: the leader is done
+constexpr double startSeconds = 20; // at least, for the processes to meet
+constexpr int endTag = 4;           // of the job's own: the leader is done
 constexpr Nanos leaderEnds = 10'000'000'000;
 constexpr Nanos firstSpeaks = 3'000'000'000;
 
@@ -114,14 +117,45 @@ public:
     {
         const char* folder = std::getenv(flightFolderVariable);
         if (folder == nullptr || !launchedProcesses()) return;
-        const int file = ::open(fmt::format("{}/{}", folder, name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        if (file >= 0) ::close(file);
+        const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+        for (const std::string& file : {std::string(name), fmt::format("{}-{}", name, rank != nullptr ? rank : "")})
+            std::ofstream(fmt::format("{}/{}", folder, file)) << ::getpid();
     }
     // Empty where there is no folder for them.
     std::function<bool()> marked(const char* name) const
     {
         if (m_name.empty()) return {};
         return [path = m_name + "/" + name] { return ::access(path.c_str(), F_OK) == 0; };
+    }
+
+    // Processes that are to be there and have not met: by number, what is known of the one that keeps the others
+    // waiting. Empty: all have met.
+    std::string notMet(int count) const
+    {
+        if (m_name.empty()) return {};
+        std::string absent;
+        std::string stopped;
+        int met = 0;
+        for (int process = 0; process < count; ++process) {
+            met += ::access(fmt::format("{}/{}-{}", m_name, joinedMark, process).c_str(), F_OK) == 0 ? 1 : 0;
+            pid_t pid = 0;
+            std::ifstream(fmt::format("{}/{}-{}", m_name, startedMark, process)) >> pid;
+            std::string words;
+            std::ifstream state(fmt::format("/proc/{}/stat", pid));
+            std::getline(state, words);
+            const std::size_t name = words.rfind(')');
+            const char letter = name == std::string::npos || name + 2 >= words.size() ? ' ' : words[name + 2];
+            if (pid == 0)
+                absent += fmt::format("{}process {} has not started", absent.empty() ? "" : ", ", process);
+            else if (letter == ' ' || letter == 'Z')
+                absent +=
+                    fmt::format("{}process {} ({}) was killed or crashed", absent.empty() ? "" : ", ", process, pid);
+            else if (letter == 'T')
+                stopped += fmt::format("{}process {} ({}) is stopped", stopped.empty() ? "" : ", ", process, pid);
+        }
+        if (met == count) return {};
+        if (!stopped.empty()) return stopped;
+        return absent.empty() ? "nobody knows which of them hangs" : absent;
     }
 
     // What the ranks were doing, where the leader could not tell it itself.
@@ -163,7 +197,7 @@ void addProcessOptions(OptionSet& verb, ProcessOptions& options)
 
 std::optional<int> launchedProcesses() { return mpi::launchedProcesses(); }
 
-Result<ProcessesEnd> startProcesses(int count, Session& session)
+Result<ProcessesEnd> startProcesses(int count, double timeoutSeconds, Session& session)
 {
     STAGEWRIGHT_CHECK(mpi::available());
     STAGEWRIGHT_TRY(auto own, ownArguments());
@@ -172,15 +206,30 @@ Result<ProcessesEnd> startProcesses(int count, Session& session)
     session.note(fmt::format("started as: {}", fmt::join(mpirun, " ")));
     if (!session.colourOut()) ::setenv("NO_COLOR", "1", 0); // mpirun gives the processes a terminal of their own
     const FlightFolder flights;
-    STAGEWRIGHT_TRY(auto end, runUnderMpi({mpirun, count, flights.marked(startedMark), flights.marked(joinedMark)},
-                                          session.stop()));
+    // Ranks watch each other from when they have met; until then, and where one is lost meanwhile, this process does.
+    std::string lost;
+    const auto stuck = [&, met = false, begin = std::chrono::steady_clock::now()]() mutable -> std::optional<Error> {
+        if (met) return std::nullopt;
+        const std::string why = flights.notMet(count);
+        met = why.empty();
+        if (lost.empty() && why.find("killed") != std::string::npos) lost = why;
+        const double limit = std::max(timeoutSeconds, startSeconds);
+        if (met || secondsSince(begin) < limit) return std::nullopt;
+        return Error{ErrorCode::Failed,
+                     fmt::format("the {} processes have not met within {:.0f} s: {}", count, limit, why),
+                     "nothing was recorded; see what else runs on this machine"};
+    };
+    STAGEWRIGHT_TRY(
+        auto end,
+        runUnderMpi({mpirun, count, flights.marked(startedMark), flights.marked(joinedMark), stuck}, session.stop()));
     if (end.signal == 0 && end.code == ExitDone) return ProcessesEnd{};
     if (session.stop().stop_requested()) return ProcessesEnd{end.signal == 0 ? end.code : ExitInterrupted, {}};
     std::string standing = flights.standing();
     if (!standing.empty()) session.out(standing);
     if (end.signal == 0) return ProcessesEnd{end.code, std::move(standing)};
     // one of the others has said which
-    session.warn(fmt::format("a process {}; complete steps are in the run file", toText(end)));
+    session.warn(lost.empty() ? fmt::format("a process {}; complete steps are in the run file", toText(end))
+                              : fmt::format("{} while the processes started; nothing was recorded", lost));
     return ProcessesEnd{ExitFailed, std::move(standing)};
 }
 

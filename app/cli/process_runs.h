@@ -32,8 +32,9 @@ struct ProcessesEnd {
     std::string standing;
 };
 
-// A call by hand: starts the same call as so many processes, says how, and what became of them.
-Result<ProcessesEnd> startProcesses(int count, Session& session);
+// A call by hand: starts the same call as so many processes, says how, and what became of them. They have the time-out,
+// and 20 s at least, to meet.
+Result<ProcessesEnd> startProcesses(int count, double timeoutSeconds, Session& session);
 
 // Of a call by hand the body with no job. Else one of the processes: joins them, and ends together with them. body
 // gives the exit code.

@@ -41,8 +41,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds patience{10}; // after a stop request
 constexpr std::chrono::seconds afterTerm{2}; // after SIGTERM
-constexpr double beginSeconds = 6;           // for all processes to meet, where a limit is low
-constexpr int interrupted = 130;             // this program's exit code, not mpirun's for SIGINT
+constexpr double lookEvery = 0.2;
+constexpr double beginSeconds = 6; // for all processes to meet, where a limit is low
+constexpr int interrupted = 130;   // this program's exit code, not mpirun's for SIGINT
 
 // Open MPI 4.1 needs 34 files at once for two processes, and may wait for ever where it gets fewer.
 bool fewFiles(int processes)
@@ -197,6 +198,8 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
     std::optional<Clock::time_point> ended;
     bool begun = false;
     bool late = false;
+    double looked = 0;
+    std::optional<Error> stuck;
     int status = 0;
     for (;;) {
         const pid_t waited = ::waitpid(child, &status, WNOHANG);
@@ -208,7 +211,12 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
             asked = Clock::now();
             ::close(std::exchange(input[1], -1));
         }
+        if (const double now = secondsSince(begin); run.stuck && !stuck && now > looked + lookEvery) {
+            looked = now;
+            stuck = run.stuck();
+        }
         // before its processes have begun there is nothing that could end in good order
+        if (stuck && !ended) asked = ended = Clock::now(), ::kill(-child, SIGTERM);
         if (asked && !ended && (!begun || Clock::now() - *asked > patience)) {
             ended = Clock::now();
             ::kill(-child, SIGTERM);
@@ -217,6 +225,7 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
     }
     ::kill(-child, SIGKILL); // what it left behind
     if (input[1] >= 0) ::close(input[1]);
+    if (stuck) return tl::unexpected(std::move(*stuck));
     if (late)
         return tl::unexpected(
             *tooLowLimit(run.processes, fmt::format("mpirun has not brought {} processes together within {:.0f} s",

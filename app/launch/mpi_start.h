@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -25,11 +26,13 @@ struct MpiRun {
     std::function<bool()> started; // whether one of the processes runs; may be empty
     // whether they have met: within 6 s where fewer files may be open than mpirun needs; may be empty
     std::function<bool()> joined;
+    // Why they can't go on, in which case they are ended; asked every 0.2 s. May be empty
+    std::function<std::optional<Error>()> stuck;
 };
 // How the processes ended, as mpirun says: their exit code, or the signal that ended one. They have this program's
 // standard output and error. The end of its input is a stop request to the first one, which ends the others in good
 // order (--stdin-control); it comes with the stop token, and if this program is killed. After 10 s more they are ended,
-// mpirun itself as well. Unavailable where they never began. Blocks.
+// mpirun itself as well. Unavailable where they never began; the error of stuck(). Blocks.
 Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop);
 
 // This program's own arguments, its path first.

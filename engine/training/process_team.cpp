@@ -29,6 +29,7 @@ enum Tag : int {
     ClockTag,
     StopTag, // to all
     BeatTag, // to the leader
+    LeadTag, // from it: that it lives
     AskTag,  // from the leader: the flight record of a rank
     FlightTag,
     TagCount,
@@ -37,7 +38,10 @@ enum Tag : int {
 constexpr Nanos beatEvery = 250'000'000;
 constexpr Nanos lookEvery = 20'000'000;
 constexpr Nanos longestSilence = 4'000'000'000; // of a process that this one can't see end
-constexpr int roundTrips = 16;                  // before a step, to clocks that may have drifted
+// Of the leader, which nobody else watches: a busy machine may hold it up, and it may begin later than the others.
+constexpr Nanos leaderSilence = 5'000'000'000, leaderBegins = 60'000'000'000;
+constexpr Nanos oneByOne = 2'000'000'000; // the first of the others speaks for them
+constexpr int roundTrips = 16;            // before a step, to clocks that may have drifted
 constexpr Nanos flightPatience = 500'000'000;
 constexpr Nanos weightsPatience = 60'000'000'000;
 
@@ -81,6 +85,7 @@ public:
             if (isHere(rank))
                 flightLog(rank).writeTo(
                     FlightPage::create(folder, {m_state.schedule->name, m_firstTag, rank, m_where.ranks, leads()}));
+        m_heard[0] = monotonicNow();
         m_keeper = std::thread([this] { keep(); });
     }
 
@@ -427,11 +432,19 @@ private:
             }
             if (leads()) hearBeat(other, now);
         }
+        while (!leads() && m_job->hear(0, m_firstTag + LeadTag)) {
+            m_heard[0] = now;
+            m_leaderBegan = true;
+        }
         if (!leads()) answerFlight();
         if (now >= nextBeat) {
             nextBeat = now + beatEvery;
-            if (!leads()) sayBeat();
+            if (leads())
+                sayToAll(LeadTag, {});
+            else
+                sayBeat();
             lookForEnded(now);
+            if (!leads()) lookAtLeader(now);
         }
         auto* transport = static_cast<ProcessesTransport*>(m_state.transport.get());
         const Nanos due = transport->pump(now);
@@ -503,6 +516,20 @@ private:
         }
     }
 
+    // A leader that was stopped or hangs as a whole can't say so, and would hold the job for ever.
+    void lookAtLeader(Nanos now)
+    {
+        if (m_state.control.stopped()) return;
+        const auto timeout = static_cast<Nanos>(m_state.options.timeoutSeconds * 1e9);
+        const Nanos limit = std::max(timeout, leaderSilence) + (m_leaderBegan ? 0 : leaderBegins);
+        if (now - m_heard[0] < limit + oneByOne * (m_job->index() - 1)) return;
+        m_job->giveUp(0);
+        stopHere({ErrorCode::Failed,
+                  fmt::format("{}: {} gives no sign of life for {} s: it was stopped, or hangs", ranksOf(0),
+                              m_job->nameOf(0), limit / 1'000'000'000),
+                  "complete steps are in the run file"});
+    }
+
     void stopHere(Error error)
     {
         m_state.control.stop(std::move(error));
@@ -518,6 +545,7 @@ private:
     std::vector<std::optional<std::vector<std::byte>>> m_reports;
     std::vector<std::atomic<Nanos>> m_heard; // by process: when it last gave a sign of life
     std::atomic<bool> m_running = false;
+    bool m_leaderBegan = false; // a sign of it has come; the keeper's
     std::atomic<bool> m_told = false;
     std::thread m_keeper;
     std::mutex m_mutex;

@@ -351,9 +351,12 @@ void ProcessJob::tidy()
     std::erase_if(m_outgoing, [this](Outgoing& one) { return m_processes->done(one.request); });
 }
 
+void ProcessJob::giveUp(int process) { m_givenUp = process; }
+
 bool ProcessJob::hasEnded(int process) const
 {
     const ProcessPlace& place = placeOf(process);
+    if (process == m_givenUp) return true;
     if (process == index() || place.pidSpace.empty() || place.pidSpace != placeOf(index()).pidSpace) return false;
     if (::kill(static_cast<pid_t>(place.pid), 0) != 0) return errno == ESRCH;
     // Ended, but not yet waited for by who started it.

@@ -2,6 +2,7 @@
 // whether they live; small messages, whole. Any thread may call.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -66,8 +67,9 @@ public:
     // All processes come to it; nothing can be said after it.
     void close();
 
-    // That it has ended; only known of processes that share this one's process ids.
+    // That it has ended, or was given up; the former is only known of processes that share this one's process ids.
     bool hasEnded(int process) const;
+    void giveUp(int process); // it does not answer any more. Any thread
 
     // As Processes, and what is sent or taken wakes the other process where it waits on this machine.
     Processes::Request send(int to, int tag, const void* data, std::size_t bytes, bool met = false);
@@ -116,6 +118,7 @@ private:
     std::vector<ProcessPlace> m_places;
     std::vector<ClockOffset> m_clocks;
     int m_cores = 1;
+    std::atomic<int> m_givenUp = -1;
     bool m_crowded = false; // more processes than cores on this host
     std::mutex m_mutex;
     std::int64_t m_nextTag = 8; // the job's own come first

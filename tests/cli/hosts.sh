@@ -231,6 +231,34 @@ run stagewright hosts attach
 expect_code 130
 expect_same "$(spans killed.stagewright)" "$(spans "$(ls -td "$scratch"/*/ | head -n 1)run.stagewright")"
 
+# who follows a job may leave it: it goes on
+id=$(stagewright record "${steady[@]}" --steps 1000000 --host test --detach -o left.stagewright 2>/dev/null)
+"$STAGEWRIGHT" hosts attach "$id" </dev/null >out.txt 2>err.txt &
+client=$!
+expect_that 'steps arrive' wait_for left.stagewright 5
+kill -INT $client
+rc=0
+wait $client || rc=$?
+err=$(cat err.txt)
+expect_code 130
+expect_err "is not followed any more, and goes on there"
+run stagewright hosts jobs --ask --json
+expect_json running jobs 0 state
+run stagewright hosts stop "$id"
+expect_code 0
+
+# code 0 without a step is no success, as of a job whose tasks were never launched
+id=$(stagewright record "${tiny[@]}" --steps 5 --host test --detach -o empty.stagewright 2>/dev/null)
+for ((i = 0; i < 100; ++i)); do [ -e "$scratch/$id/ended.json" ] && break; sleep 0.1; done
+: >"$scratch/$id/steps.stream"
+: >"$scratch/$id/events.jsonl"
+echo 'srun: task 3 launch failed' >"$scratch/$id/log"
+run stagewright hosts attach "$id"
+expect_code 5
+expect_err 'ended without a step; the last lines of its log'
+expect_err 'task 3 launch failed'
+expect_no_err 'recorded in'
+
 # killed over there: said, with what was complete
 id=$(stagewright record "${steady[@]}" --steps 1000000 --host test --detach -o dead.stagewright 2>/dev/null)
 expect_that 'it is detached' [ -n "$id" ]

@@ -145,6 +145,10 @@ end_rank 1 STOP --timeout 2
 expect_code 5
 expect_err 'no progress for 2 s.*rank 1 \(process [0-9]+ on .* gives no sign of life\) hangs'
 expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
+end_rank 0 STOP --timeout 2 # nobody but the others can see that
+expect_code 5
+expect_err 'rank 0: process [0-9]+ on .* gives no sign of life for 5 s'
+expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 end_rank 0 TERM
 expect_code 130
 expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
@@ -158,6 +162,25 @@ for signal in TERM INT; do
     expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 done
 expect_gone 'killed\.stagewright'
+
+# a process that is stopped or killed before all have met: named, and nothing waits for ever
+for signal in STOP KILL; do
+    "$STAGEWRIGHT" record -s 1f1b -p 3 -m 4 "${model[@]}" --steps 3 --processes --timeout 2 -o start.stagewright </dev/null >out.txt 2>err.txt &
+    job=$!
+    victim=''
+    for ((i = 0; i < 400; ++i)); do
+        victim=$(cat "$TMPDIR"/stagewright-flight-*/started-1 2>/dev/null)
+        [ -z "$victim" ] || break
+        sleep 0.005
+    done
+    kill -$signal "$victim"
+    rc=0
+    wait "$job" || rc=$?
+    out=$(cat out.txt) err=$(cat err.txt) last="record --processes, process 1 gets $signal while it starts"
+    expect_that 'an error' test "$rc" -ge 4
+    # it may have met the others just before
+    expect_err 'process 1 \([0-9]+\) (is stopped|was killed or crashed)|rank 1|mpirun'
+done
 
 # too few files at once for mpirun, which then waits for ever: a sentence, and nothing is left
 for limit in 16 20 24 28 32; do

@@ -6,6 +6,9 @@
 #include <fstream>
 #include <random>
 
+#include <csignal>
+#include <sys/resource.h>
+
 #include "recorded_runs.h"
 #include "traces/store/run_file.h"
 #include "traces/store/step_blocks.h"
@@ -193,6 +196,50 @@ private slots:
             QCOMPARE(here->runs().value().size(), std::size_t{1});
             QCOMPARE(difference(whole, here->read(1).value()), QString());
         }
+    }
+
+    // A disk that is full for a while: the stream ends with a whole step, and the next call sends what was missing.
+    void aFullDiskLeavesWholeSteps()
+    {
+        const std::string source = freshPath(), streamPath = freshPath("stream"), path = freshPath();
+        samples::RecordedShape shape;
+        shape.steps = 6;
+        auto stream = StepStreamWriter::create(streamPath).value();
+        auto replay = StreamReplay::open(path).value();
+        {
+            samples::Recording recording(source, shape);
+            const auto reader = RunFile::open(source, OpenMode::Read).value();
+            rlimit usual{};
+            ::getrlimit(RLIMIT_FSIZE, &usual);
+            ::signal(SIGXFSZ, SIG_IGN);
+            for (int step = 0; step < shape.steps; ++step) {
+                QVERIFY(recording.append().has_value());
+                const std::size_t before = bytesIn(streamPath).size();
+                if (step == 2 || step == 3) { // the second after a failure fails as well
+                    const rlimit little{before + 100, usual.rlim_max};
+                    ::setrlimit(RLIMIT_FSIZE, &little);
+                    const auto sent = stream->append(*reader, recording.id());
+                    ::setrlimit(RLIMIT_FSIZE, &usual);
+                    QVERIFY(!sent.has_value());
+                    QVERIFY2(sent.error().message.find("too large") != std::string::npos, sent.error().message.c_str());
+                    QCOMPARE(bytesIn(streamPath).size(), before);
+                } else {
+                    QVERIFY(stream->append(*reader, recording.id()).has_value());
+                }
+            }
+            QVERIFY(recording.finish().has_value());
+        }
+        const auto reader = RunFile::open(source, OpenMode::Read).value();
+        QVERIFY(stream->end(*reader, 1).has_value());
+        const auto bytes = bytesIn(streamPath);
+        // torn bytes that were read before they were taken back are forgotten
+        const std::size_t part = bytes.size() / 2;
+        QVERIFY(replay->take(std::span(bytes).first(part)).has_value());
+        replay->rewind();
+        QVERIFY(replay->take(std::span(bytes).subspan(static_cast<std::size_t>(replay->taken()))).has_value());
+        replay.reset();
+        const auto here = RunFile::open(path, OpenMode::Read).value();
+        QCOMPARE(difference(reader->read(1).value(), here->read(1).value()), QString());
     }
 
     void damageEndsInASentence()

@@ -373,6 +373,16 @@ Result<void> StreamReplay::take(std::span<const std::byte> bytes)
 
 std::int64_t StreamReplay::taken() const { return m_state->taken; }
 
+void StreamReplay::rewind()
+{
+    m_state->rest.clear();
+    m_state->at = m_state->taken;
+    for (Ongoing& one : m_state->ongoing) {
+        one.rows.clear();
+        one.pending = 0;
+    }
+}
+
 const std::vector<ReplayedRun>& StreamReplay::runs() const { return m_state->shown; }
 
 const std::string& StreamReplay::file() const { return m_state->file; }

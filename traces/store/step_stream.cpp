@@ -111,6 +111,7 @@ struct StepStreamWriter::State {
     // Steps that are not folded, as they are; the run's columns that the last of them changes.
     Result<void> steps(Database& database, std::int64_t run, Sent& sent, std::int64_t& segment);
     Result<void> send(RunStore& store, std::int64_t run, bool end);
+    Result<void> sendAll(RunStore& store, std::int64_t run, bool end);
 };
 
 Result<void> StepStreamWriter::State::steps(Database& database, std::int64_t run, Sent& sent, std::int64_t& segment)
@@ -145,7 +146,22 @@ Result<void> StepStreamWriter::State::steps(Database& database, std::int64_t run
     }
 }
 
+// A full disk: the file is cut back to whole steps, and what is missing comes with the next one or with the end, which
+// may find room again.
 Result<void> StepStreamWriter::State::send(RunStore& store, std::int64_t run, bool end)
+{
+    const Sent before = runs[run];
+    const off_t whole = ::lseek(descriptor, 0, SEEK_END);
+    auto done = sendAll(store, run, end);
+    if (done || whole < 0) return done;
+    runs[run] = before;
+    rows.clear();
+    if (::ftruncate(descriptor, whole) != 0 && errno != EINVAL) // a device keeps what it got
+        done.error().message += fmt::format("; its torn end stays: {}", std::strerror(errno));
+    return done;
+}
+
+Result<void> StepStreamWriter::State::sendAll(RunStore& store, std::int64_t run, bool end)
 {
     Database& database = *store.database;
     Sent& sent = runs[run];

@@ -24,7 +24,7 @@ public:
     ~StepStreamWriter();
 
     // What is new in the run since the last call, as one step; the first call starts the run. A full disk is an Error
-    // (Failed).
+    // (Failed): the file then ends with the last whole step, and the next call tries what is missing again.
     Result<void> append(const RunFile& file, std::int64_t run);
     Result<void> end(const RunFile& file, std::int64_t run); // the same, and its final state, costs and texts
     Result<void> remove(std::int64_t run);                   // it was not kept; nothing if it never began
@@ -60,6 +60,7 @@ public:
     Result<void> take(std::span<const std::byte> bytes);
     // Bytes of whole steps so far: where fetching goes on after a cut.
     std::int64_t taken() const;
+    void rewind(); // what came after them is forgotten, and comes again
     const std::vector<ReplayedRun>& runs() const;
     const std::string& file() const;
 

@@ -581,7 +581,7 @@ Result<int> runCheckAnywhere(const CheckChoice& given, Session& session)
     if (!options.schedule.shape.ranksGiven && (launched || options.processes > 0))
         options.schedule.shape.ranks = launched.value_or(options.processes);
     if (!launched && options.processes > 0) {
-        STAGEWRIGHT_TRY(auto end, startProcesses(options.processes, session));
+        STAGEWRIGHT_TRY(auto end, startProcesses(options.processes, TrainingOptions().timeoutSeconds, session));
         return end.code;
     }
     return inProcesses(session,

@@ -193,7 +193,12 @@ Result<int> follow(const HostOptions& options, const FollowOptions& how, Session
     return endRecording(job.file, std::move(recording), session);
 }
 
-Result<int> attach(const HostOptions& options, Session& session) { return follow(options, {}, session); }
+Result<int> attach(const HostOptions& options, Session& session)
+{
+    FollowOptions how;
+    how.onlyLooks = !session.stdinControl; // the end of standard input is a request to stop it
+    return follow(options, how, session);
+}
 
 Result<int> fetch(const HostOptions& options, Session& session)
 {

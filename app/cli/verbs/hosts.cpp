@@ -50,7 +50,7 @@ std::string help()
                   "Examples: stagewright hosts add node1 user@node1.example --setup 'module load cuda'\n"
                   "          stagewright hosts install node1\n"
                   "          stagewright record -s 1f1b -p 4 --host node1\n"
-                  "          stagewright hosts attach";
+                  "          stagewright hosts attach    (Ctrl+C ends following, not the job: that is 'hosts stop')";
 }
 
 } // namespace

@@ -284,7 +284,7 @@ Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
         return fail(ErrorCode::Usage,
                     fmt::format("{} ranks can't be spread evenly, {} a process", *ranks, wish.perProcess),
                     "choose another --ranks-per-process");
-    STAGEWRIGHT_TRY(auto end, startProcesses(*ranks / wish.perProcess, session));
+    STAGEWRIGHT_TRY(auto end, startProcesses(*ranks / wish.perProcess, options.timeout, session));
     if (!end.standing.empty()) noteOn(settings.file, end.standing, session);
     return end.code;
 }

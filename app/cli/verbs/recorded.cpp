@@ -176,6 +176,10 @@ Result<int> endRecording(const std::string& given, Recording recording, Session&
         error.remedy = error.remedy.empty() ? kept : kept + "; " + error.remedy;
         return tl::unexpected(std::move(error));
     }
+    if (recording.runs.empty())
+        return fail(ErrorCode::Failed,
+                    fmt::format("no run was recorded in {}: the training ended without a step", path),
+                    "read what was printed above, or the job's log where it ran");
     session.progress().event({{"event", "done"}, {"file", path}, {"runs", recording.runs}});
     session.note(fmt::format("\nrecorded in {}; see 'stagewright report {}' or 'stagewright ui {}'", path, path, path));
     return ExitDone;

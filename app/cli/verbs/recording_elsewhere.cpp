@@ -94,6 +94,7 @@ Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& pla
     job.createdUnixMs = millisecondsNow();
     job.slurm = queued;
     job.stepsAsked = (settings.warmup + settings.steps) * static_cast<int>(settings.schedules.size());
+    job.stepsOrdered = job.stepsAsked;
     return order;
 }
 
@@ -164,7 +165,7 @@ Error endOf(const HostJob& job)
     const std::string where = job.host.empty() ? "job " + job.id : fmt::format("job {} on {}", job.id, job.host);
     if (code == ExitInterrupted)
         return {ErrorCode::Cancelled, fmt::format("{}: {}", where, job.detail.empty() ? "stopped" : job.detail), {}};
-    return {job.state == JobState::Lost ? ErrorCode::Failed : errorCodeOf(code),
+    return {job.state == JobState::Lost || code == 0 ? ErrorCode::Failed : errorCodeOf(code),
             fmt::format("{}: {}", where, job.detail),
             {}};
 }
@@ -201,7 +202,8 @@ Result<Recording> followElsewhere(HostJob& job, const FollowOptions& options, Se
         recording.runs.push_back(run.here);
         recording.completeSteps.push_back(run.steps);
     }
-    if (!recording.stopped && job.over() && (job.state == JobState::Lost || job.exitCode.value_or(0) != 0))
+    if (!recording.stopped && job.over() &&
+        (job.state == JobState::Lost || job.exitCode.value_or(0) != 0 || recording.runs.empty()))
         recording.stopped = endOf(job);
     return recording;
 }

@@ -149,9 +149,16 @@ public:
 private:
     Result<bool> connection(); // true: everything is here
     Result<bool> take(const Frame& frame);
+    Result<bool> damaged(Error why);
     Result<void> status(const Message& value);
     void keep(bool now);
     bool stopDue(HostLink& link);
+    tl::unexpected<Error> looksNoMore() const
+    {
+        return fail(ErrorCode::Cancelled, fmt::format("job {} is not followed any more, and goes on there", m_job.id),
+                    fmt::format("'stagewright hosts attach {0}' follows it again, 'stagewright hosts stop {0}' ends it",
+                                m_job.id));
+    }
 
     HostJob& m_job;
     std::optional<Host> m_host;
@@ -165,6 +172,8 @@ private:
     Clock::time_point m_kept{};
     bool m_ever = false;
     bool m_heard = false; // since the last time it was lost
+    std::optional<std::uint64_t> m_damagedAt;
+    std::optional<Error> m_damage; // of the stream, for good: only how the job ends is still of interest
 };
 
 void JobFollower::keep(bool now)
@@ -196,14 +205,18 @@ Result<void> JobFollower::status(const Message& value)
     if (kind == "absent") words = "its folder is not there: it never started, or was removed";
     if (value.contains("exit_code") && value["exit_code"].is_number_integer())
         m_job.exitCode = static_cast<int>(std::clamp<std::int64_t>(value["exit_code"].get<std::int64_t>(), 0, 255));
-    const bool failed = state == JobState::Lost || (state == JobState::Ended && m_job.exitCode.value_or(0) != 0);
+    // Slurm's srun ends with code 0 where a task could not be launched.
+    const bool empty = state == JobState::Ended && m_job.exitCode.value_or(0) == 0 && m_job.steps == 0 && !m_damage;
+    const bool failed =
+        empty || state == JobState::Lost || (state == JobState::Ended && m_job.exitCode.value_or(0) != 0);
     if (failed) {
         constexpr int signals = 128;
         const int code = m_job.exitCode.value_or(0);
         if (state == JobState::Ended && words.empty())
-            words = code > signals && code != signals + 2 ? fmt::format("ended by signal {}", code - signals)
-                    : code == signals + 2                 ? "stopped"
-                                                          : fmt::format("failed with code {}", code);
+            words = empty                                   ? "ended without a step"
+                    : code > signals && code != signals + 2 ? fmt::format("ended by signal {}", code - signals)
+                    : code == signals + 2                   ? "stopped"
+                                                            : fmt::format("failed with code {}", code);
         const std::string& said = m_copy.lastError();
         const std::string lines = shownOf(value, "last_lines");
         if (!said.empty())
@@ -224,7 +237,10 @@ Result<void> JobFollower::status(const Message& value)
 Result<bool> JobFollower::take(const Frame& frame)
 {
     if (frame.kind == FrameKind::Steps) {
-        STAGEWRIGHT_CHECK(m_copy.takeSteps(frame.offset, frame.bytes));
+        if (m_damage) return false;
+        if (auto taken = m_copy.takeSteps(frame.offset, frame.bytes); !taken)
+            return taken.error().code == ErrorCode::Unreadable ? damaged(std::move(taken.error()))
+                                                               : tl::unexpected(std::move(taken.error()));
         if (m_job.state == JobState::Starting || m_job.state == JobState::Queued) { // the queue is asked less often
             m_job.state = JobState::Running;
             m_job.detail.clear();
@@ -242,14 +258,28 @@ Result<bool> JobFollower::take(const Frame& frame)
     const Message value = readForeignJson<Message>(frame.bytes);
     if (!value.is_object()) return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
     if (value.contains("error")) return tl::unexpected(errorOf(value));
+    if (value.contains("cut")) return damaged({ErrorCode::Unreadable, "the host cut its steps back", {}});
     if (!value.contains("status")) return false;
     STAGEWRIGHT_CHECK(status(value));
     return flagOf(value, "all");
 }
 
+// A recorder whose disk was full cuts its stream back to the last whole step, and may go on from there: it is asked once
+// more for what follows that step. Then the steps before it stay, and the job is followed to its end, which has the
+// reason.
+Result<bool> JobFollower::damaged(Error why)
+{
+    if (m_damagedAt != m_copy.steps()) {
+        m_damagedAt = m_copy.steps();
+        return fail(ErrorCode::Unavailable, std::move(why.message), std::move(why.remedy));
+    }
+    m_damage = std::move(why);
+    return false;
+}
+
 bool JobFollower::stopDue(HostLink& link)
 {
-    m_stopping = m_stopping || m_stop.stop_requested();
+    m_stopping = m_stopping || (m_stop.stop_requested() && !m_options.onlyLooks);
     if (m_stopping && !m_asked) {
         link.send(FrameKind::Message, dumped({{"do", "stop"}, {"job", m_job.id}}));
         m_asked = true;
@@ -261,6 +291,7 @@ bool JobFollower::stopDue(HostLink& link)
 Result<bool> JobFollower::connection()
 {
     STAGEWRIGHT_TRY(auto link, HostLink::open(m_host, m_stopping ? std::stop_token() : m_stop));
+    STAGEWRIGHT_CHECK(m_copy.rewind());
     m_asked = false; // a request may have been lost with the last connection
     if (stopDue(*link)) return true;
     link->send(FrameKind::Message, dumped({{"do", "follow"},
@@ -271,6 +302,7 @@ Result<bool> JobFollower::connection()
                                            {"once", m_options.onlyWhatIsThere}}));
     for (;;) {
         STAGEWRIGHT_TRY(auto frame, link->next(0.1));
+        if (m_options.onlyLooks && m_stop.stop_requested()) return looksNoMore();
         if (stopDue(*link))
             return fail(
                 ErrorCode::Cancelled,
@@ -292,6 +324,7 @@ Result<void> JobFollower::run()
     for (;;) {
         auto all = connection();
         keep(true);
+        if (all && m_damage && m_job.exitCode.value_or(0) == 0) return tl::unexpected(std::move(*m_damage));
         if (all) return {};
         const Error& why = all.error();
         if (why.code != ErrorCode::Unavailable) return tl::unexpected(std::move(all.error()));
@@ -304,6 +337,7 @@ Result<void> JobFollower::run()
                         fmt::format("job {} goes on there: 'stagewright hosts attach {}' fetches it{}{}", m_job.id,
                                     m_job.id, why.remedy.empty() ? "" : "; ", why.remedy));
         };
+        if (m_options.onlyLooks && m_stop.stop_requested()) return looksNoMore();
         if (m_stop.stop_requested() && !m_stopping) m_stopping = true;
         if (secondsSince(*lost) + pause >
             (m_ever ? m_options.reconnectSeconds : std::min(m_options.reconnectSeconds, firstSeconds)))

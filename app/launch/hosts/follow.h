@@ -44,6 +44,7 @@ struct FollowOptions {
     double reconnectSeconds = 600;
     bool onlyWhatIsThere = false; // fetch: ends when everything that is there now is here
     bool stop = false;            // ask it to stop first
+    bool onlyLooks = false;       // attach: a stop request ends following, and the job goes on
 };
 
 // Starts it. Its record is in the list of jobs from before the first byte is sent. Unavailable where the host can't be

@@ -26,6 +26,10 @@ using Value = nlohmann::ordered_json;
 
 constexpr std::size_t longestLine = std::size_t{1} << 20;
 
+// Events of a job that may be kept here: a step has a line of less than 16 KiB.
+constexpr std::uint64_t eventsAtFirst = std::uint64_t{64} << 20, eventsOfStep = std::uint64_t{16} << 10;
+constexpr int stepsUnasked = 1000; // beyond those that were asked for, as of runs that are made again
+
 // A file that grows at its end and may be cut back.
 class CopiedFile {
 public:
@@ -95,6 +99,7 @@ struct JobCopy::State {
     std::string lastError;
 
     Result<void> replayFile();
+    Result<void> bounded() const; // no more steps than were asked for
     Result<void> replayed(Result<void> done);
     void takeLine(const std::string& text);
 };
@@ -122,6 +127,16 @@ Result<void> JobCopy::State::replayFile()
         at += bytes.size();
     }
     return replayed({});
+}
+
+Result<void> JobCopy::State::bounded() const
+{
+    std::int64_t steps = 0;
+    for (const ReplayedRun& run : job->runs) steps += run.steps;
+    if (job->stepsOrdered == 0 || steps <= std::int64_t{2} * job->stepsOrdered + stepsUnasked) return {};
+    return fail(ErrorCode::Unreadable,
+                fmt::format("the host sends {} steps where {} were asked for", steps, job->stepsOrdered),
+                "check what answers there");
 }
 
 void JobCopy::State::takeLine(const std::string& text)
@@ -203,7 +218,13 @@ Result<void> JobCopy::takeSteps(std::uint64_t offset, std::string_view bytes)
     auto done = state.replayed(state.replay->take(bytesOf(bytes)));
     if (!done && done.error().code == ErrorCode::Unreadable)
         (void)state.steps.cut(static_cast<std::uint64_t>(state.replay->taken()));
-    return done;
+    return done ? state.bounded() : done;
+}
+
+Result<void> JobCopy::rewind()
+{
+    m_state->replay->rewind();
+    return m_state->steps.cut(static_cast<std::uint64_t>(m_state->replay->taken()));
 }
 
 Result<void> JobCopy::takeEvents(std::uint64_t offset, std::string_view bytes)
@@ -212,7 +233,12 @@ Result<void> JobCopy::takeEvents(std::uint64_t offset, std::string_view bytes)
     if (offset != state.events.size())
         return fail(ErrorCode::Unreadable,
                     fmt::format("events came from byte {} where {} was expected", offset, state.events.size()));
-    if (auto done = state.events.append(bytes); !done) return done;
+    const std::uint64_t most =
+        eventsAtFirst + eventsOfStep * static_cast<std::uint64_t>(std::max(0, state.job->stepsOrdered));
+    if (bytes.size() > most || state.events.size() > most - bytes.size())
+        return fail(ErrorCode::Unreadable, fmt::format("the host sends more than {} bytes of events", most),
+                    "check what answers there");
+    STAGEWRIGHT_CHECK(state.events.append(bytes));
     for (const char c : bytes) {
         if (c != '\n') {
             if (state.line.size() < longestLine) state.line += c;

@@ -25,8 +25,11 @@ public:
     std::uint64_t events() const;
     std::uint32_t stepsSum() const; // CRC-32 of the last bytes of them, at most 4,096
 
-    // Bytes that follow at the offset. Unreadable: a gap, or damaged steps; what was complete before stays.
+    // Bytes that follow at the offset. Unreadable: a gap, damaged steps, or far more than were
+    // asked for; what was complete before stays.
     Result<void> takeSteps(std::uint64_t offset, std::string_view bytes);
+    Result<void> rewind(); // forgets what follows the last whole step, which may have been cut off over there
+    // Unreadable where there are more than a job of its size has, so that no host fills the disk.
     Result<void> takeEvents(std::uint64_t offset, std::string_view bytes);
     const std::string& lastError() const; // the message and remedy of the last event of that kind; "" if there was none
 

@@ -52,6 +52,7 @@ Value valueOf(const HostJob& job)
             {"exit_code", job.exitCode ? Value(*job.exitCode) : Value(nullptr)},
             {"steps", job.steps},
             {"steps_asked", job.stepsAsked},
+            {"steps_ordered", job.stepsOrdered},
             {"runs", std::move(runs)}};
 }
 
@@ -74,6 +75,7 @@ std::optional<HostJob> jobOf(const Value& value)
         if (!value.at("exit_code").is_null()) job.exitCode = value.at("exit_code").get<int>();
         job.steps = value.at("steps").get<int>();
         job.stepsAsked = value.at("steps_asked").get<int>();
+        job.stepsOrdered = value.value("steps_ordered", 0);
         for (const Value& run : value.at("runs"))
             job.runs.push_back({run.at("there").get<std::int64_t>(), run.at("here").get<std::int64_t>(),
                                 run.at("created_unix_ms").get<std::int64_t>(), run.at("steps").get<int>(),

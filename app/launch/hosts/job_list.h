@@ -35,8 +35,9 @@ struct HostJob {
     JobState state = JobState::Starting;
     std::string detail; // in words: why it waits, how it ended
     std::optional<int> exitCode;
-    int steps = 0;      // complete ones that are here, warm-up included
-    int stepsAsked = 0; // 0: unknown
+    int steps = 0;        // complete ones that are here, warm-up included
+    int stepsAsked = 0;   // 0: unknown; as the job says it
+    int stepsOrdered = 0; // when it was started here; 0: unknown
     std::vector<ReplayedRun> runs;
 
     bool over() const { return state == JobState::Ended || state == JobState::Lost; }

@@ -345,6 +345,10 @@ void HostServer::pump()
     const JobStatus status = m_status;            // before the sizes: of a job that is over they are final
     const std::uint64_t events = m_events.size(); // an event comes after the step that it is about
     const std::uint64_t steps = m_steps.size();
+    if (steps < m_steps.sent) { // its disk was full, and the recorder took back what was not whole
+        answer({{"cut", steps}});
+        return m_job.clear();
+    }
     sendGrown(m_steps, steps);
     sendGrown(m_events, events);
     const bool over = status.kind != JobStatus::Kind::Running && status.kind != JobStatus::Kind::Queued;
