@@ -408,6 +408,8 @@ void RecordController::askToStop()
 void RecordController::recordingTaken()
 {
     m_taking = false;
+    // what its program wrote last is not a change from outside, which would hide how the recording ended
+    for (const QString& file : {m_recordFile, m_recordTarget}) emit m_workspace.fileWritten(file);
     m_workspace.refreshCaptions();
     if (!std::exchange(m_closeAfter, false)) return;
     QTimer::singleShot(0, &m_workspace, &Workspace::closeAsked);
