@@ -60,8 +60,9 @@ private slots:
         const auto jobs = jobsIn(
             R"({"jobs":[{"job":"a-1","host":"a","file":"/r","state":"running","steps":12,"steps_asked":300,"exit_code":null},
             {"job":"b-1","host":null,"state":"queued","slurm_job":"42","detail":"waits for resources"},{"job":"c","host":"c","state":"ended","exit_code":130,"steps":4},
-            {"job":"d","host":"d","state":"lost","steps":1}]})");
-        QCOMPARE(jobs.size(), 4);
+            {"job":"d","host":"d","state":"lost","steps":1},{"job":"e","host":"e","state":"lost","detail":"it reached its time limit","steps":2}]})");
+        QCOMPARE(jobs.size(), 5);
+        QCOMPARE(jobText(jobs[4]), QStringLiteral("it reached its time limit, 2 steps kept · e"));
         QCOMPARE(jobText(jobs[0]), QStringLiteral("running, step 12 of 300 · a"));
         QCOMPARE(jobText(jobs[1]), QStringLiteral("queued · this computer, Slurm"));
         QCOMPARE(jobText(jobs[2]), QStringLiteral("stopped, 4 steps · c"));

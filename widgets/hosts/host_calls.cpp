@@ -159,7 +159,10 @@ QString jobText(const JobEntry& job)
     if (job.state == QLatin1String("running"))
         text = job.stepsAsked > 0 ? CallText::tr("running, step %L1 of %L2").arg(job.steps).arg(job.stepsAsked)
                                   : CallText::tr("running");
-    if (job.state == QLatin1String("lost")) text = CallText::tr("ended without a message, %1 kept").arg(steps);
+    if (job.state == QLatin1String("lost"))
+        text = job.detail.isEmpty()
+                   ? CallText::tr("ended without a message, %1 kept").arg(steps)
+                   : CallText::tr("%1, %2 kept").arg(job.detail.section(QLatin1Char('\n'), 0, 0), steps);
     if (job.state == QLatin1String("ended"))
         text = job.exitCode.value_or(0) == 0 ? CallText::tr("ended, %1").arg(steps)
                : job.exitCode == 130         ? CallText::tr("stopped, %1").arg(steps)

@@ -93,6 +93,11 @@ Result<void> HostLink::State::greet(const std::stop_token& stop)
             const std::string install =
                 host ? fmt::format("'stagewright hosts install {}' copies this version there", host->name)
                      : std::string();
+            if (version == serveVersion())
+                return fail(
+                    ErrorCode::Unavailable,
+                    fmt::format("{} has another build of stagewright {}, which speaks differently", name(), version),
+                    install);
             if (isOlder(version, serveVersion()))
                 return fail(
                     ErrorCode::Unavailable,
