@@ -85,6 +85,8 @@ QString difference(const Deadlock& predicted, const Outcome& outcome)
             .arg(predicted.hung() ? "hang" : "end", outcome.error ? outcome.error->message.c_str() : "it ended");
     if (!predicted.hung()) return outcome.stall ? "a stall of what ended" : "";
     if (!outcome.stall) return "no stall is reported";
+    if (outcome.error->code != ErrorCode::Invalid)
+        return QString("not an invalid order: %1").arg(outcome.error->message.c_str());
     const Deadlock& stall = *outcome.stall;
     if (stall.cycle != predicted.cycle || stall.victims != predicted.victims)
         return QString("another cycle: %1; predicted %2")
@@ -163,7 +165,6 @@ private slots:
             const QString differs = differenceOf(one.predicted, outcome, one.schedule, one.options);
             QVERIFY2(differs.isEmpty(), qPrintable(one.what + ": " + differs));
             if (!one.predicted.hung()) continue;
-            QCOMPARE(outcome.error->code, ErrorCode::Invalid);
             const Outcome fixed = one.fixed.get();
             QVERIFY2(!fixed.error && fixed.refused.empty(),
                      fixed.error ? fixed.error->message.c_str() : fixed.refused.c_str());
