@@ -169,7 +169,7 @@ for signal in STOP KILL; do
     job=$!
     victim=''
     for ((i = 0; i < 400; ++i)); do
-        victim=$(cat "$TMPDIR"/stagewright-flight-*/started-1 2>/dev/null)
+        victim=$(cat "$TMPDIR"/stagewright-flight-*/started-1 2>/dev/null || true)
         [ -z "$victim" ] || break
         sleep 0.005
     done
