@@ -98,7 +98,10 @@ std::string formatBytes(Bytes bytes, Bytes memoryUnit)
 
 std::string counted(long long count, std::string_view noun)
 {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("tch") ? "es" : "s");
+    return fmt::format("{} {}{}", count, noun,
+                       count == 1                                      ? ""
+                       : noun.ends_with("tch") || noun.ends_with("ss") ? "es"
+                                                                       : "s");
 }
 
 std::string formatPercent(double share, int decimals)

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "schedules/base/median.h"
 #include "schedules/base/quantity.h"
@@ -218,6 +219,30 @@ std::string samplesText(const Run& run)
 
 } // namespace
 
+std::string trainedBy(const Run& run)
+{
+    const auto fact = [&run](std::string_view key) {
+        for (const auto& [name, value] : run.environment)
+            if (name == key) return value;
+        return std::string();
+    };
+    std::vector<std::string> parts;
+    if (const std::string engine = fact("engine"); engine.find("PyTorch") != std::string::npos) parts.push_back(engine);
+    std::vector<std::string> hosts;
+    for (const std::string_view host : split(fact("hosts"), ","))
+        if (!host.empty() && std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.emplace_back(host);
+    if (const int processes = wholeOf<int>(fact("processes")).value_or(0); processes > 0) {
+        parts.push_back("ranks in " + counted(processes, "process"));
+        if (hosts.size() > 1) parts.back() += fmt::format(" on {}", fmt::join(hosts, ", "));
+        double band = numberOf(fact("clock_band_ns")).value_or(0);
+        if (const Metric* bands = run.metric("clock_band_ns"))
+            for (const double value : bands->values) band = std::max(band, value);
+        if (band > 0) parts.push_back("clocks agree within " + formatDuration(static_cast<Nanos>(band)));
+    }
+    if (const std::string host = fact("host"); !host.empty()) parts.push_back("on " + host);
+    return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 std::vector<RunFact> factsOf(const Run& run)
 {
     std::vector<RunFact> facts;
@@ -232,6 +257,13 @@ std::vector<RunFact> factsOf(const Run& run)
     add("microbatch_size", "microbatch size");
     facts.push_back({"clock", "clock", run.info.clock});
     facts.push_back({"link_latency", "link latency", linkLatencyText(run)});
+    const auto environment = [&](const char* key, const char* otherwise) {
+        for (const auto& [name, value] : run.environment)
+            if (name == key) return value;
+        return std::string(run.info.provenance == Provenance::Measured ? otherwise : "");
+    };
+    facts.push_back({"engine", "engine", environment("engine", "own")});
+    facts.push_back({"host", "host", environment("host", "local")});
     add("backend", "backend");
     add("transport", "transport");
     const bool ours = run.info.provenance != Provenance::Imported;

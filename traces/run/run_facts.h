@@ -17,12 +17,15 @@ struct RunFact {
     std::string value; // "" if unknown
 };
 
-// Unit of time, ranks, stages, microbatches, model, microbatch size, clock, link latency, and the settings that change
+// Unit of time, ranks, stages, microbatches, model, microbatch size, clock, link latency, engine, host, and the settings that change
 // times (backend, transport, sends, receives, lowering, channels, data, replicas and what they share, perturbation,
 // recomputed layers, optimizer). What a run of ours was not asked for is "none", what an imported one does not say is
 // unknown. In this order, each once, unknown ones empty.
 std::vector<RunFact> factsOf(const Run& run);
 std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" if there is none
+// Where and by what a measured or imported run was trained: "PyTorch 2.6.0", "ranks in 4 processes on a, b; clocks agree
+// within 3.2 µs", "on node1", with "; " between them. "": by this program's own engine in one process, or not known.
+std::string trainedBy(const Run& run);
 // The limit of a rank's activations (record or simulate --memory-limit), in the run's unit of memory.
 std::optional<Bytes> memoryCapOf(const Run& run);
 // The same by rank, where ranks have different ones; else empty.

@@ -61,7 +61,7 @@ public:
     const std::string& keptIn() const;
     Result<std::vector<RunInfo>> runs() const; // by id
     struct ListedRun {
-        Run run;                 // its info, configuration, costs and contention; nothing else
+        Run run;                 // its info, configuration, environment, costs and contention; nothing else
         std::vector<Note> notes; // its own
         Nanos timeUnit = 1;
         Bytes memoryUnit = 1;

@@ -45,7 +45,8 @@ public:
     explicit List(Database& database)
         : m_rows(database, "SELECT id, time_unit, memory_unit, costs FROM run ORDER BY id"),
           m_texts(database,
-                  "SELECT run, key, value FROM run_text WHERE section='configuration' ORDER BY run, section, ordinal"),
+                  "SELECT run, key, value, section='environment' FROM run_text WHERE section IN ('configuration', "
+                  "'environment') ORDER BY run, section, ordinal"),
           m_contention(database, "SELECT m.run, v.step, v.value FROM metric AS m JOIN metric_value AS v ON v.run=m.run "
                                  "AND v.metric=m.metric "
                                  "WHERE m.name='contention' ORDER BY m.run, m.metric, v.step"),
@@ -65,8 +66,10 @@ public:
             if (row.isNull(3)) return;
             if (auto costs = readCostsJson(row.text(3))) listed.run.costs = std::move(*costs);
         });
-        (void)m_texts.take(
-            id, [&](const Statement& row) { listed.run.configuration.emplace_back(row.text(1), row.text(2)); });
+        (void)m_texts.take(id, [&](const Statement& row) {
+            (row.integer(3) != 0 ? listed.run.environment : listed.run.configuration)
+                .emplace_back(row.text(1), row.text(2));
+        });
         (void)m_contention.take(id,
                                 [&](const Statement& row) { addContention(listed.run, row.integer(1), row.real(2)); });
         if (!notes) return listed;

@@ -36,13 +36,6 @@ QString provenanceText(const RunInfo& info)
 
 namespace {
 
-QString factOf(const TextPairs& pairs, const char* key)
-{
-    for (const auto& [name, value] : pairs)
-        if (name == key) return shownName(value);
-    return {};
-}
-
 QString clockProvenance(const Run& run)
 {
     const DeviceShare share = deviceShareOf(run);
@@ -59,28 +52,7 @@ QString clockProvenance(const Run& run)
 
 } // namespace
 
-QString placeText(const Run& run)
-{
-    QStringList parts;
-    const QString engine = factOf(run.environment, "engine");
-    if (engine.startsWith(QLatin1String("PyTorch"))) parts << engine;
-    QStringList hosts;
-    for (const QString& host : factOf(run.environment, "hosts").split(QLatin1Char(','), Qt::SkipEmptyParts))
-        if (!hosts.contains(host)) hosts << host;
-    if (const int processes = factOf(run.environment, "processes").toInt(); processes > 0) {
-        const QString count =
-            countText(processes, RunsModel::tr("ranks in 1 process"), RunsModel::tr("ranks in %L1 processes"));
-        parts << (hosts.size() > 1 ? RunsModel::tr("%1 on %2").arg(count, hosts.join(QLatin1String(", "))) : count);
-        const Metric* bands = run.metric("clock_band_ns");
-        double band = factOf(run.environment, "clock_band_ns").toDouble();
-        if (bands != nullptr)
-            for (const double value : bands->values) band = std::max(band, value);
-        if (band > 0) parts << RunsModel::tr("clocks agree within %1").arg(durationText(static_cast<Nanos>(band)));
-    }
-    if (const QString host = factOf(run.environment, "host"); !host.isEmpty())
-        parts << RunsModel::tr("on %1").arg(host);
-    return parts.join(QStringLiteral("; "));
-}
+QString placeText(const Run& run) { return shownName(trainedBy(run)); }
 
 QString provenanceText(const Run& run)
 {

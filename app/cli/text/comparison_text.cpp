@@ -53,6 +53,7 @@ std::string headText(std::span<const Run> runs)
                                                                  plural(info.microbatches, "microbatch"));
         text +=
             fmt::format("{}  {}, {}, {}, {}", letter(i), info.name, shape, toText(info.provenance), clockText(runs[i]));
+        if (const std::string place = trainedBy(runs[i]); !place.empty()) text += fmt::format(", {}", place);
         if (const std::string model = configured(runs[i], "model"); !model.empty()) text += fmt::format(", {}", model);
         if (const std::string size = configured(runs[i], "microbatch_size"); !size.empty())
             text += fmt::format(", microbatch size {}", size);

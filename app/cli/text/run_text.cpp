@@ -97,6 +97,7 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
         text += fmt::format("; step {} of {}{}", stepNumber(figures.step), run.info.steps,
                             figures.step == run.representativeStep() ? " (median time)" : "");
     text += "\n";
+    if (const std::string place = trainedBy(run); !place.empty()) text += place + "\n";
     std::string made; // what else the figures depend on
     if (const std::string model = configured(run, "model"); !model.empty()) made += "model " + model;
     if (const std::string size = configured(run, "microbatch_size"); !size.empty())

@@ -128,7 +128,7 @@ struct Made {
     std::string model;
     std::string microbatchSize;
     std::string linkLatency;
-    std::string under; // disturbance, emulated links, memory cap, contention
+    std::string under; // where and by what it was trained, disturbance, emulated links, memory cap, contention
     Json json;         // the same
 };
 
@@ -138,6 +138,7 @@ Made madeWith(const RunFile::ListedRun& listed)
     Made out{
         configured(run, "model"), configured(run, "microbatch_size"), linkLatencyText(run), {}, madeUnderJson(run)};
     const auto add = [&out](const std::string& words) { out.under += (out.under.empty() ? "" : "; ") + words; };
+    if (const std::string place = trainedBy(run); !place.empty()) add(place);
     if (const std::string perturb = configured(run, "perturb"); !perturb.empty()) add(perturb);
     if (const std::string links = emulatedLinksText(run); !links.empty()) add("links " + links);
     const Units units{listed.timeUnit, listed.memoryUnit};
