@@ -43,6 +43,12 @@ expect_same "$(stagewright sql launched.stagewright 'SELECT count(*) FROM spans 
 run stagewright report launched.stagewright
 expect_code 0
 expect_out 'processes +2 on .*; one clock'
+run stagewright report launched.stagewright
+expect_out '^ranks in 2 processes'
+run stagewright runs launched.stagewright
+expect_out 'ranks in 2 processes'
+run stagewright compare threads.stagewright#1 launched.stagewright#1
+expect_out '^B .*, ranks in 2 processes'
 run stagewright record -p 4 -m 4 "${model[@]}" --steps 2 --processes --ranks-per-process 2 --clock virtual --json -o shared.stagewright
 expect_code 0
 expect_json 4 runs 0 ranks
