@@ -34,17 +34,21 @@ bool Links::haveBandwidth() const
                                                  [](const auto& link) { return link.second.bytesPerSecond > 0; });
 }
 
-Transit Links::transit(int fromRank, int toRank, Bytes bytes) const
+Link Links::of(int fromRank, int toRank) const
 {
     if (fromRank == toRank) return {};
-    const Link* link = &all;
-    if (!overrides.empty()) {
-        if (auto found = overrides.find({fromRank, toRank}); found != overrides.end()) link = &found->second;
-    }
-    const Nanos occupied = link->bytesPerSecond <= 0 || bytes == 0
+    if (overrides.empty()) return all;
+    const auto found = overrides.find({fromRank, toRank});
+    return found == overrides.end() ? all : found->second;
+}
+
+Transit Links::transit(int fromRank, int toRank, Bytes bytes) const
+{
+    const Link link = of(fromRank, toRank);
+    const Nanos occupied = link.bytesPerSecond <= 0 || bytes == 0
                                ? 0
-                               : std::llround(static_cast<double>(bytes) / link->bytesPerSecond * 1e9);
-    return {link->latency + occupied, occupied};
+                               : std::llround(static_cast<double>(bytes) / link.bytesPerSecond * 1e9);
+    return {link.latency + occupied, occupied};
 }
 
 CostModel::CostModel(int stages, CostSource from) : memory(static_cast<std::size_t>(std::max(stages, 0))), source(from)

@@ -56,6 +56,7 @@ struct Links {
     std::map<std::pair<int, int>, Link> overrides; // (from rank, to rank)
     CollectiveLane collectives = CollectiveLane::Compute;
 
+    Link of(int fromRank, int toRank) const;
     Nanos delay(int fromRank, int toRank, Bytes bytes) const; // rounded once, to the nearest ns
     Transit transit(int fromRank, int toRank, Bytes bytes) const;
     bool haveBandwidth() const; // any of them

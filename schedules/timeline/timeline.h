@@ -179,6 +179,8 @@ public:
     Bytes memoryUnit() const { return m_memoryUnit; }
 
     const std::shared_ptr<const Schedule>& schedule() const { return m_schedule; } // the one it realises, may be null
+    // By replica of the schedule: samples of its microbatches against each other's; empty: all alike, or not known.
+    std::span<const double> sizes() const { return m_sizes; }
 
 private:
     friend class TimelineBuilder;
@@ -208,6 +210,7 @@ private:
     std::vector<StepRange> m_stepRanges;              // sorted by (track, step)
     std::vector<std::string> m_labels{std::string()}; // a text once for each shape
     std::shared_ptr<const Schedule> m_schedule;
+    std::vector<double> m_sizes;
     std::vector<std::string> m_shapes; // by label, up to the last that has one
 };
 
@@ -227,7 +230,7 @@ public:
     int addCounter(int rank, std::string name, std::string unit);
     void addSample(int counter, Nanos time, double value);
     void setUnits(Nanos timeUnit, Bytes memoryUnit);
-    void setSchedule(std::shared_ptr<const Schedule> schedule);
+    void setSchedule(std::shared_ptr<const Schedule> schedule, std::vector<double> sizes = {});
     // every span, edge, memory event and counter of another timeline (same ranks), times kept
     void append(const Timeline& other);
     void reserve(std::size_t spans);

@@ -133,8 +133,10 @@ void TimelineBuilder::setUnits(Nanos timeUnit, Bytes memoryUnit)
     m_pending->timeline.m_memoryUnit = memoryUnit;
 }
 
-void TimelineBuilder::setSchedule(std::shared_ptr<const Schedule> schedule)
+void TimelineBuilder::setSchedule(std::shared_ptr<const Schedule> schedule, std::vector<double> sizes)
 {
+    const bool each = schedule && sizes.size() == static_cast<std::size_t>(schedule->replicas);
+    m_pending->timeline.m_sizes = each ? std::move(sizes) : std::vector<double>();
     m_pending->timeline.m_schedule = std::move(schedule);
 }
 

@@ -153,7 +153,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
         return fail(ErrorCode::Usage, fmt::format("{} ranks; a timeline holds at most 65535", schedule.ranks));
     TimelineBuilder builder(Provenance::Simulated, "model", schedule.ranks);
     builder.setUnits(costs.timeUnit, costs.memoryUnit);
-    builder.setSchedule(std::make_shared<const Schedule>(schedule));
+    builder.setSchedule(std::make_shared<const Schedule>(schedule), costs.sizes);
     builder.reserve(ops);
     if (parts == TimelineParts::SpansOnly) {
         for (int r = 0; r < schedule.ranks; ++r) {

@@ -159,10 +159,12 @@ private:
             const auto& [rank, stage, kind] = key;
             // like is compared with like
             const auto share = static_cast<std::int64_t>(backwardShare(m_subject.schedule, back, rank, stage));
+            const std::int64_t size = sizeClass(m_subject.costs.sizes, m_subject.schedule.replicaOf(rank));
             if (const Nanos duration = m_subject.costs.duration(kind, stage, rank); duration > 0)
-                work.push_back({rank, stage,
-                                share * static_cast<std::int64_t>(opKindRoom) + static_cast<std::int64_t>(kind), count,
-                                duration});
+                work.push_back(
+                    {rank, stage,
+                     (size * 3 + share) * static_cast<std::int64_t>(opKindRoom) + static_cast<std::int64_t>(kind),
+                     count, duration});
         }
         return slownessOf(work, m_subject.schedule.ranks);
     }
@@ -262,11 +264,16 @@ private:
         if (uneven) addCosts(LeverKind::Stages, "stages", "layers and head spread evenly over the stages", costs);
     }
 
-    // How long messages take between two ranks, of the larger direction; only pairs that exchange any.
-    std::map<std::pair<int, int>, Nanos> usedLinks() const
+    // How long messages take between two ranks, of the larger direction, and the links of both; only pairs that exchange
+    // any.
+    struct UsedLink {
+        Nanos delay = 0;
+        Link there, back;
+    };
+    std::map<std::pair<int, int>, UsedLink> usedLinks() const
     {
         const Schedule& schedule = m_subject.schedule;
-        std::map<std::pair<int, int>, Nanos> out;
+        std::map<std::pair<int, int>, UsedLink> out;
         for (int stage = 0; stage + 1 < schedule.stages; ++stage) {
             const Bytes bytes =
                 stage < m_subject.costs.stages() ? m_subject.costs.memory[static_cast<std::size_t>(stage)].boundary : 0;
@@ -277,9 +284,11 @@ private:
                 const int a = schedule.placement.rankOf(stage, microbatch);
                 const int b = schedule.placement.rankOf(stage + 1, microbatch);
                 if (a == b) continue;
-                Nanos& delay = out[{std::min(a, b), std::max(a, b)}];
-                delay = std::max(
-                    {delay, m_subject.costs.links.delay(a, b, bytes), m_subject.costs.links.delay(b, a, bytes)});
+                const Links& links = m_subject.costs.links;
+                UsedLink& used = out[{std::min(a, b), std::max(a, b)}];
+                used.delay = std::max({used.delay, links.delay(a, b, bytes), links.delay(b, a, bytes)});
+                used.there = links.of(std::min(a, b), std::max(a, b));
+                used.back = links.of(std::max(a, b), std::min(a, b));
             }
         }
         return out;
@@ -392,7 +401,7 @@ private:
         const auto used = usedLinks();
         std::vector<Nanos> delays;
         delays.reserve(used.size());
-        for (const auto& [ends, delay] : used) delays.push_back(delay);
+        for (const auto& [ends, link] : used) delays.push_back(link.delay);
         if (delays.empty() || *std::max_element(delays.begin(), delays.end()) == 0) return;
         const auto asked = [this](std::pair<int, int> ends) {
             return std::find(m_subject.emulatedLinks.begin(), m_subject.emulatedLinks.end(), ends) !=
@@ -403,27 +412,57 @@ private:
         if (used.size() > 1 || !asked(used.begin()->first))
             addCosts(LeverKind::Links, "links", "messages that arrive instantly", free);
         if (used.size() == 1 && !asked(used.begin()->first)) return; // the only link is all of them: one row
-        // A slow link gets the median of the other links; the only link gets 0.
+        // A slow link gets the latency and the bandwidth that most others have; the only link gets 0.
         std::vector<std::pair<Nanos, std::pair<int, int>>> slow;
         slow.reserve(used.size());
-        for (const auto& [ends, delay] : used) slow.emplace_back(delay, ends);
+        for (const auto& [ends, link] : used) slow.emplace_back(link.delay, ends);
         std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-        for (std::size_t i = 0; i < std::min(slow.size(), mostOfAKind); ++i) {
-            const auto& [delay, ends] = slow[i];
-            std::vector<Nanos> others;
-            for (const auto& [other, of] : used)
-                if (other != ends) others.push_back(of);
-            const Nanos usual = lowerMedian(others);
-            if (static_cast<double>(delay) <= least * static_cast<double>(usual)) break;
+        std::size_t rows = 0;
+        for (const auto& [delay, ends] : slow) {
+            const Link usual = usualWithout(used, ends);
             CostModel costs = m_subject.costs;
-            for (const auto& way : {ends, std::pair(ends.second, ends.first)}) costs.links.overrides[way] = {usual, 0};
+            const auto& [there, back] = std::pair(used.at(ends).there, used.at(ends).back);
+            const std::pair<int, int> other{ends.second, ends.first};
+            const Link thereAs = asFast(there, usual), backAs = asFast(back, usual);
+            if (delay == 0 || (thereAs == there && backAs == back)) continue;
+            costs.links.overrides[ends] = thereAs;
+            costs.links.overrides[other] = backAs;
             addCosts(
                 LeverKind::Link, fmt::format("link:{}-{}", ends.first, ends.second),
-                others.empty()
+                used.size() == 1
                     ? fmt::format("messages between ranks {} and {} that arrive instantly", ends.first, ends.second)
                     : fmt::format("the link between ranks {} and {} as fast as the others", ends.first, ends.second),
                 costs);
+            if (++rows == mostOfAKind) break;
         }
+    }
+
+    // Of both directions of the other links; without others one that takes no time.
+    static Link usualWithout(const std::map<std::pair<int, int>, UsedLink>& used, std::pair<int, int> ends)
+    {
+        std::vector<Nanos> latencies;
+        std::vector<double> perByte; // seconds
+        for (const auto& [other, link] : used) {
+            if (other == ends) continue;
+            for (const Link& way : {link.there, link.back}) {
+                latencies.push_back(way.latency);
+                perByte.push_back(way.bytesPerSecond > 0 ? 1 / way.bytesPerSecond : 0);
+            }
+        }
+        if (latencies.empty()) return {};
+        const double each = lowerMedian(perByte);
+        return {lowerMedian(latencies), each > 0 ? 1 / each : 0};
+    }
+
+    // The link itself unless it is slower than usual.
+    static Link asFast(const Link& link, const Link& usual)
+    {
+        Link out = link;
+        if (static_cast<double>(link.latency) > least * static_cast<double>(usual.latency)) out.latency = usual.latency;
+        const bool limited = link.bytesPerSecond > 0;
+        if (limited && (usual.bytesPerSecond == 0 || link.bytesPerSecond * least < usual.bytesPerSecond))
+            out.bytesPerSecond = usual.bytesPerSecond;
+        return out;
     }
 
     void launch()

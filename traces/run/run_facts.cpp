@@ -219,6 +219,13 @@ std::string samplesText(const Run& run)
 
 } // namespace
 
+std::vector<double> replicaSizes(const Run& run)
+{
+    if (run.costs && !run.costs->sizes.empty()) return run.costs->sizes;
+    const auto samples = wholesOf(configured(run, "replica_samples"));
+    return samples ? std::vector<double>(samples->begin(), samples->end()) : std::vector<double>();
+}
+
 std::string trainedBy(const Run& run)
 {
     const auto fact = [&run](std::string_view key) {

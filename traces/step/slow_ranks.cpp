@@ -44,6 +44,12 @@ private:
 
 } // namespace
 
+std::int64_t sizeClass(std::span<const double> sizes, int replica)
+{
+    if (replica < 0 || static_cast<std::size_t>(replica) >= sizes.size()) return 0;
+    return std::find(sizes.begin(), sizes.end(), sizes[static_cast<std::size_t>(replica)]) - sizes.begin();
+}
+
 std::vector<RankSlowness> slownessOf(std::span<const ChunkWork> work, int ranks)
 {
     std::map<std::int64_t, Durations> bySort;

@@ -25,6 +25,10 @@ struct RankSlowness {
 
 inline constexpr double slowRank = 1.05; // a factor above this stands out
 
+// Number of the size of a rank's microbatches among `sizes` (by replica; empty: all alike): work on microbatches of
+// different sizes is not alike.
+std::int64_t sizeClass(std::span<const double> sizes, int replica);
+
 // The work of a chunk (a stage on a rank) is compared with the median over the same stage's other ranks if it has
 // copies, else over the chunks of all other ranks; a rank's factor is the smallest of its chunks': if one of them is
 // normal, the rank is normal. By rank; O(n log n).

@@ -285,8 +285,10 @@ std::vector<RankSlowness> StepGraph::slowness(const std::vector<Nanos>& medians)
         // like is compared with like
         const auto share =
             static_cast<std::int64_t>(schedule ? backwardShare(*schedule, back, m_slots[id].rank, stage) : 0);
-        work.push_back(
-            {m_slots[id].rank, stage, 3 * static_cast<std::int64_t>(m_sort[m_place[id]]) + share, 1, medians[id]});
+        const std::int64_t sizes = std::max<std::int64_t>(1, std::ssize(m_timeline.sizes()));
+        const std::int64_t size = schedule ? sizeClass(m_timeline.sizes(), schedule->replicaOf(m_slots[id].rank)) : 0;
+        work.push_back({m_slots[id].rank, stage,
+                        (3 * static_cast<std::int64_t>(m_sort[m_place[id]]) + share) * sizes + size, 1, medians[id]});
         entry = work.size();
     }
     return slownessOf(work, static_cast<int>(m_scenario.order.size()));

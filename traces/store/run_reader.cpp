@@ -217,7 +217,7 @@ private:
     {
         m_builder.emplace(m_run.info.provenance, m_run.info.clock, m_run.info.ranks);
         m_builder->setUnits(m_timeUnit, m_memoryUnit);
-        if (m_realised) m_builder->setSchedule(m_realised);
+        if (m_realised) m_builder->setSchedule(m_realised, replicaSizes(m_run));
         if (auto done = m_onlyHeader ? Result<void>() : fill(); !done) return done;
         auto built = m_builder->build();
         if (!built) {
