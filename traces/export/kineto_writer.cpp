@@ -53,7 +53,12 @@ public:
                 lane(track);
             if (!m_good) break;
         }
-        if (m_good && !hasMessages(Lane::Receive)) hasMessages(Lane::Send) ? receives() : arrivals();
+        if (m_good && !hasMessages(Lane::Receive)) {
+            if (hasMessages(Lane::Send))
+                receives();
+            else if (whyNoArrivals(m_timeline).empty()) // else they would be invented
+                arrivals();
+        }
         if (m_good) memory();
         if (m_good) received();
         m_buffer += "\n]}\n";

@@ -147,7 +147,9 @@ void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, Import
     const ClockAlignment found = bounds.align(ranks.size());
     out.clockError = found.error;
     if (found.error < 0) {
-        out.clocks = "as recorded: no messages limit their difference";
+        out.clocks = messages.pairs.empty() && messages.collectives.empty()
+                         ? "as recorded: no messages limit their difference"
+                         : "as recorded: messages limit their difference on one side at most";
     } else {
         Nanos most = 0;
         for (const Nanos by : found.correction) most = std::max(most, std::abs(by));
@@ -306,10 +308,14 @@ Error nothingIn(const ImportedRun& out)
     std::string left;
     for (const auto& [what, count] : out.leftOut) left += fmt::format("{}{} {}", left.empty() ? "" : ", ", count, what);
     const FormatInfo* format = findFormat(out.format);
+    std::string notes;
+    for (const std::string& note : out.notes) notes += "; " + note;
+    if (out.notes.empty()) notes.clear();
     return {ErrorCode::Unreadable,
-            fmt::format("no kernels and no named ranges in it{}",
+            fmt::format("no kernels and no named ranges in it{}{}",
                         left.empty() ? fmt::format(": {} without a duration", counted(out.events, "event"))
-                                     : fmt::format(", only {}", left)),
+                                     : fmt::format(", only {}", left),
+                        notes),
             format != nullptr && !format->recordKernels.empty()
                 ? std::string(format->recordKernels)
                 : "record it with the device's activities, or with named ranges"};

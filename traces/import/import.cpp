@@ -75,17 +75,17 @@ RankInName rankOfPath(const std::string& file)
     return rank.rank >= 0 ? rank : rankInName(path.parent_path().filename().string());
 }
 
-// The common key of the files of one job: folder and name without the rank (if its number is one), and without long
-// numbers (times, processes).
-std::string jobOf(const std::string& file, bool ranked)
+// The common key of the files of one job: folder and name without the rank (−1: none), where that is their number, and
+// without long numbers (times, with their decimals, and processes).
+std::string jobOf(const std::string& file, int ofRank)
 {
     const fs::path path(file);
     std::string name = path.filename().string();
-    if (const RankInName rank = rankInName(name); ranked && rank.rank >= 0)
+    if (const RankInName rank = rankInName(name); ofRank >= 0 && rank.rank == ofRank)
         name.replace(rank.begin, rank.end - rank.begin, "{}");
     std::string folder = path.parent_path().string();
     if (const std::string last = path.parent_path().filename().string();
-        ranked && rankInName(last).rank >= 0 && rankInName(path.filename().string()).rank < 0) {
+        ofRank >= 0 && rankInName(last).rank == ofRank && rankInName(path.filename().string()).rank < 0) {
         const RankInName rank = rankInName(last);
         folder.replace(folder.size() - last.size() + rank.begin, rank.end - rank.begin, "{}");
     }
@@ -93,9 +93,12 @@ std::string jobOf(const std::string& file, bool ranked)
     for (std::size_t i = 0; i < name.size();) {
         std::size_t end = i;
         while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
-        if (end - i >= 9)
+        if (end - i >= 9) {
+            std::size_t decimals = end < name.size() && name[end] == '.' ? end + 1 : end;
+            while (decimals < name.size() && std::isdigit(static_cast<unsigned char>(name[decimals])) != 0) ++decimals;
+            if (decimals > end + 1 && decimals <= end + 8) end = decimals;
             out += '#';
-        else
+        } else
             out += name.substr(i, std::max<std::size_t>(1, end - i));
         i = std::max(end, i + 1);
     }
@@ -110,13 +113,16 @@ std::string withoutSuffixes(std::string name)
     return name;
 }
 
-std::string runNameOf(const std::string& file, bool ranked)
+std::string runNameOf(const std::string& file, int rank)
 {
-    std::string name = withoutSuffixes(fs::path(jobOf(file, ranked)).filename().string());
+    std::string name = withoutSuffixes(fs::path(jobOf(file, rank)).filename().string());
     for (const std::string_view part : {"_rank_{}", "_rank{}", "-rank{}", "rank{}_", "rank_{}", "rank{}", "worker{}_",
                                         "_worker{}", "worker{}", "_{}", "-{}", "{}", ".#", "#"})
         if (const std::size_t at = name.find(part); at != std::string::npos) name.erase(at, part.size());
     while (!name.empty() && (name.back() == '_' || name.back() == '-' || name.back() == '.')) name.pop_back();
+    const auto shown = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || (c & '\x80') != 0; };
+    name.erase(name.begin(), std::find_if(name.begin(), name.end(), [](char c) { return c != ' ' && c != '.'; }));
+    if (std::none_of(name.begin(), name.end(), shown)) name.clear();
     if (name.empty()) { // rank0.pt.trace.json: as the folder or archive
         name = fs::path(file).parent_path().filename().string();
         for (const std::string_view suffix : {".gz", ".zst", ".xz", ".bz2", ".lz4", ".tgz", ".tar", ".zip"})
@@ -309,6 +315,16 @@ ExportFile extentOf(const std::string& path, const std::vector<ForeignRank>& ran
     return out;
 }
 
+// As PyTorch's handler names files: "HOST_PROCESS.TIME.pt.trace.json".
+bool isProcessInName(const std::string& name, const RankInName& number)
+{
+    std::size_t end = number.end;
+    if (number.begin < 2 || name[number.begin - 1] != '_' || end >= name.size() || name[end] != '.') return false;
+    const std::size_t time = ++end;
+    while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
+    return end - time >= 12 && name.compare(end, 9, ".pt.trace") == 0;
+}
+
 // Ranks of files whose content names none. "rank" or "worker" before a number says that it is one. Other numbers may
 // count steps, windows or GPUs: they are ranks where several files differ in them and ran at the same time.
 std::vector<int> ranksOf(const std::vector<std::string>& files, const std::vector<ExportFile>& times,
@@ -320,8 +336,8 @@ std::vector<int> ranksOf(const std::vector<std::string>& files, const std::vecto
         const RankInName found = rankOfPath(files[i]);
         if (found.said)
             ranks[i] = found.rank;
-        else if (found.rank >= 0)
-            unsure[jobOf(files[i], true)].push_back(i);
+        else if (found.rank >= 0 && !isProcessInName(fs::path(files[i]).filename().string(), found))
+            unsure[jobOf(files[i], found.rank)].push_back(i);
     }
     for (const auto& [job, of] : unsure) {
         std::set<int> numbers;
@@ -367,7 +383,7 @@ void joinJobs(const std::vector<std::string>& files, const std::vector<ReadFile>
 
 // For a job of several files the numbers in which they differ are not part of its name.
 std::string jobNameOf(const std::vector<std::string>& files, const std::vector<std::size_t>& of,
-                      const std::vector<bool>& ranked)
+                      const std::vector<int>& ranked)
 {
     std::string name = runNameOf(files[of.front()], ranked[of.front()]);
     if (of.size() == 1) return name;
@@ -403,7 +419,7 @@ std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& f
                                                const std::vector<int>& worldSizes)
 {
     std::map<std::string, std::vector<std::size_t>> byName;
-    for (std::size_t i = 0; i < files.size(); ++i) byName[jobOf(files[i], ranks[i] >= 0)].push_back(i);
+    for (std::size_t i = 0; i < files.size(); ++i) byName[jobOf(files[i], ranks[i])].push_back(i);
     // Names of a host and a process don't identify the job.
     std::vector<std::vector<std::size_t>> groups;
     std::map<std::pair<std::string, int>, std::vector<std::size_t>> alone;
@@ -477,10 +493,11 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
     std::vector<int> ranks, worldSizes;
     std::vector<std::pair<std::size_t, std::vector<std::size_t>>> jobs; // by first file
     std::vector<std::size_t> exports;
-    std::vector<ExportFile> exported, times; // times: of `single`
-    std::vector<bool> ranked(read.size());   // by file: the number in its name is a rank, or a process
+    std::vector<ExportFile> exported, times;  // times: of `single`
+    std::vector<int> ranked(read.size(), -1); // by file: the number in its name that is a rank, or a process; −1: none
     for (std::size_t i = 0; i < read.size(); ++i) {
-        ranked[i] = rankOfPath(files[i]).said || !hostInName(fs::path(files[i]).filename().string()).empty();
+        const RankInName number = rankOfPath(files[i]);
+        if (number.said || !hostInName(fs::path(files[i]).filename().string()).empty()) ranked[i] = number.rank;
         if (read[i].error) {
             out.refused.push_back({files[i], std::move(*read[i].error)});
         } else if (holdsHostExports(read[i].format) && !options.oneJob) {
@@ -508,14 +525,14 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
             if (const RankInName found = rankInName(fs::path(files[i]).filename().string());
                 read[i].content.ranks.size() == 1 && (found.said || of.size() > 1)) {
                 read[i].content.ranks[0].rank = found.rank;
-                ranked[i] = found.rank >= 0;
+                ranked[i] = found.rank;
             }
         jobs.emplace_back(*std::min_element(of.begin(), of.end()), of);
     }
     ranks = ranksOf(names, times, std::move(ranks));
     for (std::size_t k = 0; k < single.size(); ++k) {
         read[single[k]].content.ranks.front().rank = ranks[k];
-        if (ranks[k] >= 0) ranked[single[k]] = true;
+        if (ranks[k] >= 0) ranked[single[k]] = ranks[k];
     }
     auto groups = groupsOf(names, ranks, worldSizes);
     splitWindows(groups, times, ranks);

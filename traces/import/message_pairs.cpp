@@ -336,10 +336,11 @@ private:
             for (std::size_t i = 0; i < ends.size(); ++i)
                 together[numbered ? at(ends[i]).sequence : static_cast<std::int64_t>(i)].push_back(ends[i]);
         if (!numbered) {
-            std::size_t overlapping = 0;
-            const auto ahead = clocksAhead(byRank);
-            for (const auto& [number, ends] : together) overlapping += overlap(ends, ahead) ? 1 : 0;
-            if (!even || overlapping * 10 < together.size() * 9) together = matchedByTime(byRank, ahead);
+            std::map<std::int64_t, Ends> ofSteps = matchedBySteps(byRank);
+            if (!ofSteps.empty())
+                together = std::move(ofSteps);
+            else if (!even || !overlapMostly(together, clocksAhead(byRank, true)))
+                together = matchedByTime(byRank, clocksAhead(byRank, false));
             if (together.empty()) {
                 m_out.unpairedCollectives += static_cast<std::int64_t>(all);
                 return;
@@ -351,6 +352,70 @@ private:
             else
                 m_out.collectives.push_back(std::move(ends));
         }
+    }
+
+    bool overlapMostly(const std::map<std::int64_t, Ends>& together, const std::map<std::uint32_t, Nanos>& ahead) const
+    {
+        const auto overlapping = std::count_if(together.begin(), together.end(),
+                                               [&](const auto& one) { return overlap(one.second, ahead); });
+        return static_cast<std::size_t>(overlapping) * 10 >= together.size() * 9;
+    }
+
+    // The profiler's steps of a rank, "ProfilerStep#12", by start.
+    struct MarkedStep {
+        Nanos begin = 0, end = 0;
+        std::int64_t number = 0;
+    };
+    const std::vector<MarkedStep>& stepsOf(std::uint32_t rank) const
+    {
+        const auto [entry, added] = m_steps.try_emplace(rank);
+        if (!added) return entry->second;
+        constexpr std::string_view mark = "ProfilerStep#";
+        const ForeignRank& of = m_ranks[rank];
+        for (const ForeignSpan& range : of.annotations)
+            if (const std::string_view name = of.names[range.name]; name.starts_with(mark))
+                if (const auto number = wholeNumberOf(name.substr(mark.size())))
+                    entry->second.push_back({range.start, range.end, *number});
+        std::sort(entry->second.begin(), entry->second.end(),
+                  [](const MarkedStep& a, const MarkedStep& b) { return a.begin < b.begin; });
+        return entry->second;
+    }
+
+    // Of its launch, where that is known; nothing: in no marked step.
+    std::optional<std::int64_t> stepOf(const MessageEnd& end) const
+    {
+        const ForeignMessage& message = at(end);
+        Nanos time = message.start;
+        if (message.device && message.work >= 0) {
+            const DeviceSpan& work = m_ranks[end.rank].device[static_cast<std::size_t>(message.work)];
+            if (work.launchedFrom != noThread) time = work.launched;
+        }
+        const auto& steps = stepsOf(end.rank);
+        const auto next = std::upper_bound(steps.begin(), steps.end(), time,
+                                           [](Nanos t, const MarkedStep& step) { return t < step.begin; });
+        if (next == steps.begin() || time > std::prev(next)->end) return std::nullopt;
+        return std::prev(next)->number;
+    }
+
+    // Those at the same place of the same marked step. Nothing where some are in no step, or ranks have other numbers
+    // of them in a step.
+    std::map<std::int64_t, Ends> matchedBySteps(const std::map<std::uint32_t, Ends>& byRank) const
+    {
+        std::map<std::pair<std::int64_t, std::int64_t>, Ends> byPlace;
+        std::map<std::int64_t, std::int64_t> counts; // of a step
+        for (const auto& [rank, ends] : byRank) {
+            std::map<std::int64_t, std::int64_t> own;
+            for (const MessageEnd& end : ends) {
+                const auto step = stepOf(end);
+                if (!step) return {};
+                byPlace[{*step, own[*step]++}].push_back(end);
+            }
+            for (const auto& [step, count] : own)
+                if (counts.try_emplace(step, count).first->second != count) return {};
+        }
+        std::map<std::int64_t, Ends> together;
+        for (auto& [place, ends] : byPlace) together[std::ssize(together)] = std::move(ends);
+        return together;
     }
 
     // Without numbers, where some rank lacks some: each rank's are matched in order to those of the rank that has most,
@@ -438,14 +503,15 @@ private:
 
     // By how much the clocks of other files seem ahead of the first rank's, from the ends of what they took part in in
     // order: a collective ends for all at about the same time. Hosts agree within a second.
-    std::map<std::uint32_t, Nanos> clocksAhead(const std::map<std::uint32_t, Ends>& byRank) const
+    std::map<std::uint32_t, Nanos> clocksAhead(const std::map<std::uint32_t, Ends>& byRank, bool ofAll) const
     {
         constexpr Nanos most = 1'000'000'000;
         const auto& [first, own] = *byRank.begin();
         std::map<std::uint32_t, Nanos> ahead;
         for (const auto& [rank, ends] : byRank) {
             ahead[rank] = 0;
-            if (m_ranks[rank].source == m_ranks[first].source || !holdsHostExports(m_ranks[rank].format)) continue;
+            if (m_ranks[rank].source == m_ranks[first].source || (!ofAll && !holdsHostExports(m_ranks[rank].format)))
+                continue;
             std::vector<Nanos> differences;
             for (std::size_t i = 0; i < std::min(own.size(), ends.size()); ++i)
                 differences.push_back(finish(ends[i]) - finish(own[i]));
@@ -469,6 +535,7 @@ private:
 
     std::vector<ForeignRank>& m_ranks;
     MessagePairs& m_out;
+    mutable std::map<std::uint32_t, std::vector<MarkedStep>> m_steps; // by rank
 };
 
 } // namespace

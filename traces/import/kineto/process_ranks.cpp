@@ -22,7 +22,7 @@ constexpr std::size_t ofNone = std::numeric_limits<std::size_t>::max();
 // Moves what a file holds to its ranks. Owners by thread, but for device work, whose stream may be several processes'.
 class Split {
 public:
-    using OwnerOfWork = std::function<std::size_t(const DeviceSpan&)>;
+    using OwnerOfWork = std::function<std::size_t(std::size_t work)>; // by place in ForeignRank::device
 
     Split(ForeignRank whole, std::size_t ranks, std::vector<std::size_t> owners, OwnerOfWork ofWork)
         : m_whole(std::move(whole)), m_owners(std::move(owners)), m_ofWork(std::move(ofWork)), m_out(ranks),
@@ -97,7 +97,7 @@ private:
         m_places.resize(m_whole.device.size());
         for (std::size_t i = 0; i < m_whole.device.size(); ++i) {
             DeviceSpan span = m_whole.device[i];
-            const std::size_t to = m_ofWork(span);
+            const std::size_t to = m_ofWork(i);
             static_cast<ForeignSpan&>(span) = moved(span, to);
             m_places[i] = {to, m_out[to].device.size()};
             m_out[to].device.push_back(span);
@@ -165,6 +165,34 @@ std::vector<int> numbersOf(const std::vector<std::string>& texts)
     return out;
 }
 
+// All of a thread or stream is one rank's; what is of none is the first one's.
+std::vector<ForeignRank> byThread(ForeignRank whole, std::size_t ranks, const std::vector<std::size_t>& owners)
+{
+    std::vector<std::size_t> ofWork;
+    ofWork.reserve(whole.device.size());
+    for (const DeviceSpan& work : whole.device)
+        ofWork.push_back(owners[work.thread] == ofNone ? 0 : owners[work.thread]);
+    return Split(std::move(whole), ranks, owners, [&ofWork](std::size_t work) { return ofWork[work]; }).ranks();
+}
+
+// By the numbers in the names of processes, "rank 3", where nothing says who launched what.
+std::vector<ForeignRank> byName(const TraceThreads& threads, ForeignRank whole, const std::map<std::string, int>& named)
+{
+    std::set<int> numbers;
+    for (const auto& [process, number] : named) numbers.insert(number);
+    std::vector<std::size_t> owners;
+    for (const std::string& process : threads.processes()) {
+        const auto found = named.find(process);
+        owners.push_back(found == named.end()
+                             ? ofNone
+                             : static_cast<std::size_t>(std::distance(numbers.begin(), numbers.find(found->second))));
+    }
+    auto out = byThread(std::move(whole), numbers.size(), owners);
+    auto number = numbers.begin();
+    for (ForeignRank& rank : out) rank.rank = *number++;
+    return out;
+}
+
 std::vector<ForeignRank> byTag(const TraceThreads& threads, std::map<std::string, GroupsOfTag, std::less<>> groups,
                                ForeignRank whole, std::vector<std::string> tags)
 {
@@ -174,10 +202,7 @@ std::vector<ForeignRank> byTag(const TraceThreads& threads, std::map<std::string
         const auto found = std::find(tags.begin(), tags.end(), processTag(process));
         owners.push_back(found == tags.end() ? ofNone : static_cast<std::size_t>(found - tags.begin()));
     }
-    const auto ofWork = [owners](const DeviceSpan& span) {
-        return owners[span.thread] == ofNone ? 0 : owners[span.thread];
-    };
-    auto out = Split(std::move(whole), tags.size(), owners, ofWork).ranks();
+    auto out = byThread(std::move(whole), tags.size(), owners);
     const std::vector<int> numbers = numbersOf(tags);
     for (std::size_t r = 0; r < out.size(); ++r) {
         out[r].rank = numbers.empty() ? static_cast<int>(r) : numbers[r];
@@ -210,24 +235,41 @@ std::vector<ForeignRank> byLaunches(const TraceThreads& threads, ForeignRank who
     std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) {
         return std::tie(a.correlation, a.time, a.host) < std::tie(b.correlation, b.time, b.host);
     });
-    // The processes that made the call, and the one that made it last before the work started.
-    const auto callersOf = [&calls](const DeviceSpan& work) {
-        std::set<std::size_t> all;
-        std::size_t last = ofNone;
-        const auto first = std::lower_bound(calls.begin(), calls.end(), work.correlation,
+    // By work: how many processes made its call, and which one it is of. Several did: the calls of a number and its
+    // works in order, where they are as many; else who called last before the work started.
+    std::vector<std::pair<std::size_t, std::size_t>> callers(whole.device.size(), {0, ofNone});
+    std::vector<std::size_t> works(whole.device.size());
+    for (std::size_t i = 0; i < works.size(); ++i) works[i] = i;
+    std::sort(works.begin(), works.end(), [&whole](std::size_t a, std::size_t b) {
+        const DeviceSpan &x = whole.device[a], &y = whole.device[b];
+        return std::tie(x.correlation, x.start, a) < std::tie(y.correlation, y.start, b);
+    });
+    for (std::size_t first = 0; first < works.size();) {
+        const std::int64_t correlation = whole.device[works[first]].correlation;
+        std::size_t last = first;
+        while (last < works.size() && whole.device[works[last]].correlation == correlation) ++last;
+        const auto begin = std::lower_bound(calls.begin(), calls.end(), correlation,
                                             [](const Call& a, std::int64_t b) { return a.correlation < b; });
-        for (auto at = first; work.correlation >= 0 && at != calls.end() && at->correlation == work.correlation; ++at) {
-            all.insert(at->host);
-            if (at->time <= work.start) last = at->host;
+        auto end = begin;
+        std::set<std::size_t> all;
+        for (; correlation >= 0 && end != calls.end() && end->correlation == correlation; ++end) all.insert(end->host);
+        const bool asMany = static_cast<std::size_t>(end - begin) == last - first;
+        for (std::size_t k = first; k < last; ++k) {
+            std::size_t host = ofNone;
+            if (asMany) host = (begin + static_cast<std::ptrdiff_t>(k - first))->host;
+            for (auto at = begin; !asMany && at != end; ++at)
+                if (all.size() == 1 || at->time <= whole.device[works[k]].start) host = at->host;
+            callers[works[k]] = {all.size(), host};
         }
-        return std::pair(all.size(), all.size() == 1 ? *all.begin() : last);
-    };
+        first = last;
+    }
     std::map<std::string, std::map<std::size_t, std::int64_t>> certain, likely; // by device's process: works by caller
-    for (const DeviceSpan& work : whole.device) {
-        const auto [count, host] = callersOf(work);
+    for (std::size_t i = 0; i < whole.device.size(); ++i) {
+        const auto [count, host] = callers[i];
         if (host == ofNone) continue;
-        ++likely[threads.processes()[work.thread]][host];
-        if (count == 1) ++certain[threads.processes()[work.thread]][host];
+        const std::string& process = threads.processes()[whole.device[i].thread];
+        ++likely[process][host];
+        if (count == 1) ++certain[process][host];
     }
     // A device's process is one rank's where the calls agree: a call of the same number in another process is nearer
     // now and then.
@@ -255,15 +297,18 @@ std::vector<ForeignRank> byLaunches(const TraceThreads& threads, ForeignRank who
         if (const auto found = ofDevice.find(threads.processes()[thread]);
             whole.threads[thread].device && found != ofDevice.end())
             owners[thread] = found->second;
-    const auto ofWork = [&](const DeviceSpan& work) {
-        if (owners[work.thread] != ofNone) return owners[work.thread];
-        const std::size_t host = callersOf(work).second;
-        return host == ofNone ? std::size_t{0} : host;
-    };
+    std::vector<std::size_t> ofWork;
+    ofWork.reserve(whole.device.size());
+    for (std::size_t i = 0; i < whole.device.size(); ++i) {
+        const std::size_t owner = owners[whole.device[i].thread];
+        const std::size_t host = owner != ofNone ? owner : callers[i].second;
+        ofWork.push_back(host == ofNone ? 0 : host);
+    }
     std::vector<std::set<int>> gpus(hosts.size());
     for (const auto& [process, host] : ofDevice)
         gpus[host].insert(static_cast<int>(wholeNumberOf(process).value_or(-1)));
-    auto out = Split(std::move(whole), hosts.size(), owners, ofWork).ranks();
+    auto out =
+        Split(std::move(whole), hosts.size(), owners, [&ofWork](std::size_t work) { return ofWork[work]; }).ranks();
     std::set<int> numbers; // a GPU each: in their order
     for (const auto& of : gpus) numbers.insert(of.size() == 1 ? *of.begin() : -1);
     const bool oneEach = numbers.size() == out.size() && *numbers.begin() >= 0;
@@ -299,7 +344,10 @@ std::vector<ForeignRank> ranksOfKineto(const TraceThreads& threads,
     }
     for (const Launch& launch : whole.launches) hosts.insert(threads.processes()[launch.thread]);
     std::vector<ForeignRank> out;
-    if (tags.size() > 1 && !untagged)
+    const std::map<std::string, int> named = threads.namedRanks();
+    if (hosts.empty() && named.size() > 1)
+        out = byName(threads, std::move(whole), named);
+    else if (tags.size() > 1 && !untagged)
         out = byTag(threads, std::move(groups), std::move(whole), {tags.begin(), tags.end()});
     else if (hosts.size() > 1)
         out = byLaunches(threads, std::move(whole), {hosts.begin(), hosts.end()});

@@ -78,6 +78,15 @@ bool TraceThreads::nameRanks() const
     return !named;
 }
 
+std::map<std::string, int> TraceThreads::namedRanks() const
+{
+    std::map<std::string, int> out;
+    for (const std::string& process : m_processes)
+        if (const auto name = m_processNames.find(process); name != m_processNames.end())
+            if (const int number = rankOfProcess(name->second); number >= 0) out[process] = number;
+    return out;
+}
+
 // By the name of the process, with its number if others have the same name, and of the thread unless it is the only
 // one.
 std::string TraceThreads::laneOf(const std::string& process, const std::string& threadName,

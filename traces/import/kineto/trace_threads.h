@@ -25,6 +25,7 @@ public:
     // Whether processes are ranks: some name holds a rank's number ("rank 3", "worker 1"), or none has a name. Others
     // are threads, tensors, devices.
     bool nameRanks() const;
+    std::map<std::string, int> namedRanks() const; // by process, of those whose name holds one
     // for the threads of the host; ofProcesses: with that of their process
     void useNames(ForeignRank& rank, bool ofProcesses) const;
     // Every process is a rank: by the number in its name, else in order of their numbers. One without a number where
