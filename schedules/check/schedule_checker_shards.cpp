@@ -35,14 +35,30 @@ void ScheduleChecker::checkShards()
         const auto& ops = schedule.order[static_cast<std::size_t>(r)];
         std::vector<WeightsOf> stages(static_cast<std::size_t>(schedule.stages));
         bool any = false;
+        // Without an optimizer in the lists the step is behind them: a gather between ops that need the weights is one
+        // of this step, and those before it have none.
+        struct Order {
+            bool needed = false, neededFirst = false, late = false;
+        };
+        std::vector<Order> orders(stages.size());
         for (const Op& op : ops) { // as the step before left them
             Weights& now = stages[op.stage].now;
+            Order& order = orders[op.stage];
+            if (ruleOf(op.kind).needsWeights) {
+                order.late = order.late || (now == Weights::Gathered && order.neededFirst);
+                order.needed = true;
+            }
+            if (isOptimizer(op.kind)) order = {};
             if (isOptimizer(op.kind) && now == Weights::Gathered) now = Weights::Stepped;
             if (!isGather(op.kind) && !isRelease(op.kind)) continue;
+            if (isGather(op.kind) && now == Weights::Whole) order.neededFirst = order.needed;
             now = isGather(op.kind) ? Weights::Gathered : Weights::Sharded;
             any = true;
         }
         if (!any) continue;
+        const bool steps = std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isOptimizer(op.kind); });
+        for (std::size_t stage = 0; stage < stages.size() && !steps; ++stage)
+            if (orders[stage].late && stages[stage].now == Weights::Gathered) stages[stage].now = Weights::Sharded;
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
             WeightsOf& stage = stages[op.stage];

@@ -82,6 +82,9 @@ std::optional<Error> otherJsonOf(std::string_view head)
         return Error{ErrorCode::Unreadable, "JSON of rocprofv3, which is not read",
                      "record the job with PyTorch's profiler: its traces hold AMD GPUs' kernels, too"};
     if (const std::string_view line = firstOfLines(text); !line.empty()) {
+        if (has(line, "\"traceEvents\""))
+            return Error{ErrorCode::Unreadable, "several traces one after the other in one file",
+                         "write each into a file of its own"};
         if (has(line, "\"ph\""))
             return Error{ErrorCode::Unreadable, "event lines: trace events one a line, not in one JSON array",
                          "put them into an array: jq -s . FILE > trace.json"};
@@ -117,6 +120,9 @@ Error unknownFile(const std::string& path, std::string_view head)
                 "if you trust it, convert it: python3 -c \"import json,pickle,sys; "
                 "json.dump(pickle.load(open(sys.argv[1],'rb')), open(sys.argv[2],'w'), default=str)\" {} snapshot.json",
                 path)};
+    if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"))
+        return {ErrorCode::Unreadable, fmt::format("file {}: text in UTF-16, which is not read", path),
+                fmt::format("convert it: iconv -f UTF-16 -t UTF-8 {} > utf8.json", path)};
     if (hasSuffix(path, {".nsys-rep", ".qdrep"}))
         return {ErrorCode::Unreadable, fmt::format("file {}: an Nsight Systems report, not its export", path),
                 fmt::format("export it: nsys export --type sqlite {}", path)};

@@ -112,9 +112,11 @@ Result<void> checkUses(const Schedule& schedule, const ReplicaOptions& options, 
                                      std::pair("--cut", options.cut)})
         if (!text.empty() && alone)
             return fail(ErrorCode::Usage, fmt::format("{}: there is one replica", name), "give --replicas 2 or more");
-    if (!options.reduce.empty() && alone && !schedule.placement.hasCopies())
-        return fail(ErrorCode::Usage, "--reduce: there is one replica, whose gradients are summed with no other's",
-                    "give --replicas 2 or more");
+    for (const auto& [name, text] :
+         {std::pair("--reduce", options.reduce), std::pair("--collectives", options.collectives)})
+        if (!text.empty() && alone && !schedule.placement.hasCopies())
+            return fail(ErrorCode::Usage, fmt::format("{}: there is one replica, which shares nothing with others", name),
+                        "give --replicas 2 or more");
     if (schedule.replicas > 1 && (options.replicas > 1 || !options.batch.empty()))
         return fail(ErrorCode::Usage,
                     fmt::format("--replicas: {} is over {} replicas already", schedule.name, schedule.replicas),

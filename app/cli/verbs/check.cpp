@@ -260,11 +260,20 @@ struct Asked {
     }
 };
 
-// Why the messages of a schedule never all arrive; empty: they do.
-std::string whyBlocked(const Schedule& lists, const Channels& channels)
+// Whether the messages of a schedule all arrive: else why not, with what would help.
+Result<void> allArrive(const Schedule& lists, const Channels& channels)
 {
     const auto result = simulate(lists, CostModel::uniform(lists), channels);
-    return result ? std::string() : result.error().message;
+    if (result) return {};
+    std::string remedy;
+    const auto add = [&remedy](const std::string& way) { remedy += (remedy.empty() ? "" : "; ") + way; };
+    if (const auto found = explainDeadlock(lists, channels); found && found->hung()) {
+        if (found->worksIfBuffered && channels.sends == SendMode::Rendezvous) add("it works with --sends buffered");
+        if (found->worksWithStreams && channels.oneStream) add("it works with --channels shared");
+        for (const std::string& way : found->otherWays) add(way);
+    }
+    return fail(ErrorCode::Invalid, result.error().message,
+                remedy.empty() ? "'stagewright validate' shows the cycle and a way out" : remedy);
 }
 
 // The lists that are tried are those that ranks run under rendezvous: the training takes the same ones.
@@ -277,9 +286,7 @@ Result<void> chooseMessages(Checked& checked, const ChannelOptions& options, Ses
     if (chosen.lowering) {
         STAGEWRIGHT_TRY(lowered, schedule.lowered(*chosen.lowering));
     }
-    if (std::string blocked = whyBlocked(lowered ? *lowered : schedule.given(), chosen.channels); !blocked.empty())
-        return fail(ErrorCode::Invalid, blocked, "try --sends buffered, or another --lower");
-    return {};
+    return allArrive(lowered ? *lowered : schedule.given(), chosen.channels);
 }
 
 // Slow ranks, late launches and links of all trainings, in forward times of the first schedule's.
