@@ -19,6 +19,7 @@
 #include "traces/export/kineto_host.h"
 #include "traces/export/kineto_messages.h"
 #include "traces/export/trace_walk.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 

@@ -125,7 +125,8 @@ RankInName rankInName(std::string_view fileName)
     std::string lower(fileName);
     std::transform(lower.begin(), lower.end(), lower.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    for (const std::string_view word : std::to_array<std::string_view>({"rank", "worker", "gpu", "proc", "r"})) {
+    for (const std::string_view word :
+         std::to_array<std::string_view>({"rank", "worker", "gpu", "proc", "tp", "pp", "dp", "ep", "r"})) {
         for (std::size_t at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
             if (at > 0 && std::isalnum(static_cast<unsigned char>(lower[at - 1])) != 0 &&
                 (word == "r" || !isDigit(lower[at - 1])))
