@@ -1,6 +1,6 @@
 #include "app/costs/split_sources.h"
 
-#include "engine/layers/configured_model.h"
+#include "engine/workload/configured_model.h"
 
 namespace stagewright {
 

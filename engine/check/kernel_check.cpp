@@ -11,7 +11,7 @@
 
 #include "engine/check/check.h"
 #include "engine/cpu/cpu_math.h"
-#include "engine/layers/math_source.h"
+#include "engine/device/math_source.h"
 
 namespace stagewright {
 

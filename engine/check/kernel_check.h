@@ -1,4 +1,4 @@
-// A device's kernels against the CPU's, one after the other on the same synthetic numbers (engine/layers/math.h says
+// A device's kernels against the CPU's, one after the other on the same synthetic numbers (engine/device/math.h says
 // what each computes).
 #pragma once
 

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "engine/cpu/cpu_math.h"
-#include "engine/layers/math_source.h"
-#include "engine/layers/stage_model.h"
+#include "engine/device/math_source.h"
+#include "engine/workload/gpt/stage_model.h"
 #include "profiler/record/clock.h"
 #include "profiler/record/device_clock.h"
 #include "schedules/base/median.h"

@@ -10,7 +10,7 @@
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/products.h"
 #include "engine/layers/attention_sizes.h"
-#include "engine/layers/math.h"
+#include "engine/device/math.h"
 
 namespace stagewright::cpu {
 

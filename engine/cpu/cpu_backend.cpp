@@ -15,9 +15,9 @@
 #include "engine/device/backend.h"
 #include "engine/device/backends.h"
 #include "engine/device/machine.h"
-#include "engine/layers/math_source.h"
-#include "engine/layers/stage_memory.h"
-#include "engine/layers/stage_model.h"
+#include "engine/device/math_source.h"
+#include "engine/workload/gpt/stage_memory.h"
+#include "engine/workload/gpt/stage_model.h"
 #include "schedules/base/quantity.h"
 
 namespace stagewright {

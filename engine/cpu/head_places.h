@@ -7,7 +7,7 @@
 #include <span>
 
 #include "engine/layers/attention_sizes.h"
-#include "engine/layers/math.h"
+#include "engine/device/math.h"
 
 namespace stagewright::cpu {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/layers/kernel_arguments.h"
+#include "engine/device/kernel_arguments.h"
 
 namespace stagewright::cpu {
 

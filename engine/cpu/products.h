@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/layers/kernel_arguments.h"
+#include "engine/device/kernel_arguments.h"
 #include "engine/model/model_config.h"
 #include "schedules/base/result.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "engine/cpu/kernels.h"
-#include "engine/layers/math.h"
+#include "engine/device/math.h"
 
 namespace stagewright::cpu {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "engine/cuda/device_memory.h"
-#include "engine/layers/math.h"
+#include "engine/device/math.h"
 
 namespace stagewright::cuda {
 

@@ -102,7 +102,7 @@ typedef struct StagewrightProduct {
     int32_t reserved;
 } StagewrightProduct;
 
-typedef struct StagewrightNorm { /* forward, backward and the sums of a LayerNorm (engine/layers/math.h) */
+typedef struct StagewrightNorm { /* forward, backward and the sums of a LayerNorm (engine/device/math.h) */
     int32_t rows, width;
     void* x;          /* forward */
     const void* bias; /* may be null */

@@ -18,7 +18,7 @@
 #include "schedules/model/cost_model.h"
 
 namespace stagewright::layers {
-class MathSource; // engine/layers/math_source.h
+class MathSource; // engine/device/math_source.h
 }
 
 namespace stagewright {

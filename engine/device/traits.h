@@ -12,7 +12,7 @@
 
 namespace stagewright {
 
-// How a device lays out what a stage keeps (engine/layers/stage_memory.h counts it).
+// How a device lays out what a stage keeps (engine/workload/gpt/stage_memory.h counts it).
 struct StageLayout {
     int elementBytes = 4; // of activations and of the weights that layers compute with
     // On a device of its own the activation and the loss of each row are made at once, and attention keeps whole

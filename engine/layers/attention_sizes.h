@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "engine/layers/math.h"
+#include "engine/device/math.h"
 
 namespace stagewright::cpu {
 

@@ -15,7 +15,7 @@
 
 #include "engine/device/backend.h"
 #include "engine/device/shared_state.h"
-#include "engine/layers/math.h"
+#include "engine/device/math.h"
 
 namespace stagewright::layers {
 

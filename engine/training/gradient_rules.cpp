@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "engine/training/op_execution.h"
 #include "schedules/model/mesh.h"
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "engine/device/machine.h"
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "engine/training/device_connection.h"
 #include "engine/training/process_team.h"
 #include "engine/training/rank_training.h"

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/device/machine.h"
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "engine/training/rank_training.h"
 #include "engine/transport/bytes.h"
 #include "schedules/messages/channel_facts.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/shard_rules.h"
 

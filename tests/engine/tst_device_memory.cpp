@@ -3,7 +3,7 @@
 
 #include "engine/cuda/cuda_traits.h"
 #include "engine/device/backend.h"
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "engine/model/corpus.h"
 
 using namespace stagewright;

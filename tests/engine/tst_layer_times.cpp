@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "engine/training/training.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/layer_costs.h"

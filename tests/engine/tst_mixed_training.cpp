@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "engine/check/check.h"
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/shard_rules.h"

@@ -11,7 +11,7 @@
 #include "engine/check/kernel_check.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/products.h"
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "engine/model/corpus.h"
 #include "schedules/library/registry.h"
 #include "support/of_schedule.h"

@@ -7,7 +7,7 @@
 
 #include "engine/check/check.h"
 #include "engine/check/partial_reference.h"
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/partial_backward.h"
 #include "schedules/model/shard_rules.h"

@@ -5,7 +5,7 @@
 
 #include "engine/check/check.h"
 #include "engine/device/backend.h"
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "engine/training/training.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/mesh.h"

@@ -5,7 +5,7 @@
 
 #include "../schedules/random_schedules.h"
 #include "engine/check/check.h"
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "schedules/check/validate.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/model/mesh.h"

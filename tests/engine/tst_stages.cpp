@@ -4,7 +4,7 @@
 #include <cmath>
 #include <thread>
 
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "engine_rig.h"
 
 using namespace stagewright;
@@ -94,7 +94,7 @@ private slots:
         QVERIFY(again.data() == where || other.data() == where);
     }
 
-    // What a stage keeps, in floats, worked out by hand from the table in engine/layers/layers.h.
+    // What a stage keeps, in floats, worked out by hand from the table in engine/workload/gpt/layers.h.
     void keptToTheByte()
     {
         Tally tally;

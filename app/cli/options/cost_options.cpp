@@ -13,7 +13,7 @@
 #include "app/cli/options/files.h"
 #include "app/cli/options/run_access.h"
 #include "app/costs/split_sources.h"
-#include "engine/layers/configured_model.h"
+#include "engine/workload/configured_model.h"
 #include "schedules/base/text.h"
 #include "schedules/model/analytic_costs.h"
 #include "schedules/model/kinds.h"

@@ -8,7 +8,7 @@
 #include "app/cli/option_set.h"
 #include "app/cli/options/cost_options.h"
 #include "app/cli/options/options.h"
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "engine/model/model_config.h"
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/layers/layers.h"
-#include "engine/layers/stacked_rows.h"
+#include "engine/workload/gpt/layers.h"
+#include "engine/workload/gpt/stacked_rows.h"
 
 namespace stagewright::layers {
 

@@ -1,6 +1,6 @@
-#include "engine/layers/configured_model.h"
+#include "engine/workload/configured_model.h"
 
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "schedules/base/text.h"
 #include "schedules/model/analytic_costs.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/device/backend.h"
-#include "engine/layers/kept_part.h"
-#include "engine/layers/layers.h"
+#include "engine/workload/gpt/kept_part.h"
+#include "engine/workload/gpt/layers.h"
 #include "engine/layers/part_timer.h"
 
 namespace stagewright::layers {

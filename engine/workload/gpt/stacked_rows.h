@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "engine/layers/layers.h"
+#include "engine/workload/gpt/layers.h"
 
 namespace stagewright::layers {
 

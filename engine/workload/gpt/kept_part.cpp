@@ -1,4 +1,4 @@
-#include "engine/layers/kept_part.h"
+#include "engine/workload/gpt/kept_part.h"
 
 #include <utility>
 

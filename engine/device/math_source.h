@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "engine/layers/math.h"
+#include "engine/device/math.h"
 
 namespace stagewright::layers {
 

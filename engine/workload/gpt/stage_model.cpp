@@ -1,4 +1,4 @@
-#include "engine/layers/stage_model.h"
+#include "engine/workload/gpt/stage_model.h"
 
 #include <algorithm>
 #include <stdexcept>

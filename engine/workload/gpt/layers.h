@@ -23,7 +23,7 @@
 #include <string>
 
 #include "engine/device/backend.h"
-#include "engine/layers/math.h"
+#include "engine/device/math.h"
 #include "engine/layers/parameters.h"
 
 namespace stagewright::layers {

@@ -21,7 +21,7 @@ struct ConfiguredModel {
 
     // Layers of each stage as a recording would split them; empty where it could not.
     std::vector<int> layersFor(int stages) const;
-    // engine/layers/stage_memory.h; empty where they do not fit
+    // engine/workload/gpt/stage_memory.h; empty where they do not fit
     std::vector<StageMemory> memoryOf(const std::vector<int>& layersByStage) const;
     // The input gradient's share of the floating-point operations of a full backward, by stage.
     std::vector<double> inputShares(const std::vector<int>& layersByStage) const;

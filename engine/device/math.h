@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "engine/device/memory.h"
-#include "engine/layers/kernel_arguments.h"
+#include "engine/device/kernel_arguments.h"
 
 namespace stagewright::layers {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/layers/layers.h"
+#include "engine/workload/gpt/layers.h"
 
 namespace stagewright::layers {
 

@@ -7,7 +7,7 @@
 
 namespace stagewright {
 
-// Of one stage with microbatches of `microbatchSize` whole samples (engine/layers/layers.h lists the tensors):
+// Of one stage with microbatches of `microbatchSize` whole samples (engine/workload/gpt/layers.h lists the tensors):
 // activation is kept after F, activation − freedAtInput after I; workspace is the most that F, I, B or W of one
 // microbatch borrows, and what a device keeps for its losses; boundary is a message in either direction, 0 where the
 // stage is the whole model. optimizer depends on the kind alone: two states a weight for AdamW, one for Sgd with

@@ -2,8 +2,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/layers/layers.h"
-#include "engine/layers/stacked_rows.h"
+#include "engine/workload/gpt/layers.h"
+#include "engine/workload/gpt/stacked_rows.h"
 
 namespace stagewright::layers {
 

@@ -1,4 +1,4 @@
-#include "engine/layers/stage_memory.h"
+#include "engine/workload/gpt/stage_memory.h"
 
 #include <algorithm>
 
