@@ -6,7 +6,7 @@
 
 namespace stagewright {
 
-std::span<const std::uint8_t> builtInText(); // engine/data/workshop.txt
+std::span<const std::uint8_t> builtInText(); // engine/workload/gpt/workshop.txt
 std::span<const std::uint8_t> torchDriver(); // engine/torch/driver.py
 
 } // namespace stagewright

@@ -30,7 +30,7 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
     // of their own; the rate that moves every width alike falls with the width (Tensor Programs V, arXiv 2203.03466,
     // table 3).
     constexpr double widestAtFullRate = 64;
-    device.optimizer.learningRate *= std::min(1.0, widestAtFullRate / device.model.hidden);
+    device.optimizer.learningRate *= std::min(1.0, widestAtFullRate / device.workload->width());
     TrainingOptions host = device;
     host.backend = "cpu";
     host.device = {};
@@ -42,7 +42,7 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
     result.backend = options.backend;
     result.precision = traitsOf(options.backend).settled(options.device.precision);
     result.steps = steps;
-    result.gradientTolerance = result.precision == Precision::Bf16   ? narrowGradientTolerance(options.model.layers)
+    result.gradientTolerance = result.precision == Precision::Bf16 ? narrowGradientTolerance(options.workload->layers())
                                : result.precision == Precision::Tf32 ? 1e-2
                                                                      : 1e-4;
     result.lossTolerance = result.precision == Precision::Bf16   ? 2e-2

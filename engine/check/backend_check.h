@@ -28,7 +28,7 @@ struct BackendComparison {
     bool passed = false;
 };
 
-// options.backend, options.device and options.model say what is compared; steps ≥ 1, microbatches of one step ≥ 1.
+// options.backend, options.device and options.workload say what is compared; steps ≥ 1, microbatches of one step ≥ 1.
 // Models wider than 64 train at a rate that falls with the width.
 Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int microbatches, int steps,
                                          const std::stop_token& stop);

@@ -5,39 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "engine/check/double_model.h"
-#include "engine/device/backends.h"
-#include "engine/model/corpus.h"
+#include "engine/workload/references.h"
 #include "schedules/base/hashing.h"
 
 namespace stagewright {
 
 namespace {
-
-constexpr double mostProducts = 2e8;
-constexpr int mostSamples = 4;
-
-// Multiplications of a forward and a backward, about.
-double productsOf(const ModelConfig& model, int samples)
-{
-    const double rows = static_cast<double>(samples) * model.sequence;
-    const double hidden = model.hidden;
-    return 3 * rows * (model.layers * (12 * hidden * hidden + 2 * hidden * model.sequence) + hidden * model.vocabulary);
-}
-
-ModelConfig cut(ModelConfig model, int samples)
-{
-    model.layers = std::min(model.layers, 3);
-    while (productsOf(model, samples) > mostProducts && model.sequence > 16) model.sequence /= 2;
-    while (productsOf(model, samples) > mostProducts && model.hidden / model.heads > 8 &&
-           model.hidden % (2 * model.heads) == 0)
-        model.hidden /= 2;
-    while (productsOf(model, samples) > mostProducts && model.heads > 1) {
-        model.hidden = model.hidden / model.heads * (model.heads / 2);
-        model.heads /= 2;
-    }
-    return model;
-}
 
 void moveAway(ParameterView& view)
 {
@@ -50,23 +23,21 @@ void moveAway(ParameterView& view)
 
 Result<DoubleComparison> compareWithDouble(const TrainingOptions& options)
 {
-    const int samples = std::min(options.microbatchSize, mostSamples);
-    const ModelConfig model = cut(options.model, samples);
+    const std::optional<DoubleForm> form = options.workload->doubleForm(options.microbatchSize);
+    if (!form)
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} has no second implementation in double precision", options.workload->name()),
+                    "give another model");
+    const Workload& workload = *form->workload;
+    DoubleReference& reference = *form->reference;
     DeviceOptions device = options.device;
     device.precision = Precision::Fp32;
     STAGEWRIGHT_TRY(auto backend, makeBackend(options.backend, device));
-    STAGEWRIGHT_TRY(auto slices, sliceModel(model, 1, {}));
+    STAGEWRIGHT_TRY(auto slices, slicesOf(workload, 1));
     Allocator allocator;
-    STAGEWRIGHT_TRY(auto stage,
-                    backend->makeStage(model, slices.front(), samples, options.seed, options.optimizer, allocator));
+    STAGEWRIGHT_TRY(auto stage, makeStage(workload, *backend,
+                                          {slices.front(), form->samples, options.seed, options.optimizer}, allocator));
 
-    DoubleModel reference;
-    reference.layers = model.layers;
-    reference.hidden = model.hidden;
-    reference.heads = model.heads;
-    reference.sequence = model.sequence;
-    reference.vocabulary = model.vocabulary;
-    reference.batch = samples;
     auto views = stage->parameters();
     for (ParameterView& view : views) {
         moveAway(view);
@@ -74,12 +45,10 @@ Result<DoubleComparison> compareWithDouble(const TrainingOptions& options)
     }
     stage->parametersWritten();
 
-    std::vector<std::uint8_t> tokens(static_cast<std::size_t>(samples) * static_cast<std::size_t>(model.sequence));
-    std::vector<std::uint8_t> targets(tokens.size());
-    const std::shared_ptr<const Corpus> data = options.data ? options.data : Corpus::builtIn();
-    data->sample(options.seed, 0, 0, samples, model.sequence, tokens, targets);
-    for (auto* bytes : {&tokens, &targets})
-        for (std::uint8_t& byte : *bytes) byte = static_cast<std::uint8_t>(byte % model.vocabulary);
+    const auto positions = static_cast<std::size_t>(form->samples) * static_cast<std::size_t>(workload.positions());
+    std::vector<std::uint8_t> tokens(positions * static_cast<std::size_t>(workload.tokenBytes()));
+    std::vector<std::uint8_t> targets(positions * static_cast<std::size_t>(workload.targetBytes()));
+    workload.sample(options.seed, 0, 0, form->samples, tokens, targets);
     const Part part(0);
     stage->forward(part, {}, tokens, targets);
     const double loss = stage->loss(part);
@@ -89,7 +58,7 @@ Result<DoubleComparison> compareWithDouble(const TrainingOptions& options)
 
     DoubleComparison result;
     result.backend = options.backend;
-    result.model = fmt::format("{} layers of {}, sequence {}", model.layers, model.hidden, model.sequence);
+    result.model = form->title;
     result.gradientTolerance = 1e-4;
     result.lossTolerance = 1e-5;
     result.lossError = std::abs(loss - expected) / std::abs(expected);

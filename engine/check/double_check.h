@@ -1,4 +1,4 @@
-// A backend's loss and gradients against the same model in double precision (double_model.h), which shares no code with
+// A backend's loss and gradients against the same model in double precision (DoubleReference), which shares no code with
 // the engine.
 #pragma once
 
@@ -19,10 +19,9 @@ struct DoubleComparison {
     bool passed = false;
 };
 
-// One microbatch of options.microbatchSize samples, at most four, through the undivided model in fp32. Plain loops in
-// double are slow: of a large model its heads, width and sequence are cut until one microbatch needs no more than 200
-// million multiplications. The weights are moved away from their small start, so that attention and norms matter. On
-// the calling thread.
+// One microbatch of options.microbatchSize samples, or fewer, through the undivided model in fp32. Plain loops in double
+// are slow: a large model is cut (Workload::doubleForm). The weights are moved away from their small start, so that
+// attention and norms matter. On the calling thread. Usage: a workload without a second implementation.
 Result<DoubleComparison> compareWithDouble(const TrainingOptions& options);
 
 } // namespace stagewright

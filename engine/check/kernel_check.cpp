@@ -11,7 +11,6 @@
 
 #include "engine/check/check.h"
 #include "engine/cpu/cpu_math.h"
-#include "engine/device/math_source.h"
 
 namespace stagewright {
 
@@ -393,8 +392,7 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
     wanted.precision = precision;
     STAGEWRIGHT_TRY(auto made, makeBackend(backend, wanted));
     std::vector<KernelComparison> all;
-    const layers::MathSource* source = made->capabilities().math;
-    if (source == nullptr) return all;
+    if (!made->capabilities().comparable) return all;
     STAGEWRIGHT_TRY(auto memory, made->openMemory(0, 1, 1));
 
     std::vector<Case> cases;
@@ -407,7 +405,9 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
     for (std::size_t i = 0; i < cases.size(); ++i) {
         try {
             Allocator allocator(memory ? *memory : hostMemory());
-            const auto device = source->makeMath(allocator, i >= streamed && i < notStreamed);
+            StageUse use;
+            use.math.streams = i >= streamed && i < notStreamed;
+            STAGEWRIGHT_TRY(const auto device, made->makeMath(use, allocator));
             const std::vector<Values> mine = resultsOf(cases[i], *device, allocator, precision);
             Allocator hostAllocator;
             STAGEWRIGHT_TRY(const auto products, cpu::productsNamed("openblas"));

@@ -31,7 +31,7 @@ public:
 // 2e-2.
 double kernelTolerance(Precision precision);
 
-// Every kernel of a backend that has its own (layers::MathSource), on its first device, and, in fp32, its collectives;
+// Every kernel of a backend whose arithmetic can be compared, on its first device, and, in fp32, its collectives;
 // precision: not Default. Unavailable where there is no device; empty where the backend has none to compare.
 Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, const DeviceOptions& options,
                                                      Precision precision);

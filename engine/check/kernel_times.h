@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/backend.h"
+#include "engine/workload/workload.h"
 
 namespace stagewright {
 
@@ -25,6 +25,6 @@ struct KernelTime {
 // cache may be above the copy's. Usage: heads or elements that the backend refuses, shapes beyond 2³¹ elements;
 // Unavailable: no device; Failed: with the kernel's name; Cancelled.
 Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const DeviceOptions& options,
-                                            const ModelConfig& model, int microbatchSize, const std::stop_token& stop);
+                                            const Workload& workload, int microbatchSize, const std::stop_token& stop);
 
 } // namespace stagewright

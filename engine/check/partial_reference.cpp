@@ -146,20 +146,21 @@ Result<Difference> againstContributors(const Schedule& schedule, const Replay& r
         cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
         Difference out;
         for (std::size_t i = 0; i < cuts.size(); ++i) {
-            const int until = i + 1 < cuts.size() ? cuts[i + 1] : options.model.layers + 1;
+            const int until = i + 1 < cuts.size() ? cuts[i + 1] : options.workload->layers() + 1;
             STAGEWRIGHT_TRY(auto backend, makeBackend());
-            STAGEWRIGHT_TRY(auto slices, sliceModel(options.model, 1));
+            STAGEWRIGHT_TRY(auto slices, slicesOf(*options.workload, 1));
             auto memory = backend->openMemory(0, 1, 1);
             if (!memory) return tl::unexpected(std::move(memory.error()).with("reference of the contributors"));
             Allocator allocator(*memory ? **memory : hostMemory());
-            STAGEWRIGHT_TRY(auto model, backend->makeStage(options.model, slices.front(), options.microbatchSize,
-                                                           options.seed, options.optimizer, allocator));
+            STAGEWRIGHT_TRY(auto model,
+                            makeStage(*options.workload, *backend,
+                                      {slices.front(), options.microbatchSize, options.seed, options.optimizer},
+                                      allocator));
             const PartShapes shape{
-                options.microbatchSize, options.model.sequence, messageWidth(options.model, *backend), {}};
+                options.microbatchSize, options.workload->positions(), messageWidth(*options.workload, *backend), {}};
             const BatchShapes shapes(schedule, shape, {});
             StepData data;
-            data.sample(options.data ? *options.data : *Corpus::builtIn(), options.seed, 0, schedule.microbatches,
-                        shapes);
+            data.sample(*options.workload, options.seed, 0, schedule.microbatches, shapes);
             std::vector<int> contributed;
             for (int j = 0; j < schedule.microbatches; ++j)
                 if (options.cuts[static_cast<std::size_t>(schedule.replicaOf(schedule.placement.rankOf(0, j)))] <=
@@ -174,8 +175,7 @@ Result<Difference> againstContributors(const Schedule& schedule, const Replay& r
                 model->weightGrad(j);
             }
             for (const ParameterView& parameter : model->parameters()) {
-                const std::string layer = layerNameOf(parameter.name);
-                const int number = layer == "embedding" ? 0 : layer == "head" ? options.model.layers : std::stoi(layer);
+                const int number = options.workload->layerOf(parameter.name);
                 if (number >= cuts[i] && number < until) out.add(*byName.at(parameter.name), parameter.gradient);
             }
         }

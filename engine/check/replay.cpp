@@ -14,7 +14,6 @@ Replay::Replay(const std::shared_ptr<const CheckedSchedule>& checked, const Trai
                std::unique_ptr<Backend> backend)
     : m_schedule(computeOf(checked)), m_options(options), m_backend(std::move(backend))
 {
-    if (!m_options.data) m_options.data = Corpus::builtIn();
 }
 
 Result<std::unique_ptr<Replay>> Replay::create(const std::shared_ptr<const CheckedSchedule>& checked,
@@ -24,10 +23,10 @@ Result<std::unique_ptr<Replay>> Replay::create(const std::shared_ptr<const Check
     std::unique_ptr<Replay> replay(new Replay(checked, options, std::move(backend)));
     STAGEWRIGHT_TRY(ExecutionPlan plan, planExecution(*checked));
     replay->m_plan = std::move(plan);
-    STAGEWRIGHT_TRY(std::vector<int> tokens, sliceTokens(schedule, options.model.sequence));
+    STAGEWRIGHT_TRY(std::vector<int> tokens, sliceTokens(schedule, options.workload->positions()));
     replay->m_shapes = BatchShapes(schedule,
-                                   {options.microbatchSize, options.model.sequence,
-                                    messageWidth(options.model, *replay->m_backend), std::move(tokens)},
+                                   {options.microbatchSize, options.workload->positions(),
+                                    messageWidth(*options.workload, *replay->m_backend), std::move(tokens)},
                                    options.replicaSamples);
     Result<std::unique_ptr<Memory>> memory = replay->m_backend->openMemory(0, 1, 1);
     if (!memory) return tl::unexpected(std::move(memory.error()).with("one-rank replay"));
@@ -40,13 +39,14 @@ Result<std::unique_ptr<Replay>> Replay::create(const std::shared_ptr<const Check
 Result<void> Replay::makeStages()
 {
     STAGEWRIGHT_TRY(std::vector<StageSlice> slices,
-                    sliceModel(m_options.model, m_schedule->stages, m_options.stageLayers));
+                    slicesOf(*m_options.workload, m_schedule->stages, m_options.stageLayers));
     for (const StageSlice& slice : slices) {
         for (int rank = 0; rank < m_schedule->ranks; ++rank) {
             const std::vector<int>& stages = m_plan.ranks[static_cast<std::size_t>(rank)].stages;
             if (!std::binary_search(stages.begin(), stages.end(), slice.stage)) continue;
-            Result<std::unique_ptr<StageModel>> stage = m_backend->makeStage(
-                m_options.model, slice, m_shapes.ofRank(rank).batch, m_options.seed, m_options.optimizer, *m_allocator);
+            Result<std::unique_ptr<StageModel>> stage =
+                makeStage(*m_options.workload, *m_backend,
+                          {slice, m_shapes.ofRank(rank).batch, m_options.seed, m_options.optimizer}, *m_allocator);
             if (!stage) return tl::unexpected(std::move(stage.error()).with("one-rank replay"));
             (*stage)->setLossScale(m_shapes.lossScale(*m_schedule, rank));
             if (!m_options.cuts.empty())
@@ -99,7 +99,7 @@ void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std
 Result<double> Replay::step(const std::stop_token& stop)
 {
     try {
-        m_data.sample(*m_options.data, m_options.seed, m_step, m_schedule->microbatches, m_shapes);
+        m_data.sample(*m_options.workload, m_options.seed, m_step, m_schedule->microbatches, m_shapes);
         for (Copy& copy : m_copies) {
             copy.model->zeroGradients();
             copy.reduced.clear();
@@ -151,8 +151,8 @@ std::vector<float> Replay::meanOfContributors(const StageSlice& slice,
                                               const std::vector<std::vector<float>>& parts) const
 {
     std::vector<float> mean(parts.front().size(), 0.0F);
-    for (const ContributedRange& range : contributionsTo(*m_schedule, m_options.model, slice, m_options.cuts, m_shapes,
-                                                         static_cast<std::int64_t>(mean.size())))
+    for (const ContributedRange& range : contributionsTo(*m_schedule, *m_options.workload, slice, m_options.cuts,
+                                                         m_shapes, static_cast<std::int64_t>(mean.size())))
         for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end); ++i) {
             bool first = true;
             for (std::size_t copy = 0; copy < parts.size(); ++copy) {

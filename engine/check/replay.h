@@ -9,7 +9,6 @@
 #include <stop_token>
 #include <vector>
 
-#include "engine/device/backend.h"
 #include "engine/training/op_execution.h"
 #include "engine/training/training.h"
 

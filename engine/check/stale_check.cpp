@@ -72,7 +72,7 @@ Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& che
     Apart allowed = predictedApart;
     for (int i = 0; i < 2; ++i) {
         STAGEWRIGHT_TRY(std::unique_ptr<Backend> backend, makeBackend());
-        if (backend->capabilities().elementBytes < 4) allowed = predictedApartInBf16;
+        if (backend->capabilities().layout.elementBytes < 4) allowed = predictedApartInBf16;
         Result<std::unique_ptr<Training>> training =
             createTraining(checked, clockedOptions(options, i), std::move(backend));
         if (!training) return tl::unexpected(std::move(training.error()));

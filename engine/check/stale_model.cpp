@@ -105,12 +105,11 @@ struct StaleModel::Stage {
 
 StaleModel::StaleModel(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend)
     : m_schedule(schedule), m_options(options), m_shapes{options.microbatchSize,
-                                                         options.model.sequence,
-                                                         messageWidth(options.model, *backend),
+                                                         options.workload->positions(),
+                                                         messageWidth(*options.workload, *backend),
                                                          {}},
       m_backend(std::move(backend))
 {
-    if (!m_options.data) m_options.data = Corpus::builtIn();
 }
 
 StaleModel::~StaleModel() = default;
@@ -146,11 +145,12 @@ Result<std::unique_ptr<StaleModel>> StaleModel::create(const Schedule& schedule,
 Result<void> StaleModel::makeStages(Staleness staleness)
 {
     STAGEWRIGHT_TRY(std::vector<StageSlice> slices,
-                    sliceModel(m_options.model, m_schedule.stages, m_options.stageLayers));
+                    slicesOf(*m_options.workload, m_schedule.stages, m_options.stageLayers));
     const std::vector<std::vector<int>> between = updatesBetween(m_schedule);
     for (const StageSlice& slice : slices) {
-        Result<std::unique_ptr<StageModel>> made = m_backend->makeStage(
-            m_options.model, slice, m_options.microbatchSize, m_options.seed, m_options.optimizer, *m_allocator);
+        Result<std::unique_ptr<StageModel>> made =
+            makeStage(*m_options.workload, *m_backend,
+                      {slice, m_options.microbatchSize, m_options.seed, m_options.optimizer}, *m_allocator);
         if (!made) return tl::unexpected(std::move(made.error()).with("one-rank model of stale weights"));
         auto stage = std::make_unique<Stage>();
         stage->model = std::move(*made);
@@ -215,7 +215,7 @@ void StaleModel::update(Stage& stage)
 Result<double> StaleModel::step(const std::stop_token& stop)
 {
     try {
-        m_data.sample(*m_options.data, m_options.seed, m_step++, m_schedule.microbatches,
+        m_data.sample(*m_options.workload, m_options.seed, m_step++, m_schedule.microbatches,
                       BatchShapes(m_schedule, m_shapes, {}));
         const bool eachMicrobatch = m_schedule.weights != WeightRule::TwoVersions;
         double sum = 0;

@@ -15,24 +15,16 @@
 #include "engine/device/backend.h"
 #include "engine/device/backends.h"
 #include "engine/device/machine.h"
-#include "engine/device/math_source.h"
-#include "engine/workload/gpt/stage_memory.h"
-#include "engine/workload/gpt/stage_model.h"
 #include "schedules/base/quantity.h"
 
 namespace stagewright {
 
 namespace {
 
-// Weights, gradients and optimizer state of stages.
-std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer,
-                         Precision precision)
+Bytes stateOf(std::span<const StageUse> stages)
 {
-    std::int64_t bytes = 0;
-    for (const StageSlice& slice : slices) {
-        const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer, backends::cpuTraits().layout(precision));
-        bytes += memory.weight + memory.gradient + memory.optimizer;
-    }
+    Bytes bytes = 0;
+    for (const StageUse& stage : stages) bytes += stage.state;
     return bytes;
 }
 
@@ -44,16 +36,14 @@ std::int64_t machineBytes()
     return pages > 0 && size > 0 ? static_cast<std::int64_t>(pages) * size : 0;
 }
 
-std::string needOf(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer,
-                   Precision precision)
+std::string needOf(std::span<const StageUse> stages)
 {
-    const std::string who = slices.size() == 1 ? "stage " + std::to_string(slices.front().stage) + " needs "
-                                               : "all " + std::to_string(slices.size()) + " stages together need ";
-    return who + formatBytes(weightBytes(model, slices, optimizer, precision)) +
-           " for weights, gradients and optimizer";
+    const std::string who = stages.size() == 1 ? "stage " + std::to_string(stages.front().stage) + " needs "
+                                               : "all " + std::to_string(stages.size()) + " stages together need ";
+    return who + formatBytes(stateOf(stages)) + " for weights, gradients and optimizer";
 }
 
-class CpuBackend final : public Backend, public layers::MathSource {
+class CpuBackend final : public Backend {
 public:
     // narrow: of bf16; null: fp32, with the products wanted.
     CpuBackend(std::string products, const cpu::NarrowProducts* narrow)
@@ -81,52 +71,49 @@ public:
     }
 
     // A system that promises more memory than it has would end the program instead of refusing.
-    Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
-                           const OptimizerConfig& optimizer) const override
+    Result<void> checkRoom(std::span<const StageUse> stages) const override
     {
         const std::int64_t present = machineBytes();
-        if (present == 0 || weightBytes(model, slices, optimizer, m_precision) <= present) return {};
-        return fail(ErrorCode::Unavailable,
-                    needOf(model, slices, optimizer, m_precision) + "; this machine has " + formatBytes(present),
+        if (present == 0 || stateOf(stages) <= present) return {};
+        return fail(ErrorCode::Unavailable, needOf(stages) + "; this machine has " + formatBytes(present),
                     "use a smaller model");
     }
 
     Capabilities capabilities() const override
     {
         Capabilities can;
-        can.elementBytes = traits().layout(m_precision).elementBytes;
-        if (m_narrow != nullptr) can.math = this; // in fp32 it is what others are compared with
+        can.layout = traits().layout(m_precision);
+        can.sharesState = true;
+        can.comparable = m_narrow != nullptr; // in fp32 it is what others are compared with
         return can;
     }
 
-    Result<DeviceOptions> settle(const DeviceOptions& wish, const ModelConfig& model, int microbatchSize) override
+    Result<DeviceOptions> settle(const DeviceOptions& wish, const MathUse& use) override
     {
         DeviceOptions settled = wish;
         if (m_narrow != nullptr) return settled;
-        STAGEWRIGHT_TRY(auto choice, cpu::chooseProducts(m_wanted, model, microbatchSize));
+        STAGEWRIGHT_TRY(auto choice, cpu::chooseProducts(m_wanted, use));
         settled.products = choice.products->name();
         return settled;
     }
 
-    // bf16 only
-    std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool) const override
+    Result<std::unique_ptr<layers::LayerMath>> makeMath(const StageUse& stage, Allocator& allocator) override
     {
-        return cpu::makeNarrowMath(*m_narrow, allocator, 0);
+        // BLAS counts rows and columns with int.
+        if (stage.math.widest > std::numeric_limits<int>::max())
+            return fail(ErrorCode::Usage,
+                        "an activation of " + std::to_string(stage.math.widest) + " floats; at most " +
+                            std::to_string(std::numeric_limits<int>::max()) + " are possible",
+                        "use a smaller microbatch or a shorter sequence");
+        if (!stage.shared) STAGEWRIGHT_CHECK(checkRoom({&stage, 1}));
+        STAGEWRIGHT_TRY(const auto products, productsFor(stage.math));
+        return m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, stage.stage) : cpu::makeCpuMath(*products);
     }
 
-    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
-                                                  std::uint64_t seed, const OptimizerConfig& optimizer,
-                                                  Allocator& allocator) override
+    std::optional<Error> refusal(const StageUse& stage, const std::exception& why) const override
     {
-        return make(model, slice, microbatchSize, seed, optimizer, nullptr, allocator);
-    }
-
-    Result<std::unique_ptr<StageModel>> makeSharedStage(const ModelConfig& model, const StageSlice& slice,
-                                                        int microbatchSize, std::uint64_t seed,
-                                                        const OptimizerConfig& optimizer, const StageShare& share,
-                                                        Allocator& allocator) override
-    {
-        return make(model, slice, microbatchSize, seed, optimizer, &share, allocator);
+        if (dynamic_cast<const std::bad_alloc*>(&why) == nullptr) return std::nullopt;
+        return Error{ErrorCode::Unavailable, needOf({&stage, 1}) + "; less is free", "use a smaller model"};
     }
 
     std::vector<std::pair<std::string, std::string>> environment() const override
@@ -156,52 +143,23 @@ public:
     }
 
 private:
-    // share: null where the whole stage is the rank's.
-    Result<std::unique_ptr<StageModel>> make(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
-                                             std::uint64_t seed, const OptimizerConfig& optimizer,
-                                             const StageShare* share, Allocator& allocator)
-    {
-        STAGEWRIGHT_CHECK(checkModelConfig(model));
-        STAGEWRIGHT_CHECK(layers::checkElements(model, capabilities().elementBytes));
-        if (microbatchSize < 1)
-            return fail(ErrorCode::Usage, "microbatch size " + std::to_string(microbatchSize) + ", at least 1 needed");
-        // BLAS counts rows and columns with int.
-        const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
-        if (widest > std::numeric_limits<int>::max())
-            return fail(ErrorCode::Usage,
-                        "an activation of " + std::to_string(widest) + " floats; at most " +
-                            std::to_string(std::numeric_limits<int>::max()) + " are possible",
-                        "use a smaller microbatch or a shorter sequence");
-        const StageSlice alone[] = {slice};
-        if (auto room = checkRoom(model, alone, optimizer); !share && !room) return tl::unexpected(room.error());
-        STAGEWRIGHT_TRY(const auto products, productsFor(model, microbatchSize));
-        try {
-            auto math = m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(*products);
-            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
-                                                        std::move(math), share);
-        } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer, m_precision) + "; less is free",
-                        "use a smaller model");
-        }
-    }
-
     // For one more stage. Chosen by the first that is made, for all; ranks make theirs at the same time. Null in bf16,
     // which has one library.
-    Result<const cpu::Products*> productsFor(const ModelConfig& model, int microbatchSize)
+    Result<const cpu::Products*> productsFor(const MathUse& use)
     {
         const std::lock_guard lock(m_choosing);
         if (m_narrow != nullptr) {
-            if (m_narrowSpeed == 0) m_narrowSpeed = cpu::narrowSpeed(*m_narrow, model, microbatchSize);
+            if (m_narrowSpeed == 0 && !use.layers.empty()) m_narrowSpeed = cpu::narrowSpeed(*m_narrow, use);
             return nullptr;
         }
         if (m_choice.products == nullptr) {
-            STAGEWRIGHT_TRY(m_choice, cpu::chooseProducts(m_wanted, model, microbatchSize));
+            STAGEWRIGHT_TRY(m_choice, cpu::chooseProducts(m_wanted, use));
         }
         STAGEWRIGHT_CHECK(m_choice.products->reserve(++m_stages));
         return m_choice.products;
     }
 
-    // FLOP/s of one core: of the products on this model's shapes, and of the machine's fastest.
+    // FLOP/s of one core: of the products on the workload's shapes, and of the machine's fastest.
     void addSpeeds(std::vector<std::pair<std::string, std::string>>& facts, double gflops) const
     {
         if (gflops > 0) facts.emplace_back("products_flops", std::to_string(std::llround(1e9 * gflops)));

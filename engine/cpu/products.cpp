@@ -33,15 +33,14 @@ struct Shape {
     int depth;
 };
 
-// The products of a block's F, I and W over the microbatch's tokens, attention's left out.
-std::vector<Shape> shapesOf(const ModelConfig& model, int tokens)
+// The products of F, I and W of the linear layers.
+std::vector<Shape> shapesOf(const MathUse& use)
 {
-    const int h = model.hidden;
     std::vector<Shape> shapes;
-    for (const auto& [out, in] : {std::pair(3 * h, h), std::pair(h, h), std::pair(4 * h, h), std::pair(h, 4 * h)}) {
-        shapes.push_back({false, true, tokens, out, in});  // x · Wᵀ
-        shapes.push_back({false, false, tokens, in, out}); // dy · W
-        shapes.push_back({true, false, out, in, tokens});  // dyᵀ · x
+    for (const auto& [out, in] : use.layers) {
+        shapes.push_back({false, true, use.rows, out, in});  // x · Wᵀ
+        shapes.push_back({false, false, use.rows, in, out}); // dy · W
+        shapes.push_back({true, false, out, in, use.rows});  // dyᵀ · x
     }
     return shapes;
 }
@@ -85,11 +84,6 @@ std::string machineKey(bool narrow)
     return key + (narrow ? "; bf16; " : "; ");
 }
 
-std::string keyOf(const ModelConfig& model, int tokens, bool narrow = false)
-{
-    return machineKey(narrow) + fmt::format("hidden {}, {} tokens", model.hidden, tokens);
-}
-
 // What a reason says of a library: 101 of "onednn" in "measured: onednn 101, openblas 94 GFLOP/s"; 0: nothing.
 double speedIn(const std::string& reason, std::string_view name)
 {
@@ -106,15 +100,15 @@ ProductChoice byProcessor()
     return {blas == nullptr || (dnn != nullptr && hasAvx512() && !isIntel()) ? dnn : blas, "by processor", 0};
 }
 
-ProductChoice measured(const ModelConfig& model, int tokens)
+ProductChoice measured(const MathUse& use)
 {
     const KeptChoices kept;
-    const std::string key = keyOf(model, tokens);
+    const std::string key = machineKey(false) + use.name;
     if (const auto known = kept.find(key))
         if (const auto products = productsNamed(known->first))
             return {*products, known->second, speedIn(known->second, known->first)};
     if (!kept.canKeep()) return byProcessor();
-    const std::vector<Shape> shapes = shapesOf(model, tokens);
+    const std::vector<Shape> shapes = shapesOf(use);
     std::vector<std::pair<double, const Products*>> speeds;
     for (const Products* products : allProducts())
         if (products->reserve(1)) speeds.emplace_back(speedOf(*products, shapes, 0.5F), products);
@@ -164,11 +158,11 @@ Result<const NarrowProducts*> narrowProducts()
                 "use --precision fp32; bf16 needs AVX-512");
 }
 
-Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& model, int microbatchSize)
+Result<ProductChoice> chooseProducts(std::string_view name, const MathUse& use)
 {
     if (!name.empty()) {
         STAGEWRIGHT_TRY(auto products, productsNamed(name));
-        const auto known = KeptChoices().find(keyOf(model, model.sequence * microbatchSize));
+        const auto known = KeptChoices().find(machineKey(false) + use.name);
         return ProductChoice{products, "asked for", known ? speedIn(known->second, name) : 0};
     }
     if (allProducts().empty()) return tl::unexpected(openBlasMissing());
@@ -177,11 +171,10 @@ Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& m
     if (allProducts().size() == 1) return ProductChoice{allProducts().front(), "the only one installed", 0};
     if (choicesByTable()) return byProcessor();
     static std::mutex mutex;
-    static std::map<std::pair<int, int>, ProductChoice> chosen; // by hidden and tokens
-    const int tokens = model.sequence * microbatchSize;
+    static std::map<std::string, ProductChoice> chosen; // by the shapes' name
     const std::lock_guard lock(mutex);
-    const auto [at, fresh] = chosen.try_emplace({model.hidden, tokens});
-    if (fresh) at->second = measured(model, tokens);
+    const auto [at, fresh] = chosen.try_emplace(use.name);
+    if (fresh) at->second = measured(use);
     return at->second;
 }
 
@@ -190,22 +183,21 @@ std::optional<FastestProducts> fastestProducts(bool narrow)
     std::optional<FastestProducts> best;
     KeptChoices().each(machineKey(narrow), [&](std::string shape, const std::string& name, std::string reason) {
         const double speed = speedIn(reason, name);
-        if (shape.starts_with("hidden ") && speed > (best ? best->gflops : 0))
+        if (!shape.starts_with("bf16; ") && speed > (best ? best->gflops : 0))
             best = FastestProducts{std::move(reason), std::move(shape), speed};
     });
     return best;
 }
 
-double narrowSpeed(const NarrowProducts& products, const ModelConfig& model, int microbatchSize)
+double narrowSpeed(const NarrowProducts& products, const MathUse& use)
 {
     static std::mutex mutex;
-    const int tokens = model.sequence * microbatchSize;
-    const std::string key = keyOf(model, tokens, true);
+    const std::string key = machineKey(true) + use.name;
     const std::lock_guard lock(mutex);
     const KeptChoices kept;
     if (const auto known = kept.find(key)) return speedIn(known->second, known->first);
     if (choicesByTable() || !kept.canKeep()) return 0;
-    const double speed = speedOf(products, shapesOf(model, tokens), layers::BFloat16{0x3f00});
+    const double speed = speedOf(products, shapesOf(use), layers::BFloat16{0x3f00});
     kept.keep(key, "onednn", fmt::format("measured: onednn {:.0f} GFLOP/s", speed));
     return speed;
 }

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/device/backend.h"
 #include "engine/device/kernel_arguments.h"
-#include "engine/model/model_config.h"
 #include "schedules/base/result.h"
 
 namespace stagewright::cpu {
@@ -82,7 +82,7 @@ struct ProductChoice {
     std::string reason; // "asked for", "measured: onednn 101, openblas 94 GFLOP/s", "by processor"
     double gflops = 0;  // of one core, measured on these shapes; 0: not measured
 };
-// The fastest products that were ever measured on this machine with these libraries, at any model, as the cache has
+// The fastest products that were ever measured on this machine with these libraries, at any shapes, as the cache has
 // kept them.
 struct FastestProducts {
     std::string reason; // "measured: onednn 101, openblas 94 GFLOP/s"
@@ -90,13 +90,13 @@ struct FastestProducts {
     double gflops = 0;
 };
 std::optional<FastestProducts> fastestProducts(bool narrow);
-// GFLOP/s of bf16 products on this model's shapes, measured once and kept as those of fp32 are; 0: not measured.
-double narrowSpeed(const NarrowProducts& products, const ModelConfig& model, int microbatchSize);
-// name: one library, or "" for the fastest. Several libraries are measured once on the products of this model's blocks
+// GFLOP/s of bf16 products on a workload's shapes, measured once and kept as those of fp32 are; 0: not measured.
+double narrowSpeed(const NarrowProducts& products, const MathUse& use);
+// name: one library, or "" for the fastest. Several libraries are measured once on the products of the workload's layers
 // (0.1 to 0.5 s of CPU time) and the result kept in $XDG_CACHE_HOME/stagewright/products under processor, libraries and
 // shape; with STAGEWRIGHT_PRODUCTS=table, or where the folder can't be written, the processor decides.
 // OPENBLAS_CORETYPE in the environment chooses OpenBLAS. One shape has one choice for the program's life, so that
 // repeated trainings give the same bits.
-Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& model, int microbatchSize);
+Result<ProductChoice> chooseProducts(std::string_view name, const MathUse& use);
 
 } // namespace stagewright::cpu

@@ -4,7 +4,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <stdexcept>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -18,9 +17,6 @@
 #include "engine/cuda/product_rules.h"
 #include "engine/device/backends.h"
 #include "engine/device/machine.h"
-#include "engine/device/math_source.h"
-#include "engine/workload/gpt/stage_memory.h"
-#include "engine/workload/gpt/stage_model.h"
 #include "schedules/base/quantity.h"
 
 namespace stagewright {
@@ -141,7 +137,7 @@ private:
     std::shared_ptr<OpenedMemories> m_opened;
 };
 
-class CudaBackend final : public Backend, public layers::MathSource, public CollectiveSource {
+class CudaBackend final : public Backend, public CollectiveSource {
 public:
     explicit CudaBackend(const DeviceOptions& options) : m_options(options)
     {
@@ -153,23 +149,18 @@ public:
 
     // The stages of a rank must fit on its device; only the caller knows how they are spread: all of them on
     // all devices together.
-    Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
-                           const OptimizerConfig& optimizer) const override
+    Result<void> checkRoom(std::span<const StageUse> stages) const override
     {
         STAGEWRIGHT_TRY(std::vector<Device> there, chosen());
-        if (Result<void> fits = checkModel(model); !fits) return fits;
         // one stage per rank, at most: what a rank takes in addition is little compared with its stages
         double needed = 0;
-        for (const StageSlice& slice : slices) {
-            const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer, traits().layout(m_options.precision));
-            needed += static_cast<double>(memory.weight + memory.gradient + memory.optimizer + cuda::rankBytes);
-        }
+        for (const StageUse& stage : stages) needed += static_cast<double>(stage.state + cuda::rankBytes);
         double free = 0;
         for (const Device& device : there) free += static_cast<double>(device.freeBytes);
         if (needed <= free) return {};
         return fail(ErrorCode::Unavailable,
                     fmt::format("all {} stages together need {} for weights, gradients and optimizer; {} {} free",
-                                slices.size(), formatBytes(static_cast<std::int64_t>(needed)),
+                                stages.size(), formatBytes(static_cast<std::int64_t>(needed)),
                                 there.size() == 1 ? there.front().name + " has" : "the devices have",
                                 formatBytes(static_cast<std::int64_t>(free))),
                     "use a smaller model");
@@ -208,36 +199,42 @@ public:
 
     Capabilities capabilities() const override
     {
-        return {traits().layout(m_options.precision).elementBytes, this, this};
+        Capabilities can;
+        can.layout = traits().layout(m_options.precision);
+        can.sharesState = true;
+        can.sharedTensor = cuda::productAlignment / 2; // the narrowest elements in that many bytes
+        can.comparable = true;
+        can.collectives = this;
+        return can;
     }
 
-    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
-                                                  std::uint64_t seed, const OptimizerConfig& optimizer,
-                                                  Allocator& allocator) override
-    {
-        return make(model, slice, microbatchSize, seed, optimizer, nullptr, allocator);
-    }
-
-    Result<std::unique_ptr<StageModel>> makeSharedStage(const ModelConfig& model, const StageSlice& slice,
-                                                        int microbatchSize, std::uint64_t seed,
-                                                        const OptimizerConfig& optimizer, const StageShare& share,
-                                                        Allocator& allocator) override
-    {
-        constexpr int together = cuda::productAlignment / 2; // the narrowest elements in that many bytes
-        if (model.hidden % together != 0)
-            return fail(ErrorCode::Usage,
-                        fmt::format("hidden {} is not a multiple of {}: ranks share a stage's state in one vector, in "
-                                    "which each tensor has to start at {} bytes",
-                                    model.hidden, together, cuda::productAlignment),
-                        fmt::format("use a multiple of {}, or --backend cpu", together));
-        return make(model, slice, microbatchSize, seed, optimizer, &share, allocator);
-    }
-
-    std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool streaming) const override
+    Result<std::unique_ptr<layers::LayerMath>> makeMath(const StageUse& stage, Allocator& allocator) override
     {
         cuda::DeviceMemory* memory = m_opened->find(allocator.memory());
-        if (!memory) throw std::runtime_error("its memory was not opened by this backend");
-        return cuda::makeDeviceMath(*memory, allocator, 0, streaming ? 1 : std::numeric_limits<int>::max());
+        if (!memory)
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("stage {}: its memory was not opened by this backend", stage.stage));
+        constexpr int most = std::numeric_limits<std::int32_t>::max();
+        if (stage.math.widest > most)
+            return fail(ErrorCode::Usage,
+                        fmt::format("an activation of {} elements; at most {} are possible", stage.math.widest, most),
+                        "use a smaller microbatch or a shorter sequence");
+        const int streamFrom = stage.math.streams
+                                   ? (*stage.math.streams ? 1 : most)
+                                   : cuda::streamFrom(memory->wish().narrow != 0 ? 2 : 4, stage.math.headWidth);
+        try {
+            return cuda::makeDeviceMath(*memory, allocator, stage.stage, streamFrom);
+        } catch (const std::exception& e) {
+            return tl::unexpected(*refusal(stage, e));
+        }
+    }
+
+    std::optional<Error> refusal(const StageUse& stage, const std::exception& why) const override
+    {
+        if (dynamic_cast<const std::bad_alloc*>(&why) != nullptr)
+            return Error{ErrorCode::Unavailable, fmt::format("stage {}: the device is out of memory", stage.stage),
+                         "use a smaller model"};
+        return Error{ErrorCode::Unavailable, fmt::format("stage {}: {}", stage.stage, why.what()), ""};
     }
 
     Result<std::vector<KernelComparison>> compareCollectives() const override
@@ -261,38 +258,6 @@ public:
     }
 
 private:
-    // share: null where the whole stage is the rank's.
-    Result<std::unique_ptr<StageModel>> make(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
-                                             std::uint64_t seed, const OptimizerConfig& optimizer,
-                                             const StageShare* share, Allocator& allocator)
-    {
-        STAGEWRIGHT_CHECK(checkModel(model));
-        if (microbatchSize < 1)
-            return fail(ErrorCode::Usage, fmt::format("microbatch size {}, at least 1 needed", microbatchSize));
-        cuda::DeviceMemory* memory = m_opened->find(allocator.memory());
-        if (!memory)
-            return fail(ErrorCode::Unavailable,
-                        fmt::format("stage {}: its memory was not opened by this backend", slice.stage));
-        const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
-        if (widest > std::numeric_limits<std::int32_t>::max()) {
-            return fail(ErrorCode::Usage,
-                        fmt::format("an activation of {} elements; at most {} are possible", widest,
-                                    std::numeric_limits<std::int32_t>::max()),
-                        "use a smaller microbatch or a shorter sequence");
-        }
-        try {
-            const int streamFrom = cuda::streamFrom(memory->wish().narrow != 0 ? 2 : 4, model.hidden / model.heads);
-            return std::make_unique<layers::LayerStage>(
-                model, slice, microbatchSize, seed, optimizer, allocator,
-                cuda::makeDeviceMath(*memory, allocator, slice.stage, streamFrom), share);
-        } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Unavailable, fmt::format("stage {}: the device is out of memory", slice.stage),
-                        "use a smaller model");
-        } catch (const std::exception& e) {
-            return fail(ErrorCode::Unavailable, fmt::format("stage {}: {}", slice.stage, e.what()));
-        }
-    }
-
     bool partitioned(int ranks) const { return m_options.sharing == DeviceSharing::Partitions && ranks > 1; }
 
     StagewrightQueueWish wishOf(const Device& device, int rank, int ranks, int devices) const
@@ -320,12 +285,6 @@ private:
         }
         facts.emplace_back("ceiling_matrix_flops", fmt::format("{:.4g}", ceilings->matrixFlops));
         facts.emplace_back("ceiling_copy_bytes", fmt::format("{:.4g}", ceilings->copyBytes));
-    }
-
-    Result<void> checkModel(const ModelConfig& model) const
-    {
-        if (Result<void> usable = checkModelConfig(model); !usable) return usable;
-        return layers::checkElements(model, capabilities().elementBytes);
     }
 
     // The requested devices, or all that are usable.

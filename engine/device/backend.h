@@ -1,171 +1,26 @@
-// Backend: a device that can run the layers of a stage. engine/cpu always; engine/cuda where built. One line each in
-// engine/backends.def. The rank loop (engine/training/training.cpp) knows stages only through these interfaces.
+// Backend: a device that gives arithmetic, memory and queues; it knows no model. engine/cpu always; engine/cuda where
+// built. One line each in engine/backends.def.
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/device/device_options.h"
+#include "engine/device/math.h"
 #include "engine/device/memory.h"
-#include "engine/device/shared_state.h"
 #include "engine/device/traits.h"
-#include "engine/model/model_config.h"
 #include "schedules/base/result.h"
-#include "schedules/model/cost_model.h"
-
-namespace stagewright::layers {
-class MathSource; // engine/device/math_source.h
-}
 
 namespace stagewright {
 
 class CollectiveSource; // engine/check/kernel_check.h
-
-enum class OptimizerKind {
-    AdamW,
-    Sgd,
-};
-struct OptimizerConfig {
-    OptimizerKind kind = OptimizerKind::AdamW;
-    double learningRate = 3e-3;
-    int warmupSteps = 10; // linear warm-up of the learning rate
-    double beta1 = 0.9;
-    double beta2 = 0.95;
-    double epsilon = 1e-8;
-    double weightDecay = 0.1; // matrices only
-    double momentum = 0.0;    // Sgd
-    double clipNorm = 1.0;    // global gradient norm; 0: no clipping
-};
-
-// A named parameter tensor of a stage, with its gradient accumulator. Views live as long as the StageModel.
-struct ParameterView {
-    std::string name; // "layer3.mlp.fc1.weight"
-    std::vector<int> shape;
-    std::span<float> value;
-    std::span<float> gradient;
-};
-
-// What an op works on: a microbatch, one sequence slice of it, or one half of its batch.
-struct Part {
-    std::int32_t microbatch = 0;
-    std::int16_t slice = -1; // −1: the whole sequence
-    std::uint8_t half = 0;   // 0: the whole batch; 1: its first half, 2: its second (the batch must be even)
-
-    Part() = default;
-    Part(std::int32_t aMicrobatch) : microbatch(aMicrobatch) {} // NOLINT: a microbatch is a part
-    Part(std::int32_t aMicrobatch, std::int16_t aSlice, std::uint8_t aHalf)
-        : microbatch(aMicrobatch), slice(aSlice), half(aHalf)
-    {
-    }
-    auto operator<=>(const Part&) const = default;
-};
-
-// The layers of one stage on one rank. All calls on the rank's thread. Keeps what backward needs between calls, by
-// part, in buffers tagged Activations; temporaries of a call are tagged Workspace.
-//   forward     input (batch, tokens, hidden) of stage > 0, or tokens (batch, tokens) of the first stage; batch and
-//               tokens are those of the part
-//   inputGrad   frees what W does not need and keeps what it does; B runs inputGrad then weightGrad: the same code
-//   weightGrad  adds this part's gradients to the accumulators, in the order of calls; frees the rest
-//
-// Calls out of order throw std::logic_error, parts and sizes that do not fit std::invalid_argument; nothing is changed
-// then.
-//
-// Slices (TeraPipe, arXiv 2102.07988): forwards of a microbatch come in slice order and keep keys and values for the
-// later ones; input gradients come in reverse slice order and take the key and value gradients that the later slices
-// left. Halves: F, I and W by half or whole, but no whole I after an F by half, and slices are halved from F on or not
-// at all. Recomputation: forwardForRecompute keeps the part's input only (the first stage its tokens, the last its
-// targets too; a slice that others follow its keys and values), and what the layers outside setRecomputedLayers keep;
-// recompute(part) then makes what forward would have kept, bit for bit, and must come before the input gradient.
-// Weight versions (asynchronous schedules): the current weights are what optimizerStep changes; keepVersion(n) stores a
-// copy of them (tagged Weights), useVersion(n) computes with it until the next useVersion, −1 being the current ones.
-// Each of F, R, I and W computes with the version in use when it is called: the exact gradient of a stored version
-// needs it in use for all of them. A copy is a whole one, so a caller keeps a version when a step is about to change
-// what it still needs.
-class StageModel {
-public:
-    virtual ~StageModel() = default;
-
-    virtual const StageSlice& slice() const = 0;
-    // First stage: tokens, (batch × tokens) bytes. Later stages: input, whose buffer the stage takes over (an
-    // activation). Returns the output (batch, tokens, hidden), tagged Communication; an empty buffer on the last stage.
-    // Last stage: targets are needed; the loss is the mean over batch × tokens.
-    virtual Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
-                           std::span<const std::uint8_t> targets) = 0;
-    virtual Buffer forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
-                                       std::span<const std::uint8_t> targets) = 0;
-    virtual void recompute(const Part& part) = 0;
-    // outputGrad: gradient of forward's output (empty on the last stage). Returns the gradient of forward's input,
-    // tagged Communication; an empty buffer on the first stage. Gradients are of the mean over all microbatches:
-    // lossScale = 1/m.
-    virtual Buffer inputGrad(const Part& part, Buffer outputGrad) = 0;
-    virtual void weightGrad(const Part& part) = 0;
-    // One op over several microbatches (2BP): their inputs and output gradients stacked, one product per layer.
-    virtual void weightGradOver(std::span<const Part> parts) = 0;
-
-    // Lengths in tokens of the sequence slices, summing to the sequence; before the first forward. Empty: no slices.
-    virtual void setSlices(std::span<const int> lengths) = 0;
-    // The layers (global numbers, first … last) that forwardForRecompute drops; the others keep what they keep. The
-    // head goes with the model's last layer. Default: all; none where first > last.
-    virtual void setRecomputedLayers(int first, int last) = 0;
-
-    // Partial backward, before the first forward: backwards end at this layer (global number). The blocks before it,
-    // and the embedding where it is above 0, keep nothing of a forward and get no gradient; of a stage that lies before
-    // it there are no backwards at all.
-    virtual void setBackwardFrom(int layer) = 0;
-
-    // Last stage, after forward; nats per token of the part: its share of the microbatch's loss is loss × its tokens.
-    virtual double loss(const Part& part) const = 0;
-    virtual void setLossScale(float scale) = 0;
-    virtual void zeroGradients() = 0;
-    virtual double gradientSquareSum() const = 0; // in double, tensor order
-    // step counts from 1; gradientScale multiplies every gradient first (clipping).
-    virtual void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
-    // Rolls the last optimizerStep back (weights, moments), as far as rounding allows: about 1e-6 relative. The
-    // arguments and the gradients of that step, which must have been finite (Zero Bubble, arXiv 2401.10241, algorithm
-    // 1).
-    virtual void undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
-    virtual void keepVersion(int version) = 0;
-    virtual void useVersion(int version) = 0; // −1: the current weights; throws where it is not kept
-    virtual void dropVersion(int version) = 0;
-    // Stores as `version` the weights as `updates` more steps in the direction of the last one would leave them:
-    // w − lr · updates · d (PipeOptim, arXiv 2312.00839); d of AdamW is m̂ / (√v̂ + ε) without the decay, of Sgd the
-    // velocity, without momentum gradient and decay. Before the first step (step 0): the current weights. Sgd without
-    // momentum keeps d from the first call on, which must come before the first step.
-    virtual void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) = 0;
-    // of the current weights; a device's are copies, fetched by the call
-    virtual std::vector<ParameterView> parameters() = 0;
-    // After a caller wrote to views of the last parameters(): a device takes them over.
-    virtual void parametersWritten() {}
-    // All gradients in the order of parameters(), one after another, into a buffer of the stage's memory; and the
-    // gradients replaced by the sum over copies of the stage, in the order given, element by element.
-    virtual void packGradients(const Buffer& to);
-    virtual void sumGradients(std::span<const Buffer> copies);
-    // Of a stage whose state ranks share: its part of it. Weights are there from gatherWeights(), which makes room in
-    // which the owned ones lie, to releaseWeights(); the optimizer steps what is owned. Null: the stage is whole.
-    virtual SharedState* shared() { return nullptr; }
-    // Of such a stage, elements begin to end of its flat vector: the sum of squares of their summed gradients, and an
-    // optimizer step of what the rank steps of them. Weights in use follow with SharedState::refreshOwn().
-    virtual double gradientSquareSumOn(std::int64_t /*begin*/, std::int64_t /*end*/) const { return 0; }
-    virtual void optimizerStepOn(const OptimizerConfig& /*config*/, int /*step*/, float /*gradientScale*/,
-                                 std::int64_t /*begin*/, std::int64_t /*end*/)
-    {
-    }
-    virtual void gatherWeights() {}
-    virtual void releaseWeights() {}
-    virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept
-
-    // How long the stage's parts take within its ops over whole microbatches, while they are timed; between ops, any
-    // thread. cpu: by the thread's processor time, else by the wall clock; a device's by its own. settlePartTimes()
-    // once a step, before the device's clock forgets. partTimes(): medians by part, embedding, blocks, head as the
-    // stage has them; without memory.
-    virtual void timeParts(bool /*on*/, bool /*cpu*/) {}
-    virtual void settlePartTimes() {}
-    virtual std::vector<LayerCosts> partTimes() const { return {}; }
-};
 
 struct DeviceInfo {
     std::string backend;
@@ -175,11 +30,34 @@ struct DeviceInfo {
     std::vector<std::pair<std::string, std::string>> details;
 };
 
-// What a device does in its own way. Null: it has none; valid as long as its backend.
+// What a device does in its own way.
 struct Capabilities {
-    int elementBytes = 4;                          // of activations, and so of messages
-    const layers::MathSource* math = nullptr;      // arithmetic that can be compared with the CPU's in fp32
-    const CollectiveSource* collectives = nullptr; // connections between devices that sum up
+    StageLayout layout;       // of what stages keep here; its elements are those of messages too
+    bool sharesState = false; // ranks can share a stage's state
+    int sharedTensor = 1;     // elements of which each tensor of shared state has a multiple
+    bool comparable = false;  // its arithmetic can be compared with the CPU's in fp32
+    // connections between devices that sum up; null: none; valid as long as the backend
+    const CollectiveSource* collectives = nullptr;
+};
+
+// What a stage's arithmetic works on, so that a device can choose how it computes.
+struct MathUse {
+    // The linear layers that take the most time: rows of a microbatch, (outputs, inputs) of each. Equal names, equal
+    // shapes: what was measured is kept under the name. None: nothing to choose by.
+    std::string name; // "hidden 512, 512 tokens"
+    int rows = 0;
+    std::vector<std::pair<int, int>> layers;
+    std::int64_t widest = 0;     // elements of the largest activation
+    int headWidth = 0;           // of attention; 0: it has none
+    std::optional<bool> streams; // attention streams its keys at any length, or at none; unset: as is faster
+};
+
+// A stage as a device sees it.
+struct StageUse {
+    int stage = 0;
+    Bytes state = 0;     // weights, gradients and optimizer state
+    bool shared = false; // between ranks, each of which has a part of the state
+    MathUse math;
 };
 
 class Backend {
@@ -188,31 +66,25 @@ public:
     virtual std::string_view name() const = 0;
     const BackendTraits& traits() const { return traitsOf(name()); }
     virtual std::vector<DeviceInfo> devices() const = 0;
-    // Whether the device can hold all these stages at once (weights, gradients, optimizer state); Unavailable with both
-    // numbers where it can't. Called before any of them is created.
-    virtual Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
-                                   const OptimizerConfig& optimizer) const = 0;
+    virtual Capabilities capabilities() const { return {}; }
+    // Whether the device can hold the state of all these stages at once; Unavailable with both numbers where it can't.
+    // Called before any of them is created.
+    virtual Result<void> checkRoom(std::span<const StageUse> stages) const = 0;
     // A rank's memory on its device; null: the host's. Outlives the rank's stages. ranksHere: of them in this process.
     virtual Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks, int ranksHere);
     // How many ranks really run in parallel; 0: as many as the host has cores for.
     virtual int sideBySide(int) const { return 0; }
-    virtual Capabilities capabilities() const { return {}; }
     // The wish with what it leaves open settled as this device would, so that other processes can compute with the
     // same.
-    virtual Result<DeviceOptions> settle(const DeviceOptions& wish, const ModelConfig& /*model*/,
-                                         int /*microbatchSize*/)
+    virtual Result<DeviceOptions> settle(const DeviceOptions& wish, const MathUse& /*use*/) { return wish; }
+    // The arithmetic of one more stage, which it outlives, in the allocator's memory. Usage: more than the device can
+    // count; Unavailable: no room for the state, or a memory that was not opened by this backend.
+    virtual Result<std::unique_ptr<layers::LayerMath>> makeMath(const StageUse& stage, Allocator& allocator) = 0;
+    // What to tell the user where a stage could not be made for this exception. None: it goes on.
+    virtual std::optional<Error> refusal(const StageUse& /*stage*/, const std::exception& /*why*/) const
     {
-        return wish;
+        return std::nullopt;
     }
-    // Weights are initialised from (seed, parameter name) alone, so that they do not depend on how layers are split.
-    virtual Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice,
-                                                          int microbatchSize, std::uint64_t seed,
-                                                          const OptimizerConfig& optimizer, Allocator& allocator) = 0;
-    // The same of a stage whose state its ranks share. Default: Usage, naming the backend.
-    virtual Result<std::unique_ptr<StageModel>> makeSharedStage(const ModelConfig& model, const StageSlice& slice,
-                                                                int microbatchSize, std::uint64_t seed,
-                                                                const OptimizerConfig& optimizer,
-                                                                const StageShare& share, Allocator& allocator);
     // Facts for the run's environment: BLAS, its kernel, instruction sets.
     virtual std::vector<std::pair<std::string, std::string>> environment() const = 0;
 };

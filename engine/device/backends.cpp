@@ -13,14 +13,6 @@ std::vector<std::string_view> backendNames()
 
 Result<std::unique_ptr<Memory>> Backend::openMemory(int, int, int) { return std::unique_ptr<Memory>(); }
 
-Result<std::unique_ptr<StageModel>> Backend::makeSharedStage(const ModelConfig&, const StageSlice&, int, std::uint64_t,
-                                                             const OptimizerConfig&, const StageShare&, Allocator&)
-{
-    return fail(ErrorCode::Usage,
-                "the " + std::string(name()) + " backend can't share a stage's state between ranks yet",
-                "use --backend cpu, or leave --shard, --gather and --reduce out");
-}
-
 Result<std::unique_ptr<Backend>> makeBackend(std::string_view wanted, const DeviceOptions& options)
 {
 #define STAGEWRIGHT_BACKEND(name)                                                                                      \

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/device/backend.h"
-#include "engine/device/shared_state.h"
 #include "engine/device/math.h"
+#include "engine/device/shared_state.h"
+#include "engine/layers/parameter_view.h"
 
 namespace stagewright::layers {
 

@@ -3,12 +3,11 @@
 #include <new>
 #include <vector>
 
-#include "engine/device/backend.h"
 #include "engine/torch/safetensors.h"
 
 namespace stagewright {
 
-Result<void> writeInitialWeights(const ModelConfig& model, std::span<const StageSlice> slices, std::uint64_t seed,
+Result<void> writeInitialWeights(const Workload& workload, std::span<const StageSlice> slices, std::uint64_t seed,
                                  const std::string& path)
 {
     STAGEWRIGHT_TRY(auto backend, makeBackend("cpu"));
@@ -18,7 +17,7 @@ Result<void> writeInitialWeights(const ModelConfig& model, std::span<const Stage
         for (const StageSlice& slice : slices) {
             Allocator allocator;
             try {
-                STAGEWRIGHT_TRY(auto stage, backend->makeStage(model, slice, 1, seed, plain, allocator));
+                STAGEWRIGHT_TRY(auto stage, makeStage(workload, *backend, {slice, 1, seed, plain}, allocator));
                 if (auto used = use(*stage); !used) return used;
             } catch (const std::bad_alloc&) {
                 return fail(ErrorCode::Failed, "stage " + std::to_string(slice.stage) + ": no memory for its weights",

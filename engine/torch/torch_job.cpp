@@ -52,23 +52,19 @@ Json optimizerJson(const OptimizerConfig& optimizer)
 Result<void> addOwnModel(const TorchJob& job, const fs::path& folder, Json& object)
 {
     const TrainingOptions& training = job.training;
-    STAGEWRIGHT_TRY(auto slices, sliceModel(training.model, job.schedule.stages, training.stageLayers));
+    const Workload& workload = *training.workload;
+    STAGEWRIGHT_TRY(auto slices, slicesOf(workload, job.schedule.stages, training.stageLayers));
     Json parts = Json::array();
     for (const StageSlice& slice : slices)
         parts.push_back({{"first_layer", slice.firstLayer}, {"layers", slice.layerCount}});
-    const ModelConfig& model = training.model;
-    object["model"] = {{"layers", model.layers},
-                       {"hidden", model.hidden},
-                       {"heads", model.heads},
-                       {"sequence", model.sequence},
-                       {"vocabulary", model.vocabulary}};
+    for (const auto& [name, number] : workload.shape()) object["model"][name] = number;
     object["slices"] = std::move(parts);
     object["weights"] = "weights.safetensors";
     object["data"] = "data.bin";
-    if (auto written = writeInitialWeights(model, slices, training.seed, (folder / "weights.safetensors").string());
+    if (auto written = writeInitialWeights(workload, slices, training.seed, (folder / "weights.safetensors").string());
         !written)
         return written;
-    return writeFile(folder / "data.bin", textOf(training.data->bytes()));
+    return writeFile(folder / "data.bin", textOf(workload.data()));
 }
 
 } // namespace
@@ -130,13 +126,13 @@ std::vector<std::pair<std::string, std::string>> configurationOf(const TorchJob&
     add("stages", std::to_string(job.schedule.stages));
     add("microbatches", std::to_string(job.schedule.microbatches));
     if (job.modelFile.empty()) {
-        add("model", toText(training.model));
+        add("model", toText(*training.workload));
         std::string layers;
-        if (const auto slices = sliceModel(training.model, job.schedule.stages, training.stageLayers))
+        if (const auto slices = slicesOf(*training.workload, job.schedule.stages, training.stageLayers))
             for (const StageSlice& slice : *slices)
                 layers += fmt::format("{}{}", layers.empty() ? "" : ",", slice.layerCount);
         add("stage_layers", layers);
-        add("data", training.data->name());
+        add("data", training.workload->dataName());
         add("sampling", "by sample"); // as the engine's
     } else {
         add("model_file", fmt::format("{}:{}", fs::path(job.modelFile).filename().string(), job.modelFunction));

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/device/backend.h"
+#include "engine/workload/stage_model.h"
 #include "profiler/record/message_key.h"
 #include "schedules/base/result.h"
 #include "schedules/check/checked_schedule.h"

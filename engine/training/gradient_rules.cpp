@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/workload/gpt/stage_memory.h"
 #include "engine/training/op_execution.h"
 #include "schedules/model/mesh.h"
 
@@ -24,10 +23,10 @@ float lossScaleOf(const Schedule& schedule)
     return each ? 1.0f : 1.0f / static_cast<float>(schedule.microbatches);
 }
 
-std::int64_t firstLearned(const ModelConfig& model, const StageSlice& slice, int cut, std::int64_t elements)
+std::int64_t firstLearned(const Workload& workload, const StageSlice& slice, int cut, std::int64_t elements)
 {
     if (cut <= 0) return 0;
-    const std::vector<std::int64_t> layers = layerElements(model, slice);
+    const std::vector<std::int64_t> layers = workload.layerElements(slice);
     std::int64_t at = 0;
     std::size_t part = 0;
     if (slice.first) at += layers[part++];
@@ -38,14 +37,15 @@ std::int64_t firstLearned(const ModelConfig& model, const StageSlice& slice, int
     return slice.last ? at : elements;
 }
 
-std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const ModelConfig& model,
+std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const Workload& workload,
                                               const StageSlice& slice, std::span<const int> cuts,
                                               const BatchShapes& shapes, std::int64_t elements)
 {
     std::vector<std::int64_t> from;
     std::vector<std::int64_t> samples;
     for (const int rank : holdersOf(schedule.placement, slice.stage)) {
-        from.push_back(firstLearned(model, slice, cuts[static_cast<std::size_t>(schedule.replicaOf(rank))], elements));
+        from.push_back(
+            firstLearned(workload, slice, cuts[static_cast<std::size_t>(schedule.replicaOf(rank))], elements));
         samples.push_back(0);
         for (int j = 0; j < schedule.microbatches; ++j)
             if (schedule.placement.rankOf(slice.stage, j) == rank) samples.back() += shapes.ofRank(rank).batch;

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/device/backend.h"
+#include "engine/workload/workload.h"
 #include "schedules/model/partial_backward.h"
 #include "schedules/model/schedule.h"
 
@@ -25,12 +25,12 @@ float lossScaleOf(const Schedule& schedule);
 
 // Partial backward: which copies of a stage, by rank, contribute to which of its elements, and how their sum becomes
 // their mean. cuts: by replica; elements: of the flat vector, padding included.
-std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const ModelConfig& model,
+std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const Workload& workload,
                                               const StageSlice& slice, std::span<const int> cuts,
                                               const BatchShapes& shapes, std::int64_t elements);
 // The same for one copy: its first element with a gradient; all of them where it goes back further, none where it does
 // not reach the stage.
-std::int64_t firstLearned(const ModelConfig& model, const StageSlice& slice, int cut, std::int64_t elements);
+std::int64_t firstLearned(const Workload& workload, const StageSlice& slice, int cut, std::int64_t elements);
 
 // All gradients of a stage, in the order of its parameters.
 std::size_t gradientCount(StageModel& model);

@@ -76,36 +76,39 @@ double BatchShapes::meanOf(std::span<const double> losses) const
     return sum / static_cast<double>(m_replica.empty() ? static_cast<std::int64_t>(losses.size()) : m_samples);
 }
 
-void StepData::sample(const Corpus& corpus, std::uint64_t seed, int step, int microbatches, const BatchShapes& shapes)
+void StepData::sample(const Workload& workload, std::uint64_t seed, int step, int microbatches,
+                      const BatchShapes& shapes)
 {
+    m_width = {static_cast<std::size_t>(workload.tokenBytes()), static_cast<std::size_t>(workload.targetBytes())};
     m_begin.clear();
     std::size_t size = 0;
     for (int j = 0; j < microbatches; ++j)
-        for (int k = 0; k < 2; ++k) {
+        for (const std::size_t width : m_width) {
             m_begin.push_back(size);
-            size += shapes.ofMicrobatch(j).regionOf(-1, 0).positions();
+            size += width * shapes.ofMicrobatch(j).regionOf(-1, 0).positions();
         }
+    m_begin.push_back(size);
     m_bytes.resize(size);
     std::int64_t first = 0; // sample of the microbatch
     for (int j = 0; j < microbatches; ++j) {
         const PartShapes& own = shapes.ofMicrobatch(j);
-        const std::size_t at = m_begin[2 * static_cast<std::size_t>(j)];
-        const std::size_t positions = own.regionOf(-1, 0).positions();
-        corpus.sample(seed, step, first, own.batch, own.sequence, std::span(m_bytes).subspan(at, positions),
-                      std::span(m_bytes).subspan(at + positions, positions));
+        const auto at = m_begin.begin() + 2 * j;
+        workload.sample(seed, step, first, own.batch, std::span(m_bytes).subspan(at[0], at[1] - at[0]),
+                        std::span(m_bytes).subspan(at[1], at[2] - at[1]));
         first += own.batch;
     }
 }
 
-std::span<const std::uint8_t> StepData::of(std::size_t index, const Part& part, const PartShapes& shapes,
+std::span<const std::uint8_t> StepData::of(std::size_t which, const Part& part, const PartShapes& shapes,
                                            std::vector<std::uint8_t>& cut) const
 {
+    const std::size_t index = 2 * static_cast<std::size_t>(part.microbatch) + which;
     const std::span<const std::uint8_t> whole =
-        std::span(m_bytes).subspan(m_begin[index], shapes.regionOf(-1, 0).positions());
+        std::span(m_bytes).subspan(m_begin[index], m_begin[index + 1] - m_begin[index]);
     if (part.slice < 0 && part.half == 0) return whole;
     const Region region = shapes.regionOf(part.slice, part.half);
-    cut.resize(region.positions());
-    copyCommon(region, cut.data(), shapes.regionOf(-1, 0), whole.data(), 1);
+    cut.resize(region.positions() * m_width[which]);
+    copyCommon(region, cut.data(), shapes.regionOf(-1, 0), whole.data(), m_width[which]);
     return cut;
 }
 

@@ -2,23 +2,23 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "engine/device/backend.h"
-#include "engine/model/corpus.h"
 #include "engine/training/execution_plan.h"
+#include "engine/workload/workload.h"
 
 namespace stagewright {
 
 // Floats of a position in a message.
-inline int messageWidth(const ModelConfig& model, const Backend& backend)
+inline int messageWidth(const Workload& workload, const Backend& backend)
 {
-    return model.hidden * backend.capabilities().elementBytes / static_cast<int>(sizeof(float));
+    return workload.width() * backend.capabilities().layout.elementBytes / static_cast<int>(sizeof(float));
 }
 
-// Where a part lies in the whole (batch, tokens, hidden): rows of the batch and of each sequence.
+// Where a part lies in the whole (batch, positions, width): rows of the batch and of each sequence.
 struct Region {
     int firstSample = 0;
     int samples = 0;
@@ -29,11 +29,11 @@ struct Region {
     std::size_t positions() const { return static_cast<std::size_t>(samples) * static_cast<std::size_t>(tokens); }
 };
 
-// The model's sizes, and how slices and halves cut them.
+// The workload's sizes, and how slices and halves cut them.
 struct PartShapes {
     int batch = 0;
-    int sequence = 0;
-    // floats of a position in a message: hidden, or half as many where elements are of 16 bits
+    int sequence = 0; // positions of a sample
+    // floats of a position in a message: as wide as the workload, or half as many where elements are of 16 bits
     int width = 0;
     std::vector<int> sliceTokens; // by slice; empty: no slices
 
@@ -91,26 +91,27 @@ void copyCommon(const Region& to, T* target, const Region& from, const T* source
 void copyCommon(Memory& memory, const Region& to, float* target, const Region& from, const float* source,
                 std::size_t width);
 
-// A step's tokens and targets, (batch, tokens) bytes per microbatch.
+// A step's tokens and targets per microbatch: (batch, positions) of as many bytes as the workload says.
 class StepData {
 public:
-    void sample(const Corpus& corpus, std::uint64_t seed, int step, int microbatches, const BatchShapes& shapes);
+    void sample(const Workload& workload, std::uint64_t seed, int step, int microbatches, const BatchShapes& shapes);
     // Of a part: the whole itself, or a copy in `cut`.
     std::span<const std::uint8_t> tokens(const Part& part, const PartShapes& shapes,
                                          std::vector<std::uint8_t>& cut) const
     {
-        return of(2 * static_cast<std::size_t>(part.microbatch), part, shapes, cut);
+        return of(0, part, shapes, cut);
     }
     std::span<const std::uint8_t> targets(const Part& part, const PartShapes& shapes,
                                           std::vector<std::uint8_t>& cut) const
     {
-        return of(2 * static_cast<std::size_t>(part.microbatch) + 1, part, shapes, cut);
+        return of(1, part, shapes, cut);
     }
 
 private:
-    std::span<const std::uint8_t> of(std::size_t index, const Part& part, const PartShapes& shapes,
+    std::span<const std::uint8_t> of(std::size_t which, const Part& part, const PartShapes& shapes,
                                      std::vector<std::uint8_t>& cut) const;
-    std::vector<std::size_t> m_begin; // of each microbatch's tokens, then its targets
+    std::array<std::size_t, 2> m_width{}; // bytes of a position: of tokens, of targets
+    std::vector<std::size_t> m_begin;     // of each microbatch's tokens, then its targets
     std::vector<std::uint8_t> m_bytes;
 };
 

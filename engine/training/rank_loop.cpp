@@ -59,11 +59,10 @@ public:
                 m_run.status.set(RankPhase::Preparing, stage);
                 const TrainingOptions& options = m_state.options;
                 const PartShapes& shapes = m_state.shapes.ofRank(m_rank);
-                Result<std::unique_ptr<StageModel>> model =
-                    run.share ? m_state.backend->makeSharedStage(options.model, run.slice, shapes.batch, options.seed,
-                                                                 options.optimizer, *run.share, *m_run.allocator)
-                              : m_state.backend->makeStage(options.model, run.slice, shapes.batch, options.seed,
-                                                           options.optimizer, *m_run.allocator);
+                Result<std::unique_ptr<StageModel>> model = makeStage(
+                    *options.workload, *m_state.backend,
+                    {run.slice, shapes.batch, options.seed, options.optimizer, run.share ? &*run.share : nullptr},
+                    *m_run.allocator);
                 if (!model) {
                     m_state.stop(std::move(model.error()).with(fmt::format("rank {}", m_rank)));
                     return;

@@ -174,7 +174,7 @@ void RankTraining::prepareStep(int step)
 {
     m_state->step = step;
     m_state->skipped = false;
-    m_state->data.sample(*m_state->options.data, m_state->options.seed, step, m_state->schedule->microbatches,
+    m_state->data.sample(*m_state->options.workload, m_state->options.seed, step, m_state->schedule->microbatches,
                          m_state->shapes);
 }
 

@@ -75,10 +75,10 @@ Result<void> checkCuts(const Schedule& schedule, const ExecutionPlan& plan, cons
     for (const StageSlice& slice : slices) blocks.push_back(slice.layerCount);
     for (std::size_t replica = 0; replica < options.cuts.size(); ++replica) {
         const int cut = options.cuts[replica];
-        if (cut < 0 || cut > options.model.layers)
+        if (cut < 0 || cut > options.workload->layers())
             return fail(ErrorCode::Usage,
                         fmt::format("replica {} can't go back to layer {}; the model has layers 0 to {}", replica, cut,
-                                    options.model.layers - 1));
+                                    options.workload->layers() - 1));
         const int stage = firstStageOf(cut, blocks);
         if (first[replica] == stage) continue;
         return fail(

@@ -36,7 +36,8 @@ void StateExchange::prepare()
         const std::int64_t padded = run.share->flat.padded;
         std::vector<ContributedRange> ranges{{0, padded, std::vector<char>(stage.members.size(), 1), 1}};
         if (const auto& cuts = m_state.options.cuts; !cuts.empty())
-            ranges = contributionsTo(*m_state.schedule, m_state.options.model, run.slice, cuts, m_state.shapes, padded);
+            ranges =
+                contributionsTo(*m_state.schedule, *m_state.options.workload, run.slice, cuts, m_state.shapes, padded);
         for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece)
             for (const ShardPiece& bucket :
                  bucketsOf(piece->size(), m_state.options.sharding.bucket > 0 ? std::max<std::int64_t>(1, most) : 0))

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "engine/device/machine.h"
-#include "engine/workload/gpt/stage_memory.h"
 #include "engine/training/device_connection.h"
 #include "engine/training/process_team.h"
 #include "engine/training/rank_training.h"
@@ -41,7 +40,7 @@ namespace {
 int steppedPieces(const Schedule& schedule, const TrainingOptions& options, const StageSlice& slice)
 {
     const auto members = static_cast<int>(holdersOf(schedule.placement, slice.stage).size());
-    const FlatState flat = flatStateOf(options.sharding, layerElements(options.model, slice), members);
+    const FlatState flat = flatStateOf(options.sharding, options.workload->layerElements(slice), members);
     const std::int64_t most = std::max<std::int64_t>(1, options.sharding.bucket / static_cast<Bytes>(sizeof(float)));
     const std::int64_t stepped = options.sharding.level == ShardLevel::None ? flat.padded : flat.largestOwned(members);
     return static_cast<int>(std::max<std::int64_t>(1, (stepped + most - 1) / most));
@@ -108,7 +107,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     const bool rendezvous = options.channels.sends == SendMode::Rendezvous;
     const Schedule& schedule = checked->compute();
     STAGEWRIGHT_TRY(ExecutionPlan plan, planExecution(*checked));
-    STAGEWRIGHT_TRY(std::vector<StageSlice> slices, sliceModel(options.model, schedule.stages, options.stageLayers));
+    STAGEWRIGHT_TRY(std::vector<StageSlice> slices, slicesOf(*options.workload, schedule.stages, options.stageLayers));
     if (!options.replicaSamples.empty() && options.replicaSamples.size() != static_cast<std::size_t>(schedule.replicas))
         return fail(
             ErrorCode::Usage,
@@ -123,11 +122,11 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
                         fmt::format("microbatch size {} is odd, but the schedule halves microbatches", size),
                         "use an even one");
     }
-    STAGEWRIGHT_TRY(std::vector<int> tokens, sliceTokens(schedule, options.model.sequence));
+    STAGEWRIGHT_TRY(std::vector<int> tokens, sliceTokens(schedule, options.workload->positions()));
     if (!(options.timeoutSeconds > 0)) {
         return fail(ErrorCode::Usage, fmt::format("a time-out of {} s is not positive", options.timeoutSeconds));
     }
-    std::vector<StageSlice> held; // every copy
+    std::vector<StageUse> held; // every copy
     if (!options.rankMemory.empty() && options.rankMemory.size() != static_cast<std::size_t>(schedule.ranks))
         return fail(ErrorCode::Usage,
                     fmt::format("{} memory caps for {} ranks", options.rankMemory.size(), schedule.ranks),
@@ -140,12 +139,12 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
             if (options.sharding.level == ShardLevel::Weights &&
                 std::exchange(known[static_cast<std::size_t>(stage)], 1) != 0)
                 continue;
-            held.push_back(slices[static_cast<std::size_t>(stage)]);
+            const StageSlice& slice = slices[static_cast<std::size_t>(stage)];
+            held.push_back(useOf(*options.workload, *backend, {slice, 1, options.seed, options.optimizer}));
         }
     }
-    if (Result<void> room = backend->checkRoom(options.model, held, options.optimizer); !room) {
-        return tl::unexpected(std::move(room.error()));
-    }
+    STAGEWRIGHT_CHECK(backend->checkRoom(held));
+    STAGEWRIGHT_CHECK(options.workload->check(backend->capabilities(), plan.shared));
     RanksByProcess where{schedule.ranks, schedule.ranks};
     if (options.job) {
         STAGEWRIGHT_TRY(RanksByProcess spread, ranksByProcess(schedule.ranks, *options.job));
@@ -184,14 +183,12 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
                         // the system shares the cores out; CPU time says what an op took
                         : options.job ? 0
                                       : std::min(usableCores(), schedule.ranks);
-    const int width = messageWidth(options.model, *backend);
-    TrainingOptions whole = options;
-    if (!whole.data) whole.data = Corpus::builtIn();
+    const int width = messageWidth(*options.workload, *backend);
     std::vector<int> buckets; // by stage
     if (options.sharding.bucket > 0 && plan.shared)
         for (const StageSlice& slice : slices) buckets.push_back(steppedPieces(schedule, options, slice));
 
-    auto state = std::make_shared<TrainingState>(checked, std::move(plan), whole, clock, where.perProcess, permits,
+    auto state = std::make_shared<TrainingState>(checked, std::move(plan), options, clock, where.perProcess, permits,
                                                  std::move(backend), std::move(memories), std::move(buckets));
     const auto giveUp = [&ranks = state->ranks] { // ranks that wait for another device
         for (const RankRun& rank : ranks)
@@ -207,8 +204,9 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
             checked->cameLowered() ? exactLoweringOf(checked->given()) : options.lowering;
         state->loweredBy = rule ? toText(*rule) : std::string("as given");
     }
-    state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(tokens)},
-                                options.replicaSamples);
+    state->shapes =
+        BatchShapes(schedule, {options.microbatchSize, options.workload->positions(), width, std::move(tokens)},
+                    options.replicaSamples);
     ProcessTeam* processes = nullptr;
     if (options.job) {
         STAGEWRIGHT_TRY(ProcessTeam * joined, joinProcesses(*state, where));
@@ -216,7 +214,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     } else {
         state->team = makeThreadTeam(*state);
     }
-    if (whole.tracer) {
+    if (options.tracer) {
         STAGEWRIGHT_TRY(MessageNumbers numbers, MessageNumbers::of(*checked));
         state->messageNumbers = numbers;
     }
@@ -235,9 +233,9 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks)
     std::optional<Error> failed;
     if (options.job->index() == 0) {
         Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
-        Result<DeviceOptions> settled = backend
-                                            ? (*backend)->settle(options.device, options.model, options.microbatchSize)
-                                            : tl::unexpected(backend.error());
+        Result<DeviceOptions> settled =
+            backend ? (*backend)->settle(options.device, options.workload->mathUse(options.microbatchSize))
+                    : tl::unexpected(backend.error());
         if (!settled) failed = settled.error();
         // 0: on the processor
         const int sideBySide = backend ? (*backend)->sideBySide(ranks) : 0;

@@ -15,9 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/device/backend.h"
-#include "engine/model/corpus.h"
-#include "engine/model/model_config.h"
+#include "engine/workload/workload.h"
 #include "schedules/base/result.h"
 #include "schedules/execute/deadlock.h"
 #include "schedules/execute/perturb.h"
@@ -46,7 +44,7 @@ enum class ClockMode {
 std::string_view toText(ClockMode mode);
 
 struct TrainingOptions {
-    ModelConfig model;
+    std::shared_ptr<const Workload> workload = defaultWorkload();
     int microbatchSize = 4;
     // Samples of one microbatch, by replica: gradients and losses are means over all samples. Empty: microbatchSize in
     // all.
@@ -57,7 +55,6 @@ struct TrainingOptions {
     ClockMode clock = ClockMode::Auto;
     RunPerturbation perturbation; // slow ranks, late launches; slow links are in `links`
     Links links;                  // emulated links: a message is delayed by latency + bytes / bandwidth
-    std::shared_ptr<const Corpus> data;
     std::string backend = "cpu";
     DeviceOptions device; // of backends with devices of their own
     // Traces what the devices do, from its start() to its stop(), both the caller's: ops then have their kernels'

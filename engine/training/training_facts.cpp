@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include "engine/device/machine.h"
-#include "engine/workload/gpt/stage_memory.h"
 #include "engine/training/rank_training.h"
 #include "engine/transport/bytes.h"
 #include "schedules/messages/channel_facts.h"
@@ -52,7 +51,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::environment() con
 
 bool RankTraining::hasAllValues(const StageShare& share) const
 {
-    const bool narrow = m_state->backend->capabilities().elementBytes < static_cast<int>(sizeof(float));
+    const bool narrow = m_state->backend->capabilities().layout.elementBytes < static_cast<int>(sizeof(float));
     return share.level == ShardLevel::None || (!narrow && share.level != ShardLevel::Weights);
 }
 
@@ -106,7 +105,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     if (plan.replicas > 1) add("replicas", fmt::format("{}", plan.replicas));
     add("stages", fmt::format("{}", plan.stages));
     add("microbatches", fmt::format("{}", plan.microbatches));
-    add("model", toText(options.model));
+    add("model", toText(*options.workload));
     std::string layers;
     for (int stage = 0; stage < plan.stages; ++stage) {
         layers += fmt::format("{}{}", layers.empty() ? "" : ",", m_state->firstCopy(stage).slice.layerCount);
@@ -115,7 +114,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     add("microbatch_size", fmt::format("{}", options.microbatchSize));
     if (!options.replicaSamples.empty())
         add("replica_samples", fmt::format("{}", fmt::join(options.replicaSamples, ",")));
-    add("data", options.data->name());
+    add("data", options.workload->dataName());
     add("sampling", "by sample"); // not by microbatch, as before
     add("seed", fmt::format("{}", options.seed));
     if (optimizer.kind == OptimizerKind::AdamW) {
@@ -177,7 +176,7 @@ std::vector<LayerCosts> RankTraining::layerCosts() const
     const auto memoryOf = [&](LayerCosts::Part part) { // of a single part, next to a stage of others
         StageSlice slice{0, 0, part == LayerCosts::Part::Block ? 1 : 0, part == LayerCosts::Part::Embedding,
                          part == LayerCosts::Part::Head};
-        return stageMemoryOf(options.model, slice, options.microbatchSize, options.optimizer, layout);
+        return options.workload->memoryOf(slice, options.microbatchSize, options.optimizer, layout);
     };
     std::vector<LayerCosts> out;
     for (int stage = 0; stage < m_state->schedule->stages; ++stage) {

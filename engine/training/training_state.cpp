@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/workload/gpt/stage_memory.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/shard_rules.h"
 
@@ -59,7 +58,7 @@ TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, E
 void TrainingState::addStages(std::span<const StageSlice> slices)
 {
     // memory is counted and moved in floats
-    const int unit = static_cast<int>(sizeof(float)) / backend->capabilities().elementBytes;
+    const int unit = static_cast<int>(sizeof(float)) / backend->capabilities().layout.elementBytes;
     for (const StageSlice& slice : slices) {
         std::vector<int> ranksOf;
         for (const Placement::Copy& copy : schedule->placement.copiesOf(slice.stage)) ranksOf.push_back(copy.rank);
@@ -69,7 +68,7 @@ void TrainingState::addStages(std::span<const StageSlice> slices)
             stages.emplace_back(slice, ranksOf[member], options, schedule->weights);
             if (shared)
                 stages.back().share = StageShare{options.sharding.level,
-                                                 flatInUnits(options.sharding, layerElements(options.model, slice),
+                                                 flatInUnits(options.sharding, options.workload->layerElements(slice),
                                                              static_cast<int>(ranksOf.size()), unit),
                                                  static_cast<int>(member)};
             if (slice.last) stages.back().losses.resize(static_cast<std::size_t>(schedule->microbatches));

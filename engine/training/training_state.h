@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "engine/device/backend.h"
 #include "engine/training/execution_plan.h"
 #include "engine/training/flight_page.h"
 #include "engine/training/op_execution.h"

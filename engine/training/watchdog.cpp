@@ -53,8 +53,8 @@ Nanos longestPause(const TrainingState& state)
     const TrainingOptions& options = state.options;
     int samples = options.microbatchSize;
     for (const int size : options.replicaSamples) samples = std::max(samples, size);
-    const Bytes message =
-        static_cast<Bytes>(sizeof(float)) * samples * options.model.sequence * static_cast<Bytes>(options.model.hidden);
+    const Bytes message = static_cast<Bytes>(sizeof(float)) * samples * options.workload->positions() *
+                          static_cast<Bytes>(options.workload->width());
     Nanos delay = 0;
     Nanos transfer = 0;
     std::map<std::pair<int, int>, Nanos> links; // where messages wait for each other: of all of a step

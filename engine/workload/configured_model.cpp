@@ -1,38 +1,35 @@
 #include "engine/workload/configured_model.h"
 
-#include "engine/workload/gpt/stage_memory.h"
 #include "schedules/base/text.h"
-#include "schedules/model/analytic_costs.h"
 
 namespace stagewright {
 
 std::vector<int> ConfiguredModel::layersFor(int stages) const
 {
-    std::vector<int> layers;
-    if (auto slices = sliceModel(model, stages))
-        for (const StageSlice& slice : *slices) layers.push_back(slice.layerCount);
-    return layers;
+    return layersOfStages(*workload, stages).value_or(std::vector<int>());
 }
 
 std::vector<StageMemory> ConfiguredModel::memoryOf(const std::vector<int>& layersByStage) const
 {
     std::vector<StageMemory> memory;
-    if (auto slices = sliceModel(model, static_cast<int>(layersByStage.size()), layersByStage))
+    if (auto slices = slicesOf(*workload, static_cast<int>(layersByStage.size()), layersByStage))
         for (const StageSlice& slice : *slices)
-            memory.push_back(
-                stageMemoryOf(model, slice, microbatchSize, optimizer, traitsOf(backend).layout(precision)));
+            memory.push_back(workload->memoryOf(slice, microbatchSize, optimizer, traitsOf(backend).layout(precision)));
     return memory;
 }
 
 std::vector<double> ConfiguredModel::inputShares(const std::vector<int>& layersByStage) const
 {
     std::vector<double> shares;
-    for (std::size_t stage = 0; stage < layersByStage.size(); ++stage) {
-        const StageShape shape{static_cast<double>(layersByStage[stage]), stage + 1 == layersByStage.size(),
-                               static_cast<double>(model.hidden),         static_cast<double>(model.sequence),
-                               static_cast<double>(model.vocabulary),     static_cast<double>(microbatchSize)};
-        const double whole = stageFlops(OpKind::Backward, shape);
-        shares.push_back(whole > 0 ? stageFlops(OpKind::InputGrad, shape) / whole : 0.5);
+    StageSlice slice;
+    for (const int layers : layersByStage) {
+        slice.layerCount = layers;
+        slice.first = slice.stage == 0;
+        slice.last = slice.stage + 1 == static_cast<int>(layersByStage.size());
+        const double whole = workload->flops(OpKind::Backward, slice, microbatchSize);
+        shares.push_back(whole > 0 ? workload->flops(OpKind::InputGrad, slice, microbatchSize) / whole : 0.5);
+        ++slice.stage;
+        slice.firstLayer += layers;
     }
     return shares;
 }
@@ -40,13 +37,11 @@ std::vector<double> ConfiguredModel::inputShares(const std::vector<int>& layersB
 std::optional<ConfiguredModel> configuredModel(const std::vector<std::pair<std::string, std::string>>& configuration)
 {
     ConfiguredModel out;
-    bool known = false;
     for (const auto& [key, value] : configuration) {
         if (key == "model") {
-            auto model = parseModelConfig(value);
-            if (!model) return std::nullopt;
-            out.model = *model;
-            known = true;
+            auto workload = parseWorkload(value);
+            if (!workload) return std::nullopt;
+            out.workload = std::move(*workload);
         }
         if (key == "microbatch_size")
             if (const auto samples = wholeOf<int>(value); samples && *samples > 0) out.microbatchSize = *samples;
@@ -59,7 +54,7 @@ std::optional<ConfiguredModel> configuredModel(const std::vector<std::pair<std::
             out.optimizer.momentum = value.find("momentum 0,") == std::string::npos ? 0.9 : 0.0; // whether there is any
         }
     }
-    if (!known) return std::nullopt;
+    if (!out.workload) return std::nullopt;
     return out;
 }
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "engine/device/backend.h"
-#include "engine/model/corpus.h"
+#include "engine/workload/gpt/gpt.h"
 
 using namespace stagewright;
 
@@ -50,10 +50,12 @@ struct OneRank {
             std::exit(2);
         }
         backend = std::move(*made);
-        stage = std::move(*backend->makeStage(model, (*sliceModel(model, 1))[0], batch, 1, optimizer, allocator));
+        const auto workload = std::make_shared<const Gpt>(model);
+        stage =
+            std::move(*makeStage(*workload, *backend, {(*slicesOf(*workload, 1))[0], batch, 1, optimizer}, allocator));
         tokens.resize(static_cast<std::size_t>(batch * model.sequence));
         targets.resize(tokens.size());
-        Corpus::builtIn()->sample(1, 0, 0, batch, model.sequence, tokens, targets);
+        workload->sample(1, 0, 0, batch, tokens, targets);
     }
     void forward() { stage->forward(0, {}, tokens, targets); }
     void wholeStep()

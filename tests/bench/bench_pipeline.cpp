@@ -11,6 +11,7 @@
 
 #include "engine/device/machine.h"
 #include "engine/training/training.h"
+#include "engine/workload/gpt/gpt.h"
 #include "schedules/check/checked_schedule.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
@@ -48,7 +49,7 @@ Result<std::unique_ptr<Training>> training(int ranks, ClockMode clock, int hidde
     shape.ranks = ranks;
     shape.microbatches = microbatches;
     TrainingOptions options;
-    options.model = {8, hidden, 4, 128, 256};
+    options.workload = std::make_shared<const Gpt>(ModelConfig{8, hidden, 4, 128, 256});
     options.clock = clock;
     return Training::create(*CheckedSchedule::of(*makeSchedule("1f1b", shape)), options);
 }

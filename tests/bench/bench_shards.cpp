@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "engine/training/training.h"
+#include "engine/workload/gpt/gpt.h"
 #include "schedules/check/checked_schedule.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/mesh.h"
@@ -26,7 +27,7 @@ void step(benchmark::State& state)
     auto schedule = makeSchedule("1f1b", Shape(1, 4));
     if (schedule) schedule = overReplicas(*schedule, replicas);
     TrainingOptions options;
-    options.model = {4, 256, 4, 128, 256};
+    options.workload = std::make_shared<const Gpt>(ModelConfig{4, 256, 4, 128, 256});
     options.microbatchSize = 4;
     options.clock = ClockMode::Wall;
     if (schedule && level != unshared) {

@@ -8,6 +8,7 @@
 #include "schedules/library/variants.h"
 #include "schedules/text/csv.h"
 #include "support/of_schedule.h"
+#include "support/workloads.h"
 
 using namespace stagewright;
 
@@ -16,7 +17,7 @@ namespace {
 TrainingOptions tiny(int stages, ClockMode clock)
 {
     TrainingOptions options;
-    options.model = {stages + 1, 8, 2, 16, 256};
+    options.workload = test::gpt({stages + 1, 8, 2, 16, 256});
     options.microbatchSize = 2;
     options.clock = clock;
     return options;

@@ -10,6 +10,7 @@
 #include "schedules/text/csv.h"
 #include "schedules/timeline/timeline_of.h"
 #include "support/of_schedule.h"
+#include "support/workloads.h"
 
 using namespace stagewright;
 
@@ -63,7 +64,7 @@ private slots:
         for (unsigned seed = 1; seed <= 8; ++seed) {
             const Schedule schedule = scheduleFor(seed, forms[form]);
             TrainingOptions options;
-            options.model = {schedule.stages + 1, 8, 2, 6, 256};
+            options.workload = test::gpt({schedule.stages + 1, 8, 2, 6, 256});
             options.microbatchSize = 2;
             options.clock = seed % 2 == 0 ? ClockMode::Wall : ClockMode::Virtual;
             const auto result = test::checkOf(schedule, options, 2, {});

@@ -9,9 +9,8 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/device/backend.h"
-#include "engine/model/corpus.h"
-#include "engine/model/model_config.h"
+#include "engine/workload/workload.h"
+#include "support/workloads.h"
 
 namespace stagewright::test {
 
@@ -63,10 +62,12 @@ struct Rig {
         const OptimizerConfig& optimizer = defaultOptimizer, const std::vector<int>& stageLayers = {})
         : model(config), batch(microbatchSize), backend(std::move(*makeBackend("cpu")))
     {
-        const auto slices = *sliceModel(model, stageCount, stageLayers);
+        const auto workload = gpt(model);
+        const auto slices = *slicesOf(*workload, stageCount, stageLayers);
         for (const StageSlice& slice : slices) {
             allocators.push_back(std::make_unique<Allocator>());
-            stages.push_back(std::move(*backend->makeStage(model, slice, batch, seed, optimizer, *allocators.back())));
+            stages.push_back(
+                std::move(*makeStage(*workload, *backend, {slice, batch, seed, optimizer}, *allocators.back())));
         }
         tokens.resize(static_cast<std::size_t>(batch * model.sequence));
         targets.resize(tokens.size());

@@ -9,6 +9,7 @@
 #include "schedules/model/kinds.h"
 #include "support/fake_backend.h"
 #include "support/of_schedule.h"
+#include "support/workloads.h"
 
 namespace stagewright::test {
 
@@ -24,7 +25,7 @@ inline Schedule librarySchedule(std::string_view name, int ranks, int microbatch
 inline TrainingOptions fakeOptions(ClockMode clock = ClockMode::Virtual)
 {
     TrainingOptions options;
-    options.model = {16, 16, 2, 8, 256};
+    options.workload = test::gpt({16, 16, 2, 8, 256});
     options.microbatchSize = 2;
     options.clock = clock;
     options.backend = "fake";
@@ -35,7 +36,9 @@ inline TrainingOptions fakeOptions(ClockMode clock = ClockMode::Virtual)
 inline Result<std::unique_ptr<Training>> fakeTraining(const Schedule& schedule, const TrainingOptions& options,
                                                       const FakeOptions& fake = {})
 {
-    return trainingOf(schedule, options, makeFakeBackend(fake));
+    TrainingOptions own = options;
+    own.workload = fakeWorkload(*options.workload, fake);
+    return trainingOf(schedule, own, std::make_unique<BareBackend>(fake.memory));
 }
 
 // 1 − busy / (ranks × time from the first to the last busy span).

@@ -3,8 +3,9 @@
 
 #include "engine/cuda/cuda_traits.h"
 #include "engine/device/backend.h"
+#include "engine/workload/gpt/corpus.h"
 #include "engine/workload/gpt/stage_memory.h"
-#include "engine/model/corpus.h"
+#include "support/workloads.h"
 
 using namespace stagewright;
 
@@ -58,13 +59,13 @@ private slots:
         const OptimizerConfig optimizer{};
         const StageLayout layout = traitsOf("cuda").layout(static_cast<Precision>(precision));
         const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(batch * model.sequence), 7);
-        const std::vector<StageSlice> slices = *sliceModel(model, static_cast<int>(layers.size()), layers);
+        const std::vector<StageSlice> slices = *slicesOf(*test::gpt(model), static_cast<int>(layers.size()), layers);
         for (const StageSlice& slice : slices) {
             const StageMemory predicted = stageMemoryOf(model, slice, batch, optimizer, layout);
             const auto memory = *backend->openMemory(0, 1, 1);
             Allocator allocator(*memory);
             {
-                const auto stage = *backend->makeStage(model, slice, batch, 1, optimizer, allocator);
+                const auto stage = *makeStage(*test::gpt(model), *backend, {slice, batch, 1, optimizer}, allocator);
                 stage->setLossScale(1.0F);
                 stage->zeroGradients();
                 QCOMPARE(allocator.inUse(MemoryCategory::Weights), predicted.weight);

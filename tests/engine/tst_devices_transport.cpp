@@ -30,7 +30,7 @@ Result<Schedule> scheduleOf(const std::string& name, int ranks)
 TrainingOptions smallOptions()
 {
     TrainingOptions options = fakeOptions(ClockMode::Wall);
-    options.model.sequence = 1; // a message of the fake backend is `hidden` floats
+    options.workload = test::gpt({16, 16, 2, 1, 256}); // a message of the fake backend is `hidden` floats
     options.microbatchSize = 1;
     return options;
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "engine/check/double_check.h"
-#include "engine/check/double_model.h"
+#include "engine/workload/gpt/double_model.h"
 #include "engine_rig.h"
 #include "schedules/base/hashing.h"
 
@@ -86,7 +86,7 @@ private slots:
         QFETCH(QString, config);
         QFETCH(QString, compared);
         TrainingOptions options;
-        options.model = *parseModelConfig(config.toStdString());
+        options.workload = *parseWorkload(config.toStdString());
         options.microbatchSize = 2;
         const auto result = compareWithDouble(options);
         QVERIFY2(result, result ? "" : result.error().message.c_str());

@@ -3,11 +3,12 @@
 
 #include <numeric>
 
-#include "engine/workload/gpt/stage_memory.h"
 #include "engine/training/training.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/layer_costs.h"
 #include "support/of_schedule.h"
+#include "support/workloads.h"
 
 using namespace stagewright;
 
@@ -16,10 +17,9 @@ namespace {
 Result<std::unique_ptr<Training>> trainingOf(const char* schedule)
 {
     TrainingOptions options;
-    options.model = {6, 32, 2, 32, 256};
+    options.workload = test::gpt({6, 32, 2, 32, 256});
     options.microbatchSize = 2;
     options.clock = ClockMode::Virtual;
-    options.data = Corpus::builtIn();
     return test::trainingOf(makeSchedule(schedule, {2, 4}).value(), options);
 }
 

@@ -45,7 +45,7 @@ TrainingOptions optionsOf(const Split& split)
 {
     TrainingOptions options = fakeOptions(ClockMode::Virtual);
     options.backend = "cpu";
-    options.model = {4, 64, 2, 8, 256};
+    options.workload = test::gpt({4, 64, 2, 8, 256});
     options.sharding = {ShardLevel::Weights, ShardBy::Shares, {}, 16'384};
     for (std::size_t i = 0; i < replicas; ++i) {
         options.replicaSamples.push_back(split.batches[i].samples);
@@ -74,12 +74,12 @@ Ran ran(const Split& split, const TrainingOptions& options)
     return out;
 }
 
-Bytes elementsOf(const ModelConfig& model)
+Bytes elementsOf(const Workload& workload)
 {
     Bytes all = 0;
-    const std::vector<StageSlice> slices = sliceModel(model, chunks).value();
+    const std::vector<StageSlice> slices = slicesOf(workload, chunks).value();
     for (const StageSlice& slice : slices)
-        for (const std::int64_t layer : layerElements(model, slice)) all += layer;
+        for (const std::int64_t layer : workload.layerElements(slice)) all += layer;
     return all;
 }
 
@@ -147,7 +147,7 @@ private slots:
     // others.
     void decoupledSplitFits()
     {
-        const Bytes elements = elementsOf(optionsOf(even).model);
+        const Bytes elements = elementsOf(*optionsOf(even).workload);
         for (const Split& split : {even, bySpeed, decoupled}) {
             const Ran free = ran(split, optionsOf(split));
             for (int rank = 0; rank < replicas; ++rank) {

@@ -7,8 +7,9 @@
 #include <set>
 #include <string>
 
-#include "engine/model/corpus.h"
-#include "engine/model/model_config.h"
+#include "engine/workload/gpt/corpus.h"
+#include "engine/workload/gpt/model_config.h"
+#include "support/workloads.h"
 
 using namespace stagewright;
 
@@ -89,19 +90,20 @@ private slots:
     void slices()
     {
         const ModelConfig model;
-        const auto four = *sliceModel(model, 4);
+        const auto four = *slicesOf(*test::gpt(model), 4);
         QCOMPARE(layersOf(four), (std::vector<int>{2, 2, 2, 2}));
         QVERIFY(four[0].first && !four[0].last && four[3].last && !four[3].first);
         QCOMPARE(four[2].firstLayer, 4);
         QCOMPARE(four[2].stage, 2);
-        const auto one = *sliceModel(model, 1);
+        const auto one = *slicesOf(*test::gpt(model), 1);
         QVERIFY(one[0].first && one[0].last);
         // Embedding and head cost time, so the ends get fewer layers where possible: 10 layers over 4 stages.
-        QCOMPARE(layersOf(*sliceModel({.layers = 10}, 4)), (std::vector<int>{2, 3, 3, 2}));
+        QCOMPARE(layersOf(*slicesOf(*test::gpt({.layers = 10}), 4)), (std::vector<int>{2, 3, 3, 2}));
         // With hidden=8 the head (4,096) weighs more than two layers (1,680 each).
-        QCOMPARE(layersOf(*sliceModel({.layers = 9, .hidden = 8, .sequence = 8}, 3)), (std::vector<int>{4, 4, 1}));
-        QCOMPARE(layersOf(*sliceModel({.layers = 8}, 8)), std::vector<int>(8, 1));
-        QCOMPARE(layersOf(*sliceModel(model, 3, {0, 8, 0})), (std::vector<int>{0, 8, 0}));
+        QCOMPARE(layersOf(*slicesOf(*test::gpt({.layers = 9, .hidden = 8, .sequence = 8}), 3)),
+                 (std::vector<int>{4, 4, 1}));
+        QCOMPARE(layersOf(*slicesOf(*test::gpt({.layers = 8}), 8)), std::vector<int>(8, 1));
+        QCOMPARE(layersOf(*slicesOf(*test::gpt(model), 3, {0, 8, 0})), (std::vector<int>{0, 8, 0}));
     }
 
     // The largest stage is as small as any cut allows: against all cuts.
@@ -118,7 +120,7 @@ private slots:
                 for (int a = 1; a < layers - 1; ++a)
                     for (int b = 1; a + b < layers; ++b)
                         best = std::min(best, std::max({cost(0, a), cost(1, b), cost(2, layers - a - b)}));
-                const auto counts = layersOf(*sliceModel(model, 3));
+                const auto counts = layersOf(*slicesOf(*test::gpt(model), 3));
                 QCOMPARE(std::max({cost(0, counts[0]), cost(1, counts[1]), cost(2, counts[2])}), best);
                 QCOMPARE(counts[0] + counts[1] + counts[2], layers);
             }
@@ -127,14 +129,14 @@ private slots:
     void sliceErrors()
     {
         const ModelConfig model;
-        QCOMPARE(sliceModel(model, 9).error().message, std::string("the model has 8 layers for 9 stages"));
-        QCOMPARE(sliceModel(model, 2, {4, 5}).error().message,
+        QCOMPARE(slicesOf(*test::gpt(model), 9).error().message, std::string("the model has 8 layers for 9 stages"));
+        QCOMPARE(slicesOf(*test::gpt(model), 2, {4, 5}).error().message,
                  std::string("the stages' layers sum to 9; the model has 8"));
-        QCOMPARE(sliceModel(model, 2, {8}).error().message,
+        QCOMPARE(slicesOf(*test::gpt(model), 2, {8}).error().message,
                  std::string("layers are given for 1 stages; the schedule has 2"));
-        QCOMPARE(sliceModel(model, 3, {4, 0, 4}).error().message, std::string("stage 1: 0 layers"));
-        QCOMPARE(sliceModel(model, 2, {9, -1}).error().code, ErrorCode::Usage);
-        QCOMPARE(sliceModel(model, 0).error().code, ErrorCode::Usage);
+        QCOMPARE(slicesOf(*test::gpt(model), 3, {4, 0, 4}).error().message, std::string("stage 1: 0 layers"));
+        QCOMPARE(slicesOf(*test::gpt(model), 2, {9, -1}).error().code, ErrorCode::Usage);
+        QCOMPARE(slicesOf(*test::gpt(model), 0).error().code, ErrorCode::Usage);
     }
 
     void sampling()
@@ -208,7 +210,7 @@ private slots:
     {
         const auto corpus = Corpus::builtIn();
         QCOMPARE(corpus->name(), std::string("built-in"));
-        QFile source(STAGEWRIGHT_SOURCE_DIR "/engine/data/workshop.txt");
+        QFile source(STAGEWRIGHT_SOURCE_DIR "/engine/workload/gpt/workshop.txt");
         QVERIFY(source.open(QIODevice::ReadOnly));
         QCOMPARE(corpus->size(), static_cast<std::size_t>(source.size()));
         QVERIFY(corpus->size() > 40'000);

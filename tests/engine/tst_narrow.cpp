@@ -11,10 +11,11 @@
 #include "engine/check/kernel_check.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/products.h"
+#include "engine/workload/gpt/corpus.h"
 #include "engine/workload/gpt/stage_memory.h"
-#include "engine/model/corpus.h"
 #include "schedules/library/registry.h"
 #include "support/of_schedule.h"
+#include "support/workloads.h"
 
 using namespace stagewright;
 using namespace stagewright::cpu;
@@ -148,9 +149,8 @@ private slots:
     {
         TrainingOptions options;
         options.backend = "cpu";
-        options.model = smallModel();
+        options.workload = test::gpt(smallModel());
         options.device = narrowOptions();
-        options.data = Corpus::builtIn();
         const auto compared = compareWithCpu(options, 2, 10, {});
         QVERIFY2(compared, compared ? "" : compared.error().message.c_str());
         QCOMPARE(compared->gradientTolerance, narrowGradientTolerance(4));
@@ -174,11 +174,10 @@ private slots:
         QFETCH(QString, name);
         TrainingOptions options;
         options.backend = "cpu";
-        options.model = smallModel();
-        options.model.layers = 8;
+        options.workload = test::gpt(smallModel());
+        options.workload = options.workload->withLayers(8);
         options.microbatchSize = 2;
         options.device = narrowOptions();
-        options.data = Corpus::builtIn();
         const auto result = test::checkOf(scheduleNamed(name.toStdString()), options, 2, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed, result->note.c_str());
@@ -210,13 +209,13 @@ private slots:
         model.sequence = sequence;
         const auto backend = *makeBackend("cpu", narrowOptions());
         const StageLayout layout = traitsOf("cpu").layout(Precision::Bf16);
-        QCOMPARE(backend->capabilities().elementBytes, layout.elementBytes);
+        QCOMPARE(backend->capabilities().layout.elementBytes, layout.elementBytes);
         const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(batch * sequence), 7);
-        const std::vector<StageSlice> slices = *sliceModel(model, static_cast<int>(layers.size()), layers);
+        const std::vector<StageSlice> slices = *slicesOf(*test::gpt(model), static_cast<int>(layers.size()), layers);
         for (const StageSlice& slice : slices) {
             const StageMemory predicted = stageMemoryOf(model, slice, batch, {}, layout);
             Allocator allocator;
-            const auto stage = *backend->makeStage(model, slice, batch, 1, {}, allocator);
+            const auto stage = *makeStage(*test::gpt(model), *backend, {slice, batch, 1, {}}, allocator);
             stage->setLossScale(1.0F);
             QCOMPARE(allocator.inUse(MemoryCategory::Weights), predicted.weight);
             QCOMPARE(allocator.inUse(MemoryCategory::Gradients), predicted.gradient);
@@ -267,7 +266,7 @@ private slots:
         odd.hidden = 33;
         odd.heads = 3;
         Allocator allocator;
-        const auto stage = backend->makeStage(odd, {0, 0, 4, true, true}, 1, 1, {}, allocator);
+        const auto stage = makeStage(*test::gpt(odd), *backend, {{0, 0, 4, true, true}, 1, 1, {}}, allocator);
         QVERIFY(!stage);
         QVERIFY2(stage.error().message.find("must be even") != std::string::npos, stage.error().message.c_str());
     }

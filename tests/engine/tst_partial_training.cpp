@@ -22,7 +22,7 @@ TrainingOptions options(std::vector<int> cuts, ClockMode clock = ClockMode::Virt
 {
     TrainingOptions out = fakeOptions(clock);
     out.backend = "cpu";
-    out.model.layers = 8;
+    out.workload = out.workload->withLayers(8);
     out.cuts = std::move(cuts);
     return out;
 }
@@ -30,7 +30,7 @@ TrainingOptions options(std::vector<int> cuts, ClockMode clock = ClockMode::Virt
 Schedule cutSchedule(const Schedule& whole, const TrainingOptions& training, const ShardRules& rules = {})
 {
     std::vector<int> first;
-    const std::vector<int> layers = layersOfStages(training.model, whole.stages, training.stageLayers).value();
+    const std::vector<int> layers = layersOfStages(*training.workload, whole.stages, training.stageLayers).value();
     for (const int cut : training.cuts) first.push_back(firstStageOf(cut, layers));
     return addShardOps(withoutBackwardBelow(whole, first).value(), training.sharding.level, rules).value();
 }
@@ -168,9 +168,9 @@ private slots:
             StepOutcome outcome;
             run(cutSchedule("1f1b", 2, 4, training), training, outcome);
             Bytes expected = 0;
-            const std::vector<StageSlice> slices = sliceModel(training.model, 2).value();
+            const std::vector<StageSlice> slices = slicesOf(*training.workload, 2).value();
             for (const StageSlice& slice : slices) {
-                const std::vector<std::int64_t> elements = layerElements(training.model, slice);
+                const std::vector<std::int64_t> elements = training.workload->layerElements(slice);
                 const FlatState flat = flatStateOf({}, elements, static_cast<int>(replicas));
                 std::vector<int> layer; // of each element
                 int number = slice.first ? -1 : slice.firstLayer;

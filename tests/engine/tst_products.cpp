@@ -8,6 +8,7 @@
 
 #include "engine/cpu/products.h"
 #include "engine/device/backend.h"
+#include "support/workloads.h"
 
 using namespace stagewright;
 using namespace stagewright::cpu;
@@ -37,13 +38,9 @@ std::vector<float> solved(const Products& products, const Problem& p, const std:
     return c;
 }
 
-ModelConfig modelOf(int hidden)
-{
-    ModelConfig model;
-    model.hidden = hidden;
-    model.sequence = 16;
-    return model;
-}
+ModelConfig modelOf(int hidden) { return {.hidden = hidden, .sequence = 16}; }
+
+MathUse useOf(int hidden) { return test::gpt(modelOf(hidden))->mathUse(1); }
 
 } // namespace
 
@@ -127,14 +124,14 @@ private slots:
         DeviceOptions options;
         options.products = "mkl";
         QCOMPARE(makeBackend("cpu", options).error().code, ErrorCode::Usage);
-        const auto choice = chooseProducts("openblas", modelOf(32), 1);
+        const auto choice = chooseProducts("openblas", useOf(32));
         QCOMPARE(std::string(choice->products->name()), std::string("openblas"));
         QCOMPARE(choice->reason, std::string("asked for"));
     }
     void theCoreTypeOfOpenBlasChoosesIt()
     {
         qputenv("OPENBLAS_CORETYPE", "Haswell");
-        const auto choice = chooseProducts("", modelOf(40), 1);
+        const auto choice = chooseProducts("", useOf(40));
         qunsetenv("OPENBLAS_CORETYPE");
         QCOMPARE(std::string(choice->products->name()), std::string("openblas"));
     }
@@ -145,9 +142,9 @@ private slots:
         const QByteArray table = qgetenv("STAGEWRIGHT_PRODUCTS");
         qunsetenv("STAGEWRIGHT_PRODUCTS");
         qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
-        const auto first = chooseProducts("", modelOf(64), 1);
-        const auto again = chooseProducts("", modelOf(64), 1);
-        const auto other = chooseProducts("", modelOf(128), 1);
+        const auto first = chooseProducts("", useOf(64));
+        const auto again = chooseProducts("", useOf(64));
+        const auto other = chooseProducts("", useOf(128));
         QVERIFY2(first->reason.starts_with("measured: "), first->reason.c_str());
         QCOMPARE(again->products, first->products);
         QFile file(cache.filePath("stagewright/products"));
@@ -166,7 +163,7 @@ private slots:
         QVERIFY(file.open(QIODevice::Append));
         file.write(line.toUtf8());
         file.close();
-        const auto kept = chooseProducts("", modelOf(96), 1);
+        const auto kept = chooseProducts("", useOf(96));
         QCOMPARE(QString::fromUtf8(kept->products->name().data()), slower);
         QCOMPARE(kept->reason, std::string("by hand"));
         qputenv("STAGEWRIGHT_PRODUCTS", table);
@@ -185,25 +182,25 @@ private slots:
         qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
         qputenv("STAGEWRIGHT_PRODUCTS", "table");
         QVERIFY(!fastestProducts(false));
-        QCOMPARE(chooseProducts("", modelOf(48), 1)->gflops, 0.0); // nothing was measured
+        QCOMPARE(chooseProducts("", useOf(48))->gflops, 0.0); // nothing was measured
         qunsetenv("STAGEWRIGHT_PRODUCTS");
-        const auto first = chooseProducts("", modelOf(80), 1);
-        const auto other = chooseProducts("", modelOf(160), 1);
+        const auto first = chooseProducts("", useOf(80));
+        const auto other = chooseProducts("", useOf(160));
         QVERIFY(first->gflops > 0 && other->gflops > 0);
         const auto fastest = fastestProducts(false);
         QVERIFY(fastest);
         QVERIFY(std::abs(fastest->gflops - std::max(first->gflops, other->gflops)) <= 0.5); // kept as whole GFLOP/s
         QVERIFY2(fastest->shape == "hidden 80, 16 tokens" || fastest->shape == "hidden 160, 16 tokens",
                  fastest->shape.c_str());
-        const auto asked = chooseProducts(first->products->name() == "onednn" ? "openblas" : "onednn", modelOf(80), 1);
+        const auto asked = chooseProducts(first->products->name() == "onednn" ? "openblas" : "onednn", useOf(80));
         QVERIFY(asked->gflops > 0 && asked->gflops <= first->gflops + 0.5);
         QVERIFY(!fastestProducts(true)); // bf16 is measured apart
         const auto narrow = narrowProducts();
         if (!narrow) return;
-        const double speed = narrowSpeed(**narrow, modelOf(80), 1);
+        const double speed = narrowSpeed(**narrow, useOf(80));
         QVERIFY(speed > 0);
         QVERIFY(std::abs(fastestProducts(true)->gflops - speed) <= 0.5);
-        QVERIFY(std::abs(narrowSpeed(**narrow, modelOf(80), 1) - speed) <= 0.5); // what is kept
+        QVERIFY(std::abs(narrowSpeed(**narrow, useOf(80)) - speed) <= 0.5); // what is kept
         QCOMPARE(fastestProducts(false)->gflops, fastest->gflops);
     }
     void theBackendSaysWhatItChose()
@@ -220,7 +217,7 @@ private slots:
         Allocator allocator;
         StageSlice slice;
         slice.layerCount = 1;
-        QVERIFY((*backend)->makeStage(modelOf(32), slice, 1, 1, {}, allocator));
+        QVERIFY(makeStage(*test::gpt(modelOf(32)), **backend, {slice, 1, 1, {}}, allocator));
         QVERIFY(has("products"));
         QVERIFY(has("products_chosen"));
     }

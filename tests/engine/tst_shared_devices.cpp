@@ -5,13 +5,14 @@
 
 #include "engine/check/check.h"
 #include "engine/device/backend.h"
-#include "engine/workload/gpt/stage_memory.h"
 #include "engine/training/training.h"
+#include "engine/workload/gpt/stage_memory.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/partial_backward.h"
 #include "schedules/model/shard_rules.h"
 #include "support/of_schedule.h"
+#include "support/workloads.h"
 
 using namespace stagewright;
 
@@ -23,10 +24,7 @@ constexpr ShardLevel everyLevel[] = {ShardLevel::None, ShardLevel::Optimizer, Sh
 TrainingOptions onDevices(Precision precision, const StateSharding& sharding)
 {
     TrainingOptions options;
-    options.model.layers = 4;
-    options.model.hidden = 16;
-    options.model.heads = 2;
-    options.model.sequence = 8;
+    options.workload = test::gpt({4, 16, 2, 8, 256});
     options.microbatchSize = 2;
     options.backend = "cuda";
     options.device.precision = precision;
@@ -139,7 +137,8 @@ private slots:
                 const auto outcome = (*training)->step({});
                 QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
                 Bytes all = 0;
-                for (const std::int64_t layer : layerElements(options.model, sliceModel(options.model, 1).value()[0]))
+                for (const std::int64_t layer :
+                     options.workload->layerElements(slicesOf(*options.workload, 1).value()[0]))
                     all += layer;
                 const Bytes element = precision == Precision::Bf16 ? 2 : 4;
                 const Bytes masters = precision == Precision::Bf16 ? 4 : 0;
@@ -157,7 +156,7 @@ private slots:
                              masters * (optimizer ? all / 2 : all));
                 QCOMPARE(held(**training, MemoryCategory::Optimizer), 8 * (optimizer ? all / 2 : all));
                 // Norms' scales and shifts stay: four in each block, two in the head.
-                const Bytes norms = element * options.model.hidden * (4 * options.model.layers + 2);
+                const Bytes norms = element * options.workload->width() * (4 * options.workload->layers() + 2);
                 QCOMPARE(held(**training, MemoryCategory::Gathered),
                          level == ShardLevel::Weights ? element * all + norms : 0);
             }
@@ -185,7 +184,7 @@ private slots:
     void refusesOddSizes()
     {
         TrainingOptions options = onDevices(Precision::Fp32, {ShardLevel::Weights, ShardBy::Even, {}, 0});
-        options.model.hidden = 18;
+        options.workload = test::gpt({4, 18, 2, 8, 256});
         const auto training = test::trainingOf(lists("1f1b", 1, 2, 2, ShardLevel::Weights, {}), options);
         QVERIFY(!training);
         QVERIFY2(QString::fromStdString(training.error().message).contains("hidden 18 is not a multiple of 8"),

@@ -85,11 +85,11 @@ Schedule sharedSchedule(const char* name, int ranks, int microbatches, int repli
         .value();
 }
 
-Bytes elementsOf(const ModelConfig& model, int stages, int stage)
+Bytes elementsOf(const Workload& workload, int stages, int stage)
 {
-    const std::vector<StageSlice> slices = sliceModel(model, stages).value();
+    const std::vector<StageSlice> slices = slicesOf(workload, stages).value();
     Bytes sum = 0;
-    for (const std::int64_t layer : layerElements(model, slices[static_cast<std::size_t>(stage)])) sum += layer;
+    for (const std::int64_t layer : workload.layerElements(slices[static_cast<std::size_t>(stage)])) sum += layer;
     return sum;
 }
 
@@ -203,7 +203,7 @@ private slots:
     void layerWise()
     {
         TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Shares, {{1, 2}, {1, 3}, {1, 6}}, 0});
-        options.model.layers = 6;
+        options.workload = options.workload->withLayers(6);
         const Schedule parts[] = {librarySchedule("bfs", 1, 3, 6), librarySchedule("bfs", 1, 2, 6),
                                   librarySchedule("bfs", 1, 1, 6)};
         const Schedule schedule = addShardOps(overReplicas(parts).value(), ShardLevel::Weights,
@@ -213,7 +213,8 @@ private slots:
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed && result->weightsEqual, result->note.c_str());
         Bytes largest = 0;
-        for (int stage = 0; stage < 6; ++stage) largest = std::max(largest, elementsOf(options.model, 6, stage) * 4);
+        for (int stage = 0; stage < 6; ++stage)
+            largest = std::max(largest, elementsOf(*options.workload, 6, stage) * 4);
         const auto [training, outcome] = run(schedule, options);
         for (const RankTraffic& rank : outcome.traffic) {
             QCOMPARE(rank.gathers, 2 * 6 - 2); // the last two layers stay for their backwards
@@ -322,7 +323,7 @@ private slots:
                 const auto [training, outcome] = run(schedule, options);
                 Bytes psi = 0; // bytes; padded, as pieces are of one size
                 for (int stage = 0; stage < schedule.stages; ++stage) {
-                    const Bytes elements = elementsOf(options.model, schedule.stages, stage);
+                    const Bytes elements = elementsOf(*options.workload, schedule.stages, stage);
                     psi += (elements + replicas - 1) / replicas * replicas * 4;
                 }
                 const Bytes once = psi / replicas * (replicas - 1);
@@ -331,8 +332,8 @@ private slots:
                     QCOMPARE(rank.reduced, level == ShardLevel::None ? 2 * once : once); // there the sums come back
                     // Of two chunks the second stays gathered between its F and its B: it is gathered once less.
                     const Bytes second =
-                        (elementsOf(options.model, schedule.stages, schedule.stages - 1) + replicas - 1) / replicas *
-                        (replicas - 1) * 4;
+                        (elementsOf(*options.workload, schedule.stages, schedule.stages - 1) + replicas - 1) /
+                        replicas * (replicas - 1) * 4;
                     QCOMPARE(rank.gathered, level == ShardLevel::None      ? 0
                                             : level == ShardLevel::Weights ? 2 * once - second
                                                                            : once);
@@ -345,7 +346,7 @@ private slots:
         const auto [training, outcome] =
             run(sharedSchedule("gpipe", 1, 1, 4, ShardLevel::Weights, {GatherRule::Microbatch, 0, ReduceRule::Late}),
                 options);
-        const Bytes psi = (elementsOf(options.model, 1, 0) + 3) / 4 * 4 * 4;
+        const Bytes psi = (elementsOf(*options.workload, 1, 0) + 3) / 4 * 4 * 4;
         for (const RankTraffic& rank : outcome.traffic) QCOMPARE(rank.gathered + rank.reduced, 3 * (psi / 4 * 3));
     }
 
@@ -388,7 +389,7 @@ private slots:
             const TrainingOptions options = trained({level, ShardBy::Even, {}, 0});
             const auto [training, outcome] = run(sharedSchedule("gpipe", 2, 2, replicas, level, {}), options);
             for (int rank = 0; rank < 2 * replicas; ++rank) {
-                const Bytes elements = elementsOf(options.model, 2, rank % 2);
+                const Bytes elements = elementsOf(*options.workload, 2, rank % 2);
                 const Bytes part = (elements + replicas - 1) / replicas * 4;
                 const Bytes all = part * replicas;
                 const auto peak = [&, training = training.get()](MemoryCategory category) {
@@ -420,7 +421,7 @@ private slots:
                                                      {GatherRule::Batch, 0, ReduceRule::Overlapped}, chunks);
             Bytes largest = 0;
             for (int stage = 0; stage < chunks; ++stage)
-                largest = std::max(largest, elementsOf(options.model, chunks, stage) * 4);
+                largest = std::max(largest, elementsOf(*options.workload, chunks, stage) * 4);
             for (const Bytes peak : run(schedule, options).first->peak(MemoryCategory::Buckets)) {
                 QVERIFY(peak >= largest);
                 QVERIFY(peak <= 2 * largest + 8 * chunks); // padding
@@ -544,7 +545,7 @@ private slots:
     void hidesGathers()
     {
         TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Even, {}, 0});
-        options.model = {4, 64, 4, 64, 256};
+        options.workload = test::gpt({4, 64, 4, 64, 256});
         const auto exposed = [&](int prefetch, Nanos latency) {
             options.links.all.latency = latency;
             const auto [training, outcome] = run(

@@ -166,7 +166,7 @@ private slots:
         const OptimizerConfig heavy{.kind = OptimizerKind::Sgd, .momentum = 0.9};
         Rig rig(model, batch, stages, heavy, layers);
         std::vector<StageMemory> predicted;
-        const auto slices = *sliceModel(model, stages, layers);
+        const auto slices = *slicesOf(*test::gpt(model), stages, layers);
         for (const StageSlice& slice : slices) predicted.push_back(stageMemoryOf(model, slice, batch, heavy));
         const auto inUse = [&](std::size_t s, MemoryCategory category) { return rig.allocators[s]->inUse(category); };
         rig.forward(0, 0);
@@ -331,12 +331,12 @@ private slots:
         Allocator allocator;
         ModelConfig odd = small;
         odd.heads = 5;
-        auto stage = backend->makeStage(odd, {0, 0, 4, true, true}, 1, 1, {}, allocator);
+        auto stage = makeStage(*test::gpt(odd), *backend, {{0, 0, 4, true, true}, 1, 1, {}}, allocator);
         QVERIFY(!stage);
         QCOMPARE(stage.error().code, ErrorCode::Usage);
-        QVERIFY(!backend->makeStage(small, {0, 0, 4, true, true}, 0, 1, {}, allocator));
+        QVERIFY(!makeStage(*test::gpt(small), *backend, {{0, 0, 4, true, true}, 0, 1, {}}, allocator));
         ModelConfig huge{.layers = 4096, .hidden = 65536, .heads = 64, .sequence = 8};
-        stage = backend->makeStage(huge, {0, 0, 4096, true, true}, 1, 1, {}, allocator);
+        stage = makeStage(*test::gpt(huge), *backend, {{0, 0, 4096, true, true}, 1, 1, {}}, allocator);
         QVERIFY(!stage);
         QCOMPARE(stage.error().code, ErrorCode::Unavailable);
         QVERIFY2(stage.error().message.starts_with("stage 0 needs 3.00 PiB"), stage.error().message.c_str());

@@ -101,21 +101,15 @@ private:
     int m_backwards = 0;
 };
 
-class ProbeBackend final : public Backend {
+class ProbeWorkload final : public Gpt {
 public:
-    explicit ProbeBackend(std::vector<Seen>& seen) : m_seen(seen) {}
-    std::string_view name() const override { return "probe"; }
-    std::vector<DeviceInfo> devices() const override { return {}; }
-    Result<void> checkRoom(const ModelConfig&, std::span<const StageSlice>, const OptimizerConfig&) const override
+    ProbeWorkload(const ModelConfig& config, std::vector<Seen>& seen) : Gpt(config), m_seen(seen) {}
+    std::unique_ptr<StageModel> makeStage(const StageSpec& stage, Allocator& allocator,
+                                          std::unique_ptr<layers::LayerMath>) const override
     {
-        return {};
+        return std::make_unique<ProbeStage>(stage.slice, allocator,
+                                            m_seen[static_cast<std::size_t>(stage.slice.stage)]);
     }
-    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig&, const StageSlice& slice, int, std::uint64_t,
-                                                  const OptimizerConfig&, Allocator& allocator) override
-    {
-        return std::make_unique<ProbeStage>(slice, allocator, m_seen[static_cast<std::size_t>(slice.stage)]);
-    }
-    std::vector<std::pair<std::string, std::string>> environment() const override { return {}; }
 
 private:
     std::vector<Seen>& m_seen;
@@ -131,7 +125,8 @@ std::vector<Seen> probe(WeightRule rule, int p = ranks)
     std::vector<Seen> seen(static_cast<std::size_t>(p));
     TrainingOptions options = fakeOptions();
     options.optimizer = {OptimizerKind::Sgd, 1.0};
-    auto training = trainingOf(pipeline(p, microbatches, rule), options, std::make_unique<ProbeBackend>(seen));
+    options.workload = std::make_shared<const ProbeWorkload>(ModelConfig{16, 16, 2, 8, 256}, seen);
+    auto training = trainingOf(pipeline(p, microbatches, rule), options, std::make_unique<BareBackend>());
     if (!training) qFatal("%s", training.error().message.c_str());
     for (int step = 0; step < steps; ++step) {
         const auto outcome = (*training)->step({});
@@ -214,7 +209,7 @@ private slots:
         QFETCH(int, rule);
         QFETCH(int, optimizer);
         TrainingOptions options;
-        options.model = {4, 8, 2, 6, 256};
+        options.workload = test::gpt({4, 8, 2, 6, 256});
         options.microbatchSize = 2;
         options.optimizer.kind = optimizer == 2 ? OptimizerKind::AdamW : OptimizerKind::Sgd;
         options.optimizer.momentum = optimizer == 1 ? 0.9 : 0;
@@ -234,7 +229,7 @@ private slots:
     void oneRankDoesNotDeviate()
     {
         TrainingOptions options;
-        options.model = {2, 8, 2, 6, 256};
+        options.workload = test::gpt({2, 8, 2, 6, 256});
         options.clock = ClockMode::Virtual;
         for (const WeightRule rule : {WeightRule::Stashed, WeightRule::Predicted, WeightRule::TwoVersions}) {
             const auto result = checkOf(pipeline(1, 4, rule), options, 3, {});
@@ -249,7 +244,7 @@ private slots:
     void weightBytes()
     {
         TrainingOptions options;
-        options.model = {4, 8, 2, 6, 256};
+        options.workload = test::gpt({4, 8, 2, 6, 256});
         options.microbatchSize = 2;
         options.clock = ClockMode::Virtual;
         const auto bytesOf = [&](const Schedule& schedule) {

@@ -14,6 +14,7 @@
 #include "engine/torch/torch_event.h"
 #include "engine/torch/torch_job.h"
 #include "schedules/library/registry.h"
+#include "support/workloads.h"
 
 using namespace stagewright;
 
@@ -130,8 +131,8 @@ private slots:
         model.sequence = 8;
         const std::string one = m_folder.filePath("one.safetensors").toStdString();
         const std::string three = m_folder.filePath("three.safetensors").toStdString();
-        QVERIFY(writeInitialWeights(model, *sliceModel(model, 1), 7, one));
-        QVERIFY(writeInitialWeights(model, *sliceModel(model, 3), 7, three));
+        QVERIFY(writeInitialWeights(*test::gpt(model), *slicesOf(*test::gpt(model), 1), 7, one));
+        QVERIFY(writeInitialWeights(*test::gpt(model), *slicesOf(*test::gpt(model), 3), 7, three));
         QCOMPARE(bytesOf(QString::fromStdString(one)), bytesOf(QString::fromStdString(three)));
         auto file = SafetensorsFile::open(one);
         QVERIFY(file);
@@ -185,8 +186,7 @@ private slots:
     {
         TorchJob job;
         job.schedule = made("zbv");
-        job.training.model = {4, 16, 2, 8, 256};
-        job.training.data = Corpus::builtIn();
+        job.training.workload = test::gpt({4, 16, 2, 8, 256});
         job.training.stageLayers = {1, 1, 1, 1};
         QVERIFY(writeTorchJob(job, oldestTorch, m_folder.path().toStdString()));
         QCOMPARE(bytesOf(m_folder.filePath("driver.py")), torchDriverText());

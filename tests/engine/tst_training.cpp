@@ -268,7 +268,7 @@ private slots:
         QVERIFY(!refused);
 
         auto noLayers = fakeOptions();
-        noLayers.model.layers = 1;
+        noLayers.workload = noLayers.workload->withLayers(1);
         QVERIFY(!fakeTraining(librarySchedule("1f1b", 4, 4), noLayers));
     }
 

@@ -17,7 +17,7 @@ namespace {
 TrainingOptions smallModel(ClockMode clock = ClockMode::Virtual)
 {
     TrainingOptions options;
-    options.model = {4, 16, 2, 8, 256};
+    options.workload = test::gpt({4, 16, 2, 8, 256});
     options.microbatchSize = 2;
     options.clock = clock;
     return options;
@@ -79,20 +79,22 @@ private slots:
         QVERIFY2(result->note.find("different order") != std::string::npos, result->note.c_str());
     }
 
-    // A backend that is wrong now and then is detected.
+    // What is wrong now and then is detected.
     void noticesOtherBits()
     {
-        std::atomic<int> made = 0;
-        const BackendMaker maker = [&made]() -> Result<std::unique_ptr<Backend>> {
+        std::atomic<int> made = 0; // stages
+        TrainingOptions options = fakeOptions();
+        options.workload = fakeWorkload(*options.workload, [&made] {
             FakeOptions fake;
-            if (made++ == 1) { // the second training
+            if (made++ / 2 == 1) { // the second training
                 fake.hook = [](OpKind kind, int stage, int microbatch) {
                     if (kind == OpKind::WeightGrad && stage == 1 && microbatch == 1) skipNextWeightGrad() = true;
                 };
             }
-            return makeFakeBackend(fake);
-        };
-        auto result = checkOf(librarySchedule("1f1b", 2, 4), fakeOptions(), 1, {}, maker);
+            return fake;
+        });
+        auto result = checkOf(librarySchedule("1f1b", 2, 4), options, 1, {},
+                              [] { return Result<std::unique_ptr<Backend>>(std::make_unique<BareBackend>()); });
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY(!result->passed);
         QVERIFY(!result->repeatEqual);
@@ -101,17 +103,19 @@ private slots:
 
     void noticesAWrongReplay()
     {
-        std::atomic<int> made = 0;
-        const BackendMaker maker = [&made]() -> Result<std::unique_ptr<Backend>> {
+        std::atomic<int> made = 0; // stages
+        TrainingOptions options = fakeOptions();
+        options.workload = fakeWorkload(*options.workload, [&made] {
             FakeOptions fake;
-            if (made++ == 2) { // the replay
+            if (made++ / 2 == 2) { // the replay
                 fake.hook = [](OpKind kind, int stage, int microbatch) {
                     if (kind == OpKind::WeightGrad && stage == 1 && microbatch == 1) skipNextWeightGrad() = true;
                 };
             }
-            return makeFakeBackend(fake);
-        };
-        auto result = checkOf(librarySchedule("1f1b", 2, 4), fakeOptions(), 1, {}, maker);
+            return fake;
+        });
+        auto result = checkOf(librarySchedule("1f1b", 2, 4), options, 1, {},
+                              [] { return Result<std::unique_ptr<Backend>>(std::make_unique<BareBackend>()); });
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY(!result->passed);
         QVERIFY(!result->gradientsEqual);

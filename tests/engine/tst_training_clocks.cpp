@@ -221,7 +221,7 @@ private slots:
     {
         auto training = fakeTraining(librarySchedule("gpipe", 128, 2), [] {
             auto options = fakeOptions(ClockMode::Auto);
-            options.model.layers = 128;
+            options.workload = options.workload->withLayers(128);
             return options;
         }());
         QVERIFY2(training, training ? "" : training.error().message.c_str());

@@ -22,7 +22,7 @@ Schedule fromCsv(const char* csv)
 TrainingOptions cpuOptions(ClockMode clock = ClockMode::Virtual)
 {
     TrainingOptions options;
-    options.model = {5, 8, 2, 9, 256};
+    options.workload = test::gpt({5, 8, 2, 9, 256});
     options.microbatchSize = 4;
     options.clock = clock;
     return options;

@@ -68,7 +68,7 @@ Outcome train(const Schedule& schedule, TrainingOptions options)
         for (const Op& op : row) halves = halves || op.half > 0;
     if (halves) {
         options.backend = "cpu";
-        options.model = {schedule.stages, 8, 2, 6, 256};
+        options.workload = test::gpt({schedule.stages, 8, 2, 6, 256});
     }
     auto training = halves ? test::trainingOf(schedule, options) : test::fakeTraining(schedule, options);
     if (!training) return {training.error().message, {}, {}};
@@ -145,7 +145,7 @@ private slots:
                 if (!s) continue;
                 TrainingOptions options = strict(rule);
                 options.channels.perDirection = channels++ % 3;
-                options.model.layers = std::max(options.model.layers, s->stages);
+                options.workload = options.workload->withLayers(std::max(options.workload->layers(), s->stages));
                 const auto predicted = explainDeadlock(*lower(*s, options.lowering), options.channels);
                 QVERIFY(predicted);
                 TrainingOptions enough = options;
@@ -202,7 +202,7 @@ private slots:
             TrainingOptions options = strict(rules[seed % rules.size()]);
             if (random() % 4 == 0) options.channels.receives = ReceiveMode(random() % 2);
             options.channels.perDirection = int(random() % 3);
-            options.model.layers = std::max(options.model.layers, s.stages);
+            options.workload = options.workload->withLayers(std::max(options.workload->layers(), s.stages));
             const Schedule low = shuffled(*lower(s, options.lowering), random, copies ? 200 : 12);
             const auto predicted = explainDeadlock(low, options.channels);
             QVERIFY(predicted);
@@ -226,7 +226,7 @@ private slots:
             if (seed % 2 == 0) options.channels = {};
             if (seed % 4 == 1) s = *lower(s, options.lowering);
             s = test::damaged(s, seed);
-            options.model = {std::max(1, std::min(s.stages, 64)), 8, 2, 6, 256};
+            options.workload = test::gpt({std::max(1, std::min(s.stages, 64)), 8, 2, 6, 256});
             options.backend = "cpu";
             options.timeoutSeconds = 0.5;
             const auto training = test::trainingOf(s, options);

@@ -32,9 +32,12 @@ struct Trained {
     int again = 0; // optimizer spans outside the list
 };
 
-Trained train(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend, int steps)
+// workload: null: that of the options.
+Trained train(const Schedule& schedule, TrainingOptions options, std::shared_ptr<const Workload> workload, int steps)
 {
-    auto training = trainingOf(schedule, options, std::move(backend));
+    if (workload) options.workload = std::move(workload);
+    auto training = options.backend == "cpu" ? trainingOf(schedule, options)
+                                             : trainingOf(schedule, options, std::make_unique<BareBackend>());
     if (!training) qFatal("%s", training.error().message.c_str());
     Trained result;
     for (int step = 0; step < steps; ++step) {
@@ -123,34 +126,24 @@ private:
     int m_seen = 0;
 };
 
-class PoisonedBackend final : public Backend {
+class PoisonedGpt final : public Gpt {
 public:
-    PoisonedBackend(int stage, int step) : m_backend(std::move(*makeBackend("cpu"))), m_stage(stage), m_step(step) {}
+    PoisonedGpt(const ModelConfig& config, int stage, int step) : Gpt(config), m_stage(stage), m_step(step) {}
 
-    std::string_view name() const override { return m_backend->name(); }
-    std::vector<DeviceInfo> devices() const override { return m_backend->devices(); }
-    Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
-                           const OptimizerConfig& optimizer) const override
+    std::unique_ptr<StageModel> makeStage(const StageSpec& stage, Allocator& allocator,
+                                          std::unique_ptr<layers::LayerMath> math) const override
     {
-        return m_backend->checkRoom(model, slices, optimizer);
+        auto made = Gpt::makeStage(stage, allocator, std::move(math));
+        if (stage.slice.stage != m_stage) return made;
+        return std::make_unique<PoisonedStage>(std::move(made), m_step);
     }
-    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
-                                                  std::uint64_t seed, const OptimizerConfig& optimizer,
-                                                  Allocator& allocator) override
-    {
-        auto made = m_backend->makeStage(model, slice, microbatchSize, seed, optimizer, allocator);
-        if (made && slice.stage == m_stage)
-            return std::unique_ptr<StageModel>(std::make_unique<PoisonedStage>(std::move(*made), m_step));
-        return made;
-    }
-    std::vector<std::pair<std::string, std::string>> environment() const override { return m_backend->environment(); }
 
 private:
-    std::unique_ptr<Backend> m_backend;
     int m_stage;
     int m_step;
 };
 
+const ModelConfig small{4, 8, 2, 6, 256};
 const char* const optimizers[] = {"sgd", "momentum", "adamw"};
 
 OptimizerKind kindOf(int optimizer) { return optimizer == 2 ? OptimizerKind::AdamW : OptimizerKind::Sgd; }
@@ -165,7 +158,7 @@ TrainingOptions unclipped(ClockMode clock)
 TrainingOptions cpuOptions(OptimizerKind optimizer, double momentum, ClockMode clock)
 {
     TrainingOptions options;
-    options.model = {4, 8, 2, 6, 256};
+    options.workload = test::gpt(small);
     options.microbatchSize = 2;
     options.clock = clock;
     options.optimizer.kind = optimizer;
@@ -204,8 +197,8 @@ private slots:
             TrainingOptions options = cpuOptions(optimizer == 2 ? OptimizerKind::AdamW : OptimizerKind::Sgd,
                                                  optimizer == 1 ? 0.9 : 0.0, clock);
             options.optimizer.clipNorm = clip;
-            const Trained expected = train(barrier, options, std::move(*makeBackend("cpu")), 4);
-            const Trained got = train(withSteps(barrier), options, std::move(*makeBackend("cpu")), 4);
+            const Trained expected = train(barrier, options, nullptr, 4);
+            const Trained got = train(withSteps(barrier), options, nullptr, 4);
             QCOMPARE(expected.rollbacks, 0);
             QCOMPARE(got.skipped, 0);
             if (clip != 1e-2) {
@@ -250,8 +243,8 @@ private slots:
         options.optimizer.clipNorm = std::sqrt((all + first) / 2);
         for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
             options.clock = clock;
-            const Trained expected = train(barrier, options, std::move(*makeBackend("cpu")), 3);
-            const Trained got = train(withSteps(barrier), options, std::move(*makeBackend("cpu")), 3);
+            const Trained expected = train(barrier, options, nullptr, 3);
+            const Trained got = train(withSteps(barrier), options, nullptr, 3);
             QVERIFY(got.rollbacks > 0);
             QVERIFY(got.again >= got.rollbacks);
             QVERIFY2(apart(got.weights, expected.weights) < 1e-5,
@@ -276,8 +269,8 @@ private slots:
             TrainingOptions options = cpuOptions(kindOf(optimizer), optimizer == 1 ? 0.9 : 0, clock);
             options.optimizer.clipNorm = 0;
             QVERIFY(options.optimizer.weightDecay > 0);
-            const Trained expected = train(barrier, options, std::make_unique<PoisonedBackend>(2, 2), 4);
-            const Trained got = train(withSteps(barrier), options, std::make_unique<PoisonedBackend>(2, 2), 4);
+            const Trained expected = train(barrier, options, std::make_shared<const PoisonedGpt>(small, 2, 2), 4);
+            const Trained got = train(withSteps(barrier), options, std::make_shared<const PoisonedGpt>(small, 2, 2), 4);
             QCOMPARE(expected.skipped, 1);
             QCOMPARE(got.skipped, 1);
             QCOMPARE(got.rollbacks, 2); // ranks 0 and 1 had stepped
@@ -286,8 +279,9 @@ private slots:
                      qPrintable(QString::number(apart(got.weights, expected.weights))));
             for (std::size_t step = 0; step < 4; ++step)
                 QVERIFY(std::abs(got.losses[step] - expected.losses[step]) < 1e-4);
-            const Trained before = train(barrier, options, std::make_unique<PoisonedBackend>(2, 2), 1);
-            const Trained after = train(withSteps(barrier), options, std::make_unique<PoisonedBackend>(2, 2), 2);
+            const Trained before = train(barrier, options, std::make_shared<const PoisonedGpt>(small, 2, 2), 1);
+            const Trained after =
+                train(withSteps(barrier), options, std::make_shared<const PoisonedGpt>(small, 2, 2), 2);
             QVERIFY2(apart(after.weights, before.weights) < 1e-6,
                      qPrintable(QString::number(apart(after.weights, before.weights))));
         }
@@ -298,18 +292,18 @@ private slots:
     {
         const Schedule barrier = librarySchedule("1f1b", 3, 4);
         for (const int stage : {0, 2}) {
-            const auto backend = [stage] {
+            const auto poisoned = [stage] {
                 FakeOptions fake;
                 fake.hook = [stage, calls = std::make_shared<std::atomic<int>>(0)](OpKind kind, int at,
                                                                                    int microbatch) {
                     if (kind != OpKind::WeightGrad || at != stage || microbatch != 2) return;
                     if ((*calls)++ == 1) poisonNextWeightGrad() = true; // in the second step
                 };
-                return makeFakeBackend(fake);
+                return fakeWorkload(*fakeOptions().workload, fake);
             };
             for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
-                const Trained expected = train(barrier, unclipped(clock), backend(), 3);
-                const Trained got = train(withSteps(barrier), unclipped(clock), backend(), 3);
+                const Trained expected = train(barrier, unclipped(clock), poisoned(), 3);
+                const Trained got = train(withSteps(barrier), unclipped(clock), poisoned(), 3);
                 QCOMPARE(expected.skipped, 1);
                 QCOMPARE(got.skipped, 1);
                 QCOMPARE(got.rollbacks, stage == 0 ? 0 : 2);
@@ -332,7 +326,7 @@ private slots:
             // only after rank 0 has stepped
             if (kind == OpKind::WeightGrad && stage == 1 && microbatch == 3) door.pass();
         };
-        const Trained got = train(schedule, unclipped(ClockMode::Wall), makeFakeBackend(fake), 1);
+        const Trained got = train(schedule, unclipped(ClockMode::Wall), fakeWorkload(*fakeOptions().workload, fake), 1);
         QCOMPARE(got.rollbacks, 0);
     }
 };

@@ -202,11 +202,10 @@ private slots:
             static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
         auto options = fakeOptions();
         options.backend = "cpu";
-        options.model.layers = 8;
-        options.model.heads = 1;
         // Eight layers need 1.6 times the machine: 12 hidden² weights each, 16 bytes a weight.
-        options.model.hidden = static_cast<int>(std::sqrt(1.6 * machine / (8.0 * 12 * 16)));
-        if (options.model.hidden > 65536) QSKIP("this machine has too much memory");
+        const int hidden = static_cast<int>(std::sqrt(1.6 * machine / (8.0 * 12 * 16)));
+        if (hidden > 65536) QSKIP("this machine has too much memory");
+        options.workload = test::gpt({8, hidden, 1, 8, 256});
         auto training = trainingOf(librarySchedule("gpipe", 8, 2), options);
         QVERIFY(!training);
         QCOMPARE(training.error().code, ErrorCode::Unavailable);

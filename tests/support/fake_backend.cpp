@@ -6,15 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "support/workloads.h"
+
 namespace stagewright::test {
 
 namespace {
 
 class FakeStage final : public StageModel {
 public:
-    FakeStage(const ModelConfig& model, const StageSlice& slice, std::uint64_t seed, const FakeOptions& options,
-              Allocator& allocator)
-        : m_slice(slice), m_width(static_cast<std::size_t>(model.hidden)), m_options(options), m_allocator(allocator)
+    FakeStage(int width, const StageSlice& slice, std::uint64_t seed, const FakeOptions& options, Allocator& allocator)
+        : m_slice(slice), m_width(static_cast<std::size_t>(width)), m_options(options), m_allocator(allocator)
     {
         m_values = take(MemoryCategory::Weights, m_width * layers());
         m_gradients = take(MemoryCategory::Gradients, m_width * layers());
@@ -231,29 +232,20 @@ private:
     int m_used = -1;
 };
 
-class FakeBackend final : public Backend {
+class FakeWorkload final : public Gpt {
 public:
-    explicit FakeBackend(const FakeOptions& options) : m_options(options) {}
-    std::string_view name() const override { return "fake"; }
-    std::vector<DeviceInfo> devices() const override { return {}; }
-    Result<void> checkRoom(const ModelConfig&, std::span<const StageSlice>, const OptimizerConfig&) const override
+    FakeWorkload(const ModelConfig& config, std::function<FakeOptions()> ofStage)
+        : Gpt(config), m_ofStage(std::move(ofStage))
     {
-        return {};
     }
-    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int,
-                                                  std::uint64_t seed, const OptimizerConfig&,
-                                                  Allocator& allocator) override
+    std::unique_ptr<StageModel> makeStage(const StageSpec& stage, Allocator& allocator,
+                                          std::unique_ptr<layers::LayerMath>) const override
     {
-        return std::make_unique<FakeStage>(model, slice, seed, m_options, allocator);
+        return std::make_unique<FakeStage>(width(), stage.slice, stage.seed, m_ofStage(), allocator);
     }
-    Result<std::unique_ptr<Memory>> openMemory(int rank, int, int) override
-    {
-        return m_options.memory ? m_options.memory(rank) : nullptr;
-    }
-    std::vector<std::pair<std::string, std::string>> environment() const override { return {{"fake", "yes"}}; }
 
 private:
-    FakeOptions m_options;
+    std::function<FakeOptions()> m_ofStage;
 };
 
 } // namespace
@@ -270,6 +262,21 @@ bool& skipNextWeightGrad()
     return skip;
 }
 
-std::unique_ptr<Backend> makeFakeBackend(const FakeOptions& options) { return std::make_unique<FakeBackend>(options); }
+std::shared_ptr<const Workload> fakeWorkload(const Workload& like, std::function<FakeOptions()> ofStage)
+{
+    return std::make_shared<const FakeWorkload>(dynamic_cast<const Gpt&>(like).config(), std::move(ofStage));
+}
+
+Result<void> BareBackend::checkRoom(std::span<const StageUse>) const { return {}; }
+
+Result<std::unique_ptr<Memory>> BareBackend::openMemory(int rank, int, int)
+{
+    return m_memory ? m_memory(rank) : nullptr;
+}
+
+Result<std::unique_ptr<layers::LayerMath>> BareBackend::makeMath(const StageUse&, Allocator&)
+{
+    return std::unique_ptr<layers::LayerMath>();
+}
 
 } // namespace stagewright::test

@@ -1,4 +1,4 @@
-// A backend for tests: real, tiny, deterministic arithmetic, with a hook on every op and exact activation sizes.
+// A workload for tests: real, tiny, deterministic arithmetic of its own, with a hook on every op and exact activation sizes.
 //
 // The model is a vector of `hidden` numbers per microbatch, multiplied by one weight vector per layer; the loss is half
 // the mean square. Splitting it over stages changes no bit. Slices and halves are vectors of their own, each as wide as
@@ -10,7 +10,7 @@
 #include <functional>
 #include <mutex>
 
-#include "engine/device/backend.h"
+#include "engine/workload/workload.h"
 #include "profiler/record/clock.h"
 #include "schedules/model/op.h"
 
@@ -25,10 +25,30 @@ struct FakeOptions {
     // floats per layer kept from I to W (may be more than the above)
     std::size_t keptForWeights = 40;
     std::size_t workspace = 64;                                // floats in F and I
-    std::function<std::unique_ptr<Memory>(int rank)> memory{}; // of the ranks; none: the host's
+    std::function<std::unique_ptr<Memory>(int rank)> memory{}; // of the ranks of a BareBackend; none: the host's
 };
 
-std::unique_ptr<Backend> makeFakeBackend(const FakeOptions& options);
+// As many layers, as wide, and the same data as `like`, a GPT. ofStage: called for each stage that is made.
+std::shared_ptr<const Workload> fakeWorkload(const Workload& like, std::function<FakeOptions()> ofStage);
+inline std::shared_ptr<const Workload> fakeWorkload(const Workload& like, const FakeOptions& options)
+{
+    return fakeWorkload(like, [options] { return options; });
+}
+
+// A device without arithmetic, for workloads that bring their own; memory: of the ranks; none: the host's.
+class BareBackend final : public Backend {
+public:
+    explicit BareBackend(std::function<std::unique_ptr<Memory>(int rank)> memory = {}) : m_memory(std::move(memory)) {}
+    std::string_view name() const override { return "fake"; }
+    std::vector<DeviceInfo> devices() const override { return {}; }
+    Result<void> checkRoom(std::span<const StageUse> stages) const override;
+    Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks, int ranksHere) override;
+    Result<std::unique_ptr<layers::LayerMath>> makeMath(const StageUse& stage, Allocator& allocator) override;
+    std::vector<std::pair<std::string, std::string>> environment() const override { return {{"fake", "yes"}}; }
+
+private:
+    std::function<std::unique_ptr<Memory>(int rank)> m_memory;
+};
 
 // Set by a hook in W: this W of the calling thread adds nothing.
 bool& skipNextWeightGrad();

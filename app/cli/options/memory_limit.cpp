@@ -8,8 +8,6 @@
 #include "app/cli/option_set.h"
 #include "app/cli/options/cost_options.h"
 #include "app/cli/options/options.h"
-#include "engine/workload/gpt/stage_memory.h"
-#include "engine/model/model_config.h"
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "traces/lessons/reports.h"
@@ -146,13 +144,14 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
                                             const TrainingOptions& training)
 {
     if (text.empty()) return std::vector<Bytes>();
-    STAGEWRIGHT_TRY(auto slices, sliceModel(training.model, schedule.stages, training.stageLayers));
+    STAGEWRIGHT_TRY(auto slices, slicesOf(*training.workload, schedule.stages, training.stageLayers));
     CostModel bytes = CostModel::uniform(schedule);
     bytes.memoryUnit = 1;
     bytes.memory.clear();
     for (const StageSlice& slice : slices)
-        bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer,
-                                             traitsOf(training.backend).layout(training.device.precision)));
+        bytes.memory.push_back(
+            training.workload->memoryOf(slice, training.microbatchSize, training.optimizer,
+                                        traitsOf(training.backend).layout(training.device.precision)));
     return checkMemoryLimit(text, schedule, bytes);
 }
 

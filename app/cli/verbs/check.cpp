@@ -135,10 +135,9 @@ std::string whyUnusable(std::string_view name)
 }
 
 // Its layers, one for each stage where the schedule has more.
-ModelConfig modelFor(const Schedule& schedule, ModelConfig model)
+std::shared_ptr<const Workload> workloadFor(const Schedule& schedule, const std::shared_ptr<const Workload>& workload)
 {
-    model.layers = std::max(model.layers, schedule.stages);
-    return model;
+    return workload->layers() < schedule.stages ? workload->withLayers(schedule.stages) : workload;
 }
 
 // Why a schedule can't be split by --stage-layers; empty: it can.
@@ -185,15 +184,14 @@ Result<bool> compareEachKernel(const TrainingOptions& training, Session& session
 }
 
 // A device's layers against the CPU's, in the requested precision or in all of them.
-Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& model, Session& session, Table& table,
-                           Json& results, const std::stop_token& stop)
+Result<bool> compareDevice(const TrainingOptions& training, Session& session, Table& table, Json& results,
+                           const std::stop_token& stop)
 {
     constexpr int steps = 10;
     bool passed = true;
     for (const Precision precision : precisionsOf(training)) {
         session.progress().tell(fmt::format("{} in {} against cpu", training.backend, toText(precision)), 0, 1);
         TrainingOptions options = training;
-        options.model = model;
         options.device.precision = precision;
         STAGEWRIGHT_TRY(auto result, compareWithCpu(options, 2, steps, stop));
         passed = passed && result.passed;
@@ -307,7 +305,7 @@ Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Check
         return perturbation;
     TrainingOptions plain = training;
     const Checked& first = schedules.front();
-    plain.model = modelFor(first.schedule->compute(), training.model);
+    plain.workload = workloadFor(first.schedule->compute(), training.workload);
     plain.stageLayers = options.stageLayers;
     plain.sharding = first.sharing.sharding;
     plain.replicaSamples = first.sharing.samples;
@@ -322,14 +320,15 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
 {
     const bool speaks = !job || job->index() == 0; // other processes run ranks only
     TrainingOptions training;
-    auto model = parseModelConfig(options.model);
-    if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
-    if (!options.modelGiven && !options.stageLayers.empty())
-        model->layers = std::accumulate(options.stageLayers.begin(), options.stageLayers.end(), 0);
-    training.model = *model;
+    auto parsed = parseWorkload(options.model);
+    if (!parsed) return tl::unexpected(std::move(parsed.error()).with("--model"));
+    const std::shared_ptr<const Workload> workload =
+        !options.modelGiven && !options.stageLayers.empty()
+            ? (*parsed)->withLayers(std::accumulate(options.stageLayers.begin(), options.stageLayers.end(), 0))
+            : *parsed;
+    training.workload = workload;
     training.microbatchSize = options.microbatchSize;
     training.seed = static_cast<std::uint64_t>(options.seed);
-    training.data = Corpus::builtIn();
     STAGEWRIGHT_CHECK(applyTo(options.choice, training));
     if (!options.backend.empty()) STAGEWRIGHT_CHECK(checkDeviceUses(options.choice, options.backend));
 
@@ -340,7 +339,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         STAGEWRIGHT_TRY(auto with, recomputed(one, options.recompute, session));
         ReplicaOptions replicated = replicas;
         replicated.layersOf = [&](int stages) {
-            return layersOfStages(modelFor(with, *model), stages, options.stageLayers);
+            return layersOfStages(*workloadFor(with, workload), stages, options.stageLayers);
         };
         return trainedReplicas(with, replicated, options.microbatchSize, [&](int microbatches) {
             ShapeOptions shape = wanted;
@@ -485,19 +484,19 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     for (const std::string& backend : backends) {
         training.backend = backend;
         training.stageLayers.clear(); // of schedules only
+        training.workload = workload;
         training.device = traitsOf(backend).hasDevices || !options.backend.empty() ? devices : DeviceOptions{};
         if (speaks && isCompared(training)) {
             auto each = compareEachKernel(training, session, kernelTable, kernels);
             if (!each) return tl::unexpected(std::move(each.error()).with(backend));
             passed = passed && *each;
-            auto same = compareDevice(training, *model, session, deviceTable, comparisons, stop);
+            auto same = compareDevice(training, session, deviceTable, comparisons, stop);
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
             passed = passed && *same;
             // bits are compared with sums in other orders
             if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32;
         }
         if (speaks && !traitsOf(backend).hasDevices) {
-            training.model = *model;
             auto same = compareDouble(training, session, doubleTable, doubles);
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
             passed = passed && *same;
@@ -513,7 +512,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             if (checked.messages.lowering) training.lowering = *checked.messages.lowering;
             training.perturbation = runPerturbation(perturbation, schedule.ranks, unit, training.seed);
             session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
-            training.model = modelFor(schedule, *model);
+            training.workload = workloadFor(schedule, workload);
             training.stageLayers = inGrid ? std::vector<int>() : options.stageLayers;
             STAGEWRIGHT_CHECK(checkMemoryLimit(options.memoryLimit, schedule, training));
             STAGEWRIGHT_TRY(training.rankMemory, readRankMemory(options.rankMemory, schedule));

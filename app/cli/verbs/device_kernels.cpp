@@ -33,10 +33,10 @@ void addKernelTimesOptions(OptionSet& verb, KernelTimesChoice& choice)
 
 Result<int> showKernelTimes(Session& session, const KernelTimesChoice& choice)
 {
-    auto model = parseModelConfig(choice.model);
+    auto model = parseWorkload(choice.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--kernels"));
     const auto kernels =
-        timeKernels(choice.backend, deviceOptionsOf(choice.training), *model, choice.microbatchSize, session.stop());
+        timeKernels(choice.backend, deviceOptionsOf(choice.training), **model, choice.microbatchSize, session.stop());
     if (!kernels) return tl::unexpected(kernels.error());
 
     using Align = Table::Align;
@@ -60,7 +60,7 @@ Result<int> showKernelTimes(Session& session, const KernelTimesChoice& choice)
     }
     if (session.json)
         session.answer({{"backend", choice.backend},
-                        {"model", toText(*model)},
+                        {"model", toText(**model)},
                         {"microbatch_size", choice.microbatchSize},
                         {"kernels", std::move(array)}});
     session.out(table.text(session.colourOut()));

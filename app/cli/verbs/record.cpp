@@ -117,10 +117,10 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     RecordSettings settings;
     std::vector<std::string> names = options.schedule.schedules;
     if (names.empty()) names = {"1f1b"};
-    auto model = parseModelConfig(options.model);
+    auto model = parseWorkload(options.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
     ReplicaOptions replicated = options.replicas;
-    replicated.layersOf = [&](int stages) { return layersOfStages(*model, stages, options.stageLayers); };
+    replicated.layersOf = [&](int stages) { return layersOfStages(**model, stages, options.stageLayers); };
     std::vector<double> speeds;
     for (const std::string& name : names) {
         STAGEWRIGHT_TRY(const auto checked, chooseSchedule(name, options.schedule.shape, session));
@@ -161,7 +161,7 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     addSpeeds(settings.perturbation, speeds);
     if (!speeds.empty()) settings.speeds = options.replicas.speed;
     TrainingOptions& training = settings.training;
-    training.model = *model;
+    training.workload = *model;
     training.microbatchSize = options.microbatchSize;
     training.stageLayers = options.stageLayers;
     training.clock = options.clock == "wall"      ? ClockMode::Wall
@@ -178,12 +178,10 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
         training.links.all = *link;
     }
     settings.comm = options.comm;
-    if (options.data.empty()) {
-        training.data = Corpus::builtIn();
-    } else {
-        auto data = Corpus::fromFile(options.data);
-        if (!data) return tl::unexpected(std::move(data.error()).with("--data"));
-        training.data = *data;
+    if (!options.data.empty()) {
+        auto fed = training.workload->withData(options.data);
+        if (!fed) return tl::unexpected(std::move(fed.error()).with("--data"));
+        training.workload = std::move(*fed);
     }
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();

@@ -22,9 +22,9 @@
 #include <span>
 #include <string>
 
-#include "engine/device/backend.h"
 #include "engine/device/math.h"
 #include "engine/layers/parameters.h"
+#include "engine/workload/gpt/model_config.h"
 
 namespace stagewright::layers {
 

@@ -1,8 +1,10 @@
 // What a stage takes in memory, from its shape alone: what an Allocator counts, to the byte.
 #pragma once
 
-#include "engine/device/backend.h"
-#include "engine/model/model_config.h"
+#include "engine/device/traits.h"
+#include "engine/layers/parameter_view.h"
+#include "engine/workload/gpt/model_config.h"
+#include "engine/workload/stage_model.h"
 #include "schedules/model/cost_model.h"
 
 namespace stagewright {

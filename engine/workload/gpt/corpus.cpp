@@ -1,4 +1,4 @@
-#include "engine/model/corpus.h"
+#include "engine/workload/gpt/corpus.h"
 
 #include <cassert>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "engine/workload/gpt/stage_model.h"
+#include "engine/workload/gpt/gpt_stage.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -17,26 +17,16 @@ bool isWhole(const Part& part) { return part.slice < 0 && part.half == 0; }
 
 } // namespace
 
-Result<void> checkElements(const ModelConfig& model, int elementBytes)
+LayerStage::LayerStage(const ModelConfig& model, const StageSpec& stage, Allocator& allocator,
+                       std::unique_ptr<LayerMath> math)
+    : m_math(std::move(math)), m_context{model, stage.microbatchSize, stage.slice.stage, allocator, *m_math},
+      m_slice(stage.slice), m_parameters(m_slice.stage, stage.seed, stage.optimizer, allocator, *m_math, stage.share),
+      m_recomputed{0, static_cast<std::size_t>(m_slice.layerCount), m_slice.last}
 {
-    if (elementBytes != 2 || (model.hidden % 2 == 0 && model.vocabulary % 2 == 0)) return {};
-    return fail(ErrorCode::Usage,
-                "hidden " + std::to_string(model.hidden) + " and vocabulary " + std::to_string(model.vocabulary) +
-                    " must be even in bf16",
-                "use even ones, or --precision fp32");
-}
-
-LayerStage::LayerStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-                       const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math,
-                       const StageShare* share)
-    : m_math(std::move(math)), m_context{model, microbatchSize, slice.stage, allocator, *m_math}, m_slice(slice),
-      m_parameters(slice.stage, seed, optimizer, allocator, *m_math, share),
-      m_recomputed{0, static_cast<std::size_t>(slice.layerCount), slice.last}
-{
-    if (slice.first) m_embedding.emplace(m_context, m_parameters);
-    m_blocks.reserve(static_cast<std::size_t>(slice.layerCount));
-    for (int i = 0; i < slice.layerCount; ++i) m_blocks.emplace_back(m_context, slice.firstLayer + i, m_parameters);
-    if (slice.last) m_head.emplace(m_context, m_parameters);
+    if (m_slice.first) m_embedding.emplace(m_context, m_parameters);
+    m_blocks.reserve(static_cast<std::size_t>(m_slice.layerCount));
+    for (int i = 0; i < m_slice.layerCount; ++i) m_blocks.emplace_back(m_context, m_slice.firstLayer + i, m_parameters);
+    if (m_slice.last) m_head.emplace(m_context, m_parameters);
 }
 
 std::string LayerStage::nameOf(const Part& part) const

@@ -1,4 +1,4 @@
-#include "engine/check/double_model.h"
+#include "engine/workload/gpt/double_model.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// The layers of one stage, over whatever arithmetic its device has.
+// The layers of one stage of a GPT, over whatever arithmetic its device has.
 #pragma once
 
 #include <map>
@@ -7,15 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/device/backend.h"
+#include "engine/layers/part_timer.h"
 #include "engine/workload/gpt/kept_part.h"
 #include "engine/workload/gpt/layers.h"
-#include "engine/layers/part_timer.h"
+#include "engine/workload/workload.h"
 
 namespace stagewright::layers {
-
-// Rows of two-byte elements that end within a float can't be cut, stacked or sent. Usage: an odd width.
-Result<void> checkElements(const ModelConfig& model, int elementBytes);
 
 // Calls out of order throw std::logic_error, wrong sizes and unknown parts std::invalid_argument; both before anything
 // is changed. A backward computes with the version of the weights in use when it is called: what a forward keeps
@@ -24,9 +21,7 @@ Result<void> checkElements(const ModelConfig& model, int elementBytes);
 class LayerStage final : public StageModel {
 public:
     // Throws std::bad_alloc where the weights do not fit. The arithmetic works in the allocator's memory.
-    LayerStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-               const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math,
-               const StageShare* share = nullptr);
+    LayerStage(const ModelConfig& model, const StageSpec& stage, Allocator& allocator, std::unique_ptr<LayerMath> math);
 
     const StageSlice& slice() const override { return m_slice; }
     Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,

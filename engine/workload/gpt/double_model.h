@@ -4,21 +4,19 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "engine/workload/references.h"
+
 namespace stagewright {
 
-class DoubleModel {
+class DoubleModel final : public DoubleReference {
 public:
-    using Values = std::vector<double>; // of a matrix row by row
     int layers = 1, hidden = 8, heads = 1, sequence = 4, vocabulary = 16, batch = 1;
-    std::map<std::string, Values> parameters; // by the names of StageModel::parameters()
-    std::map<std::string, Values> gradients;  // of the mean loss; set by run()
 
     // Mean cross-entropy in nats over batch × sequence rows.
-    double run(const std::vector<std::uint8_t>& tokens, const std::vector<std::uint8_t>& targets);
+    double run(const std::vector<std::uint8_t>& tokens, const std::vector<std::uint8_t>& targets) override;
 
 private:
     struct Kept {
