@@ -9,8 +9,8 @@
 
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/products.h"
-#include "engine/layers/attention_sizes.h"
 #include "engine/device/math.h"
+#include "engine/layers/attention_sizes.h"
 
 namespace stagewright::cpu {
 

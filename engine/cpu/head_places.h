@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <span>
 
-#include "engine/layers/attention_sizes.h"
 #include "engine/device/math.h"
+#include "engine/layers/attention_sizes.h"
 
 namespace stagewright::cpu {
 

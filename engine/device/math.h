@@ -12,8 +12,8 @@
 #include <span>
 #include <string_view>
 
-#include "engine/device/memory.h"
 #include "engine/device/kernel_arguments.h"
+#include "engine/device/memory.h"
 
 namespace stagewright::layers {
 

@@ -110,7 +110,7 @@ Result<std::vector<StageSlice>> slicesOf(const Workload& workload, int stages,
                                          const std::vector<int>& stageLayers = {});
 Result<std::vector<int>> layersOfStages(const Workload& workload, int stages, const std::vector<int>& stageLayers = {});
 
-// The stage on a device, and what the device is told of it.
+// What a device knows of a stage, and the stage on it.
 StageUse useOf(const Workload& workload, const Backend& backend, const StageSpec& stage);
 Result<std::unique_ptr<StageModel>> makeStage(const Workload& workload, Backend& backend, const StageSpec& stage,
                                               Allocator& allocator);

@@ -19,22 +19,14 @@ bool isWhole(const Part& part) { return part.slice < 0 && part.half == 0; }
 
 LayerStage::LayerStage(const ModelConfig& model, const StageSpec& stage, Allocator& allocator,
                        std::unique_ptr<LayerMath> math)
-    : m_math(std::move(math)), m_context{model, stage.microbatchSize, stage.slice.stage, allocator, *m_math},
-      m_slice(stage.slice), m_parameters(m_slice.stage, stage.seed, stage.optimizer, allocator, *m_math, stage.share),
+    : ParameterStage(stage, allocator, std::move(math)), m_context{model, stage.microbatchSize, m_slice.stage,
+                                                                   allocator, *m_math},
       m_recomputed{0, static_cast<std::size_t>(m_slice.layerCount), m_slice.last}
 {
     if (m_slice.first) m_embedding.emplace(m_context, m_parameters);
     m_blocks.reserve(static_cast<std::size_t>(m_slice.layerCount));
     for (int i = 0; i < m_slice.layerCount; ++i) m_blocks.emplace_back(m_context, m_slice.firstLayer + i, m_parameters);
     if (m_slice.last) m_head.emplace(m_context, m_parameters);
-}
-
-std::string LayerStage::nameOf(const Part& part) const
-{
-    std::string name = "stage " + std::to_string(m_slice.stage) + ", microbatch " + std::to_string(part.microbatch);
-    if (part.slice >= 0) name += ", slice " + std::to_string(part.slice);
-    if (part.half != 0) name += ", half " + std::to_string(part.half);
-    return name;
 }
 
 PartShape LayerStage::shapeOf(const Part& part) const
@@ -361,72 +353,10 @@ void LayerStage::weightGradOver(std::span<const Part> parts)
     for (const Part& part : there) m_kept.erase(part);
 }
 
-void LayerStage::timeParts(bool on, bool cpu)
-{
-    if (on)
-        m_timer.start(m_context.allocator.memory().clock(), cpu, m_blocks.size() + 2);
-    else
-        m_timer.stop();
-}
-
-std::vector<LayerCosts> LayerStage::partTimes() const
-{
-    const auto medians = m_timer.medians();
-    std::vector<LayerCosts> out;
-    const auto add = [&](LayerCosts::Part part, std::size_t at) {
-        LayerCosts costs;
-        costs.part = part;
-        if (at < medians.size()) costs.duration = medians[at];
-        out.push_back(costs);
-    };
-    if (m_embedding) add(LayerCosts::Part::Embedding, 0);
-    for (std::size_t i = 0; i < m_blocks.size(); ++i) add(LayerCosts::Part::Block, 1 + i);
-    if (m_head) add(LayerCosts::Part::Head, 1 + m_blocks.size());
-    return out;
-}
-
 void LayerStage::dropMicrobatches()
 {
     m_kept.clear();
     m_chains.clear();
-}
-
-double LayerStage::gradientSquareSum() const
-{
-    const FlushDenormals flush;
-    return m_parameters.gradientSquareSum();
-}
-
-void LayerStage::optimizerStep(const OptimizerConfig& config, int step, float gradientScale)
-{
-    const FlushDenormals flush;
-    m_parameters.step(config, step, gradientScale);
-}
-
-void LayerStage::undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale)
-{
-    const FlushDenormals flush;
-    m_parameters.undoStep(config, step, gradientScale);
-}
-
-void LayerStage::keepPredicted(int version, const OptimizerConfig& config, int step, double updates)
-{
-    const FlushDenormals flush;
-    m_parameters.keepPredicted(version, config, step, updates);
-}
-
-double LayerStage::loss(const Part& part) const
-{
-    const auto found = m_losses.find(part);
-    if (found == m_losses.end()) throw std::logic_error(nameOf(part) + ": no loss without a forward on the last stage");
-    return m_math->loss(found->second);
-}
-
-void LayerStage::sumGradients(std::span<const Buffer> copies)
-{
-    std::vector<const float*> from;
-    for (const Buffer& copy : copies) from.push_back(copy.data());
-    m_parameters.sumGradients(from);
 }
 
 } // namespace stagewright::layers

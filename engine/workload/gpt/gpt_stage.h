@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/layers/part_timer.h"
 #include "engine/workload/gpt/kept_part.h"
 #include "engine/workload/gpt/layers.h"
-#include "engine/workload/workload.h"
+#include "engine/workload/parameter_stage.h"
 
 namespace stagewright::layers {
 
@@ -18,12 +17,11 @@ namespace stagewright::layers {
 // is changed. A backward computes with the version of the weights in use when it is called: what a forward keeps
 // (normalised rows, projections, pre-activations without their bias) was made with the version in use then, so a caller
 // that wants the exact gradient of a stored version uses it for F, I and W alike.
-class LayerStage final : public StageModel {
+class LayerStage final : public ParameterStage {
 public:
     // Throws std::bad_alloc where the weights do not fit. The arithmetic works in the allocator's memory.
     LayerStage(const ModelConfig& model, const StageSpec& stage, Allocator& allocator, std::unique_ptr<LayerMath> math);
 
-    const StageSlice& slice() const override { return m_slice; }
     Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
                    std::span<const std::uint8_t> targets) override;
     Buffer forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
@@ -35,36 +33,7 @@ public:
     void setSlices(std::span<const int> lengths) override;
     void setRecomputedLayers(int first, int last) override;
     void setBackwardFrom(int layer) override;
-    double loss(const Part& part) const override;
-    void setLossScale(float scale) override { m_lossScale = scale; }
-    void zeroGradients() override { m_parameters.zeroGradients(); }
-    double gradientSquareSum() const override;
-    void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) override;
-    void undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale) override;
-    void keepVersion(int version) override { m_parameters.keepVersion(version); }
-    void useVersion(int version) override { m_parameters.useVersion(version); }
-    void dropVersion(int version) override { m_parameters.dropVersion(version); }
-    void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) override;
-    std::vector<ParameterView> parameters() override { return m_parameters.views(); }
-    void parametersWritten() override { m_parameters.written(); }
-    SharedState* shared() override { return m_parameters.shared(); }
-    double gradientSquareSumOn(std::int64_t begin, std::int64_t end) const override
-    {
-        return m_parameters.gradientSquareSumOn(begin, end);
-    }
-    void optimizerStepOn(const OptimizerConfig& config, int step, float gradientScale, std::int64_t begin,
-                         std::int64_t end) override
-    {
-        m_parameters.stepOn(config, step, gradientScale, begin, end);
-    }
-    void gatherWeights() override { m_parameters.gatherWeights(); }
-    void releaseWeights() override { m_parameters.releaseWeights(); }
-    void packGradients(const Buffer& to) override { m_parameters.packGradients(to.data()); }
-    void sumGradients(std::span<const Buffer> copies) override;
     void dropMicrobatches() override;
-    void timeParts(bool on, bool cpu) override;
-    void settlePartTimes() override { m_timer.settle(); }
-    std::vector<LayerCosts> partTimes() const override;
 
 private:
     // The slices of a microbatch, or of one half of it: forwards count up, input gradients down.
@@ -74,7 +43,6 @@ private:
     };
     using ChainKey = std::pair<std::int32_t, std::uint8_t>; // microbatch, half
 
-    std::string nameOf(const Part& part) const;
     PartShape shapeOf(const Part& part) const;
     int sliceCount() const { return static_cast<int>(m_sliceLengths.size()); }
     Buffer run(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
@@ -87,22 +55,16 @@ private:
     bool embeddingLearns() const { return m_embedding && !m_cut; }
     bool learns() const { return m_from < m_blocks.size() || m_head || embeddingLearns(); }
 
-    std::unique_ptr<LayerMath> m_math;
     StageContext m_context;
-    StageSlice m_slice;
-    ParameterSet m_parameters;
     std::optional<Embedding> m_embedding;
     std::vector<Block> m_blocks;
     std::optional<Head> m_head;
-    float m_lossScale = 1;
     std::vector<int> m_sliceLengths;
     DroppedLayers m_recomputed; // what forwardForRecompute drops
     std::size_t m_from = 0;     // the first block that backwards reach
     bool m_cut = false;         // they end after the model's first layer
     std::map<Part, KeptPart> m_kept;
     std::map<ChainKey, SliceChain> m_chains; // of microbatches whose first slice's input gradient is to come
-    PartTimer m_timer;                       // part 0: the embedding, there or not; 1 …: blocks; last: the head
-    std::map<Part, LossCell> m_losses;       // a device's are fetched on request
 };
 
 } // namespace stagewright::layers

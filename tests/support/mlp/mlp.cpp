@@ -103,8 +103,8 @@ public:
             const LayerKept& now = kept.layers[i];
             m_math->linearWeightGrad(m_rows, m_width, m_hidden, 1.0F, elementsIn(now.outputGrad),
                                      elementsIn(now.hidden), m_layers[i].down.gradient.data());
-            m_math->linearWeightGrad(m_rows, m_hidden, m_width, 1.0F, elementsIn(now.hiddenGrad),
-                                     elementsIn(now.input), m_layers[i].up.gradient.data());
+            m_math->linearWeightGrad(m_rows, m_hidden, m_width, 1.0F, elementsIn(now.hiddenGrad), elementsIn(now.input),
+                                     m_layers[i].up.gradient.data());
             const AddedFloats bias[] = {
                 {static_cast<std::size_t>(m_hidden), now.sums.data(), m_layers[i].bias.gradient.data()}};
             m_math->add(bias);
@@ -241,7 +241,8 @@ Result<std::shared_ptr<const Workload>> makeMlp(const std::string& text)
         const auto [name, value] = keyValueOf(item);
         int* number = name == "layers" ? &layers : name == "width" ? &width : nullptr;
         if (!number || !value || !readNumber(*value, *number) || *number < 1)
-            return fail(ErrorCode::Usage, "mlp: '" + std::string(item) + "' is unknown", "the keys are layers and width");
+            return fail(ErrorCode::Usage, "mlp: '" + std::string(item) + "' is unknown",
+                        "the keys are layers and width");
     }
     return std::make_shared<const Mlp>(layers, width);
 }
@@ -252,16 +253,20 @@ std::string Mlp::text() const { return "layers=" + std::to_string(m_layers) + ",
 
 std::vector<std::pair<std::string, int>> Mlp::shape() const { return {{"layers", m_layers}, {"width", m_width}}; }
 
-std::shared_ptr<const Workload> Mlp::withLayers(int layers) const { return std::make_shared<const Mlp>(layers, m_width); }
+std::shared_ptr<const Workload> Mlp::withLayers(int layers) const
+{
+    return std::make_shared<const Mlp>(layers, m_width);
+}
 
 // The class is in the upper bits of the first two bytes.
 void Mlp::sample(std::uint64_t seed, int step, std::int64_t first, int samples, std::span<std::uint8_t> tokens,
                  std::span<std::uint8_t> targets) const
 {
     for (std::size_t row = 0; row < static_cast<std::size_t>(samples); ++row) {
-        const std::uint64_t bits =
-            mixBits(mixBits(mixBits(seed) ^ static_cast<std::uint64_t>(step)) ^ (static_cast<std::uint64_t>(first) + row));
-        for (std::size_t i = 0; i < features; ++i) tokens[row * features + i] = static_cast<std::uint8_t>(bits >> 8 * i);
+        const std::uint64_t bits = mixBits(mixBits(mixBits(seed) ^ static_cast<std::uint64_t>(step)) ^
+                                           (static_cast<std::uint64_t>(first) + row));
+        for (std::size_t i = 0; i < features; ++i)
+            tokens[row * features + i] = static_cast<std::uint8_t>(bits >> 8 * i);
         targets[row] = static_cast<std::uint8_t>((tokens[row * features] >> 6) * 4 + (tokens[row * features + 1] >> 6));
     }
 }
@@ -320,8 +325,7 @@ StageMemory Mlp::memoryOf(const StageSlice& slice, int microbatchSize, const Opt
     memory.boundary = slice.first && slice.last ? 0 : row * m_width;
     memory.weight = word * weights + (element < word ? element * weights : 0);
     memory.gradient = word * weights;
-    memory.optimizer =
-        memory.gradient * (optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1 : 0);
+    memory.optimizer = memory.gradient * (optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1 : 0);
     return memory;
 }
 
@@ -349,7 +353,9 @@ std::unique_ptr<StageModel> Mlp::makeStage(const StageSpec& stage, Allocator& al
 
 int Mlp::layerOf(const std::string& parameter) const
 {
-    return parameter.starts_with("layer") ? std::stoi(parameter.substr(5)) : parameter.starts_with("first") ? 0 : m_layers;
+    return parameter.starts_with("layer")   ? std::stoi(parameter.substr(5))
+           : parameter.starts_with("first") ? 0
+                                            : m_layers;
 }
 
 } // namespace test

@@ -1,4 +1,4 @@
-// A second workload, for tests: a small MLP that tells the class of synthetic samples. It shares nothing with the GPT but
+// A second workload, for tests: a small MLP that sorts synthetic samples into classes. It shares nothing with the GPT but
 // what any workload has.
 //
 // A sample has one position: `features` bytes and the class that they belong to. x = features · Aᵀ; each layer makes
