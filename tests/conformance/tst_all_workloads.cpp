@@ -12,6 +12,7 @@
 #include "engine/workload/references.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/mesh.h"
+#include "schedules/model/recompute.h"
 #include "schedules/model/shard_rules.h"
 #include "support/of_schedule.h"
 
@@ -107,16 +108,7 @@ private slots:
         QFETCH(int, precision);
         const TrainingOptions options = optionsOf(workload, backend, precision);
         const Schedule plain = makeSchedule("1f1b", Shape(2, 4, 0)).value();
-        Schedule again = plain;
-        for (std::vector<Op>& list : again.order) {
-            std::vector<Op> with;
-            for (const Op& op : list) {
-                if (op.kind == OpKind::Backward) with.push_back(makeOp(OpKind::Recompute, op.stage, op.microbatch));
-                with.push_back(op);
-            }
-            list = std::move(with);
-        }
-        for (std::size_t rank = 0; rank < again.order.size(); ++rank) again.paired[rank].clear();
+        const Schedule again = withRecompute(plain, {true, true});
         std::vector<std::vector<float>> gradients[2];
         for (int i = 0; i < 2; ++i) {
             auto training = test::trainingOf(i == 0 ? plain : again, options);
@@ -252,7 +244,7 @@ private slots:
             QCOMPARE(compared.has_value(), options.workload->doubleForm(1).has_value());
             if (compared) QVERIFY(compared->passed);
             if (!compared) QCOMPARE(compared.error().code, ErrorCode::Usage);
-            if (info.name == "gpt") continue; // tst_kernels times them
+            if (info.name == "gpt") continue; // tests/cli/kernels.sh times them
             QCOMPARE(timeKernels("cpu", {}, *options.workload, 1, {}).error().code, ErrorCode::Usage);
         }
     }
