@@ -7,6 +7,6 @@
 namespace stagewright {
 
 std::span<const std::uint8_t> builtInText(); // engine/workload/gpt/workshop.txt
-std::span<const std::uint8_t> torchDriver(); // engine/torch/driver.py
+std::span<const std::uint8_t> torchDriver(); // engine/torch/driver.py with the workloads' forms
 
 } // namespace stagewright

@@ -34,7 +34,6 @@ OLDEST = (2, 6)
 CELL = re.compile(r"(\d+)(F|BW|B|I|W|UNSHARD|RESHARD|REDUCE_GRAD|SEND_F|RECV_F|SEND_B|RECV_B)(\d*)")
 PAIR = re.compile(r"\(([^;]+);([^;]+)\)OVERLAP_F_B")
 MESSAGES = ("SEND_F", "RECV_F", "SEND_B", "RECV_B")
-BITS = (1 << 64) - 1
 
 
 class JobError(Exception):
@@ -140,31 +139,6 @@ def import_torch():
 # Weights and data, as the program's own engine has them.
 
 
-def mix_bits(value):
-    """SplitMix64's finaliser."""
-    value = (value + 0x9E3779B97F4A7C15) & BITS
-    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & BITS
-    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & BITS
-    return value ^ (value >> 31)
-
-
-def sample(data, seed, step, first, rows, tokens):
-    """Tokens of a step's samples from the first on and, one byte further on, their targets: row after row."""
-    starts = len(data) - tokens if len(data) > tokens else len(data)
-    inputs, targets = bytearray(), bytearray()
-    for row in range(rows):
-        value = mix_bits(seed ^ 0x636F72707573)
-        for part in (step, first + row):
-            value = mix_bits(value ^ part)
-        start = value % starts
-        text = data[start : start + tokens + 1]
-        while len(text) <= tokens:
-            text += data[: tokens + 1 - len(text)]
-        inputs += text[:tokens]
-        targets += text[1:]
-    return inputs, targets
-
-
 class SafeTensors:
     """Reads a safetensors file: the length of a JSON header, the header, the numbers."""
 
@@ -190,81 +164,10 @@ class SafeTensors:
         return torch.frombuffer(numbers, dtype=torch.float32).reshape(entry["shape"])
 
 
-def gpt_parts(torch, job, folder):
-    """The own engine's model: byte embedding, pre-norm blocks, an untied head. Same names, same weights."""
-    model, nn = job["model"], torch.nn
-    hidden, heads, vocabulary, tokens = model["hidden"], model["heads"], model["vocabulary"], model["sequence"]
-    weights = SafeTensors(os.path.join(folder, job["weights"]))
+FORMS = {}  # of the own engine's workloads, by name: (torch, job, folder) gives a module of a stage, an example, a loss
 
-    def norm(name):
-        layer = nn.LayerNorm(hidden, eps=1e-5)
-        with torch.no_grad():
-            layer.weight.copy_(weights.read(torch, name + ".gamma"))
-            layer.bias.copy_(weights.read(torch, name + ".beta"))
-        return layer
 
-    def linear(name, bias=True):
-        weight = weights.read(torch, name + ".weight")
-        layer = nn.utils.skip_init(nn.Linear, weight.shape[1], weight.shape[0], bias=bias)
-        with torch.no_grad():
-            layer.weight.copy_(weight)
-            if bias:
-                layer.bias.copy_(weights.read(torch, name + ".bias"))
-        return layer
-
-    class Ends(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.token = nn.Parameter(weights.read(torch, "embedding.token"))
-            self.position = nn.Parameter(weights.read(torch, "embedding.position"))
-
-        def forward(self, text):
-            return nn.functional.embedding(text, self.token) + self.position[: text.shape[1]]
-
-    class Block(nn.Module):
-        def __init__(self, layer):
-            super().__init__()
-            self.norm1 = norm(f"layer{layer}.norm1")
-            self.qkv = linear(f"layer{layer}.attention.qkv")
-            self.project = linear(f"layer{layer}.attention.project")
-            self.norm2 = norm(f"layer{layer}.norm2")
-            self.expand = linear(f"layer{layer}.mlp.expand")
-            self.contract = linear(f"layer{layer}.mlp.contract")
-
-        def forward(self, stream):
-            rows, length, _ = stream.shape
-            qkv = self.qkv(self.norm1(stream)).view(rows, length, 3, heads, hidden // heads).permute(2, 0, 3, 1, 4)
-            seen = nn.functional.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], is_causal=True)
-            stream = stream + self.project(seen.transpose(1, 2).reshape(rows, length, hidden))
-            return stream + self.contract(nn.functional.gelu(self.expand(self.norm2(stream)), approximate="tanh"))
-
-    class Head(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm = norm("head.norm")
-            self.out = linear("head", bias=False)
-
-        def forward(self, stream):
-            return self.out(self.norm(stream))
-
-    def stage_of(stage, total):
-        part = job["slices"][stage]
-        layers = [Ends()] if stage == 0 else []
-        layers += [Block(layer) for layer in range(part["first_layer"], part["first_layer"] + part["layers"])]
-        return nn.Sequential(*layers, *([Head()] if stage + 1 == total else []))
-
-    with open(os.path.join(folder, job["data"]), "rb") as file:
-        data = file.read()
-
-    def example(step, microbatch):
-        rows = job["microbatch_size"]
-        inputs, targets = sample(data, job["seed"], step, microbatch * rows, rows, tokens)
-        return tuple(torch.frombuffer(text, dtype=torch.uint8).long().reshape(rows, tokens) for text in (inputs, targets))
-
-    def loss(logits, targets):
-        return nn.functional.cross_entropy(logits.reshape(-1, vocabulary), targets.reshape(-1))
-
-    return stage_of, example, loss
+# engine/workload/*/torch_form.py
 
 
 def users_parts(torch, job):
@@ -296,7 +199,7 @@ def users_parts(torch, job):
 def make_parts(torch, job, folder, stages, total):
     """Modules of these stages; the example, as a function of step and microbatch; the loss."""
     if "model_file" not in job:
-        stage_of, example, loss = gpt_parts(torch, job, folder)
+        stage_of, example, loss = FORMS[job.get("workload", next(iter(FORMS)))](torch, job, folder)
         return {stage: stage_of(stage, total) for stage in stages}, example, loss
     modules, example, loss = users_parts(torch, job)(stages, total)
     if isinstance(modules, (list, tuple)):

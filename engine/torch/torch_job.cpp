@@ -53,10 +53,14 @@ Result<void> addOwnModel(const TorchJob& job, const fs::path& folder, Json& obje
 {
     const TrainingOptions& training = job.training;
     const Workload& workload = *training.workload;
+    if (!workload.runsInTorch())
+        return fail(ErrorCode::Usage, fmt::format("{} has no form for PyTorch", workload.name()),
+                    "give another --model, or leave --engine out");
     STAGEWRIGHT_TRY(auto slices, slicesOf(workload, job.schedule.stages, training.stageLayers));
     Json parts = Json::array();
     for (const StageSlice& slice : slices)
         parts.push_back({{"first_layer", slice.firstLayer}, {"layers", slice.layerCount}});
+    if (workload.name() != allWorkloads().front().name) object["workload"] = workload.name();
     for (const auto& [name, number] : workload.shape()) object["model"][name] = number;
     object["slices"] = std::move(parts);
     object["weights"] = "weights.safetensors";

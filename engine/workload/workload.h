@@ -76,6 +76,8 @@ public:
     virtual MathUse mathUse(int microbatchSize) const = 0;
     virtual std::unique_ptr<StageModel> makeStage(const StageSpec& stage, Allocator& allocator,
                                                   std::unique_ptr<layers::LayerMath> math) const = 0;
+    // Whether engine/workload/<name>/torch_form.py has it for PyTorch, with the same parameters and data.
+    virtual bool runsInTorch() const { return false; }
     // The layer of a parameter by its name: 0 also of what comes before the blocks, layers() of what follows.
     virtual int layerOf(const std::string& parameter) const = 0;
 

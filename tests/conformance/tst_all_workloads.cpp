@@ -3,11 +3,13 @@
 // the backends one without a device here computes over a module without CUDA.
 #include <cmath>
 
+#include <QTemporaryDir>
 #include <QTest>
 
 #include "engine/check/check.h"
 #include "engine/check/double_check.h"
 #include "engine/check/kernel_times.h"
+#include "engine/torch/torch_job.h"
 #include "engine/workload/configured_model.h"
 #include "engine/workload/references.h"
 #include "schedules/library/registry.h"
@@ -246,6 +248,13 @@ private slots:
             if (!compared) QCOMPARE(compared.error().code, ErrorCode::Usage);
             if (info.name == "gpt") continue; // tests/cli/kernels.sh times them
             QCOMPARE(timeKernels("cpu", {}, *options.workload, 1, {}).error().code, ErrorCode::Usage);
+            QTemporaryDir folder;
+            TorchJob job;
+            job.schedule = makeSchedule("1f1b", Shape(2, 4, 0)).value();
+            job.training = options;
+            const auto written = writeTorchJob(job, newestTorch, folder.path().toStdString());
+            QVERIFY(!written && !options.workload->runsInTorch());
+            QCOMPARE(written.error().code, ErrorCode::Usage);
         }
     }
 };

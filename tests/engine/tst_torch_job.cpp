@@ -190,7 +190,7 @@ private slots:
         job.training.stageLayers = {1, 1, 1, 1};
         QVERIFY(writeTorchJob(job, oldestTorch, m_folder.path().toStdString()));
         QCOMPARE(bytesOf(m_folder.filePath("driver.py")), torchDriverText());
-        QCOMPARE(torchDriverText(), bytesOf(STAGEWRIGHT_SOURCE_DIR "/engine/torch/driver.py"));
+        QCOMPARE(torchDriverText(), bytesOf(STAGEWRIGHT_BINARY_DIR "/../engine/driver.py"));
         QCOMPARE(bytesOf(m_folder.filePath("data.bin")).size(), Corpus::builtIn()->size());
         const QJsonObject object =
             QJsonDocument::fromJson(QByteArray::fromStdString(bytesOf(m_folder.filePath("job.json")))).object();

@@ -38,6 +38,7 @@ public:
     MathUse mathUse(int microbatchSize) const override;
     std::unique_ptr<StageModel> makeStage(const StageSpec& stage, Allocator& allocator,
                                           std::unique_ptr<layers::LayerMath> math) const override;
+    bool runsInTorch() const override { return true; }
     int layerOf(const std::string& parameter) const override;
 
     // At most four samples; heads, width and sequence are cut until a microbatch needs no more than 200 million
