@@ -43,12 +43,12 @@ private slots:
         for (const AnalysisInfo* info : allAnalyses()) {
             QVERIFY(names.insert(info->name).second);
             QCOMPARE(findAnalysis(info->name), info);
-            const std::vector<AnalysisColumn> columns = info->columns();
+            const std::vector<TableColumn> columns = info->columns();
             QVERIFY(!info->title.empty() && !columns.empty());
             for (const std::string_view drawn : info->curves.columns)
                 QVERIFY(info->curves.up.empty() ||
                         std::any_of(columns.begin(), columns.end(),
-                                    [&](const AnalysisColumn& column) { return column.key == drawn; }));
+                                    [&](const TableColumn& column) { return column.key == drawn; }));
         }
         for (const FormatInfo* info : allFormats()) {
             QVERIFY(names.insert(info->name).second);
@@ -73,7 +73,7 @@ private slots:
                 if (info->unknown(run).empty()) QVERIFY2(table.unknown.empty(), table.unknown.c_str());
                 for (const auto& row : table.rows) QCOMPARE(row.size(), table.columns.size());
                 if (!table.ops.empty()) QCOMPARE(table.ops.size(), table.rows.size());
-                for (const AnalysisColumn& column : table.columns)
+                for (const TableColumn& column : table.columns)
                     QVERIFY(!column.key.empty() && !column.title.empty());
                 QVERIFY(table.rows == reportTable(*info, run, step).rows);
                 if (run.schedule && step == 0 && table.unknown.empty()) QVERIFY(!table.rows.empty());

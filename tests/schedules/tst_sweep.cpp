@@ -6,7 +6,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/library/variants.h"
-#include "schedules/plan/sweep.h"
+#include "schedules/survey/sweep.h"
 
 using namespace stagewright;
 

@@ -329,7 +329,7 @@ private slots:
         const Run run = runWithout(Without::MemoryUses);
         const ReportTable table = reportTable(*findAnalysis("memory"), run, 0);
         QVERIFY(table.unknown.empty());
-        QVERIFY(table.rows[0][static_cast<std::size_t>(MemoryCategory::Workspace) + 1] != AnalysisCell());
+        QVERIFY(table.rows[0][static_cast<std::size_t>(MemoryCategory::Workspace) + 1] != TableCell());
     }
 
     void withoutLaunchTimes()
@@ -350,7 +350,7 @@ private slots:
             for (std::size_t c = 0; c < table.columns.size(); ++c)
                 if (table.columns[c].key == "bytes" || table.columns[c].key == "size" ||
                     table.columns[c].key == "gigabytes_per_second")
-                    for (const auto& row : table.rows) QVERIFY2(row[c] == AnalysisCell(), name);
+                    for (const auto& row : table.rows) QVERIFY2(row[c] == TableCell(), name);
         }
     }
 

@@ -10,7 +10,7 @@
 #include "schedules/library/registry.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/compare/device_tables.h"
-#include "traces/export/curves_svg.h"
+#include "traces/export/plot_svg.h"
 #include "traces/export/html_report.h"
 #include "traces/export/timeline_svg.h"
 #include "traces/run/simulated_run.h"
@@ -91,16 +91,16 @@ private slots:
 
     void curvesHaveRoundAxes()
     {
-        TableCurves curves{"Step", "Loss", {{"Loss", {{1, 2.31}, {2, 2.27}, {3, 2.22}}}}};
+        Plot curves{"Step", "Loss", {{"Loss", {{1, 2.31}, {2, 2.27}, {3, 2.22}}}}};
         QCOMPARE(curves.least().y, 2.22);
         QCOMPARE(curves.most().x, 3.0);
-        const QString svg = QString::fromStdString(curvesSvg(curves, "x"));
+        const QString svg = QString::fromStdString(plotSvg(curves, "x"));
         for (const char* tick : {">2.22<", ">2.24<", ">2.32<", ">1<", ">2<", ">3<"})
             QVERIFY2(svg.contains(QLatin1String(tick)), tick);
         QVERIFY(!svg.contains(">Loss</text>\n<path class=\"curve")); // one line needs no legend
-        curves.curves[0].points = {{4, 1.5}, {5, 1.5}};              // level
-        QVERIFY(!curvesSvg(curves, "x").empty());
-        QVERIFY(curvesSvg({}, "x").empty());
+        curves.series[0].points = {{4, 1.5}, {5, 1.5}};              // level
+        QVERIFY(!plotSvg(curves, "x").empty());
+        QVERIFY(plotSvg({}, "x").empty());
     }
 
     void runAsAPage_data()

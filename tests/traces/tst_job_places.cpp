@@ -59,7 +59,7 @@ std::vector<std::string> writeJob(const QTemporaryDir& folder, int ranks = 4)
     return files;
 }
 
-AnalysisCell cellOf(const ReportTable& table, std::size_t row, const char* column)
+TableCell cellOf(const ReportTable& table, std::size_t row, const char* column)
 {
     for (std::size_t i = 0; i < table.columns.size(); ++i)
         if (table.columns[i].key == column) return table.rows.at(row).at(i);
@@ -116,9 +116,9 @@ private slots:
         }
         const ReportTable table = reportTable(*findAnalysis("collectives"), result.runs[0].run, 0);
         QCOMPARE(table.rows.size(), std::size_t{4});
-        QVERIFY(cellOf(table, 0, "hidden_ns") == AnalysisCell(std::int64_t{50'000}));
-        QVERIFY(cellOf(table, 0, "outside_ns") == AnalysisCell(std::int64_t{50'000}));
-        QVERIFY(cellOf(table, 1, "outside_ns") == AnalysisCell(std::int64_t{100'000}));
+        QVERIFY(cellOf(table, 0, "hidden_ns") == TableCell(std::int64_t{50'000}));
+        QVERIFY(cellOf(table, 0, "outside_ns") == TableCell(std::int64_t{50'000}));
+        QVERIFY(cellOf(table, 1, "outside_ns") == TableCell(std::int64_t{100'000}));
     }
 
     void dimensions()
@@ -163,30 +163,30 @@ private slots:
         // rank 2 enters last by 30 µs, three times, and three others wait
         const ReportTable late = reportTable(*findAnalysis("stragglers"), *run, 0);
         QVERIFY2(late.unknown.empty(), late.unknown.c_str());
-        QVERIFY(cellOf(late, 0, "rank") == AnalysisCell(std::int64_t{2}));
-        QVERIFY(cellOf(late, 0, "host") == AnalysisCell(std::string("gpu-02")));
-        QVERIFY(cellOf(late, 0, "pipeline") == AnalysisCell(std::int64_t{1}));
-        QVERIFY(cellOf(late, 0, "waited_for_ns") == AnalysisCell(std::int64_t{3 * 3 * 30'000}));
+        QVERIFY(cellOf(late, 0, "rank") == TableCell(std::int64_t{2}));
+        QVERIFY(cellOf(late, 0, "host") == TableCell(std::string("gpu-02")));
+        QVERIFY(cellOf(late, 0, "pipeline") == TableCell(std::int64_t{1}));
+        QVERIFY(cellOf(late, 0, "waited_for_ns") == TableCell(std::int64_t{3 * 3 * 30'000}));
         QVERIFY2(late.sentence.find("rank 2, 100.0 %") != std::string::npos &&
                      late.sentence.find("host gpu-02") != std::string::npos,
                  late.sentence.c_str());
         // sizes
         const ReportTable exposed = reportTable(*findAnalysis("exposed_communication"), *run, 0);
         QCOMPARE(exposed.rows.size(), std::size_t{2});
-        QVERIFY(cellOf(exposed, 0, "size") == AnalysisCell(std::int64_t{16'384})); // 32,000 bytes
-        QVERIFY(cellOf(exposed, 1, "size") == AnalysisCell(std::int64_t{1'024}));  // 2,000
-        QVERIFY(cellOf(exposed, 0, "calls") == AnalysisCell(std::int64_t{12}));
+        QVERIFY(cellOf(exposed, 0, "size") == TableCell(std::int64_t{16'384})); // 32,000 bytes
+        QVERIFY(cellOf(exposed, 1, "size") == TableCell(std::int64_t{1'024}));  // 2,000
+        QVERIFY(cellOf(exposed, 0, "calls") == TableCell(std::int64_t{12}));
         QVERIFY(std::abs(std::get<double>(cellOf(exposed, 0, "gigabytes_per_second")) - 32'000.0 / 80'000.0) < 1e-12);
         const ReportTable copies = reportTable(*findAnalysis("copies"), *run, 0);
         QCOMPARE(copies.rows.size(), std::size_t{4});
         for (std::size_t row = 0; row < 4; ++row) {
             const auto rank = std::get<std::int64_t>(cellOf(copies, row, "rank"));
-            QVERIFY(cellOf(copies, row, "bytes") == AnalysisCell(std::int64_t{3 * 1000 * (rank + 1)}));
-            QVERIFY(cellOf(copies, row, "calls") == AnalysisCell(std::int64_t{3}));
+            QVERIFY(cellOf(copies, row, "bytes") == TableCell(std::int64_t{3 * 1000 * (rank + 1)}));
+            QVERIFY(cellOf(copies, row, "calls") == TableCell(std::int64_t{3}));
         }
         const ReportTable steps = reportTable(*findAnalysis("device_steps"), *run, 0);
         QCOMPARE(steps.rows.size(), std::size_t{1});
-        QVERIFY(cellOf(steps, 0, "largest_class_ns") > AnalysisCell(std::int64_t{0}));
+        QVERIFY(cellOf(steps, 0, "largest_class_ns") > TableCell(std::int64_t{0}));
     }
 
     // One rank's file: its collectives are counted, though nobody else's side is there.

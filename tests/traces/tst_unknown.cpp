@@ -92,10 +92,10 @@ private slots:
             QCOMPARE(table.rows.size(), std::size_t(1));
             for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
                 const bool known = category != MemoryCategory::Workspace || static_cast<MemoryCategory>(c) == category;
-                QCOMPARE(table.rows[0][c + 1] == AnalysisCell(), !known);
+                QCOMPARE(table.rows[0][c + 1] == TableCell(), !known);
             }
             QCOMPARE(table.sentence.empty(), category != MemoryCategory::Workspace);
-            QVERIFY(table.rows[0][static_cast<std::size_t>(category) + 1] == AnalysisCell(std::int64_t{1024}));
+            QVERIFY(table.rows[0][static_cast<std::size_t>(category) + 1] == TableCell(std::int64_t{1024}));
         }
     }
 

@@ -75,8 +75,8 @@ private slots:
         const QImage light = plot->grab().toImage();
         panel.setTheme(Theme::darkTheme());
         QVERIFY(plot->grab().toImage() != light);
-        for (const TableCurve& curve :
-             curvesOf((*tablesOfRun(true))[static_cast<std::size_t>(panel.names()->currentRow())]).curves)
+        for (const PlotSeries& curve :
+             curvesOf((*tablesOfRun(true))[static_cast<std::size_t>(panel.names()->currentRow())]).series)
             QCOMPARE(curve.points.size(), std::size_t{3});
         panel.choose(QStringLiteral("bubbles"));
         QVERIFY(panel.plot() == nullptr);

@@ -193,7 +193,7 @@ void TestWidgetBasics::everyTextAgrees()
                           const Units& units, const QString& word) {
         const QString expected = QString::fromStdString(text);
         QCOMPARE(window, expected);
-        QString cell = QString::fromStdString(cellText({"key", "Title", kind, ""}, AnalysisCell(value), units));
+        QString cell = QString::fromStdString(cellText({"key", "Title", kind, ""}, TableCell(value), units));
         if (!word.isEmpty()) { // columns leave the word out
             QVERIFY2(expected.endsWith(QLatin1Char(' ') + word) ||
                          expected == QStringLiteral("1 ") + word.chopped(word.endsWith(QLatin1String("ches")) ? 2 : 1),

@@ -31,14 +31,6 @@ const AnalysisInfo* findAnalysis(std::string_view name)
     return nullptr;
 }
 
-std::string_view AnalysisColumn::unit() const
-{
-    return kind == ColumnKind::Time    ? "ns"
-           : kind == ColumnKind::Size  ? "bytes"
-           : kind == ColumnKind::Share ? "fraction"
-                                       : "";
-}
-
 std::string unknownWithoutOps(const Run& run)
 {
     if (run.timeline->empty()) return "the run has no spans";

@@ -3,46 +3,19 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "schedules/base/result.h"
+#include "schedules/base/table.h"
 #include "traces/run/run.h"
 
 namespace stagewright {
 
-enum class ColumnKind {
-    Text,
-    Whole, // a rank, stage or position: a number that is not added up
-    Count,
-    Time,  // in ns of the timeline, which counts rank shares in them where timeUnit() > 1
-    Size,  // likewise in bytes, with memoryUnit()
-    Share, // 1 is 100 %
-    Real,
-};
-struct AnalysisColumn {
-    std::string key;   // "idle_ns"
-    std::string title; // "Idle"
-    ColumnKind kind = ColumnKind::Text;
-    std::string meaning = {};                                   // one sentence; may be empty
-    std::string_view (*words)(std::string_view text) = nullptr; // a text of it as people say it; null: as it is
-    // "ns", "bytes", "fraction", "" for names, counts and numbers (their titles name a unit)
-    std::string_view unit() const;
-};
-using AnalysisCell = std::variant<std::monostate, std::int64_t, double, std::string>; // monostate: unknown
-template <typename Value>
-AnalysisCell cellOf(const std::optional<Value>& value)
-{
-    return value ? AnalysisCell(*value) : AnalysisCell();
-}
-
 struct AnalysisRows {
-    std::vector<std::vector<AnalysisCell>> rows; // each as long as the columns
+    std::vector<TableRow> rows;
     std::vector<SpanId> ops;                     // by row the span it is about, or noSpan; empty: rows are about none
     std::string sentence;                        // what it comes to, below the table; may be empty
 };
@@ -63,7 +36,7 @@ enum class ReportPart {
 struct AnalysisInfo {
     std::string_view name;  // as in analyses.def: "bubbles"
     std::string_view title; // "Idle time by cause"
-    std::vector<AnalysisColumn> (*columns)();
+    std::vector<TableColumn> (*columns)();
     // Why the run has no such table: a clause, lower case; empty: it has.
     std::string (*unknown)(const Run& run);
     // A pure function, called where unknown() is empty. A step that is empty or does not exist gives no rows or zeros.

@@ -749,9 +749,9 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> bubbleColumns()
+std::vector<TableColumn> bubbleColumns()
 {
-    std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole},
+    std::vector<TableColumn> columns{{"rank", "Rank", ColumnKind::Whole},
                                         {"busy_ns", "Busy", ColumnKind::Time},
                                         {"apart_ns", "Optimizer and collectives", ColumnKind::Time},
                                         {"idle_ns", "Idle", ColumnKind::Time}};
@@ -770,9 +770,9 @@ Result<AnalysisRows> bubbleRows(const Run& run, int step)
     for (std::size_t rank = 0; rank < report.ranks.size(); ++rank) {
         const RankBubbles& bubbles = report.ranks[rank];
         auto& row = out.rows.emplace_back(
-            std::vector<AnalysisCell>{static_cast<std::int64_t>(rank), bubbles.busy, bubbles.apart, bubbles.idle});
+            std::vector<TableCell>{static_cast<std::int64_t>(rank), bubbles.busy, bubbles.apart, bubbles.idle});
         for (std::size_t cause = 0; cause < idleCauseCount; ++cause) {
-            AnalysisCell& cell = row.emplace_back();
+            TableCell& cell = row.emplace_back();
             if (report.knows(static_cast<IdleCause>(cause))) cell = bubbles.byCause[cause];
         }
     }

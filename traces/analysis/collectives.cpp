@@ -25,7 +25,7 @@ struct CollectiveRow {
     Nanos longest = 0;
 };
 
-std::vector<AnalysisColumn> collectiveColumns()
+std::vector<TableColumn> collectiveColumns()
 {
     return {
         {"rank", "Rank", ColumnKind::Whole},
@@ -68,7 +68,7 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
             const std::optional<Bytes> bytes = rank >= received.size() ? std::nullopt
                                                : kind == 0             ? received[rank].gathered
                                                                        : received[rank].reduced;
-            const auto size = bytes ? AnalysisCell(std::int64_t{*bytes}) : AnalysisCell();
+            const auto size = bytes ? TableCell(std::int64_t{*bytes}) : TableCell();
             out.rows.push_back({static_cast<std::int64_t>(rank), std::string(kind == 0 ? "gather" : "reduce"),
                                 row.count, size, row.total, row.hidden, row.exposed, row.outside});
             out.ops.push_back(row.longestAwaited);

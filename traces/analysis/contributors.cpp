@@ -16,7 +16,7 @@ namespace stagewright::analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> contributorColumns()
+std::vector<TableColumn> contributorColumns()
 {
     return {{"layer", "Layer", ColumnKind::Text, "Of the model; of a simulated run without layers, a stage."},
             {"stage", "Stage", ColumnKind::Whole},
@@ -31,11 +31,11 @@ std::vector<AnalysisColumn> contributorColumns()
              "Norm of the difference of both ÷ norm of that of all replicas; measured in this step."}};
 }
 
-AnalysisCell measuredIn(const Run& run, const std::string& name, int step)
+TableCell measuredIn(const Run& run, const std::string& name, int step)
 {
     const Metric* metric = run.metric(name);
     const auto at = static_cast<std::size_t>(std::max(0, step));
-    return metric != nullptr && at < metric->values.size() ? AnalysisCell(metric->values[at]) : AnalysisCell();
+    return metric != nullptr && at < metric->values.size() ? TableCell(metric->values[at]) : TableCell();
 }
 
 // Of each replica's share of the batch.
@@ -69,7 +69,7 @@ Result<AnalysisRows> contributorRows(const Run& run, int step)
             }
         out.rows.push_back({name, std::int64_t{stage}, static_cast<std::int64_t>(replicas.size()),
                             fmt::format("{}", fmt::join(replicas, ", ")),
-                            all > 0 ? AnalysisCell(static_cast<double>(contributed) / all) : AnalysisCell(),
+                            all > 0 ? TableCell(static_cast<double>(contributed) / all) : TableCell(),
                             measuredIn(run, "gradient_cosine_" + name, step),
                             measuredIn(run, "gradient_distance_" + name, step)});
     };

@@ -14,7 +14,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> copyColumns()
+std::vector<TableColumn> copyColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
             {"name", "Direction", ColumnKind::Text, "As the profiler names it."},
@@ -67,8 +67,8 @@ Result<AnalysisRows> copyRows(const Run& run, int step)
     for (const auto& [key, row] : ordered) {
         const bool known = row.sizedCalls > 0;
         out.rows.push_back({std::int64_t{key.first}, key.second, row.calls, row.total,
-                            known ? AnalysisCell(std::int64_t{row.bytes}) : AnalysisCell(),
-                            known ? cellOf(gigabytesPerSecond(row.bytes, row.sized)) : AnalysisCell(),
+                            known ? TableCell(std::int64_t{row.bytes}) : TableCell(),
+                            known ? cellOf(gigabytesPerSecond(row.bytes, row.sized)) : TableCell(),
                             timeline.spans()[row.longest].duration()});
         out.ops.push_back(row.longest);
         bytes += row.bytes;

@@ -62,7 +62,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> criticalPathColumns()
+std::vector<TableColumn> criticalPathColumns()
 {
     return {{"op", "Op"},
             {"rank", "Rank", ColumnKind::Whole},

@@ -196,9 +196,9 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> deviceIdleColumns()
+std::vector<TableColumn> deviceIdleColumns()
 {
-    std::vector<AnalysisColumn> columns{
+    std::vector<TableColumn> columns{
         {"rank", "Rank", ColumnKind::Whole},
         {"gpu", "GPU", ColumnKind::Whole, "Of a rank with several GPUs: each has figures of its own."},
         {"window_ns", "First to last", ColumnKind::Time,
@@ -218,15 +218,15 @@ Result<AnalysisRows> deviceIdleRows(const Run& run, int step)
     const auto ranks = analyseDeviceIdle(*run.timeline, step);
     AnalysisRows out;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-        std::vector<AnalysisCell> row{std::int64_t{ranks[r].rank},
-                                      ranks[r].gpu < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{ranks[r].gpu}),
+        std::vector<TableCell> row{std::int64_t{ranks[r].rank},
+                                      ranks[r].gpu < 0 ? TableCell() : TableCell(std::int64_t{ranks[r].gpu}),
                                       ranks[r].window};
         for (std::size_t s = 0; s < deviceStateCount;
              ++s) { // what of a graph computes and what communicates is unknown
             const auto state = static_cast<DeviceState>(s);
             const bool split = state == DeviceState::Computing || state == DeviceState::Collective ||
                                state == DeviceState::SendReceive;
-            row.push_back(split && ranks[r].wholeGraphs ? AnalysisCell() : AnalysisCell(ranks[r].time[s]));
+            row.push_back(split && ranks[r].wholeGraphs ? TableCell() : TableCell(ranks[r].time[s]));
         }
         row.emplace_back(ranks[r].lateLaunches);
         row.emplace_back(ranks[r].longestGap);

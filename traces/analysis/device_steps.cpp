@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t mostSteps = 1'000; // the first ones; more would take seconds
 
-std::vector<AnalysisColumn> stepColumns()
+std::vector<TableColumn> stepColumns()
 {
     return {{"step_number", "Step", ColumnKind::Whole, "From 1, over all steps of the run."},
             {"window_ns", "First to last", ColumnKind::Time,
@@ -60,8 +60,8 @@ Result<AnalysisRows> stepRows(const Run& run, int)
         const auto classes = analyseKernelClasses(timeline, step);
         out.rows.push_back({std::int64_t{stepNumber(step)}, last - first, computing / ranks, exposed / ranks,
                             copying / ranks, idle / ranks, calls,
-                            classes.empty() ? AnalysisCell() : AnalysisCell(std::string(titleOf(classes.front().of))),
-                            classes.empty() ? AnalysisCell() : AnalysisCell(classes.front().total)});
+                            classes.empty() ? TableCell() : TableCell(std::string(titleOf(classes.front().of))),
+                            classes.empty() ? TableCell() : TableCell(classes.front().total)});
         out.ops.push_back(classes.empty() ? noSpan : classes.front().longestSpan);
         windows.push_back(static_cast<double>(last - first));
     }

@@ -191,7 +191,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> deviceTimeColumns()
+std::vector<TableColumn> deviceTimeColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
             {"gpu", "GPU", ColumnKind::Whole, "Of a rank with several GPUs: each has figures of its own."},
@@ -213,9 +213,9 @@ Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
     AnalysisRows out;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         const RankDeviceTime& rank = ranks[r];
-        const auto known = [&rank](Nanos time) { return rank.graphs > 0 ? AnalysisCell() : AnalysisCell(time); };
+        const auto known = [&rank](Nanos time) { return rank.graphs > 0 ? TableCell() : TableCell(time); };
         out.rows.push_back({std::int64_t{rank.rank},
-                            rank.gpu < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{rank.gpu}), rank.window(),
+                            rank.gpu < 0 ? TableCell() : TableCell(std::int64_t{rank.gpu}), rank.window(),
                             known(rank.computing), known(rank.communicating), rank.copying, known(rank.hidden),
                             known(rank.exposed()), rank.idle(), rank.calls});
     }

@@ -70,7 +70,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> exposedColumns()
+std::vector<TableColumn> exposedColumns()
 {
     return {{"name", "Operation", ColumnKind::Text, "As the communication library names it."},
             {"size", "Size from", ColumnKind::Size,
@@ -92,8 +92,8 @@ Result<AnalysisRows> exposedRows(const Run& run, int step)
     Nanos total = 0, exposed = 0;
     std::map<std::string, Nanos> byName; // exposed
     for (const ExposedCommunication& row : analyseExposedCommunication(*run.timeline, step)) {
-        const auto size = row.least ? AnalysisCell(std::int64_t{*row.least}) : AnalysisCell();
-        const auto rate = row.least ? cellOf(gigabytesPerSecond(row.bytes, row.total)) : AnalysisCell();
+        const auto size = row.least ? TableCell(std::int64_t{*row.least}) : TableCell();
+        const auto rate = row.least ? cellOf(gigabytesPerSecond(row.bytes, row.total)) : TableCell();
         out.rows.push_back({row.name, size, row.calls, row.total, row.hidden, row.exposed(),
                             row.total > 0 ? static_cast<double>(row.exposed()) / static_cast<double>(row.total) : 0.0,
                             row.total / std::max<std::int64_t>(1, row.calls), row.longest, rate});

@@ -48,7 +48,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> classColumns()
+std::vector<TableColumn> classColumns()
 {
     return {{"class", "Class", ColumnKind::Text, "What kind of work the kernels do, by their names.", titleOfClass},
             {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},

@@ -99,7 +99,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> kernelColumns()
+std::vector<TableColumn> kernelColumns()
 {
     return {
         {"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: no op."},
@@ -121,7 +121,7 @@ Result<AnalysisRows> kernelRows(const Run& run, int step)
     const KernelReport report = analyseKernels(*run.timeline, step);
     AnalysisRows out;
     for (const KernelRow& row : report.rows) {
-        out.rows.push_back({row.kind ? AnalysisCell(std::string(ruleOf(*row.kind).text)) : AnalysisCell(),
+        out.rows.push_back({row.kind ? TableCell(std::string(ruleOf(*row.kind).text)) : TableCell(),
                             briefKernelName(row.name), row.name, std::string(toText(row.of)), row.calls, row.total,
                             report.total > 0 ? static_cast<double>(row.total) / static_cast<double>(report.total) : 0.0,
                             row.mean(), std::llround(row.spread), row.shortest, row.longest,

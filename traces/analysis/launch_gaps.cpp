@@ -99,7 +99,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> launchGapColumns()
+std::vector<TableColumn> launchGapColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
             {"inside_ns", "Inside ops", ColumnKind::Time, "Time of ops in which none of their kernels or copies ran."},

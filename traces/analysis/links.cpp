@@ -122,7 +122,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> linkColumns()
+std::vector<TableColumn> linkColumns()
 {
     return {
         {"from", "From rank", ColumnKind::Whole},
@@ -149,8 +149,8 @@ Result<AnalysisRows> linkRows(const Run& run, int step)
         out.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, cellOf(link.sendWait),
                             cellOf(link.receiveWait), link.transfer, cellOf(link.coveredBySender),
                             cellOf(link.coveredByReceiver), cellOf(link.exposed()),
-                            link.bytes ? AnalysisCell(std::int64_t{*link.bytes}) : AnalysisCell(),
-                            link.bytes ? cellOf(gigabytesPerSecond(*link.bytes, link.sizedTransfer)) : AnalysisCell()});
+                            link.bytes ? TableCell(std::int64_t{*link.bytes}) : TableCell(),
+                            link.bytes ? cellOf(gigabytesPerSecond(*link.bytes, link.sizedTransfer)) : TableCell()});
     return out;
 }
 

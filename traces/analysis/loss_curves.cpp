@@ -6,13 +6,13 @@ namespace stagewright::analyses {
 
 namespace {
 
-AnalysisCell valueOf(const Run& run, std::string_view name, std::size_t step)
+TableCell valueOf(const Run& run, std::string_view name, std::size_t step)
 {
     const Metric* metric = run.metric(name);
-    return metric != nullptr && step < metric->values.size() ? AnalysisCell(metric->values[step]) : AnalysisCell();
+    return metric != nullptr && step < metric->values.size() ? TableCell(metric->values[step]) : TableCell();
 }
 
-std::vector<AnalysisColumn> curveColumns()
+std::vector<TableColumn> curveColumns()
 {
     return {{"step_number", "Step", ColumnKind::Whole, "From 1, warm-up steps included."},
             {"loss", "Loss", ColumnKind::Real, "Mean cross-entropy of the step, nats per token."},

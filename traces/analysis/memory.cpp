@@ -120,9 +120,9 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> memoryColumns()
+std::vector<TableColumn> memoryColumns()
 {
-    std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole}};
+    std::vector<TableColumn> columns{{"rank", "Rank", ColumnKind::Whole}};
     for (std::size_t category = 0; category < memoryCategoryCount; ++category) {
         const std::string name(toText(static_cast<MemoryCategory>(category)));
         columns.push_back({"peak_" + name + "_bytes", "Peak " + name, ColumnKind::Size});
@@ -145,7 +145,7 @@ Result<AnalysisRows> memoryRows(const Run& run, int step)
     const bool uses = hasUses(*run.timeline);
     if (!uses) out.sentence = std::string(noMemoryUses) + ": all of it is under workspace";
     for (int rank = 0; rank < run.timeline->ranks(); ++rank) {
-        auto& row = out.rows.emplace_back(std::vector<AnalysisCell>{std::int64_t{rank}});
+        auto& row = out.rows.emplace_back(std::vector<TableCell>{std::int64_t{rank}});
         for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
             const auto category = static_cast<MemoryCategory>(c);
             if (uses || category == MemoryCategory::Workspace)

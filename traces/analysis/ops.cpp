@@ -10,7 +10,7 @@ namespace stagewright::analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> opColumns()
+std::vector<TableColumn> opColumns()
 {
     return {{"op", "Op"},
             {"stage", "Stage", ColumnKind::Whole},

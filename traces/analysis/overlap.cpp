@@ -57,7 +57,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> overlapColumns()
+std::vector<TableColumn> overlapColumns()
 {
     return {
         {"rank", "Receiving rank", ColumnKind::Whole},

@@ -205,7 +205,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> stackColumns()
+std::vector<TableColumn> stackColumns()
 {
     return {{"stack", "Stack", ColumnKind::Text, "Nested ranges, outermost first, and the kernel launched in them."},
             {"depth", "Depth", ColumnKind::Whole, "Number of ranges around it."},

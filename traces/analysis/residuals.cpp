@@ -13,7 +13,7 @@ namespace stagewright::analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> residualColumns()
+std::vector<TableColumn> residualColumns()
 {
     return {
         {"kind", "Op"},
@@ -46,8 +46,8 @@ Result<AnalysisRows> residualRows(const Run& run, int)
         const Span* worst = of.worst == noSpan ? nullptr : &timeline.spans()[of.worst];
         out.rows.push_back({std::string(ruleOf(of.kind).text), std::int64_t{of.stage}, std::int64_t{of.rank}, of.count,
                             of.predicted, of.measured, of.residual, of.percentile95, of.worstResidual,
-                            worst ? AnalysisCell(timeline.nameOf(*worst)) : AnalysisCell(),
-                            worst ? AnalysisCell(std::int64_t{worst->step}) : AnalysisCell()});
+                            worst ? TableCell(timeline.nameOf(*worst)) : TableCell(),
+                            worst ? TableCell(std::int64_t{worst->step}) : TableCell()});
         out.ops.push_back(of.worst);
     }
     const Units units{timeline.timeUnit(), timeline.memoryUnit()};

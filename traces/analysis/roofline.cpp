@@ -121,7 +121,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> rooflineColumns()
+std::vector<TableColumn> rooflineColumns()
 {
     return {{"op", "Op"},
             {"ops", "Ops", ColumnKind::Count, "In the step, over all ranks."},

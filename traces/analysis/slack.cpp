@@ -24,7 +24,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> opColumns()
+std::vector<TableColumn> opColumns()
 {
     return {{"op", "Op"},
             {"rank", "Rank", ColumnKind::Whole},

@@ -10,7 +10,7 @@ namespace stagewright::analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> slackColumns()
+std::vector<TableColumn> slackColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
             {"op", "Op"},

@@ -15,7 +15,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> stragglerColumns()
+std::vector<TableColumn> stragglerColumns()
 {
     return {
         {"rank", "Rank", ColumnKind::Whole},
@@ -63,10 +63,10 @@ std::vector<Late> lateRanks(const Timeline& timeline, int step)
     return late;
 }
 
-AnalysisCell placeCell(const RankPlace& place, ParallelDimension dimension)
+TableCell placeCell(const RankPlace& place, ParallelDimension dimension)
 {
     const int at = place.place[static_cast<std::size_t>(dimension)];
-    return at < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{at});
+    return at < 0 ? TableCell() : TableCell(std::int64_t{at});
 }
 
 Result<AnalysisRows> stragglerRows(const Run& run, int step)
@@ -94,12 +94,12 @@ Result<AnalysisRows> stragglerRows(const Run& run, int step)
     for (const std::size_t r : order) {
         const bool ran = times[r].calls > 0 && times[r].graphs == 0; // what graphs traced as a whole hold is unknown
         out.rows.push_back(
-            {static_cast<std::int64_t>(r), places[r].host.empty() ? AnalysisCell() : AnalysisCell(places[r].host),
+            {static_cast<std::int64_t>(r), places[r].host.empty() ? TableCell() : TableCell(places[r].host),
              placeCell(places[r], ParallelDimension::Pipeline), placeCell(places[r], ParallelDimension::Data),
              placeCell(places[r], ParallelDimension::Tensor), placeCell(places[r], ParallelDimension::Expert),
              placeCell(places[r], ParallelDimension::Context), late[r].waitedFor, late[r].last,
-             ran ? AnalysisCell(times[r].computing) : AnalysisCell(),
-             ran ? AnalysisCell(times[r].exposed()) : AnalysisCell()});
+             ran ? TableCell(times[r].computing) : TableCell(),
+             ran ? TableCell(times[r].exposed()) : TableCell()});
         out.ops.push_back(late[r].worst);
         total += late[r].waitedFor;
         if (!places[r].host.empty()) byHost[places[r].host] += late[r].waitedFor;

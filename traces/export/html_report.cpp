@@ -11,7 +11,7 @@
 #include "schedules/base/step_number.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/compare/device_tables.h"
-#include "traces/export/curves_svg.h"
+#include "traces/export/plot_svg.h"
 #include "traces/export/timeline_svg.h"
 #include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
@@ -277,8 +277,8 @@ std::string tablesHtml(const Run& run, int step, const std::stop_token& stop)
     for (const ReportTable& table : reportTables(run, step, stop)) {
         if (stop.stop_requested()) break;
         const std::string title(table.analysis->title);
-        if (const TableCurves curves = curvesOf(table); !curves.empty())
-            courses += "<h2>" + escaped(title) + "</h2>\n" + curvesSvg(curves, title);
+        if (const Plot curves = curvesOf(table); !curves.empty())
+            courses += "<h2>" + escaped(title) + "</h2>\n" + plotSvg(curves, title);
         if (!table.unknown.empty()) {
             unknown += "<p class=\"note\">" + escaped(title + ": unknown: " + table.unknown) + ".</p>\n";
             continue;

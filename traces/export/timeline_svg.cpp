@@ -10,6 +10,7 @@
 
 #include "schedules/base/quantity.h"
 #include "schedules/base/shown_text.h"
+#include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"
@@ -26,7 +27,7 @@ constexpr std::array<const char*, colourClassCount> classTitles{"Forward",      
 
 std::size_t classOf(OpKind kind) { return static_cast<std::size_t>(ruleOf(kind).colour); }
 
-struct Plot {
+struct TimePlot {
     Nanos begin = 0;
     Nanos duration = 1;
     double width = 0; // of the plot
@@ -60,7 +61,7 @@ StepWindow windowOf(const Timeline& timeline, int step)
     return window;
 }
 
-Plot plotOf(const StepWindow& window, const SvgOptions& options)
+TimePlot plotOf(const StepWindow& window, const SvgOptions& options)
 {
     return {window.begin, std::max<Nanos>(1, options.duration > 0 ? options.duration : window.end - window.begin),
             std::max(60.0, options.width - gutter - right)};
@@ -74,7 +75,7 @@ std::string open(double width, double height, const std::string& title)
 }
 
 // Labelled ticks at steps of 1, 2 or 5.
-std::string rulerSvg(const Plot& plot, double bottom, Nanos unit)
+std::string rulerSvg(const TimePlot& plot, double bottom, Nanos unit)
 {
     const double least = static_cast<double>(plot.duration) / (plot.width / 80);
     const double scale = unit != 1      ? static_cast<double>(unit)
@@ -122,7 +123,7 @@ std::vector<Row> rowsOf(const Timeline& timeline, int step, int most)
     return rows;
 }
 
-void drawSpans(std::string& out, const Timeline& timeline, const Row& row, const Plot& plot, double top, Nanos unit)
+void drawSpans(std::string& out, const Timeline& timeline, const Row& row, const TimePlot& plot, double top, Nanos unit)
 {
     Nanos before = -1;
     for (const SpanId id : row.spans) {
@@ -148,7 +149,7 @@ void drawSpans(std::string& out, const Timeline& timeline, const Row& row, const
 }
 
 // One column a unit of width; kinds stacked from below in fixed order, idle on top.
-void drawColumns(std::string& out, const Timeline& timeline, const Row& row, const Plot& plot, double top)
+void drawColumns(std::string& out, const Timeline& timeline, const Row& row, const TimePlot& plot, double top)
 {
     const auto columns = static_cast<std::size_t>(plot.width);
     std::vector<std::array<double, colourClassCount>> ink(columns);
@@ -224,36 +225,57 @@ std::string escaped(std::string_view text)
     return out;
 }
 
+namespace {
+
+// The same palette as in the window.
+constexpr std::string_view lightColours =
+    "--f:#2F5D9C;--lf:#fff;--b:#EE8F2A;--lb:#14171C;--w:#45C794;--lw:#14171C;--c:#D19FCC;--lc:#14171C;--o:#32343E;-"
+    "-lo:#fff;--d:#C4C9D2;"
+    "--idle:#F1F2F5;--hatch:#C4C9D2;--critical:#D7263D;--canvas:#fff;--window:#F3F4F7;--text:#1B1F27;--secondary:#"
+    "5A6270;--faint:#8A92A0;"
+    "--separator:#DDE0E6;--grid:#ECEEF2;--accent:#2F5D9C;--area:#D5DEEB;--better:#1C7C54;--worse:#D7263D;";
+constexpr std::string_view darkColours =
+    "--f:#4895EE;--lf:#14171C;--b:#F7C033;--lb:#14171C;--w:#8AE2B8;--lw:#14171C;--c:#A14492;--lc:#fff;--o:#C9D0E0;-"
+    "-lo:#14171C;--d:#3A414D;"
+    "--idle:#1E222A;--hatch:#3A414D;--critical:#FF4D63;--canvas:#181B21;--window:#14171C;--text:#E8EBF0;--"
+    "secondary:#A3ABB9;--faint:#6F7887;"
+    "--separator:#2C323C;--grid:#232830;--accent:#4895EE;--area:#253C59;--better:#8AE2B8;--worse:#FF4D63;";
+constexpr std::string_view svgRules =
+    "svg.sw{display:block;width:100%;height:auto;font:11px Inter,system-ui,\"Helvetica Neue\",Arial,sans-serif}\n"
+    ".f{fill:var(--f)}.b{fill:var(--b)}.w{fill:var(--w)}.c{fill:var(--c)}.o{fill:var(--o)}.d{fill:var(--d)}\n"
+    "svg .lf,svg .lb,svg .lw,svg .lc,svg .lo,svg .ld{font-size:12px;font-weight:600;text-anchor:middle}\n"
+    ".lf{fill:var(--lf)}.lb{fill:var(--lb)}.lw{fill:var(--lw)}.lc{fill:var(--lc)}.lo{fill:var(--lo)}.ld{fill:var(--"
+    "text)}\n"
+    ".rank{fill:var(--text);font-size:13px;font-weight:600}.sub{fill:var(--secondary)}.tick{fill:var(--secondary)}."
+    "grid{stroke:var(--grid);fill:none}\n"
+    ".idle{fill:var(--idle)}.hatch{stroke:var(--hatch);fill:none}.line{stroke:var(--accent);stroke-width:1.5;fill:"
+    "none}.area{fill:var(--area)}.peak{fill:var(--accent)}\n"
+    ".curve{fill:none;stroke-width:2;stroke-linejoin:round}.first{stroke:var(--f)}.second{stroke:var(--b);stroke-"
+    "dasharray:7 4}.third{stroke:var(--w)}.fourth{stroke:var(--c)}.fifth{stroke:var(--critical)}.sixth{stroke:var("
+    "--secondary)}\n"
+    ".ink{stroke:none}.ink.first{fill:var(--f)}.ink.second{fill:var(--b)}.ink.third{fill:var(--w)}.ink.fourth{fill:"
+    "var(--c)}.ink.fifth{fill:var(--critical)}.ink.sixth{fill:var(--secondary)}.mark{fill:var(--text);paint-order:"
+    "stroke;stroke:var(--canvas);stroke-width:2}\n";
+
+} // namespace
+
 std::string svgStyle()
 {
-    // The same palette as in the window.
-    const std::string light =
-        "--f:#2F5D9C;--lf:#fff;--b:#EE8F2A;--lb:#14171C;--w:#45C794;--lw:#14171C;--c:#D19FCC;--lc:#14171C;--o:#32343E;-"
-        "-lo:#fff;--d:#C4C9D2;"
-        "--idle:#F1F2F5;--hatch:#C4C9D2;--critical:#D7263D;--canvas:#fff;--window:#F3F4F7;--text:#1B1F27;--secondary:#"
-        "5A6270;--faint:#8A92A0;"
-        "--separator:#DDE0E6;--grid:#ECEEF2;--accent:#2F5D9C;--area:#D5DEEB;--better:#1C7C54;--worse:#D7263D;";
-    const std::string dark =
-        "--f:#4895EE;--lf:#14171C;--b:#F7C033;--lb:#14171C;--w:#8AE2B8;--lw:#14171C;--c:#A14492;--lc:#fff;--o:#C9D0E0;-"
-        "-lo:#14171C;--d:#3A414D;"
-        "--idle:#1E222A;--hatch:#3A414D;--critical:#FF4D63;--canvas:#181B21;--window:#14171C;--text:#E8EBF0;--"
-        "secondary:#A3ABB9;--faint:#6F7887;"
-        "--separator:#2C323C;--grid:#232830;--accent:#4895EE;--area:#253C59;--better:#8AE2B8;--worse:#FF4D63;";
-    std::string css = ":root{color-scheme:light dark;" + light +
-                      "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark + "}}\n";
-    css +=
-        "svg.sw{display:block;width:100%;height:auto;font:11px Inter,system-ui,\"Helvetica Neue\",Arial,sans-serif}\n"
-        ".f{fill:var(--f)}.b{fill:var(--b)}.w{fill:var(--w)}.c{fill:var(--c)}.o{fill:var(--o)}.d{fill:var(--d)}\n"
-        "svg .lf,svg .lb,svg .lw,svg .lc,svg .lo,svg .ld{font-size:12px;font-weight:600;text-anchor:middle}\n"
-        ".lf{fill:var(--lf)}.lb{fill:var(--lb)}.lw{fill:var(--lw)}.lc{fill:var(--lc)}.lo{fill:var(--lo)}.ld{fill:var(--"
-        "text)}\n"
-        ".rank{fill:var(--text);font-size:13px;font-weight:600}.sub{fill:var(--secondary)}.tick{fill:var(--secondary)}."
-        "grid{stroke:var(--grid);fill:none}\n"
-        ".idle{fill:var(--idle)}.hatch{stroke:var(--hatch);fill:none}.line{stroke:var(--accent);stroke-width:1.5;fill:"
-        "none}.area{fill:var(--area)}.peak{fill:var(--accent)}\n"
-        ".curve{fill:none;stroke-width:2;stroke-linejoin:round}.first{stroke:var(--f)}.second{stroke:var(--b);stroke-"
-        "dasharray:7 4}\n";
-    return css;
+    return fmt::format(
+        ":root{{color-scheme:light dark;{}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n{}",
+        lightColours, darkColours, svgRules);
+}
+
+std::string svgStylePlain()
+{
+    std::string out(svgRules);
+    for (const std::string_view item : itemsOf(lightColours, ";")) { // "--f:#2F5D9C"
+        const auto [name, colour] = keyValueOf(item, ':');
+        const std::string use = fmt::format("var({})", name);
+        for (std::size_t at = out.find(use); at != std::string::npos; at = out.find(use, at))
+            out.replace(at, use.size(), *colour);
+    }
+    return out;
 }
 
 std::string timelineSvg(const Run& run, int step, const SvgOptions& options)
@@ -261,7 +283,7 @@ std::string timelineSvg(const Run& run, int step, const SvgOptions& options)
     const Timeline& timeline = *run.timeline;
     const StepWindow window = windowOf(timeline, step);
     if (window.end <= window.begin) return {};
-    const Plot plot = plotOf(window, options);
+    const TimePlot plot = plotOf(window, options);
     const std::vector<Row> rows = rowsOf(timeline, step, options.mostRanks);
     const bool cut = static_cast<int>(rows.size()) < timeline.ranks();
     const double bottom = ruler + static_cast<double>(rows.size()) * (rowHeight + rowGap),
@@ -300,7 +322,7 @@ std::string memorySvg(const Run& run, int step, const SvgOptions& options)
     const Timeline& timeline = *run.timeline;
     const StepWindow window = windowOf(timeline, step);
     if (!timeline.hasMemory() || window.end <= window.begin) return {};
-    const Plot plot = plotOf(window, options);
+    const TimePlot plot = plotOf(window, options);
     const int ranks = std::min(timeline.ranks(), options.mostRanks);
     struct Chart {
         std::vector<MemoryPoint> points;

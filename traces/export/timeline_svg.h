@@ -17,6 +17,7 @@ struct SvgOptions {
 };
 
 std::string svgStyle(); // light, and dark where the reader prefers it; printed light
+std::string svgStylePlain(); // light only, with the colours themselves: for files of their own
 // "&", "<", ">", quotes escaped; control characters and broken UTF-8 become U+FFFD; C1 and marks of direction become
 // escapes, as in schedules/base/shown_text.h.
 std::string escaped(std::string_view text);

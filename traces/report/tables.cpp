@@ -43,16 +43,4 @@ std::vector<std::size_t> shownColumns(const ReportTable& table)
 
 std::string reportFunction(const AnalysisInfo& analysis) { return fmt::format("report_{}", analysis.name); }
 
-std::string cellText(const AnalysisColumn& column, const AnalysisCell& cell, const Units& units)
-{
-    if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-    if (const auto* real = std::get_if<double>(&cell))
-        return column.kind == ColumnKind::Share ? formatPercent(*real) : fmt::format("{:.3g}", *real);
-    const auto* whole = std::get_if<std::int64_t>(&cell);
-    // no op or rank; a figure that is unknown
-    if (whole == nullptr) return column.kind == ColumnKind::Text || column.kind == ColumnKind::Whole ? "none" : "–";
-    if (column.kind == ColumnKind::Time) return units.timeText(*whole);
-    return column.kind == ColumnKind::Size ? units.memoryText(*whole) : std::to_string(*whole);
-}
-
 } // namespace stagewright

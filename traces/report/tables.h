@@ -13,7 +13,7 @@ namespace stagewright {
 
 struct ReportTable : AnalysisRows {
     const AnalysisInfo* analysis = nullptr; // never null
-    std::vector<AnalysisColumn> columns;
+    std::vector<TableColumn> columns;
     std::string unknown; // why there are no rows: a clause, lower case; empty: the run has the table
 };
 
@@ -26,8 +26,5 @@ std::vector<ReportTable> reportTables(const Run& run, int step, const std::stop_
 std::vector<std::size_t> shownColumns(const ReportTable& table);
 
 std::string reportFunction(const AnalysisInfo& analysis); // its name in SQL: "report_bubbles"
-
-// "none", "3", "12.4 ms", "16.7 %", as text and pages print it.
-std::string cellText(const AnalysisColumn& column, const AnalysisCell& cell, const Units& units);
 
 } // namespace stagewright

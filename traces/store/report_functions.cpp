@@ -81,7 +81,7 @@ int connect(sqlite3* handle, void* aux, int, const char* const*, sqlite3_vtab** 
 {
     const auto* function = static_cast<const Function*>(aux);
     std::string columns;
-    for (const AnalysisColumn& column : function->analysis->columns()) {
+    for (const TableColumn& column : function->analysis->columns()) {
         const char* type = column.kind == ColumnKind::Text                                       ? "TEXT"
                            : column.kind == ColumnKind::Share || column.kind == ColumnKind::Real ? "REAL"
                                                                                                  : "INTEGER";

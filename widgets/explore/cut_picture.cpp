@@ -7,7 +7,7 @@
 #include <QPainter>
 
 #include "widgets/explore/plot_frame.h"
-#include "widgets/numbers.h"
+#include "widgets/explore/survey_text.h"
 
 namespace stagewright {
 
@@ -68,17 +68,7 @@ void CutPicture::setAnswer(CutAnswer answer, const CutQuestion& question)
     changed();
 }
 
-QString CutPicture::meanText() const
-{
-    if (m_answer.rows.empty()) return {};
-    const int n = m_question.replicas;
-    const QString formula = tr("(N+1)/(2N) = %1/%2 = %3").arg(n + 1).arg(2 * n).arg(percentText(m_answer.evenMean));
-    if (m_question.cuts.empty() && std::abs(m_answer.mean - m_answer.evenMean) < 5e-4)
-        return tr("Mean backward: %1").arg(formula);
-    return m_question.cuts.empty()
-               ? tr("Mean backward: %1, cuts at whole layers; %2").arg(percentText(m_answer.mean), formula)
-               : tr("Mean backward: %1; with even cuts %2").arg(percentText(m_answer.mean), formula);
-}
+QString CutPicture::meanText() const { return qtText(meanBackward(m_answer, m_question)); }
 
 QString CutPicture::textOf(int mark) const
 {
@@ -92,22 +82,7 @@ QString CutPicture::textOf(int mark) const
         .arg(replicaList(layer.contributors), percentText(static_cast<double>(count) / m_question.replicas));
 }
 
-TableText CutPicture::table() const
-{
-    TableText out;
-    out.title = tr("Contributors by layer: %1, %2 replicas")
-                    .arg(QString::fromStdString(m_question.model))
-                    .arg(m_question.replicas);
-    out.header = {tr("Layer"), tr("Contributors"), tr("Replicas"), tr("Share of the batch")};
-    for (const CutLayer& layer : m_answer.rows) {
-        QStringList replicas;
-        for (const int replica : layer.contributors) replicas << QString::number(replica);
-        out.rows.push_back({QString::fromStdString(layer.name), QString::number(layer.contributors.size()),
-                            replicas.join(QStringLiteral(", ")),
-                            percentText(static_cast<double>(layer.contributors.size()) / m_question.replicas)});
-    }
-    return out;
-}
+TableText CutPicture::table() const { return tableTextOf(contributorTable(m_answer, m_question)); }
 
 CutPicture::Place CutPicture::placeIn(const QRectF& rect) const
 {

@@ -2,8 +2,8 @@
 // the cut of each replica. Paints with any painter. GUI thread only.
 #pragma once
 
+#include "schedules/survey/partial.h"
 #include "widgets/explore/cursor_picture.h"
-#include "widgets/explore/cut_survey.h"
 
 namespace stagewright {
 

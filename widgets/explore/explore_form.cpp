@@ -5,6 +5,7 @@
 #include <QGridLayout>
 #include <QLabel>
 
+#include "widgets/explore/survey_text.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -18,26 +19,25 @@ ExploreForm::ExploreForm(QWidget* parent) : QWidget(parent)
     grid->setColumnStretch(0, 1);
     for (int i = 0; i < exploreParameterCount; ++i) {
         const auto parameter = static_cast<ExploreParameter>(i);
-        const ExploreRange range = rangeOf(parameter);
+        const SurveyField& range = fieldOf(parameter);
+        const double end = range.slide > 0 ? range.slide : range.most;
         auto* label = makeLabel(titleOf(parameter), "secondary", this);
         auto* slider = new QSlider(Qt::Horizontal, this);
-        slider->setRange(0, static_cast<int>(std::lround((range.most - range.least) / range.step)));
-        slider->setPageStep(range.whole ? 4 : 5);
+        slider->setRange(0, static_cast<int>(std::lround((end - range.least) / range.step)));
+        slider->setPageStep(range.step == 1 ? 4 : 5);
         auto* field = new QDoubleSpinBox(this);
-        const bool shape = parameter == ExploreParameter::Ranks || parameter == ExploreParameter::Microbatches;
-        field->setRange(range.least, shape ? 1024 : parameter == ExploreParameter::Cap ? 4096 : range.most);
-        field->setDecimals(range.whole ? 0 : 2);
+        field->setRange(range.least, range.most);
+        field->setDecimals(range.kind == FieldKind::Whole ? 0 : 2);
         field->setSingleStep(range.step);
         field->setKeyboardTracking(false);
         field->setFixedWidth(70);
         field->setButtonSymbols(QAbstractSpinBox::NoButtons); // the slider is beside it, and Up and Down work
         field->setAlignment(Qt::AlignRight);
-        if (parameter == ExploreParameter::Chunks || parameter == ExploreParameter::Cap)
-            field->setSpecialValueText(valueText(parameter, 0));
+        if (!range.none.empty()) field->setSpecialValueText(qtText(range.none));
         label->setBuddy(field);
         for (QWidget* widget :
              {static_cast<QWidget*>(label), static_cast<QWidget*>(slider), static_cast<QWidget*>(field)})
-            widget->setToolTip(meaningOf(parameter));
+            widget->setToolTip(qtText(range.help));
         slider->setAccessibleName(titleOf(parameter));
         field->setAccessibleName(titleOf(parameter));
         slider->setObjectName(QStringLiteral("slider%1").arg(i));
@@ -48,7 +48,7 @@ ExploreForm::ExploreForm(QWidget* parent) : QWidget(parent)
         m_sliders[static_cast<std::size_t>(i)] = slider;
         m_fields[static_cast<std::size_t>(i)] = field;
         connect(slider, &QSlider::valueChanged, this,
-                [this, parameter, range](int place) { change(parameter, range.least + place * range.step); });
+                [this, parameter, &range](int place) { change(parameter, range.least + place * range.step); });
         connect(field, &QDoubleSpinBox::valueChanged, this,
                 [this, parameter](double value) { change(parameter, value); });
     }
@@ -74,7 +74,7 @@ void ExploreForm::show()
     m_showing = true;
     for (int i = 0; i < exploreParameterCount; ++i) {
         const auto parameter = static_cast<ExploreParameter>(i);
-        const ExploreRange range = rangeOf(parameter);
+        const SurveyField& range = fieldOf(parameter);
         const double value = m_question.value(parameter);
         m_sliders[static_cast<std::size_t>(i)]->setValue(
             static_cast<int>(std::lround((value - range.least) / range.step)));

@@ -7,7 +7,7 @@
 #include <QSlider>
 #include <QWidget>
 
-#include "widgets/explore/explore_question.h"
+#include "schedules/survey/explore_question.h"
 
 namespace stagewright {
 

@@ -6,8 +6,7 @@
 #include <QKeyEvent>
 
 #include "schedules/library/registry.h"
-#include "widgets/numbers.h"
-#include "widgets/runs/runs_model.h"
+#include "widgets/explore/survey_text.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {
@@ -44,19 +43,7 @@ int ExploreModel::rowCount(const QModelIndex& parent) const
 }
 int ExploreModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : ColumnCount; }
 
-QString ExploreModel::note(const SweepRow& row) const
-{
-    if (!row.done) return tr("…");
-    if (!row.error.empty()) return QString::fromStdString(row.error);
-    QStringList words;
-    if (const QString over = overCap(row, m_question); !over.isEmpty()) words << over;
-    if (!row.synchronous) words << tr("stale weights");
-    if (row.copies) words << tr("weights held twice");
-    bool unused = false;
-    chunksTaken(row.point.schedule, m_question.chunks, &unused);
-    if (unused) words << tr("fixed number of chunks");
-    return words.join(QStringLiteral("; "));
-}
+QString ExploreModel::note(const SweepRow& row) const { return qtText(noteOf(row, m_question)); }
 
 QVariant ExploreModel::data(const QModelIndex& index, int role) const
 {
@@ -122,20 +109,17 @@ QVariant ExploreModel::headerData(int section, Qt::Orientation orientation, int 
     if (role == Qt::TextAlignmentRole)
         return section == Schedule || section == Note ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
                                                       : QVariant(Qt::AlignRight | Qt::AlignVCenter);
-    static const char* const titles[] = {QT_TR_NOOP("Schedule"), QT_TR_NOOP("Step time"), QT_TR_NOOP("Bubble"),
-                                         QT_TR_NOOP("In span"),  QT_TR_NOOP("Peak"),      QT_TR_NOOP("Stages"),
-                                         QT_TR_NOOP("Note")};
-    static const char* const meanings[] = {
-        QT_TR_NOOP("With parameters that differ from the defaults. Ticked schedules are in the charts below."),
-        QT_TR_NOOP("From the first start to the last end of F, B, I, W over all ranks, in units."),
-        QT_TR_NOOP("Idle time / (ranks × step time)."),
-        QT_TR_NOOP("1 − busy time / span, for the rank with the longest span from its first to its last op."),
-        QT_TR_NOOP("Largest activation peak of any rank, in activations of one microbatch on 1/p of the model."),
-        QT_TR_NOOP("Model stages over all ranks."),
-        QT_TR_NOOP("Why a schedule is impossible or over the cap, and what else it changes.")};
     if (section < 0 || section >= ColumnCount) return {};
-    if (role == Qt::DisplayRole) return tr(titles[section]);
-    if (role == Qt::ToolTipRole) return tr(meanings[section]);
+    if (section == Schedule) {
+        if (role == Qt::DisplayRole) return tr("Schedule");
+        return role == Qt::ToolTipRole ? tr("With parameters that differ from the defaults. Ticked schedules are in "
+                                            "the charts below.")
+                                       : QVariant();
+    }
+    static const std::vector<TableColumn> columns = figureColumns(); // behind the schedule
+    const TableColumn& column = columns[static_cast<std::size_t>(section - StepTime)];
+    if (role == Qt::DisplayRole) return qtText(column.title);
+    if (role == Qt::ToolTipRole) return qtText(column.meaning);
     return {};
 }
 
@@ -146,7 +130,7 @@ Qt::ItemFlags ExploreModel::flags(const QModelIndex& index) const
     if (index.column() == Schedule) flags |= Qt::ItemIsUserCheckable;
     const SweepRow& row = (*m_rows)[static_cast<std::size_t>(index.row())];
     // greyed but readable
-    if (row.done && (!row.good() || !overCap(row, m_question).isEmpty()) && index.column() != Schedule &&
+    if (row.done && (!row.good() || !overCap(row, m_question).empty()) && index.column() != Schedule &&
         index.column() != Note)
         flags &= ~Qt::ItemIsEnabled;
     return flags;

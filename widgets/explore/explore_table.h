@@ -8,7 +8,7 @@
 #include <QSortFilterProxyModel>
 #include <QTableView>
 
-#include "widgets/explore/explore_question.h"
+#include "schedules/survey/explore_question.h"
 #include "widgets/explore/pareto_plot.h"
 
 namespace stagewright {

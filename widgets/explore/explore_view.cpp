@@ -15,7 +15,7 @@
 #include <QTabWidget>
 #include <QVBoxLayout>
 
-#include "widgets/numbers.h"
+#include "widgets/explore/survey_text.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -147,10 +147,10 @@ QWidget* ExploreView::buildCentre()
     upper->setSpacing(4);
     auto* tools = new QHBoxLayout;
     m_measure = new QComboBox(top);
-    for (const ExploreMeasure measure : {ExploreMeasure::StepTime, ExploreMeasure::Bubble, ExploreMeasure::SpanBubble})
-        m_measure->addItem(titleOf(measure));
-    m_measure->setAccessibleName(tr("What the plots show"));
-    m_measure->setToolTip(tr("What the plots show: step time, or the idle share by one of its definitions"));
+    const SurveyField shown = measureField();
+    for (const FieldChoice& choice : shown.choices) m_measure->addItem(qtText(choice.title));
+    m_measure->setAccessibleName(qtText(shown.title));
+    m_measure->setToolTip(qtText(shown.help));
     tools->addWidget(m_measure);
     tools->addStretch();
     auto* csv = new QPushButton(tr("Table as CSV…"), top);
@@ -335,9 +335,10 @@ QString ExploreView::caption(ExplorePlot plot) const
 {
     if (plot == ExplorePlot::State) return m_state->caption();
     QString what =
-        plot == ExplorePlot::Pareto ? tr("Schedules by activation peak and %1").arg(titleOf(measure()).toLower())
+        plot == ExplorePlot::Pareto
+            ? tr("Schedules by activation peak and %1").arg(qtText(titleOf(measure())).toLower())
         : plot == ExplorePlot::Lines
-            ? tr("%1 over %2").arg(titleOf(measure()), titleOf(lineParameter()).toLower())
+            ? tr("%1 over %2").arg(qtText(titleOf(measure())), titleOf(lineParameter()).toLower())
             : tr("Shortest step over %1 and %2")
                   .arg(titleOf(heatParameters().first).toLower(), titleOf(heatParameters().second).toLower());
     return what;
@@ -361,7 +362,7 @@ void ExploreView::restore()
         const auto parameter = static_cast<ExploreParameter>(i);
         bool number = false;
         const double value = settings.value(QStringLiteral("explore/parameter%1").arg(i)).toDouble(&number);
-        if (number && value >= rangeOf(parameter).least && value <= m_form->field(parameter)->maximum())
+        if (number && value >= fieldOf(parameter).least && value <= m_form->field(parameter)->maximum())
             question = question.with(parameter, value);
     }
     const auto choose = [&settings](QComboBox* box, const char* key) {
@@ -374,8 +375,7 @@ void ExploreView::restore()
     choose(m_heatUp, "explore/heatUp");
     choose(m_heatShows, "explore/heatShows");
     std::set<std::string> ticked;
-    const QStringList usual{QStringLiteral("1f1b"), QStringLiteral("interleaved-1f1b"), QStringLiteral("zb-h1"),
-                            QStringLiteral("zbv"), QStringLiteral("dualpipev")};
+    const QStringList usual = QString::fromLatin1(usualSchedules).split(QLatin1Char(','));
     for (const QString& name : settings.value(QStringLiteral("explore/ticked"), usual).toStringList())
         ticked.insert(name.toStdString());
     m_table->rows()->setTicked(ticked);

@@ -8,8 +8,7 @@
 #include <QToolTip>
 
 #include "widgets/explore/survey_plots.h"
-#include "widgets/numbers.h"
-#include "widgets/runs/runs_model.h"
+#include "widgets/explore/survey_text.h"
 
 namespace stagewright {
 
@@ -79,7 +78,7 @@ std::vector<int> HeatMap::winners() const
 QString HeatMap::tipOf(std::size_t cell) const
 {
     const ExploreQuestion asked = m_picture->questionOf(cell);
-    QString text = asked.text();
+    QString text = qtText(asked.text());
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < m_picture->schedules.size(); ++i)
         if (m_picture->row(cell, i).good()) order.push_back(i);
@@ -92,7 +91,7 @@ QString HeatMap::tipOf(std::size_t cell) const
                                            .arg(scheduleTitle(m_picture->schedules[order[i]]),
                                                 shortText(row.timeValue(row.step)), percentText(row.bubbleFraction),
                                                 shortText(row.memoryValue(row.peak())));
-        if (const QString over = overCap(row, asked); !over.isEmpty())
+        if (const QString over = qtText(overCap(row, asked)); !over.isEmpty())
             text += QStringLiteral(" (") + over + QStringLiteral(")");
         else if (!row.synchronous)
             text += tr(" (stale weights)");
@@ -153,13 +152,13 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter,
                titleOf(m_picture->up) + QStringLiteral("     ") +
                    (m_shows == HeatShows::Winner ? tr("shortest step within the cap")
-                                                 : tr("%1 of the shortest step").arg(titleOf(m_measure))));
+                                                 : tr("%1 of the shortest step").arg(qtText(titleOf(m_measure)))));
     p.drawText(QRectF(area.left(), rect.bottom() - 20, area.width(), 16), Qt::AlignRight | Qt::AlignVCenter,
                titleOf(m_picture->across));
     double free = -1e9;
     for (std::size_t i = 0; i < m_picture->valuesAcross.size(); ++i) {
         const QRectF cell = cellIn(rect, i);
-        const QString text = valueText(m_picture->across, m_picture->valuesAcross[i]);
+        const QString text = qtText(valueText(m_picture->across, m_picture->valuesAcross[i]));
         const double half = metrics.horizontalAdvance(text) / 2;
         if (cell.center().x() - half < free) continue;
         free = cell.center().x() + half + 5;
@@ -169,7 +168,7 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
         const QRectF cell = cellIn(rect, i * m_picture->valuesAcross.size());
         if (cell.height() < 12 && i % 2 == 1) continue;
         p.drawText(QRectF(rect.left(), cell.top(), area.left() - rect.left() - 7, cell.height()),
-                   Qt::AlignRight | Qt::AlignVCenter, valueText(m_picture->up, m_picture->valuesUp[i]));
+                   Qt::AlignRight | Qt::AlignVCenter, qtText(valueText(m_picture->up, m_picture->valuesUp[i])));
     }
     double y = area.top();
     const double x = area.right() + 14;
@@ -186,9 +185,9 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     } else if (most >= least) {
         p.setPen(theme.text);
         p.drawText(QRectF(x, y, rect.right() - x, 15), Qt::AlignLeft,
-                   tr("least %1").arg(measureText(least, m_measure)));
+                   tr("least %1").arg(qtText(measureText(least, m_measure))));
         p.drawText(QRectF(x, y + 17, rect.right() - x, 15), Qt::AlignLeft,
-                   tr("most %1").arg(measureText(most, m_measure)));
+                   tr("most %1").arg(qtText(measureText(most, m_measure))));
     }
 }
 

@@ -8,8 +8,7 @@
 #include <QToolTip>
 
 #include "widgets/explore/survey_plots.h"
-#include "widgets/numbers.h"
-#include "widgets/runs/runs_model.h"
+#include "widgets/explore/survey_text.h"
 
 namespace stagewright {
 
@@ -40,7 +39,7 @@ PlotFrame LinePlot::frameIn(const QRectF& rect) const
 {
     PlotFrame frame;
     frame.area = PlotFrame::areaIn(rect).adjusted(0, 0, -96, 0); // names at the ends of the lines
-    frame.y.title = titleOf(m_measure);
+    frame.y.title = qtText(titleOf(m_measure));
     if (m_measure != ExploreMeasure::StepTime)
         frame.y.text = [](double value, double step) { return percentText(value, step < 0.01 ? 1 : 0); };
     if (!m_picture || m_picture->values.empty()) return frame;
@@ -105,7 +104,7 @@ void LinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) cons
         for (std::size_t i = 0; i < m_picture->values.size(); ++i)
             if (const SweepRow& row = m_picture->row(s, i); row.good()) {
                 const QPointF at = frame.place(m_picture->values[i], measureOf(row, m_measure));
-                p.setBrush(overCap(row, m_picture->question.with(m_picture->across, m_picture->values[i])).isEmpty()
+                p.setBrush(overCap(row, m_picture->question.with(m_picture->across, m_picture->values[i])).empty()
                                ? QBrush(colour)
                                : QBrush(theme.canvas));
                 p.drawEllipse(at, 2.5, 2.5);
@@ -150,8 +149,9 @@ void LinePlot::paintEvent(QPaintEvent*)
         p.drawText(QRectF(190, 4, width() - 200.0, 18), Qt::AlignRight | Qt::AlignVCenter,
                    tr("%1 at %2: %3, peak %4")
                        .arg(scheduleTitle(m_picture->schedules[m_schedule]),
-                            valueText(m_picture->across, m_picture->values[m_value]),
-                            measureText(measureOf(row, m_measure), m_measure), fixed(row.memoryValue(row.peak()), 1)));
+                            qtText(valueText(m_picture->across, m_picture->values[m_value])),
+                            qtText(measureText(measureOf(row, m_measure), m_measure)),
+                            fixed(row.memoryValue(row.peak()), 1)));
     }
     paintFocus(p);
 }

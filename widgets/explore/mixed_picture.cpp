@@ -6,7 +6,7 @@
 #include <QFontMetricsF>
 #include <QPainter>
 
-#include "widgets/numbers.h"
+#include "widgets/explore/survey_text.h"
 #include "widgets/timeline/geometry.h"
 
 namespace stagewright {
@@ -31,16 +31,6 @@ struct MixedPicture::Place {
         return {left, y(share), bar(), area.bottom() - y(share)};
     }
 };
-
-QString titleOf(MixedRule rule)
-{
-    switch (rule) {
-    case MixedRule::Even: return MixedPicture::tr("Even");
-    case MixedRule::BySpeed: return MixedPicture::tr("Both by speed");
-    case MixedRule::Decoupled: return MixedPicture::tr("Decoupled");
-    }
-    return {};
-}
 
 MixedPicture::MixedPicture(QWidget* parent) : CursorPicture(parent)
 {
@@ -74,7 +64,7 @@ QString MixedPicture::textOf(int mark) const
     const auto rank = static_cast<std::size_t>(mark % ranks());
     const auto rule = static_cast<MixedRule>(mark / ranks());
     const MixedDivision& division = m_answer->divisions[static_cast<std::size_t>(rule)];
-    const QString name = tr("%1, rank %2").arg(titleOf(rule)).arg(rank);
+    const QString name = tr("%1, rank %2").arg(qtText(titleOf(rule))).arg(rank);
     if (!division.good()) return name + QStringLiteral(": ") + QString::fromStdString(division.error);
     const MixedRank& at = division.ranks[rank];
     QString text = tr("%1 (speed %2): %3 of %4 samples (%5), computes %6 of a step of %7; owns %8 of the state.")
@@ -93,37 +83,7 @@ QString MixedPicture::textOf(int mark) const
 
 TableText MixedPicture::table() const
 {
-    TableText out;
-    out.title = tr("Batch and state by rank: %1 on %2, %3 samples")
-                    .arg(QString::fromStdString(m_question.model), QString::fromStdString(m_question.device))
-                    .arg(m_question.batch);
-    out.header = {tr("Division"),
-                  tr("Step"),
-                  tr("Rank"),
-                  tr("Speed"),
-                  tr("Samples"),
-                  tr("Share of the batch"),
-                  tr("Share of the speed"),
-                  tr("Compute"),
-                  tr("Share of the state"),
-                  tr("Room for"),
-                  tr("Peak"),
-                  tr("Memory"),
-                  tr("Fits")};
-    for (int mark = 0; mark < marks(); ++mark) {
-        const auto rank = static_cast<std::size_t>(mark % ranks());
-        const auto rule = static_cast<MixedRule>(mark / ranks());
-        const MixedDivision& division = m_answer->divisions[static_cast<std::size_t>(rule)];
-        if (!division.good()) continue;
-        const MixedRank& at = division.ranks[rank];
-        out.rows.push_back({titleOf(rule), durationText(division.step), QString::number(rank),
-                            fixed(m_question.speeds[rank], 2), QString::number(at.samples),
-                            percentText(static_cast<double>(at.samples) / m_question.batch),
-                            percentText(m_question.speedShare(rank)), durationText(at.compute), percentText(at.share),
-                            percentText(std::clamp(at.limit, 0.0, 1.0)), gigabytes(at.peak), gigabytes(at.memory),
-                            at.over() ? tr("no") : tr("yes")});
-    }
-    return out;
+    return marks() > 0 ? tableTextOf(unevenTable(*m_answer, m_question)) : TableText();
 }
 
 double MixedPicture::mostShare() const
@@ -162,7 +122,7 @@ void MixedPicture::paintDivision(QPainter& p, const QRectF& rect, std::size_t in
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(theme.text);
     p.drawText(QRectF(place.area.left(), place.whole.top(), place.area.width(), 18), Qt::AlignLeft | Qt::AlignVCenter,
-               titleOf(static_cast<MixedRule>(index)));
+               qtText(titleOf(static_cast<MixedRule>(index))));
     p.setFont(fontOf(FontRole::Small));
     const QFontMetricsF metrics(p.font());
     const QRectF line(place.area.left(), place.whole.top() + 19, place.area.width(), 16);

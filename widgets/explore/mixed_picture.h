@@ -5,12 +5,10 @@
 
 #include <memory>
 
+#include "schedules/survey/uneven.h"
 #include "widgets/explore/cursor_picture.h"
-#include "widgets/explore/mixed_survey.h"
 
 namespace stagewright {
-
-QString titleOf(MixedRule rule);
 
 class MixedPicture : public CursorPicture {
     Q_OBJECT

@@ -11,8 +11,8 @@
 #include <QPainterPath>
 #include <QToolTip>
 
-#include "widgets/numbers.h"
-#include "widgets/runs/runs_model.h"
+#include "schedules/survey/memory.h"
+#include "widgets/explore/survey_text.h"
 
 namespace stagewright {
 
@@ -63,8 +63,7 @@ void ParetoPlot::makeMarks()
     m_frontier.clear();
     if (!m_rows) return;
     const auto& rows = *m_rows;
-    m_frontier =
-        frontierOf(rows, [this](const SweepRow& row) { return row.synchronous && overCap(row, m_question).isEmpty(); });
+    m_frontier = memoryFrontier(rows, m_question);
     std::vector<int> order;
     for (std::size_t i = 0; i < rows.size(); ++i)
         if (rows[i].good()) order.push_back(static_cast<int>(i));
@@ -80,7 +79,7 @@ void ParetoPlot::makeMarks()
             Mark mark;
             mark.x = xOf(i);
             mark.y = yOf(i);
-            mark.over = !overCap(row, m_question).isEmpty();
+            mark.over = !overCap(row, m_question).empty();
             mark.stale = mark.copies = true;
             m_marks.push_back(mark);
         }
@@ -99,7 +98,7 @@ PlotFrame ParetoPlot::frameIn(const QRectF& rect) const
     frame.area = PlotFrame::areaIn(rect);
     frame.area.setTop(frame.area.top() + 17 * (static_cast<double>(legendIn(rect.width()).size()) - 1));
     frame.x.title = QObject::tr("Largest activation peak of a rank, microbatches on 1/p of the model");
-    frame.y.title = titleOf(m_measure);
+    frame.y.title = qtText(titleOf(m_measure));
     if (m_measure != ExploreMeasure::StepTime)
         frame.y.text = [](double value, double step) { return percentText(value, step < 0.01 ? 1 : 0); };
     if (m_marks.empty()) return frame;
@@ -144,11 +143,12 @@ QString ParetoPlot::nameOf(const Mark& mark, int most) const
 
 QString ParetoPlot::tipOf(const Mark& mark) const
 {
-    QString text = nameOf(mark, 6) + QStringLiteral("\n") +
-                   tr("peak %1 microbatches, %2: %3")
-                       .arg(fixed(mark.x, 2), titleOf(m_measure).toLower(), measureText(mark.y, m_measure));
+    QString text =
+        nameOf(mark, 6) + QStringLiteral("\n") +
+        tr("peak %1 microbatches, %2: %3")
+            .arg(fixed(mark.x, 2), qtText(titleOf(m_measure)).toLower(), qtText(measureText(mark.y, m_measure)));
     const SweepRow& row = (*m_rows)[static_cast<std::size_t>(mark.rows.front())];
-    if (const QString over = overCap(row, m_question); !over.isEmpty()) text += QStringLiteral("\n") + over;
+    if (const QString over = qtText(overCap(row, m_question)); !over.isEmpty()) text += QStringLiteral("\n") + over;
     if (mark.stale) text += QStringLiteral("\n") + tr("stale weights: training results differ");
     if (mark.copies) text += QStringLiteral("\n") + tr("each stage's weights are held twice");
     if (mark.onFrontier) text += QStringLiteral("\n") + tr("on the frontier: no schedule this fast needs less memory");
@@ -315,7 +315,7 @@ QStringList ParetoPlot::legendIn(double width) const
     const QFontMetricsF metrics(fontOf(FontRole::Small));
     const QString gap = QStringLiteral("   ");
     QStringList lines{QString()};
-    double room = width - 40 - metrics.horizontalAdvance(titleOf(m_measure));
+    double room = width - 40 - metrics.horizontalAdvance(qtText(titleOf(m_measure)));
     for (const QString& word : words) {
         const QString longer = lines.back().isEmpty() ? word : lines.back() + gap + word;
         if (metrics.horizontalAdvance(longer) <= room) {

@@ -8,7 +8,7 @@
 
 #include <QWidget>
 
-#include "widgets/explore/explore_question.h"
+#include "schedules/survey/explore_question.h"
 #include "widgets/explore/plot_frame.h"
 #include "widgets/themed_widget.h"
 

@@ -10,9 +10,8 @@
 
 #include "widgets/explore/plot_frame.h"
 #include "widgets/explore/state_view.h"
+#include "widgets/explore/survey_text.h"
 #include "widgets/memory/step_chart.h"
-#include "widgets/numbers.h"
-#include "widgets/runs/runs_model.h"
 #include "widgets/timeline/geometry.h"
 
 namespace stagewright {
@@ -23,26 +22,13 @@ constexpr double rowHeight = 22, headHeight = 22, footHeight = 14, nameWidth = 1
 constexpr int levels = 4;
 constexpr double mostAbove = 3; // a limit more than so many times the bars is named, not drawn
 
-QString zeroTitle(int level)
-{
-    switch (level) {
-    case 0: return StatePicture::tr("nothing shared");
-    case 1: return StatePicture::tr("ZeRO 1: optimizer");
-    case 2: return StatePicture::tr("ZeRO 2: + gradients");
-    default: return StatePicture::tr("ZeRO 3: + weights");
-    }
-}
+QString levelTitle(int level) { return qtText(zeroTitle(static_cast<std::size_t>(level))); }
 
 QString zeroTitleIn(double width, int level, const QFontMetricsF& metrics)
 {
-    const QString title = zeroTitle(level);
+    const QString title = levelTitle(level);
     return metrics.horizontalAdvance(title) <= width ? title : StatePicture::tr("ZeRO %1").arg(level);
 }
-
-// State first, then what a step needs besides: from the axis up.
-constexpr MemoryCategory stacked[] = {
-    MemoryCategory::Optimizer, MemoryCategory::Gradients,   MemoryCategory::Weights,   MemoryCategory::Gathered,
-    MemoryCategory::Buckets,   MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication};
 
 } // namespace
 
@@ -66,10 +52,7 @@ void StatePicture::setRows(StateRows rows, const StateQuestion& question)
     update();
 }
 
-bool StatePicture::over(const StateCell& cell) const
-{
-    return m_question.capacity() > 0 && static_cast<double>(cell.peak()) > m_question.capacity();
-}
+bool StatePicture::over(const StateCell& cell) const { return cell.over(m_question); }
 
 void StatePicture::choose(int row, int level)
 {
@@ -89,7 +72,7 @@ QString StatePicture::textOf(int row, int level) const
     if (!m_rows || row < 0 || row >= static_cast<int>(m_rows->size())) return {};
     const StateRow& of = (*m_rows)[static_cast<std::size_t>(row)];
     const StateCell& cell = of.cells[static_cast<std::size_t>(level)];
-    QString name = scheduleTitle(of.schedule) + QStringLiteral(", ") + zeroTitle(level);
+    QString name = scheduleTitle(of.schedule) + QStringLiteral(", ") + levelTitle(level);
     if (!cell.done) return name;
     if (!cell.good()) return name + QStringLiteral(": ") + QString::fromStdString(cell.error);
     QString text = tr("%1: a step takes %2; rank %3 holds %4")
@@ -97,7 +80,7 @@ QString StatePicture::textOf(int row, int level) const
                        .arg(cell.rank)
                        .arg(bytesText(cell.peak()));
     QStringList parts;
-    for (const MemoryCategory category : stacked)
+    for (const MemoryCategory category : stackedCategories)
         if (const Bytes bytes = cell.held[static_cast<std::size_t>(category)]; bytes > 0)
             parts << tr("%1 %2").arg(titleOf(category).toLower(), bytesText(bytes));
     if (!parts.isEmpty()) text += QStringLiteral(": ") + parts.join(QStringLiteral(", "));
@@ -109,22 +92,7 @@ QString StatePicture::textOf(int row, int level) const
     return text;
 }
 
-TableText StatePicture::table() const
-{
-    TableText out;
-    if (!m_rows) return out;
-    out.title = tr("Memory and step time by what replicas share: %1 on %2, %3 replicas of %4 ranks")
-                    .arg(QString::fromStdString(m_question.model), QString::fromStdString(m_question.device))
-                    .arg(m_question.replicas)
-                    .arg(m_question.ranks);
-    out.header = {tr("Schedule"), tr("Shared"), tr("Step time"), tr("Memory"), tr("Fits")};
-    for (const StateRow& row : *m_rows)
-        for (int level = 0; level < levels; ++level)
-            if (const StateCell& cell = row.cells[static_cast<std::size_t>(level)]; cell.good())
-                out.rows.push_back({scheduleTitle(row.schedule), zeroTitle(level), durationText(cell.step),
-                                    bytesText(cell.peak()), over(cell) ? tr("no") : tr("yes")});
-    return out;
-}
+TableText StatePicture::table() const { return m_rows ? tableTextOf(stateTable(*m_rows, m_question)) : TableText(); }
 
 // The bars above, the grid below.
 QRectF StatePicture::gridIn(const QRectF& rect) const
@@ -189,7 +157,7 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
             continue;
         }
         double below = 0;
-        for (const MemoryCategory category : stacked) {
+        for (const MemoryCategory category : stackedCategories) {
             const auto bytes = static_cast<double>(cell.held[static_cast<std::size_t>(category)]);
             if (bytes <= 0) continue;
             present[static_cast<std::size_t>(category)] = true;
@@ -229,7 +197,7 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
                    Qt::AlignRight | Qt::AlignVCenter, bytesText(static_cast<Bytes>(capacity)));
     }
     double at = area.top();
-    for (auto category = std::rbegin(stacked); category != std::rend(stacked); ++category) {
+    for (auto category = stackedCategories.rbegin(); category != stackedCategories.rend(); ++category) {
         if (!present[static_cast<std::size_t>(*category)]) continue;
         p.fillRect(QRectF(area.right() + 12, at + 2, 11, 11), colourOf(*category, theme));
         p.setPen(theme.text);

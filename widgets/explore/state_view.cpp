@@ -4,22 +4,29 @@
 #include <cmath>
 
 #include <QAbstractItemView>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDoubleSpinBox>
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QVBoxLayout>
 
-#include "schedules/model/analytic_costs.h"
+#include "schedules/base/text.h"
+#include "widgets/explore/survey_text.h"
 #include "widgets/style.h"
 
 namespace stagewright {
 
 namespace {
 
-QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+constexpr StateTopic everyTopic[] = {StateTopic::Stages, StateTopic::Mixed, StateTopic::Cuts};
 
-constexpr int mostReplicasLog = 10;
-constexpr int mostBatch = 128;
+const SurveyInfo& surveyOf(StateTopic topic)
+{
+    constexpr const char* names[] = {"state", "uneven", "partial"};
+    return **findSurvey(names[static_cast<std::size_t>(topic)]);
+}
 
 } // namespace
 
@@ -33,19 +40,16 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
     m_topics->setDrawBase(false);
     m_topics->setExpanding(false);
     m_topics->setAccessibleName(tr("What the page State shows"));
-    m_topics->addTab(tr("ZeRO stages"));
-    m_topics->setTabToolTip(0, tr("What replicas that share weights, gradients and optimizer state need and take"));
-    m_topics->addTab(tr("Uneven ranks"));
-    m_topics->setTabToolTip(1, tr("Batch and state divided among ranks of different speed and memory (Cephalo)"));
-    m_topics->addTab(tr("Partial backward"));
-    m_topics->setTabToolTip(
-        2, tr("Replicas that go back only to a layer of their own (SPB): who sends gradients of which layer"));
+    for (const StateTopic topic : everyTopic) {
+        const int tab = m_topics->addTab(qtText(surveyOf(topic).title));
+        m_topics->setTabToolTip(tab, sentence(surveyOf(topic).summary));
+    }
     column->addWidget(m_topics);
     m_form = new QGridLayout;
     m_form->setHorizontalSpacing(8);
     m_form->setVerticalSpacing(2);
     for (const int of : {0, 1, 2}) m_form->setColumnStretch(of, of == 1 ? 6 : 5); // the device has the longest name
-    buildForm();
+    for (const StateTopic topic : everyTopic) addFields(topic);
     column->addLayout(m_form);
     m_pictures = new QStackedWidget(this);
     m_picture = new StatePicture(m_pictures);
@@ -63,140 +67,113 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
     connect(this, &StateView::questionChanged, this, &StateView::showCuts);
 }
 
-void StateView::buildForm()
+// What the explorer's form asks, and the rows of the picture, have no field here.
+void StateView::addFields(StateTopic topic)
 {
-    const auto add = [&](const QString& title, QWidget* field, const QString& meaning, const char* name,
-                         std::vector<StateTopic> topics) {
-        auto* label = makeLabel(title, "secondary", this);
-        label->setBuddy(field);
-        label->setToolTip(meaning);
-        field->setToolTip(meaning);
-        field->setAccessibleName(title);
-        field->setObjectName(QString::fromLatin1(name));
-        m_fields.push_back({label, field, std::move(topics)});
-    };
-    const auto choice = [this](std::initializer_list<std::pair<QString, const char*>> items) {
+    for (const SurveyField& field : surveyOf(topic).fields()) {
+        if (parameterOf(field.name) || field.name == "schedules") continue;
+        const auto same = std::find_if(m_fields.begin(), m_fields.end(), [&field](const Field& one) {
+            return one.field.name == field.name && one.field.kind == field.kind;
+        });
+        Field& at = same != m_fields.end() ? *same : m_fields.emplace_back(made(field));
+        at.topics.push_back(topic);
+    }
+}
+
+StateView::Field StateView::made(const SurveyField& field)
+{
+    Field out{field, makeLabel(qtText(field.title), "secondary", this), nullptr, {}, {}};
+    const QString title = qtText(field.title), none = qtText(field.none);
+    const double start = numberOf(field.fallback).value_or(0);
+    QWidget* named = nullptr; // has the value, the name and the focus
+    switch (field.kind) {
+    case FieldKind::Choice: {
         auto* box = new QComboBox(this);
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-        for (const auto& [title, value] : items) box->addItem(title, QString::fromLatin1(value));
+        for (const FieldChoice& choice : field.choices) box->addItem(qtText(choice.title), qtText(choice.value));
         box->view()->setTextElideMode(Qt::ElideNone);
+        box->setCurrentIndex(box->findData(qtText(field.fallback)));
         connect(box, &QComboBox::currentIndexChanged, this, &StateView::questionChanged);
-        return box;
-    };
-    const StateQuestion start;
-    m_model = choice({});
-    for (const ModelPreset& preset : modelPresets()) m_model->addItem(words(preset.name));
-    m_model->setCurrentText(QString::fromStdString(start.model));
-    m_device = choice({});
-    for (const DevicePreset& preset : devicePresets()) m_device->addItem(words(preset.title), words(preset.name));
-    m_device->setCurrentIndex(m_device->findData(QString::fromStdString(start.device)));
-    m_gather = choice({{tr("once a batch"), "batch"}, {tr("for each microbatch"), "microbatch"}});
-    m_reduce = choice({{tr("at the end"), "late"},
-                       {tr("stage by stage"), "overlapped"},
-                       {tr("each microbatch"), "microbatch"},
-                       {tr("stage by stage, then update"), "stepped"}});
-    m_reduce->setCurrentIndex(1);
-    auto* mesh = new QWidget(this);
-    auto* meshRow = new QHBoxLayout(mesh);
-    meshRow->setContentsMargins(0, 0, 0, 0);
-    m_replicas = new QSlider(Qt::Horizontal, mesh);
-    m_replicas->setRange(0, mostReplicasLog);
-    m_replicas->setPageStep(1);
-    m_replicas->setAccessibleName(tr("Replicas"));
-    m_replicasField = new QSpinBox(mesh);
-    m_replicasField->setRange(1, 1 << mostReplicasLog);
-    m_replicasField->setValue(start.replicas);
-    m_replicasField->setKeyboardTracking(false);
-    m_replicasField->setAccessibleName(tr("Replicas"));
-    m_replicas->setValue(static_cast<int>(std::lround(std::log2(start.replicas))));
-    meshRow->addWidget(m_replicas, 1);
-    meshRow->addWidget(m_replicasField);
-    connect(m_replicas, &QSlider::valueChanged, this, [this](int log) { m_replicasField->setValue(1 << log); });
-    connect(m_replicasField, &QSpinBox::valueChanged, this, [this](int count) {
-        const QSignalBlocker quiet(m_replicas);
-        m_replicas->setValue(static_cast<int>(std::lround(std::log2(count))));
-        emit questionChanged();
-    });
-    const auto number = [this](int low, int high, const QString& none) {
+        out.value = [box] { return box->currentData().toString().toStdString(); };
+        named = box;
+        break;
+    }
+    case FieldKind::Whole: {
         auto* box = new QSpinBox(this);
-        box->setRange(low, high);
+        box->setRange(static_cast<int>(field.least), static_cast<int>(field.most));
         box->setSpecialValueText(none);
         box->setKeyboardTracking(false);
+        box->setValue(static_cast<int>(start));
         connect(box, &QSpinBox::valueChanged, this, &StateView::questionChanged);
-        return box;
-    };
-    const auto real = [this](double high, const QString& unit, const QString& none) {
+        out.value = [box] { return std::to_string(box->value()); };
+        named = box;
+        if (!field.doubling) break;
+        out.widget = new QWidget(this);
+        auto* row = new QHBoxLayout(out.widget);
+        row->setContentsMargins(0, 0, 0, 0);
+        auto* slider = new QSlider(Qt::Horizontal, out.widget);
+        slider->setRange(static_cast<int>(std::lround(std::log2(field.least))),
+                         static_cast<int>(std::lround(std::log2(field.most))));
+        slider->setPageStep(1);
+        slider->setAccessibleName(title);
+        slider->setValue(static_cast<int>(std::lround(std::log2(start))));
+        row->addWidget(slider, 1);
+        row->addWidget(box);
+        connect(slider, &QSlider::valueChanged, this, [box](int log) { box->setValue(1 << log); });
+        connect(box, &QSpinBox::valueChanged, this, [slider](int count) {
+            const QSignalBlocker quiet(slider);
+            slider->setValue(static_cast<int>(std::lround(std::log2(count))));
+        });
+        break;
+    }
+    case FieldKind::Real: {
         auto* box = new QDoubleSpinBox(this);
-        box->setRange(0, high);
+        box->setRange(field.least, field.most);
         box->setDecimals(0);
-        box->setSuffix(unit);
+        if (!field.unit.empty()) box->setSuffix(QLatin1Char(' ') + qtText(field.unit));
         box->setSpecialValueText(none);
         box->setKeyboardTracking(false);
+        box->setValue(start);
         connect(box, &QDoubleSpinBox::valueChanged, this, &StateView::questionChanged);
-        return box;
-    };
-    const auto text = [this](const QString& content, const QString& hint) {
-        auto* field = new QLineEdit(content, this);
-        field->setPlaceholderText(hint);
-        connect(field, &QLineEdit::textChanged, this, &StateView::questionChanged);
-        return field;
-    };
-    m_prefetch = number(0, 8, tr("none ahead"));
-    m_perHost = number(0, 64, tr("all"));
-    m_memory = real(4096, QStringLiteral(" GB"), tr("the device's"));
-    m_between = real(1000, QStringLiteral(" GB/s"), tr("as within"));
-    m_speeds = text(QStringLiteral("3,2,1"), {});
-    m_memories = text(QStringLiteral("40,48,64"), tr("the device's"));
-    m_batch = number(2, mostBatch, {});
-    const QSignalBlocker quiet(this);
-    m_batch->setValue(MixedQuestion().batch);
-    m_ranksLink = real(1000, QStringLiteral(" GB/s"), tr("the device's"));
-    m_recompute = new QCheckBox(tr("recomputed"), this);
-    m_recompute->setChecked(true);
-    connect(m_recompute, &QCheckBox::toggled, this, &StateView::questionChanged);
-    m_cutsField = text({}, tr("spread evenly"));
-    const std::vector<StateTopic> all{StateTopic::Stages, StateTopic::Mixed, StateTopic::Cuts},
-        stages{StateTopic::Stages}, mixed{StateTopic::Mixed};
-    add(tr("Model"), m_model,
-        tr("Sizes and times are computed from the model's shape: 2 bytes of weight, 2 of gradient and 12 of optimizer "
-           "state per parameter."),
-        "stateModel", all);
-    add(tr("Device"), m_device, tr("Peak arithmetic, memory and links of each rank."), "stateDevice", all);
-    add(tr("Replicas"), mesh,
-        tr("Pipelines side by side that train one model. The ranks of a pipeline, its microbatches and stages are the "
-           "explorer's, on the left."),
-        "stateReplicas", {StateTopic::Stages, StateTopic::Cuts});
-    add(tr("Gather"), m_gather, tr("When sharded weights are gathered for an op."), "stateGather", stages);
-    add(tr("Gathers ahead"), m_prefetch, tr("How many stages, or ops, ahead a gather is issued."), "statePrefetch",
-        stages);
-    add(tr("Reduce"), m_reduce,
-        tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, "
-           "or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."),
-        "stateReduce", stages);
-    add(tr("Replicas on a host"), m_perHost,
-        tr("How many ranks that share a stage are on one host: gathers and reductions then go within hosts and between "
-           "them."),
-        "statePerHost", stages);
-    add(tr("Between hosts"), m_between, tr("Bandwidth of a host's link to the others."), "stateBetween", stages);
-    add(tr("Memory of a rank"), m_memory, tr("Cells that need more are hatched."), "stateMemory", stages);
-    add(tr("Samples per step"), m_batch,
-        tr("Over all ranks. A microbatch has one sample; every rank has at least one."), "stateBatch", mixed);
-    add(tr("Speeds"), m_speeds,
-        tr("Of each rank, such as 3,2,1: 1 is the chosen device, 0.5 takes twice as long. Every rank has all layers "
-           "and a part of their state."),
-        "stateSpeeds", mixed);
-    add(tr("Memory, GB"), m_memories, tr("Of each rank, such as 40,48,64, or one size for all. Empty: the device's."),
-        "stateMemories", mixed);
-    add(tr("Link"), m_ranksLink,
-        tr("Bandwidth of each rank's link, over which weights are gathered and gradients reduced."), "stateRanksLink",
-        mixed);
-    add(tr("Activations"), m_recompute,
-        tr("Keeps only the input of each layer and recomputes its activations in the backward."), "stateRecompute",
-        mixed);
-    add(tr("Cuts"), m_cutsField,
-        tr("The first layer that each replica goes back to, such as 0,8,16,24; one must be 0. Empty: replica k of N "
-           "goes back through (N − k)/N of the layers."),
-        "stateCuts", {StateTopic::Cuts});
+        out.value = [box] { return stagewright::textOf(box->value()); };
+        named = box;
+        break;
+    }
+    case FieldKind::Text: {
+        auto* line = new QLineEdit(qtText(field.fallback), this);
+        line->setPlaceholderText(none);
+        connect(line, &QLineEdit::textChanged, this, &StateView::questionChanged);
+        out.value = [line] { return line->text().toStdString(); };
+        named = line;
+        break;
+    }
+    case FieldKind::Switch: {
+        auto* box = new QCheckBox(qtText(field.choices.front().title), this);
+        box->setChecked(field.fallback == "yes");
+        connect(box, &QCheckBox::toggled, this, &StateView::questionChanged);
+        out.value = [box] { return std::string(box->isChecked() ? "yes" : "no"); };
+        named = box;
+    }
+    }
+    if (out.widget == nullptr) out.widget = named;
+    out.label->setBuddy(named);
+    out.label->setToolTip(qtText(field.help));
+    out.widget->setToolTip(qtText(field.help));
+    named->setAccessibleName(title);
+    named->setObjectName(qtText(field.name));
+    return out;
+}
+
+Result<SurveyQuestion> StateView::asked(StateTopic topic, const ExploreQuestion& shape) const
+{
+    SurveyValues values;
+    for (const SurveyField& field : surveyOf(topic).fields())
+        if (const auto parameter = parameterOf(field.name))
+            values[field.name] = stagewright::textOf(shape.value(*parameter));
+    for (const Field& field : m_fields)
+        if (std::find(field.topics.begin(), field.topics.end(), topic) != field.topics.end())
+            values[field.field.name] = field.value();
+    return SurveyQuestion::read(surveyOf(topic), values);
 }
 
 StateTopic StateView::topic() const { return static_cast<StateTopic>(m_topics->currentIndex()); }
@@ -207,13 +184,13 @@ void StateView::arrange()
     int at = 0;
     for (const Field& field : m_fields) {
         m_form->removeWidget(field.label);
-        m_form->removeWidget(field.field);
+        m_form->removeWidget(field.widget);
         const bool shown = std::find(field.topics.begin(), field.topics.end(), topic()) != field.topics.end();
         field.label->setVisible(shown);
-        field.field->setVisible(shown);
+        field.widget->setVisible(shown);
         if (!shown) continue;
         m_form->addWidget(field.label, at / 3 * 2, at % 3);
-        m_form->addWidget(field.field, at / 3 * 2 + 1, at % 3);
+        m_form->addWidget(field.widget, at / 3 * 2 + 1, at % 3);
         ++at;
     }
     m_pictures->setCurrentIndex(static_cast<int>(topic()));
@@ -222,44 +199,20 @@ void StateView::arrange()
 void StateView::showCuts()
 {
     if (topic() != StateTopic::Cuts) return;
-    const CutQuestion question{m_model->currentText().toStdString(), m_device->currentData().toString().toStdString(),
-                               m_replicasField->value(), m_cutsField->text().trimmed().toStdString()};
-    m_cuts->setAnswer(cutSurvey(question), question);
+    m_cuts->setAnswer(cutSurvey(cutQuestion()), cutQuestion());
 }
+
+CutQuestion StateView::cutQuestion() const { return CutQuestion::of(*asked(StateTopic::Cuts)); }
 
 Result<MixedQuestion> StateView::mixedQuestion() const
 {
-    MixedQuestion out;
-    out.model = m_model->currentText().toStdString();
-    out.device = m_device->currentData().toString().toStdString();
-    STAGEWRIGHT_TRY(out.speeds, parseMixedSpeeds(m_speeds->text().toStdString()));
-    STAGEWRIGHT_TRY(out.memory, parseMixedMemory(m_memories->text().toStdString(), out.speeds.size()));
-    out.batch = m_batch->value();
-    out.recompute = m_recompute->isChecked();
-    out.bytesPerSecond = m_ranksLink->value() * 1e9;
-    return out;
+    STAGEWRIGHT_TRY(const SurveyQuestion question, asked(StateTopic::Mixed));
+    return MixedQuestion::of(question);
 }
 
 StateQuestion StateView::question(const ExploreQuestion& shape) const
 {
-    StateQuestion out;
-    out.ranks = shape.ranks;
-    out.microbatches = shape.microbatches;
-    out.chunks = shape.chunks;
-    out.model = m_model->currentText().toStdString();
-    out.device = m_device->currentData().toString().toStdString();
-    out.replicas = m_replicasField->value();
-    out.rules.gather = m_gather->currentIndex() == 0 ? GatherRule::Batch : GatherRule::Microbatch;
-    out.rules.prefetch = m_prefetch->value();
-    out.rules.reduce = static_cast<ReduceRule>(m_reduce->currentIndex());
-    out.collectives.perHost = m_perHost->value();
-    if (m_perHost->value() > 0) out.collectives.algorithm = CollectiveAlgorithm::TwoLevel;
-    for (const DevicePreset& preset : devicePresets())
-        if (preset.name == out.device)
-            out.collectives.between = {preset.linkLatency,
-                                       m_between->value() > 0 ? m_between->value() * 1e9 : preset.linkBytesPerSecond};
-    out.memory = m_memory->value() * 1e9;
-    return out;
+    return StateQuestion::of(*asked(StateTopic::Stages, shape));
 }
 
 void StateView::setRows(StateRows rows, const StateQuestion& question)

@@ -5,12 +5,10 @@
 // the explorer's controller simulates. GUI thread only.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
-#include <QCheckBox>
-#include <QComboBox>
-#include <QDoubleSpinBox>
 #include <QLineEdit>
 #include <QSlider>
 #include <QSpinBox>
@@ -18,10 +16,10 @@
 #include <QTabBar>
 #include <QWidget>
 
+#include "schedules/survey/explore_question.h"
+#include "schedules/survey/state.h"
 #include "widgets/explore/cut_picture.h"
-#include "widgets/explore/explore_question.h"
 #include "widgets/explore/mixed_picture.h"
-#include "widgets/explore/state_survey.h"
 #include "widgets/table_copy.h"
 #include "widgets/theme.h"
 #include "widgets/themed_widget.h"
@@ -90,18 +88,19 @@ public:
     explicit StateView(QWidget* parent = nullptr);
     StateTopic topic() const;
     void setTopic(StateTopic topic);
-    // The shape is the explorer's.
+    // Of the topic Stages; the shape is the explorer's.
     StateQuestion question(const ExploreQuestion& shape) const;
     // Of the topic Mixed; a usage error names the item of a list that can't be read.
     Result<MixedQuestion> mixedQuestion() const;
+    CutQuestion cutQuestion() const;
     StatePicture* picture() { return m_picture; }
     MixedPicture* mixed() { return m_mixed; }
     CutPicture* cuts() { return m_cuts; }
-    QSlider* replicas() { return m_replicas; }
-    QLineEdit* speedsField() { return m_speeds; }
-    QLineEdit* memoriesField() { return m_memories; }
-    QSpinBox* batchField() { return m_batch; }
-    QLineEdit* cutsField() { return m_cutsField; }
+    QSlider* replicas() { return findChild<QSlider*>(); }
+    QLineEdit* speedsField() { return fieldOf<QLineEdit>("speeds"); }
+    QLineEdit* memoriesField() { return fieldOf<QLineEdit>("memory"); }
+    QSpinBox* batchField() { return fieldOf<QSpinBox>("batch"); }
+    QLineEdit* cutsField() { return fieldOf<QLineEdit>("cuts"); }
     void setRows(StateRows rows, const StateQuestion& question);
     void setTheme(const Theme& theme);
     QString caption() const; // what the topic's picture shows
@@ -112,23 +111,27 @@ signals:
 
 private:
     struct Field { // of the form, in one or more topics
+        SurveyField field;
         QLabel* label;
-        QWidget* field;
+        QWidget* widget;
+        std::function<std::string()> value;
         std::vector<StateTopic> topics;
     };
-    void buildForm();
+    template <typename Widget>
+    Widget* fieldOf(const char* name)
+    {
+        return findChild<Widget*>(QString::fromLatin1(name));
+    }
+    void addFields(StateTopic topic);
+    Field made(const SurveyField& field);
+    // The topic's survey with what the form says, and the explorer's shape where it asks for one.
+    Result<SurveyQuestion> asked(StateTopic topic, const ExploreQuestion& shape = {}) const;
     void arrange(); // the topic's fields and picture
     void showCuts();
 
     QTabBar* m_topics;
     QGridLayout* m_form;
     std::vector<Field> m_fields;
-    QComboBox *m_model, *m_device, *m_gather, *m_reduce;
-    QSlider* m_replicas; // log₂
-    QSpinBox *m_replicasField, *m_perHost, *m_prefetch, *m_batch;
-    QDoubleSpinBox *m_memory, *m_between, *m_ranksLink;
-    QLineEdit *m_speeds, *m_memories, *m_cutsField;
-    QCheckBox* m_recompute;
     QStackedWidget* m_pictures;
     StatePicture* m_picture;
     MixedPicture* m_mixed;

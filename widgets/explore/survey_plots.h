@@ -6,8 +6,9 @@
 
 #include <QWidget>
 
+#include "schedules/survey/heat.h"
+#include "schedules/survey/line.h"
 #include "widgets/explore/plot_frame.h"
-#include "widgets/explore/survey.h"
 #include "widgets/themed_widget.h"
 
 namespace stagewright {

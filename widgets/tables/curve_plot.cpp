@@ -10,22 +10,22 @@
 
 namespace stagewright {
 
-CurvePlot::CurvePlot(TableCurves curves, const QString& title, QWidget* parent)
+CurvePlot::CurvePlot(Plot curves, const QString& title, QWidget* parent)
     : CursorPicture(parent), m_curves(std::move(curves)), m_title(title)
 {
     setObjectName(QStringLiteral("curvePlot"));
     setAccessibleName(title);
-    for (const TableCurve& curve : m_curves.curves)
-        for (const CurvePoint& point : curve.points) m_across.push_back(point.x);
+    for (const PlotSeries& curve : m_curves.series)
+        for (const PlotPoint& point : curve.points) m_across.push_back(point.x);
     std::sort(m_across.begin(), m_across.end());
     m_across.erase(std::unique(m_across.begin(), m_across.end()), m_across.end());
     changed();
 }
 
-QString CurvePlot::valueText(const TableCurve& curve, double x) const
+QString CurvePlot::valueText(const PlotSeries& curve, double x) const
 {
     const auto at = std::lower_bound(curve.points.begin(), curve.points.end(), x,
-                                     [](const CurvePoint& point, double value) { return point.x < value; });
+                                     [](const PlotPoint& point, double value) { return point.x < value; });
     return at == curve.points.end() || at->x != x ? tr("unknown") : fixed(at->y, 3);
 }
 
@@ -34,7 +34,7 @@ QString CurvePlot::textOf(int mark) const
     if (mark < 0 || mark >= marks()) return {};
     const double x = m_across[static_cast<std::size_t>(mark)];
     QStringList parts;
-    for (const TableCurve& curve : m_curves.curves)
+    for (const PlotSeries& curve : m_curves.series)
         parts << QString::fromStdString(curve.title).toLower() + QLatin1Char(' ') + valueText(curve, x);
     return tr("%1 %2: %3").arg(QString::fromStdString(m_curves.across)).arg(x).arg(parts.join(QStringLiteral(", ")));
 }
@@ -44,10 +44,10 @@ TableText CurvePlot::table() const
     TableText out;
     out.title = m_title;
     out.header << QString::fromStdString(m_curves.across);
-    for (const TableCurve& curve : m_curves.curves) out.header << QString::fromStdString(curve.title);
+    for (const PlotSeries& curve : m_curves.series) out.header << QString::fromStdString(curve.title);
     for (const double x : m_across) {
         QStringList row{QString::number(x)};
-        for (const TableCurve& curve : m_curves.curves) row << valueText(curve, x);
+        for (const PlotSeries& curve : m_curves.series) row << valueText(curve, x);
         out.rows.push_back(row);
     }
     return out;
@@ -55,7 +55,7 @@ TableText CurvePlot::table() const
 
 PlotFrame CurvePlot::frameIn(const QRectF& rect) const
 {
-    const CurvePoint least = m_curves.least(), most = m_curves.most();
+    const PlotPoint least = m_curves.least(), most = m_curves.most();
     PlotFrame frame;
     frame.x = {least.x, std::max(most.x, least.x + 1), QString::fromStdString(m_curves.across), {}};
     frame.y = {least.y, most.y, QString::fromStdString(m_curves.up), {}};
@@ -90,18 +90,18 @@ void CurvePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) con
         return pen;
     };
     p.setBrush(Qt::NoBrush);
-    for (std::size_t i = 0; i < m_curves.curves.size(); ++i) {
+    for (std::size_t i = 0; i < m_curves.series.size(); ++i) {
         p.setPen(penOf(i));
         QPolygonF line;
-        for (const CurvePoint& point : m_curves.curves[i].points) line << frame.place(point.x, point.y);
+        for (const PlotPoint& point : m_curves.series[i].points) line << frame.place(point.x, point.y);
         if (line.size() > 1)
             p.drawPolyline(line);
         else
             p.drawEllipse(line.front(), 2.5, 2.5);
     }
     double legend = rect.right() - 16;
-    for (std::size_t i = m_curves.curves.size(); i-- > 0;) {
-        const QString title = QString::fromStdString(m_curves.curves[i].title);
+    for (std::size_t i = m_curves.series.size(); i-- > 0;) {
+        const QString title = QString::fromStdString(m_curves.series[i].title);
         const double wide = metrics.horizontalAdvance(title);
         p.setPen(penOf(i));
         p.drawLine(QPointF(legend - wide - 28, rect.top() + 13), QPointF(legend - wide - 6, rect.top() + 13));

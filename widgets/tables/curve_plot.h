@@ -11,7 +11,7 @@ namespace stagewright {
 class CurvePlot : public CursorPicture {
     Q_OBJECT
 public:
-    CurvePlot(TableCurves curves, const QString& title, QWidget* parent);
+    CurvePlot(Plot curves, const QString& title, QWidget* parent);
 
     int marks() const override { return static_cast<int>(m_across.size()); } // the places of any line
     QString textOf(int mark) const override;
@@ -25,9 +25,9 @@ protected:
 
 private:
     PlotFrame frameIn(const QRectF& rect) const;
-    QString valueText(const TableCurve& curve, double x) const;
+    QString valueText(const PlotSeries& curve, double x) const;
 
-    TableCurves m_curves;
+    Plot m_curves;
     QString m_title;
     std::vector<double> m_across; // ascending
 };

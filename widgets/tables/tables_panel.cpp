@@ -16,7 +16,7 @@
 namespace stagewright {
 namespace {
 
-FigureCell cellOf(const AnalysisColumn& column, const AnalysisCell& cell, const Units& units)
+FigureCell cellOf(const TableColumn& column, const TableCell& cell, const Units& units)
 {
     if (const auto* text = std::get_if<std::string>(&cell))
         return {column.words != nullptr ? qtText(column.words(*text)) : QString::fromStdString(*text), 0,
@@ -135,7 +135,7 @@ void TablesPanel::showTable(int row)
     std::vector<FigureColumn> columns;
     const std::vector<std::size_t> shown = shownColumns(table);
     for (const std::size_t c : shown) {
-        const AnalysisColumn& column = table.columns[c];
+        const TableColumn& column = table.columns[c];
         const bool figure = column.kind != ColumnKind::Text;
         columns.push_back({QString::fromStdString(column.title), QString::fromStdString(column.meaning), figure, 100});
     }
@@ -156,7 +156,7 @@ void TablesPanel::showTable(int row)
         emit spanChosen(ops.empty() ? noSpan : ops[static_cast<std::size_t>(at)]);
     });
     auto* page = static_cast<QVBoxLayout*>(m_page->layout());
-    if (TableCurves curves = curvesOf(table); !curves.empty()) {
+    if (Plot curves = curvesOf(table); !curves.empty()) {
         m_plot = new CurvePlot(std::move(curves), qtText(table.analysis->title), m_page);
         m_plot->setTheme(*m_theme);
         page->insertWidget(1, m_plot, 3);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -24,30 +26,65 @@ std::string shortened(const std::string& name)
 
 namespace {
 
-Json cellJson(const AnalysisCell& cell)
+Json cellJson(const TableColumn& column, const TableCell& cell, const Units& units)
 {
-    return std::visit(
-        [](const auto& value) -> Json {
-            if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
-                return nullptr;
-            else
-                return value;
-        },
-        cell);
+    if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
+        if (column.kind == ColumnKind::Time) return timeJson(*whole, units);
+        if (column.kind == ColumnKind::Size) return memoryJson(*whole, units);
+        return *whole;
+    }
+    if (const auto* real = std::get_if<double>(&cell)) return *real;
+    const auto* text = std::get_if<std::string>(&cell);
+    return text != nullptr ? Json(*text) : Json(nullptr);
 }
 
 // Rows as objects; keys: these columns only, empty: all.
-Json rowsJson(const ReportTable& table, const std::vector<std::string_view>& keys = {})
+Json rowsJson(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows, const Units& units = {},
+              const std::vector<std::string_view>& keys = {})
 {
     Json out = Json::array();
-    for (const auto& row : table.rows) {
+    for (const TableRow& row : rows) {
         Json object = Json::object();
         for (std::size_t i = 0; i < row.size(); ++i)
-            if (keys.empty() || std::find(keys.begin(), keys.end(), table.columns[i].key) != keys.end())
-                object[table.columns[i].key] = cellJson(row[i]);
+            if (keys.empty() || std::find(keys.begin(), keys.end(), columns[i].key) != keys.end())
+                object[columns[i].key] = cellJson(columns[i], row[i], units);
         out.push_back(std::move(object));
     }
     return out;
+}
+
+Json rowsJson(const ReportTable& table, const std::vector<std::string_view>& keys = {})
+{
+    return rowsJson(table.columns, table.rows, {}, keys);
+}
+
+Json columnsJson(const std::vector<TableColumn>& columns, const Units& units = {})
+{
+    Json out = Json::array();
+    for (const TableColumn& column : columns) {
+        std::string unit(column.unit());
+        if (column.kind == ColumnKind::Time) unit = units.timeName();
+        if (column.kind == ColumnKind::Size && units.memory != 1) unit = "microbatches";
+        out.push_back({{"key", column.key}, {"title", column.title}, {"unit", textOrNull(std::move(unit))}});
+    }
+    return out;
+}
+
+// The columns in `shown`.
+std::string rowsText(const std::vector<TableColumn>& columns, const std::vector<std::size_t>& shown,
+                     std::span<const TableRow> rows, const Units& units, bool colour)
+{
+    std::vector<Table::Column> heads;
+    for (const std::size_t c : shown)
+        heads.push_back(
+            {inLine(columns[c].title), columns[c].kind == ColumnKind::Text ? Table::Align::Left : Table::Align::Right});
+    Table out(std::move(heads));
+    for (const TableRow& row : rows) {
+        std::vector<std::string> cells;
+        for (const std::size_t c : shown) cells.push_back(shortened(cellText(columns[c], row[c], units)));
+        out.add(std::move(cells));
+    }
+    return out.text(colour);
 }
 
 } // namespace
@@ -62,35 +99,39 @@ std::string inLine(std::string title)
 std::string tableText(const ReportTable& table, const Units& units, bool colour, std::size_t mostRows)
 {
     if (!table.unknown.empty()) return table.unknown + "\n";
-    std::vector<Table::Column> columns;
-    const std::vector<std::size_t> shown = shownColumns(table);
-    for (const std::size_t c : shown)
-        columns.push_back({inLine(table.columns[c].title),
-                           table.columns[c].kind == ColumnKind::Text ? Table::Align::Left : Table::Align::Right});
-    Table out(std::move(columns));
-    for (std::size_t i = 0; i < std::min(mostRows, table.rows.size()); ++i) {
-        std::vector<std::string> cells;
-        for (const std::size_t c : shown)
-            cells.push_back(shortened(cellText(table.columns[c], table.rows[i][c], units)));
-        out.add(std::move(cells));
-    }
-    std::string text = out.text(colour);
-    if (table.rows.size() > mostRows) text += fmt::format("{} more rows: --json\n", table.rows.size() - mostRows);
+    const std::span rows(table.rows);
+    std::string text =
+        rowsText(table.columns, shownColumns(table), rows.first(std::min(mostRows, rows.size())), units, colour);
+    if (rows.size() > mostRows) text += fmt::format("{} more rows: --json\n", rows.size() - mostRows);
+    if (!table.sentence.empty()) text += table.sentence + "\n";
+    return text;
+}
+
+std::string tableText(const SurveyTable& table, const Units& units, bool colour)
+{
+    std::vector<std::size_t> all(table.columns.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::string text = rowsText(table.columns, all, table.rows, units, colour);
     if (!table.sentence.empty()) text += table.sentence + "\n";
     return text;
 }
 
 Json tableJson(const ReportTable& table)
 {
-    Json columns = Json::array();
-    for (const AnalysisColumn& column : table.columns)
-        columns.push_back(
-            {{"key", column.key}, {"title", column.title}, {"unit", textOrNull(std::string(column.unit()))}});
     return {{"title", std::string(table.analysis->title)},
-            {"columns", std::move(columns)},
+            {"columns", columnsJson(table.columns)},
             {"rows", table.unknown.empty() ? rowsJson(table) : Json(nullptr)},
             {"sentence", textOrNull(table.sentence)},
             {"unknown", textOrNull(table.unknown)}};
+}
+
+Json tableJson(const SurveyTable& table, const Units& units)
+{
+    return {{"title", table.title},
+            {"columns", columnsJson(table.columns, units)},
+            {"rows", rowsJson(table.columns, table.rows, units)},
+            {"sentence", textOrNull(table.sentence)},
+            {"unknown", nullptr}};
 }
 
 std::vector<std::string> tablesOf(ReportPart part)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/text/run_json.h"
+#include "schedules/survey/survey.h"
 #include "traces/fit/residuals.h"
 #include "traces/report/tables.h"
 
@@ -16,8 +17,10 @@ std::string shortened(const std::string& name); // to the width of a column, wit
 std::string inLine(std::string title); // "Sender waits" → "sender waits", "TFLOP" as it is
 // At most so many rows, and how many more there are. Why the table is unknown, where it is.
 std::string tableText(const ReportTable& table, const Units& units, bool colour, std::size_t mostRows);
+std::string tableText(const SurveyTable& table, const Units& units, bool colour); // all rows
 // {"title", "columns": [{"key", "title", "unit"}], "rows": [{key: cell}], "sentence", "unknown"}
 Json tableJson(const ReportTable& table);
+Json tableJson(const SurveyTable& table, const Units& units); // the same, times and sizes in the units
 
 std::vector<std::string> tablesOf(ReportPart part); // their names
 // The tables that --kernels prints; of a run without kernels only the one that says so.

@@ -20,7 +20,7 @@
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/recompute.h"
-#include "schedules/plan/sweep.h"
+#include "schedules/survey/sweep.h"
 #include "schedules/text/csv.h"
 #include "traces/format/atomic_file.h"
 

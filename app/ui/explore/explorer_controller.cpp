@@ -10,32 +10,17 @@
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/survey/memory.h"
 #include "traces/format/atomic_file.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
+#include "widgets/explore/survey_text.h"
 #include "widgets/library/schedule_preview.h"
 #include "widgets/numbers.h"
 #include "widgets/runs/runs_model.h"
 
 namespace stagewright {
-namespace {
-
-constexpr int mostSearched = 4096; // ranks × microbatches; above this, schedules that search are skipped
-
-SweepSources patientSources()
-{
-    SweepSources sources;
-    sources.schedule = [](const SweepPoint& point) -> Result<Schedule> {
-        if (point.shape.ranks * point.shape.microbatches > mostSearched && searches(point.schedule))
-            return fail(ErrorCode::Usage,
-                        "its search takes too long above " + std::to_string(mostSearched) + " ranks × microbatches");
-        return scheduleOf(point);
-    };
-    return sources;
-}
-
-} // namespace
 
 struct ExplorerController::Growing {
     std::mutex mutex;
@@ -50,7 +35,7 @@ struct ExplorerController::Growing {
     // Simulates the points, on the pool.
     void fill(const std::vector<SweepPoint>& points, const Progress& progress)
     {
-        sweep(points, patientSources(), progress, [this](std::size_t i, const SweepRow& row) {
+        sweep(points, exploreSources(), progress, [this](std::size_t i, const SweepRow& row) {
             const std::lock_guard lock(mutex);
             rows[i] = row;
             ++done;
@@ -144,8 +129,7 @@ void ExplorerController::ask()
     if (!shown()) return;
     m_survey.drop(); // of the question before
     const ExploreQuestion question = m_view->question();
-    std::vector<SweepPoint> points;
-    for (const std::string& name : exploredSchedules()) points.push_back(question.point(name));
+    std::vector<SweepPoint> points = memoryPoints(question);
     auto growing = std::make_shared<Growing>(points);
     m_sweepRows = growing;
     m_growth.start();
@@ -173,8 +157,7 @@ void ExplorerController::askState()
     m_stateQuestion = m_view->state()->question(m_view->question());
     m_stateRows.clear();
     m_stateNext = 0;
-    for (const std::string& name : exploredSchedules())
-        if (!searches(name)) m_stateRows.push_back({name, {}});
+    for (const std::string& name : stateSchedules()) m_stateRows.push_back({name, {}});
     nextState();
 }
 
@@ -390,21 +373,17 @@ Result<void> ExplorerController::writeTable(const QString& path) const
     return writeFileAtomically(path.toStdString(), sweepCsv(rows));
 }
 
-QString ExplorerController::stateSetup() const
+QString ExplorerController::setup(ExplorePlot plot) const
 {
-    const StateQuestion question = m_view->state()->question(m_view->question());
-    const QString model = QString::fromStdString(question.model), device = QString::fromStdString(question.device);
-    switch (m_view->state()->topic()) {
-    case StateTopic::Stages:
-        return tr("Simulated: %1 on %2, %3 replicas of %4 ranks.")
-            .arg(model, device)
-            .arg(question.replicas)
-            .arg(question.ranks);
-    case StateTopic::Mixed:
-        return tr("Simulated: %1, speeds in multiples of %2, %3 samples a step.")
-            .arg(model, device)
-            .arg(m_view->state()->batchField()->value());
-    case StateTopic::Cuts: return tr("Computed: %1 on %2, %3 replicas.").arg(model, device).arg(question.replicas);
+    if (plot != ExplorePlot::State) return qtText(setupOf(m_view->question()));
+    const StateView* state = m_view->state();
+    switch (state->topic()) {
+    case StateTopic::Stages: return qtText(state->question(m_view->question()).setup());
+    case StateTopic::Mixed: {
+        const auto question = state->mixedQuestion();
+        return question ? qtText(question->setup()) : QString();
+    }
+    case StateTopic::Cuts: return qtText(state->cutQuestion().setup());
     }
     return {};
 }
@@ -414,9 +393,7 @@ Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& p
     STAGEWRIGHT_TRY(const auto kind, pictureKindOf(path));
     PictureContent content;
     content.title = m_view->caption(plot);
-    content.caption = {plot == ExplorePlot::State
-                           ? stateSetup()
-                           : tr("Simulated with unit costs: %1.").arg(m_view->question().text())};
+    content.caption = {setup(plot)};
     content.theme = &m_workspace.theme();
     PicturePart part;
     part.name = tr("Plot");

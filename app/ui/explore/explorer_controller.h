@@ -55,7 +55,7 @@ private:
     void open(const SweepPoint& point);
     void saveAsked(const SweepPoint& point);
     void cancel();
-    QString stateSetup() const; // of the topic shown, in a sentence
+    QString setup(ExplorePlot plot) const; // what was simulated, in a sentence
 
     ExploreView* m_view;
     QThreadPool m_pool; // a sweep and a survey

@@ -56,7 +56,7 @@ QueryTables tablesOf(const RunFile& file)
     }
     for (const AnalysisInfo* analysis : allAnalyses()) {
         QStringList names;
-        for (const AnalysisColumn& column : analysis->columns()) names << QString::fromStdString(column.key);
+        for (const TableColumn& column : analysis->columns()) names << QString::fromStdString(column.key);
         tables.append({QString::fromStdString(reportFunction(*analysis)), names});
     }
     return tables;

@@ -1,4 +1,4 @@
-#include "schedules/plan/sweep.h"
+#include "schedules/survey/sweep.h"
 
 #include <algorithm>
 #include <atomic>

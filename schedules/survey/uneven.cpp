@@ -1,4 +1,4 @@
-#include "widgets/explore/mixed_survey.h"
+#include "schedules/survey/uneven.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +15,7 @@
 #include "schedules/model/mesh.h"
 #include "schedules/model/recompute.h"
 #include "schedules/model/shard_rules.h"
+#include "schedules/survey/state.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {
@@ -228,6 +229,34 @@ std::vector<std::int64_t> sharesBy(const std::vector<double>& weights)
 
 } // namespace
 
+std::string titleOf(MixedRule rule)
+{
+    switch (rule) {
+    case MixedRule::Even: return "Even";
+    case MixedRule::BySpeed: return "Both by speed";
+    case MixedRule::Decoupled: return "Decoupled";
+    }
+    return {};
+}
+
+Result<MixedQuestion> MixedQuestion::of(const SurveyQuestion& question)
+{
+    MixedQuestion out;
+    out.model = question.text("model");
+    out.device = question.text("device");
+    STAGEWRIGHT_TRY(out.speeds, parseMixedSpeeds(question.text("speeds")));
+    STAGEWRIGHT_TRY(out.memory, parseMixedMemory(question.text("memory"), out.speeds.size()));
+    out.batch = question.whole("batch");
+    out.recompute = question.on("recompute");
+    out.bytesPerSecond = question.real("link") * 1e9;
+    return out;
+}
+
+std::string MixedQuestion::setup() const
+{
+    return fmt::format("Simulated: {}, speeds in multiples of {}, {} samples a step.", model, device, batch);
+}
+
 Bytes MixedQuestion::memoryOf(std::size_t rank) const
 {
     if (memory.empty()) return deviceMemory(device);
@@ -350,7 +379,7 @@ MixedAnswer mixedSurvey(const MixedQuestion& question, const Progress& progress)
     simulate(MixedRule::BySpeed, dividedBy(question.speeds, question.batch, 1), sharesBy(question.speeds));
     if (auto best = decoupledDivision(model, question, *beside, state, progress)) {
         out.divisions[static_cast<std::size_t>(MixedRule::Decoupled)] = std::move(*best);
-    } else {
+    } else if (!progress.cancelled()) {
         Bytes memory = 0, others = 0;
         const std::vector<int> samples = dividedBy(question.speeds, question.batch, 1);
         for (std::size_t i = 0; i < question.speeds.size(); ++i) {
@@ -364,5 +393,131 @@ MixedAnswer mixedSurvey(const MixedQuestion& question, const Progress& progress)
     }
     return out;
 }
+
+SurveyTable unevenTable(const MixedAnswer& answer, const MixedQuestion& question)
+{
+    SurveyTable table{
+        "ranks",
+        fmt::format("Batch and state by rank: {} on {}, {} samples", question.model, question.device, question.batch),
+        {{"division", "Division", ColumnKind::Text},
+         {"step_ns", "Step", ColumnKind::Time},
+         {"rank", "Rank", ColumnKind::Whole},
+         {"speed", "Speed", ColumnKind::Real},
+         {"samples", "Samples", ColumnKind::Count},
+         {"batch_share", "Share of the batch", ColumnKind::Share},
+         {"speed_share", "Share of the speed", ColumnKind::Share},
+         {"compute_ns", "Compute", ColumnKind::Time},
+         {"state_share", "Share of the state", ColumnKind::Share},
+         {"room", "Room for", ColumnKind::Share, "What of the state fits beside the rest."},
+         {"peak_bytes", "Peak", ColumnKind::Size},
+         {"memory_bytes", "Memory", ColumnKind::Size},
+         {"fits", "Fits", ColumnKind::Text}},
+        {}};
+    std::vector<std::string> sentences;
+    for (std::size_t rule = 0; rule < mixedRuleCount; ++rule) {
+        const MixedDivision& division = answer.divisions[rule];
+        const std::string title = titleOf(static_cast<MixedRule>(rule));
+        if (!division.error.empty()) sentences.push_back(title + ": " + division.error + ".");
+        for (std::size_t rank = 0; rank < division.ranks.size(); ++rank) {
+            const MixedRank& at = division.ranks[rank];
+            table.rows.push_back({title, division.step, static_cast<std::int64_t>(rank), question.speeds[rank],
+                                  std::int64_t{at.samples}, static_cast<double>(at.samples) / question.batch,
+                                  question.speedShare(rank), at.compute, at.share, std::clamp(at.limit, 0.0, 1.0),
+                                  at.peak, at.memory, std::string(at.over() ? "no" : "yes")});
+        }
+    }
+    table.sentence = joined(sentences, " ");
+    return table;
+}
+
+namespace {
+
+std::vector<SurveyField> unevenFields()
+{
+    return {
+        modelField(),
+        deviceField(),
+        {.name = "batch",
+         .title = "Samples per step",
+         .help = "Over all ranks. A microbatch has one sample; every rank has at least one.",
+         .fallback = std::to_string(MixedQuestion().batch),
+         .least = 2,
+         .most = 128},
+        {.name = "speeds",
+         .title = "Speeds",
+         .help = "Of each rank, such as 3,2,1: 1 is the chosen device, 0.5 takes twice as long. Every rank has all "
+                 "layers and a part of their state.",
+         .kind = FieldKind::Text,
+         .fallback = "3,2,1"},
+        {.name = "memory",
+         .title = "Memory, GB",
+         .help = "Of each rank, such as 40,48,64, or one size for all. Empty: the device's.",
+         .kind = FieldKind::Text,
+         .fallback = "40,48,64",
+         .none = "the device's"},
+        {.name = "link",
+         .title = "Link",
+         .help = "Bandwidth of each rank's link, over which weights are gathered and gradients reduced.",
+         .kind = FieldKind::Real,
+         .fallback = "0",
+         .most = 1000,
+         .unit = "GB/s",
+         .none = "the device's"},
+        {.name = "recompute",
+         .title = "Activations",
+         .help = "Keeps only the input of each layer and recomputes its activations in the backward.",
+         .kind = FieldKind::Switch,
+         .fallback = "yes",
+         .choices = {{"yes", "recomputed"}}},
+    };
+}
+
+// Two bars for each rank, its share of the batch and of the state, division by division.
+Plot unevenPlot(const MixedAnswer& answer, const MixedQuestion& question)
+{
+    Plot plot{"Ranks, by division", "Share", {}};
+    const auto slots = static_cast<double>(3 * question.speeds.size() + 1);
+    std::vector<PlotSeries> series{{"share of the batch", {}, PlotMark::Bars},
+                                   {"share of the state", {}, PlotMark::Bars},
+                                   {"share of the speed", {}, PlotMark::Points},
+                                   {"room in its memory", {}, PlotMark::Points}};
+    for (std::size_t rule = 0; rule < mixedRuleCount; ++rule) {
+        plot.acrossNames.resize(static_cast<std::size_t>(slots) * (rule + 1));
+        for (std::size_t rank = 0; rank < answer.divisions[rule].ranks.size(); ++rank) {
+            const MixedRank& at = answer.divisions[rule].ranks[rank];
+            const double place = static_cast<double>(rule) * slots + static_cast<double>(3 * rank);
+            plot.acrossNames[static_cast<std::size_t>(place)] =
+                rank == 0 ? titleOf(static_cast<MixedRule>(rule)) + ", rank 0" : std::to_string(rank);
+            series[0].points.push_back({place, static_cast<double>(at.samples) / question.batch});
+            series[1].points.push_back({place + 1, at.share});
+            series[2].points.push_back({place, question.speedShare(rank)});
+            series[3].points.push_back({place + 1, std::clamp(at.limit, 0.0, 1.0)});
+        }
+    }
+    for (PlotSeries& one : series)
+        if (!one.points.empty()) plot.series.push_back(std::move(one));
+    return plot;
+}
+
+Result<SurveyAnswer> unevenAnswer(const SurveyQuestion& asked, const Progress& progress)
+{
+    STAGEWRIGHT_TRY(const MixedQuestion question, MixedQuestion::of(asked));
+    const MixedAnswer answer = mixedSurvey(question, progress);
+    if (!answer.error.empty()) return fail(ErrorCode::Usage, answer.error);
+    return SurveyAnswer{.setup = question.setup(),
+                        .tables = {unevenTable(answer, question)},
+                        .units = {},
+                        .plot = unevenPlot(answer, question),
+                        .complete = !progress.cancelled()};
+}
+
+} // namespace
+
+namespace surveys {
+extern const SurveyInfo uneven;
+const SurveyInfo uneven{"uneven", "Uneven ranks",
+                        "batch and state divided among ranks of different speed and memory (Cephalo)", unevenFields,
+                        unevenAnswer};
+} // namespace surveys
 
 } // namespace stagewright

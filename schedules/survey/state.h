@@ -10,6 +10,7 @@
 #include "schedules/base/result.h"
 #include "schedules/model/collective_costs.h"
 #include "schedules/model/shard_rules.h"
+#include "schedules/survey/survey.h"
 #include "schedules/timeline/timeline.h"
 
 namespace stagewright {
@@ -26,7 +27,9 @@ struct StateQuestion {
     double memory = 0;           // bytes a rank has; 0: the device's
     bool operator==(const StateQuestion&) const = default;
 
-    double capacity() const; // bytes; the device's if none is given
+    static StateQuestion of(const SurveyQuestion& question);
+    double capacity() const;   // bytes; the device's if none is given
+    std::string setup() const; // in a sentence
 };
 
 // A rank's bytes by MemoryCategory when it holds most.
@@ -43,6 +46,7 @@ struct StateCell {
 
     bool good() const { return done && error.empty(); }
     Bytes peak() const;
+    bool over(const StateQuestion& question) const; // more than a rank has
 };
 
 struct StateRow {
@@ -54,5 +58,17 @@ StateCell stateCell(const StateQuestion& question, const std::string& schedule, 
 // Rows in the order of the schedules; stopping leaves the rest undone.
 std::vector<StateRow> stateSurvey(const StateQuestion& question, const std::vector<std::string>& schedules,
                                   const Progress& progress = {});
+std::vector<std::string> stateSchedules(); // the library's with its variants, without those that search
+std::string zeroTitle(std::size_t level);  // "ZeRO 1: optimizer"
+SurveyTable stateTable(const std::vector<StateRow>& rows, const StateQuestion& question); // of cells that are done
+// Memory categories from the axis of a chart up: state first, then what a step needs besides.
+inline constexpr std::array stackedCategories{
+    MemoryCategory::Optimizer, MemoryCategory::Gradients,   MemoryCategory::Weights,   MemoryCategory::Gathered,
+    MemoryCategory::Buckets,   MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication};
+
+// Fields that surveys of a model share: its name, a device, the replicas.
+SurveyField modelField();
+SurveyField deviceField();
+SurveyField replicasField();
 
 } // namespace stagewright

@@ -1,28 +1,12 @@
-// Survey: the ticked schedules while one or two parameters vary. Points are simulated one by one and drawn as they
-// arrive.
+// Over two parameters: which of some schedules takes the shortest step within the cap, cell by cell. Pure; any thread.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "widgets/explore/explore_question.h"
+#include "schedules/survey/explore_question.h"
 
 namespace stagewright {
-
-struct LinesPicture {
-    ExploreQuestion question;
-    ExploreParameter across = ExploreParameter::Microbatches;
-    std::vector<double> values;
-    std::vector<std::string> schedules;
-    std::vector<SweepRow> rows; // schedule-major; not done: pending
-
-    const SweepRow& row(std::size_t schedule, std::size_t value) const
-    {
-        return rows[schedule * values.size() + value];
-    }
-};
-LinesPicture linesOf(const ExploreQuestion& question, ExploreParameter across, std::vector<std::string> schedules);
 
 struct HeatPicture {
     ExploreQuestion question;
@@ -46,7 +30,8 @@ HeatPicture heatOf(const ExploreQuestion& question, ExploreParameter across, Exp
                    std::vector<std::string> schedules);
 
 // The points to simulate, in the order of `rows`.
-std::vector<SweepPoint> pointsOf(const LinesPicture& picture);
 std::vector<SweepPoint> pointsOf(const HeatPicture& picture);
+// The winner of each cell that is done.
+SurveyTable heatTable(const HeatPicture& picture);
 
 } // namespace stagewright

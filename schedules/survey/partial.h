@@ -8,6 +8,7 @@
 
 #include "schedules/base/result.h"
 #include "schedules/base/units.h"
+#include "schedules/survey/survey.h"
 
 namespace stagewright {
 
@@ -17,6 +18,9 @@ struct CutQuestion {
     int replicas = 8;
     std::string cuts; // "0,8,16,24", a layer of each replica; empty: evenCuts()
     bool operator==(const CutQuestion&) const = default;
+
+    static CutQuestion of(const SurveyQuestion& question);
+    std::string setup() const; // in a sentence
 };
 
 // Replica k of N goes back through (N − k)/N of the layers: to layer ⌊k · layers / N⌋.
@@ -46,5 +50,8 @@ struct CutAnswer {
 
 // O(replicas · layers).
 CutAnswer cutSurvey(const CutQuestion& question);
+// "Mean backward: (N+1)/(2N) = 5/8 = 62.5 %"; empty where there is no answer.
+std::string meanBackward(const CutAnswer& answer, const CutQuestion& question);
+SurveyTable contributorTable(const CutAnswer& answer, const CutQuestion& question);
 
 } // namespace stagewright

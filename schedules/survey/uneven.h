@@ -12,6 +12,7 @@
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 #include "schedules/base/units.h"
+#include "schedules/survey/survey.h"
 
 namespace stagewright {
 
@@ -25,6 +26,9 @@ struct MixedQuestion {
     double bytesPerSecond = 0;           // of a rank's link; 0: the device's
     bool operator==(const MixedQuestion&) const = default;
 
+    // Usage: a list that can't be read, or more ranks than samples.
+    static Result<MixedQuestion> of(const SurveyQuestion& question);
+    std::string setup() const; // in a sentence
     Bytes memoryOf(std::size_t rank) const;
     double speedShare(std::size_t rank) const; // of all ranks' speeds
 };
@@ -41,6 +45,7 @@ enum class MixedRule : std::uint8_t {
     Decoupled, // the batch by speed where memory allows it, the state by the memory that is left
 };
 inline constexpr std::size_t mixedRuleCount = 3;
+std::string titleOf(MixedRule rule);
 
 struct MixedRank {
     int samples = 0;
@@ -78,5 +83,6 @@ std::vector<std::int64_t> levelled(const std::vector<std::int64_t>& limits, std:
 // checked by simulating it. Gathers are not part of the choice of samples, but of the simulated step. O(batch² ·
 // layers), and a few simulations.
 MixedAnswer mixedSurvey(const MixedQuestion& question, const Progress& progress = {});
+SurveyTable unevenTable(const MixedAnswer& answer, const MixedQuestion& question); // rank by rank of each division
 
 } // namespace stagewright

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <QString>
-
 #include "schedules/base/progress.h"
-#include "schedules/plan/sweep.h"
+#include "schedules/survey/survey.h"
+#include "schedules/survey/sweep.h"
 
 namespace stagewright {
 
@@ -43,17 +42,15 @@ struct ExploreQuestion {
     ExploreQuestion with(ExploreParameter parameter, double value) const;
     CostModel::UnitCosts units() const;
     SweepPoint point(const std::string& schedule) const;
-    QString text() const; // "p=8, m=32, F=1 I=1 W=1, latency 0, no cap"
+    // The fields of the parameters; others stay at their defaults.
+    static ExploreQuestion of(const SurveyQuestion& question);
+    std::string text() const; // "p=8, m=32, F=1 I=1 W=1, latency 0, no cap"
 };
 
-struct ExploreRange {
-    double least = 0, most = 0, step = 1;
-    bool whole = true;
-};
-ExploreRange rangeOf(ExploreParameter parameter);
-QString titleOf(ExploreParameter parameter); // "Ranks, p"
-QString meaningOf(ExploreParameter parameter);
-QString valueText(ExploreParameter parameter, double value); // "auto" and "none" if 0 means that
+const SurveyField& fieldOf(ExploreParameter parameter);
+std::vector<SurveyField> parameterFields(); // of all of them
+std::optional<ExploreParameter> parameterOf(std::string_view field);
+std::string valueText(ExploreParameter parameter, double value); // "auto" and "none" if 0 means that
 // About `count` values over a useful range around the question's value, which is one of them.
 std::vector<double> valuesAround(const ExploreQuestion& question, ExploreParameter parameter, int count);
 
@@ -62,10 +59,33 @@ std::vector<std::string> exploredSchedules();
 bool searches(const std::string& schedule); // takes milliseconds to generate
 
 double measureOf(const SweepRow& row, ExploreMeasure measure); // rank shares, or a fraction
-QString titleOf(ExploreMeasure measure);
-QString measureText(double value, ExploreMeasure measure);
+std::string titleOf(ExploreMeasure measure);
+std::string measureText(double value, ExploreMeasure measure);
+SurveyField measureField(); // what the plots show
+ExploreMeasure measureAsked(const SurveyQuestion& question);
 // Why the row is over the question's cap: "rank 0 holds 8.0, the cap is 6.0"; empty if it is within.
-QString overCap(const SweepRow& row, const ExploreQuestion& question);
+std::string overCap(const SweepRow& row, const ExploreQuestion& question);
+// Why a schedule is impossible or over the cap, and what else it changes.
+std::string noteOf(const SweepRow& row, const ExploreQuestion& question);
+// The library's, without those that search for too long: above 4,096 ranks × microbatches their reason says so.
+SweepSources exploreSources();
+// "gpipe,zb-h1" or "" for `fallback`. Usage: an unknown schedule, or none.
+Result<std::vector<std::string>> schedulesAsked(const SurveyQuestion& question, std::vector<std::string> fallback);
+SurveyField schedulesField(std::string fallback, std::string none);
+// What the charts over parameters draw where nothing else is chosen.
+inline constexpr const char* usualSchedules = "1f1b,interleaved-1f1b,zb-h1,zbv,dualpipev";
+SurveyField parameterField(std::string name, std::string title, std::string fallback); // one of the parameters
+TableColumn parameterColumn(ExploreParameter parameter);                               // its key: "input_grad"
+TableCell parameterCell(ExploreParameter parameter, double value);
+// Key and title of what a table of simulated schedules says of each, beside what its rows are about; the last is the
+// note. Their units are exploreUnits.
+std::vector<TableColumn> figureColumns();
+void addFigures(TableRow& cells, const SweepRow& row, const ExploreQuestion& question);
+inline constexpr Units exploreUnits{rankShare, activationShare};
+inline std::string setupOf(const ExploreQuestion& question)
+{
+    return "Simulated with unit costs: " + question.text() + ".";
+}
 
 // No order with one stage per rank (chunks 1), or two in V placement, that holds at most `cap` is shorter.
 struct ExploreBound {

@@ -1,0 +1,184 @@
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/session.h"
+#include "app/cli/text/table_report.h"
+#include "schedules/survey/survey.h"
+#include "traces/export/plot_svg.h"
+#include "traces/format/atomic_file.h"
+
+namespace stagewright {
+
+namespace {
+
+struct ExploreChoice {
+    std::string survey;
+    SurveyValues fields; // on the command line
+    bool csv = false;
+    std::string svg;
+};
+
+std::string quoted(const std::string& text)
+{
+    return text.empty() || text.find(' ') != std::string::npos ? "'" + text + "'" : text;
+}
+
+Json valueJson(const SurveyField& field, const SurveyQuestion& question)
+{
+    const bool number = field.kind == FieldKind::Whole || field.kind == FieldKind::Real;
+    return number ? Json(question.real(field.name)) : Json(question.text(field.name));
+}
+
+// A line for each survey, and below it its fields with their defaults.
+Result<int> listSurveys(Session& session)
+{
+    Json all = Json::array();
+    for (const SurveyInfo* survey : allSurveys()) {
+        session.out(fmt::format("{:8} {}\n", survey->name, survey->summary));
+        Json fields = Json::array();
+        std::string line;
+        for (const SurveyField& field : survey->fields()) {
+            const std::string part = fmt::format("--{} {}", field.name, quoted(field.fallback));
+            if (line.size() + part.size() + 12 > static_cast<std::size_t>(session.columns())) {
+                session.out("         " + line + "\n");
+                line.clear();
+            }
+            line += (line.empty() ? "" : "  ") + part;
+            const bool number = field.kind == FieldKind::Whole || field.kind == FieldKind::Real;
+            Json choices = Json::array();
+            for (const FieldChoice& choice : field.choices) choices.push_back(choice.value);
+            fields.push_back({{"name", field.name},
+                              {"title", field.title},
+                              {"help", field.help},
+                              {"default", field.fallback},
+                              {"unit", textOrNull(field.unit)},
+                              {"least", number ? Json(field.least) : Json(nullptr)},
+                              {"most", number ? Json(field.most) : Json(nullptr)},
+                              {"choices", field.choices.empty() ? Json(nullptr) : std::move(choices)}});
+        }
+        session.out("         " + line + "\n");
+        all.push_back({{"name", std::string(survey->name)},
+                       {"title", std::string(survey->title)},
+                       {"summary", std::string(survey->summary)},
+                       {"fields", std::move(fields)}});
+    }
+    if (session.json) session.answer({{"surveys", std::move(all)}});
+    return ExitDone;
+}
+
+Result<int> runExplore(const ExploreChoice& options, Session& session)
+{
+    if (options.survey.empty()) {
+        if (!options.fields.empty() || options.csv || !options.svg.empty())
+            return fail(ErrorCode::Usage, "a survey is needed", "'stagewright explore' lists them");
+        return listSurveys(session);
+    }
+    STAGEWRIGHT_TRY(const SurveyInfo* survey, findSurvey(options.survey));
+    auto question = SurveyQuestion::read(*survey, options.fields);
+    if (!question) {
+        question.error().message = "--" + question.error().message;
+        return tl::unexpected(std::move(question.error()));
+    }
+    auto answer = survey->answer(*question, session.reporter("points"));
+    session.progress().clear();
+    if (!answer) return tl::unexpected(std::move(answer.error()));
+    if (session.json) {
+        Json fields = Json::object(), tables = Json::object();
+        for (const SurveyField& field : survey->fields()) fields[field.name] = valueJson(field, *question);
+        for (const SurveyTable& table : answer->tables) tables[table.name] = tableJson(table, answer->units);
+        session.answer({{"survey", std::string(survey->name)},
+                        {"question", std::move(fields)},
+                        {"setup", answer->setup},
+                        {"tables", std::move(tables)},
+                        {"interrupted", !answer->complete}});
+    }
+    if (options.csv) {
+        const SurveyTable& table = answer->tables.front();
+        session.out(csvOf(table.columns, table.rows, answer->units));
+    } else {
+        session.out(answer->setup + "\n");
+        for (const SurveyTable& table : answer->tables)
+            session.out("\n" + table.title + "\n" + tableText(table, answer->units, session.colourOut()));
+    }
+    if (!options.svg.empty()) {
+        if (answer->plot.empty())
+            return fail(ErrorCode::Usage, fmt::format("nothing of '{}' can be drawn", survey->name),
+                        "the column note says why nothing could be simulated");
+        STAGEWRIGHT_CHECK(
+            writeFileAtomically(options.svg, plotPicture(answer->plot, std::string(survey->title), answer->setup)));
+        session.note(fmt::format("the plot is written to {}", options.svg));
+    }
+    if (answer->complete) return ExitDone;
+    session.warn("interrupted: this is what was done before");
+    return ExitInterrupted;
+}
+
+// Every field of any survey once, and which surveys have it.
+struct SharedField {
+    SurveyField field;
+    std::string surveys;
+};
+std::vector<SharedField> sharedFields()
+{
+    std::vector<SharedField> out;
+    for (const SurveyInfo* survey : allSurveys())
+        for (SurveyField& field : survey->fields()) {
+            const auto at = std::find_if(out.begin(), out.end(),
+                                         [&](const SharedField& one) { return one.field.name == field.name; });
+            if (at == out.end())
+                out.push_back({std::move(field), std::string(survey->name)});
+            else
+                at->surveys += fmt::format(", {}", survey->name);
+        }
+    return out;
+}
+
+std::string formOf(const SurveyField& field)
+{
+    std::string choices;
+    for (const FieldChoice& choice : field.choices) choices += (choices.empty() ? "" : "|") + choice.value;
+    switch (field.kind) {
+    case FieldKind::Whole: return "N";
+    case FieldKind::Real: return "X";
+    case FieldKind::Text: return "LIST";
+    case FieldKind::Switch: return "yes|no";
+    case FieldKind::Choice: return choices.size() > 24 ? "NAME" : choices;
+    }
+    return {};
+}
+
+} // namespace
+
+Command command_explore()
+{
+    return {
+        "explore", "Answer a question about many schedules at once, as the window's explorer does",
+        [](OptionSet& verb) -> Runner {
+            auto options = std::make_shared<ExploreChoice>();
+            verb.value("SURVEY", &options->survey, "The question: memory, line, heat, …; none: lists them");
+            for (const auto& [field, surveys] : sharedFields()) {
+                const std::string unit = field.unit.empty() ? "" : ", " + field.unit;
+                const std::string fallback = field.fallback.empty() || (field.fallback == "0" && !field.none.empty())
+                                                 ? field.none
+                                                 : field.fallback;
+                verb.value("--" + field.name, Option::Receiver([options, name = field.name](const std::string& text) {
+                               options->fields[name] = text;
+                           }),
+                           fmt::format("{}{} [{}]: {}", field.title, unit, fallback, surveys))
+                    .form(formOf(field));
+            }
+            verb.flag("--csv", options->csv, "Print the first table as CSV");
+            verb.value("--svg", &options->svg, "Write the plot to this file").form("FILE").replaces();
+            verb.notes("The surveys after an option's colon are those that have it. What can't be simulated is in the "
+                       "column note.\n"
+                       "Examples: stagewright explore memory --ranks 8 --microbatches 32 --cap 6 --svg memory.svg\n"
+                       "          stagewright explore uneven --speeds 3,2,1 --memory 40,48,64 --json");
+            return [options](Session& session) { return runExplore(*options, session); };
+        },
+        true, true};
+}
+
+} // namespace stagewright

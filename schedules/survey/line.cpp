@@ -1,0 +1,85 @@
+#include "schedules/survey/line.h"
+
+#include "schedules/base/text.h"
+
+namespace stagewright {
+
+LinesPicture linesOf(const ExploreQuestion& question, ExploreParameter across, std::vector<std::string> schedules)
+{
+    LinesPicture picture{question, across, valuesAround(question, across, 16), std::move(schedules), {}};
+    picture.rows.resize(picture.values.size() * picture.schedules.size());
+    return picture;
+}
+
+std::vector<SweepPoint> pointsOf(const LinesPicture& picture)
+{
+    std::vector<SweepPoint> points;
+    for (const std::string& schedule : picture.schedules)
+        for (const double value : picture.values)
+            points.push_back(picture.question.with(picture.across, value).point(schedule));
+    return points;
+}
+
+SurveyTable lineTable(const LinesPicture& picture)
+{
+    const SurveyField& across = fieldOf(picture.across);
+    SurveyTable table{"points", "Schedules over " + lowered(across.title), figureColumns(), {}};
+    table.columns.insert(table.columns.begin(),
+                         {{"schedule", "Schedule", ColumnKind::Text}, parameterColumn(picture.across)});
+    for (std::size_t i = 0; i < picture.schedules.size(); ++i)
+        for (std::size_t k = 0; k < picture.values.size(); ++k) {
+            const SweepRow& row = picture.row(i, k);
+            if (!row.done) continue;
+            TableRow cells{picture.schedules[i], parameterCell(picture.across, picture.values[k])};
+            addFigures(cells, row, picture.question.with(picture.across, picture.values[k]));
+            table.rows.push_back(std::move(cells));
+        }
+    return table;
+}
+
+namespace {
+
+std::vector<SurveyField> lineFields()
+{
+    std::vector<SurveyField> fields = parameterFields();
+    fields.push_back(schedulesField(usualSchedules, {}));
+    fields.push_back(parameterField("across", "Parameter across", "microbatches"));
+    fields.push_back(measureField());
+    return fields;
+}
+
+Plot linePlot(const LinesPicture& picture, ExploreMeasure measure)
+{
+    Plot plot{fieldOf(picture.across).title, titleOf(measure), {}};
+    for (std::size_t i = 0; i < picture.schedules.size(); ++i) {
+        PlotSeries line{picture.schedules[i], {}};
+        for (std::size_t k = 0; k < picture.values.size(); ++k)
+            if (const SweepRow& row = picture.row(i, k); row.good())
+                line.points.push_back({picture.values[k], measureOf(row, measure)});
+        if (!line.points.empty()) plot.series.push_back(std::move(line));
+    }
+    return plot;
+}
+
+Result<SurveyAnswer> lineAnswer(const SurveyQuestion& asked, const Progress& progress)
+{
+    const ExploreQuestion question = ExploreQuestion::of(asked);
+    STAGEWRIGHT_TRY(auto schedules, schedulesAsked(asked, {}));
+    LinesPicture picture = linesOf(question, *parameterOf(asked.text("across")), std::move(schedules));
+    picture.rows = sweep(pointsOf(picture), exploreSources(), progress);
+    return SurveyAnswer{.setup = setupOf(question),
+                        .tables = {lineTable(picture)},
+                        .units = exploreUnits,
+                        .plot = linePlot(picture, measureAsked(asked)),
+                        .complete = !progress.cancelled()};
+}
+
+} // namespace
+
+namespace surveys {
+extern const SurveyInfo line;
+const SurveyInfo line{"line", "Over one parameter", "some schedules while one parameter varies", lineFields,
+                      lineAnswer};
+} // namespace surveys
+
+} // namespace stagewright
