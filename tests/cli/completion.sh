@@ -34,5 +34,12 @@ expect_out '^c.stagewright$'
 expect_no_out 'a.csv'
 offers report c.stagewright ''
 expect_out '^1f1b$'
+offers explore ''
+expect_out '^memory$'
+expect_out '^uneven$'
+offers explore state --reduce l
+expect_same "$out" late
+offers explore line --schedules 1f1b,gpi
+expect_same "$out" 1f1b,gpipe
 offers record --clock v
 expect_same "$out" virtual

@@ -15,7 +15,7 @@ for verb in $verbs; do
     expect_out '--log-level'
     [ "$verb" = ui ] || expect_out '--json'
 done
-for verb in record check export import sweep plan; do
+for verb in record check export import sweep explore plan; do
     run stagewright "$verb" --help
     expect_out '--progress'
     expect_out '--stdin-control'

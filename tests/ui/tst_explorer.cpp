@@ -4,6 +4,7 @@
 #include <QFile>
 #include <QHeaderView>
 #include <QImage>
+#include <QProcess>
 #include <QScrollBar>
 
 #include "app/ui/explore/explorer_controller.h"
@@ -379,6 +380,46 @@ private slots:
             const QByteArray text = svg.readAll();
             QVERIFY(text.contains(state->caption().toUtf8()));
             QVERIFY(text.contains(topic == StateTopic::Cuts ? "Computed: gpt-6.2b" : "Simulated: gpt-6.2b"));
+        }
+    }
+
+    // `stagewright explore` prints what the window shows for the same question.
+    void verbAndWindowAgree()
+    {
+        if (!WindowFixture::recordsWithBuiltProgram()) QSKIP("the command line is not built");
+        WindowFixture fixture;
+        MainWindow window;
+        ExploreView* view = shown(window, {1200, 800});
+        QVERIFY(view != nullptr);
+        view->form()->setQuestion(ofShape(4, 8));
+        view->table()->rows()->setTicked({"1f1b", "zb-h1"});
+        QVERIFY(settle(window));
+        const QStringList shape{"--ranks", "4", "--microbatches", "8"}, ticked{"--schedules", "1f1b,zb-h1"};
+        const auto printed = [](const QStringList& arguments) {
+            QProcess verb;
+            verb.start(qEnvironmentVariable("STAGEWRIGHT_PROGRAM"),
+                       QStringList{"explore"} + arguments + QStringList{"--csv", "--log-level", "error"});
+            return verb.waitForFinished(120000) && verb.exitCode() == 0 ? verb.readAllStandardOutput() : QByteArray();
+        };
+        const auto csv = [](const SurveyTable& table, const Units& units) {
+            return QByteArray::fromStdString(csvOf(table.columns, table.rows, units));
+        };
+        QCOMPARE(printed(QStringList{"memory"} + shape), csv(view->points(), exploreUnits));
+        QCOMPARE(printed(QStringList{"line"} + shape + ticked), csv(view->chart(), exploreUnits));
+        view->setShowsHeat(true);
+        QVERIFY(settle(window));
+        QCOMPARE(printed(QStringList{"heat"} + shape + ticked), csv(view->chart(), exploreUnits));
+        view->setShowsState(true);
+        StateView* state = view->state();
+        state->replicas()->setValue(2); // four
+        const std::pair<StateTopic, QStringList> topics[] = {
+            {StateTopic::Stages, QStringList{"state", "--replicas", "4"} + shape},
+            {StateTopic::Mixed, {"uneven"}},
+            {StateTopic::Cuts, {"partial", "--replicas", "4"}}};
+        for (const auto& [topic, arguments] : topics) {
+            state->setTopic(topic);
+            QVERIFY(settle(window));
+            QCOMPARE(printed(arguments), csv(state->answer(), {}));
         }
     }
 

@@ -16,8 +16,8 @@ namespace stagewright {
 
 struct AnalysisRows {
     std::vector<TableRow> rows;
-    std::vector<SpanId> ops;                     // by row the span it is about, or noSpan; empty: rows are about none
-    std::string sentence;                        // what it comes to, below the table; may be empty
+    std::vector<SpanId> ops; // by row the span it is about, or noSpan; empty: rows are about none
+    std::string sentence;    // what it comes to, below the table; may be empty
 };
 
 // What is drawn of the rows as lines over the first column, such as the loss by step: columns of one unit.

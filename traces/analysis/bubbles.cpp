@@ -752,9 +752,9 @@ namespace {
 std::vector<TableColumn> bubbleColumns()
 {
     std::vector<TableColumn> columns{{"rank", "Rank", ColumnKind::Whole},
-                                        {"busy_ns", "Busy", ColumnKind::Time},
-                                        {"apart_ns", "Optimizer and collectives", ColumnKind::Time},
-                                        {"idle_ns", "Idle", ColumnKind::Time}};
+                                     {"busy_ns", "Busy", ColumnKind::Time},
+                                     {"apart_ns", "Optimizer and collectives", ColumnKind::Time},
+                                     {"idle_ns", "Idle", ColumnKind::Time}};
     for (std::size_t cause = 0; cause < idleCauseCount; ++cause) {
         const auto which = static_cast<IdleCause>(cause);
         columns.push_back({std::string(toText(which)) + "_ns", std::string(titleOf(which)), ColumnKind::Time,

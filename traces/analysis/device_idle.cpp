@@ -219,8 +219,8 @@ Result<AnalysisRows> deviceIdleRows(const Run& run, int step)
     AnalysisRows out;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         std::vector<TableCell> row{std::int64_t{ranks[r].rank},
-                                      ranks[r].gpu < 0 ? TableCell() : TableCell(std::int64_t{ranks[r].gpu}),
-                                      ranks[r].window};
+                                   ranks[r].gpu < 0 ? TableCell() : TableCell(std::int64_t{ranks[r].gpu}),
+                                   ranks[r].window};
         for (std::size_t s = 0; s < deviceStateCount;
              ++s) { // what of a graph computes and what communicates is unknown
             const auto state = static_cast<DeviceState>(s);

@@ -214,10 +214,9 @@ Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         const RankDeviceTime& rank = ranks[r];
         const auto known = [&rank](Nanos time) { return rank.graphs > 0 ? TableCell() : TableCell(time); };
-        out.rows.push_back({std::int64_t{rank.rank},
-                            rank.gpu < 0 ? TableCell() : TableCell(std::int64_t{rank.gpu}), rank.window(),
-                            known(rank.computing), known(rank.communicating), rank.copying, known(rank.hidden),
-                            known(rank.exposed()), rank.idle(), rank.calls});
+        out.rows.push_back({std::int64_t{rank.rank}, rank.gpu < 0 ? TableCell() : TableCell(std::int64_t{rank.gpu}),
+                            rank.window(), known(rank.computing), known(rank.communicating), rank.copying,
+                            known(rank.hidden), known(rank.exposed()), rank.idle(), rank.calls});
     }
     out.sentence = deviceTimeSentence(ranks);
     for (const std::string& doubt : deviceDoubts(*run.timeline, step, false)) out.sentence += "; " + doubt;

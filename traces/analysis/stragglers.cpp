@@ -98,8 +98,7 @@ Result<AnalysisRows> stragglerRows(const Run& run, int step)
              placeCell(places[r], ParallelDimension::Pipeline), placeCell(places[r], ParallelDimension::Data),
              placeCell(places[r], ParallelDimension::Tensor), placeCell(places[r], ParallelDimension::Expert),
              placeCell(places[r], ParallelDimension::Context), late[r].waitedFor, late[r].last,
-             ran ? TableCell(times[r].computing) : TableCell(),
-             ran ? TableCell(times[r].exposed()) : TableCell()});
+             ran ? TableCell(times[r].computing) : TableCell(), ran ? TableCell(times[r].exposed()) : TableCell()});
         out.ops.push_back(late[r].worst);
         total += late[r].waitedFor;
         if (!places[r].host.empty()) byHost[places[r].host] += late[r].waitedFor;

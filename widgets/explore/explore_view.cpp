@@ -15,6 +15,7 @@
 #include <QTabWidget>
 #include <QVBoxLayout>
 
+#include "schedules/survey/memory.h"
 #include "widgets/explore/survey_text.h"
 #include "widgets/style.h"
 
@@ -299,6 +300,14 @@ void ExploreView::setRows(SweepRows rows, const ExploreQuestion& question)
     for (int i = 0; m_rows && i < static_cast<int>(m_rows->size()); ++i)
         if (rowAt(i)->point.schedule == m_wanted) row = i;
     showRow(row);
+}
+
+SurveyTable ExploreView::points() const { return m_rows ? memoryTable(*m_rows, question()) : SurveyTable(); }
+
+SurveyTable ExploreView::chart() const
+{
+    if (showsHeat()) return m_heatPicture ? heatTable(*m_heatPicture) : SurveyTable();
+    return m_linesPicture ? lineTable(*m_linesPicture) : SurveyTable();
 }
 
 void ExploreView::setBounds(std::vector<ExploreBound> bounds) { m_pareto->setBounds(std::move(bounds)); }

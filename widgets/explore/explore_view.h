@@ -57,6 +57,10 @@ public:
     void select(int row);
     const SweepRow* rowAt(int row) const; // null: none
 
+    // What the page Schedules shows, as the tables of its surveys: all points, and those of the chart below.
+    SurveyTable points() const;
+    SurveyTable chart() const;
+
     void setRows(SweepRows rows, const ExploreQuestion& question);
     void setBounds(std::vector<ExploreBound> bounds);
     void setLines(std::shared_ptr<const LinesPicture> picture);

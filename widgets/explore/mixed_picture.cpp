@@ -6,7 +6,6 @@
 #include <QFontMetricsF>
 #include <QPainter>
 
-#include "widgets/explore/survey_text.h"
 #include "widgets/timeline/geometry.h"
 
 namespace stagewright {
@@ -81,10 +80,7 @@ QString MixedPicture::textOf(int mark) const
     return text;
 }
 
-TableText MixedPicture::table() const
-{
-    return marks() > 0 ? tableTextOf(unevenTable(*m_answer, m_question)) : TableText();
-}
+SurveyTable MixedPicture::answer() const { return marks() > 0 ? unevenTable(*m_answer, m_question) : SurveyTable(); }
 
 double MixedPicture::mostShare() const
 {

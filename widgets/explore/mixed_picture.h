@@ -7,6 +7,7 @@
 
 #include "schedules/survey/uneven.h"
 #include "widgets/explore/cursor_picture.h"
+#include "widgets/explore/survey_text.h"
 
 namespace stagewright {
 
@@ -19,7 +20,8 @@ public:
 
     int marks() const override; // rank by rank of the divisions in turn
     QString textOf(int mark) const override;
-    TableText table() const override;
+    TableText table() const override { return tableTextOf(answer()); }
+    SurveyTable answer() const; // empty: none
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
 
 protected:

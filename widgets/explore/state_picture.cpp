@@ -92,7 +92,7 @@ QString StatePicture::textOf(int row, int level) const
     return text;
 }
 
-TableText StatePicture::table() const { return m_rows ? tableTextOf(stateTable(*m_rows, m_question)) : TableText(); }
+SurveyTable StatePicture::answer() const { return m_rows ? stateTable(*m_rows, m_question) : SurveyTable(); }
 
 // The bars above, the grid below.
 QRectF StatePicture::gridIn(const QRectF& rect) const

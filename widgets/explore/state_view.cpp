@@ -53,7 +53,7 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
     column->addLayout(m_form);
     m_pictures = new QStackedWidget(this);
     m_picture = new StatePicture(m_pictures);
-    makeCopyable(m_picture, [this] { return m_picture->table(); });
+    makeCopyable(m_picture, [this] { return tableTextOf(m_picture->answer()); });
     m_mixed = new MixedPicture(m_pictures);
     m_cuts = new CutPicture(m_pictures);
     for (QWidget* picture :
@@ -225,6 +225,16 @@ void StateView::setTheme(const Theme& theme)
     m_picture->setTheme(theme);
     m_mixed->setTheme(theme);
     m_cuts->setTheme(theme);
+}
+
+SurveyTable StateView::answer() const
+{
+    switch (topic()) {
+    case StateTopic::Stages: return m_picture->answer();
+    case StateTopic::Mixed: return m_mixed->answer();
+    case StateTopic::Cuts: return contributorTable(m_cuts->answer(), cutQuestion());
+    }
+    return {};
 }
 
 QString StateView::caption() const

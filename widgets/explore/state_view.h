@@ -44,7 +44,7 @@ public:
     bool over(const StateCell& cell) const;    // more than a rank has
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
     QString textOf(int row, int level) const; // of a cell, in a sentence or two
-    TableText table() const;                  // every cell
+    SurveyTable answer() const;               // every cell that is done
     QSize sizeHint() const override { return {760, 520}; }
     QSize minimumSizeHint() const override { return {420, 260}; }
 
@@ -103,7 +103,8 @@ public:
     QLineEdit* cutsField() { return fieldOf<QLineEdit>("cuts"); }
     void setRows(StateRows rows, const StateQuestion& question);
     void setTheme(const Theme& theme);
-    QString caption() const; // what the topic's picture shows
+    SurveyTable answer() const; // the topic's, as its survey has it
+    QString caption() const;    // what the topic's picture shows
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
 
 signals:

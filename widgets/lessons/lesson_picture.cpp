@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "schedules/execute/simulate.h"
 #include "traces/lessons/grading.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/timeline/geometry.h"

@@ -1,48 +1,21 @@
-// SchedulePreview: the figures of a library schedule at a shape and at unit costs, and its picture. Made by a pure
-// function that may run on any thread; searched schedules and large shapes take seconds.
+// SchedulePreview: the figures of a library schedule (schedules/survey/preview.h) with its picture. A pure function for any
+// thread.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "schedules/base/progress.h"
-#include "schedules/execute/simulate.h"
-#include "schedules/library/registry.h"
+#include "schedules/survey/preview.h"
 #include "widgets/timeline/timeline_panel.h"
 
 namespace stagewright {
 
-struct PreviewRequest {
-    std::string name; // with parameters: "chimera:f=2"
-    Shape shape;      // its costs are taken from `costs`
-    CostModel::UnitCosts costs;
+struct SchedulePreview : PreviewFigures {
+    std::shared_ptr<const TimelinePanel> panel; // null where there is no timeline
 };
 
-struct SchedulePreview {
-    std::optional<Error> fault;   // impossible: everything below is empty
-    std::optional<Shape> nearest; // the nearest possible shape, if one was found
-
-    std::shared_ptr<const Timeline> timeline;   // null if there are too many ops to draw
-    std::shared_ptr<const TimelinePanel> panel; // as above
-    std::size_t ops = 0;
-    int stages = 0;
-    WeightRule weights = WeightRule::Synchronous;
-    Nanos makespan = 0;
-    Nanos span = 0;
-    double bubbleFraction = 0;
-    double bubbleRateSpan = 0;
-    std::vector<Bytes> peaks; // by rank
-    ClosedForm closed;        // without link latency only
-};
-
-SchedulePreview previewOf(const PreviewRequest& request, const Progress& progress = {});
-
-// The nearest shape that the schedule supports: fewest changes first (default chunks, then microbatches, then
-// ranks), small distances before large ones. None within 64 microbatches and 16 ranks: nothing.
-std::optional<Shape> nearestShape(const std::string& name, const Shape& shape, const Progress& progress = {});
-
-Shape withCosts(Shape shape, const CostModel::UnitCosts& costs); // costs that the generator may plan with
+inline SchedulePreview previewOf(const PreviewRequest& request, const Progress& progress = {})
+{
+    SchedulePreview out{previewFigures(request, progress), nullptr};
+    if (out.timeline) out.panel = makePanel(out.timeline);
+    return out;
+}
 
 } // namespace stagewright

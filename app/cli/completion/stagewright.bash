@@ -38,6 +38,7 @@ _stagewright_choices() { # PROGRAM VERB WORDS… OPTION
     "$@" '?' 2>&1 | sed -nE "s/.*takes one of (.*), not.*/\\1/p" | sed 's/ and / /; s/,//g'
 }
 
+_stagewright_surveys() { "$1" explore 2>/dev/null | awk '/^[a-z]/ { print $1 }'; }
 _stagewright_hosts() { "$1" hosts list 2>/dev/null | awk 'NR > 1 && /^[^ ]/ { print $1 }'; }
 _stagewright_jobs() { "$1" hosts jobs 2>/dev/null | awk 'NR > 1 { print $1 }'; }
 
@@ -60,7 +61,7 @@ _stagewright() {
         return
     fi
     case $previous in
-    -s | --schedule)
+    -s | --schedule | --schedules)
         local prefix=''
         [[ $current != *,* ]] || prefix=${current%,*},
         if [[ $current == */* || $current == .* ]]; then
@@ -76,6 +77,12 @@ _stagewright() {
     --objective) _stagewright_words "$current" 'makespan span'; return ;;
     --clock) _stagewright_words "$current" 'auto wall virtual'; return ;;
     --host) _stagewright_words "$current" "$(_stagewright_hosts "$program")"; return ;;
+    --measure | --across | --up | --device | --gather | --reduce)
+        if [ "$verb" = explore ]; then
+            _stagewright_words "$current" "$(_stagewright_choices "${COMP_WORDS[@]:0:COMP_CWORD}")"
+            return
+        fi
+        ;;
     --engine) _stagewright_words "$current" 'own torch torchtitan'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;
@@ -88,7 +95,7 @@ _stagewright() {
     --into) _stagewright_files "$current" stagewright; return ;;
     --rules) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
     --costs) _stagewright_files "$current" json; return ;;
-    -o | --output | --data | --python | --job | --model-file) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    -o | --output | --svg | --data | --python | --job | --model-file) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
     esac
     if [[ $current == -* ]]; then
         _stagewright_words "$current" "$(_stagewright_options "$program" "$verb")"
@@ -103,6 +110,7 @@ _stagewright() {
         esac
         ;;
     schedules) _stagewright_words "$current" "$(_stagewright_schedules "$program")" ;;
+    explore) _stagewright_words "$current" "$(_stagewright_surveys "$program")" ;;
     import) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
     validate) _stagewright_files "$current" csv ;;
     diff)

@@ -1,10 +1,11 @@
-#include "widgets/tools/lowered_picture.h"
+#include "schedules/survey/lowered.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "schedules/execute/deadlock.h"
+#include "schedules/execute/simulate.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {
@@ -37,9 +38,9 @@ std::vector<ChannelUse> channelsOf(const SimResult& result)
 
 } // namespace
 
-LoweredPicture loweredPicture(const LoweredRequest& request)
+LoweredFigures loweredFigures(const LoweredRequest& request)
 {
-    LoweredPicture out;
+    LoweredFigures out;
     CostModel costs = request.costs;
     if (request.latency >= 0) {
         costs.links = Links{{}, {}, costs.links.collectives};
@@ -72,10 +73,7 @@ LoweredPicture loweredPicture(const LoweredRequest& request)
         out.fault = timeline.error();
         return out;
     }
-    PanelOptions options;
-    options.step = 0;
-    out.panel = makePanel(*timeline, options);
-    out.bubbleFraction = out.panel->bubbleFraction;
+    out.timeline = std::move(*timeline);
     return out;
 }
 

@@ -1,5 +1,6 @@
-#include "widgets/library/schedule_preview.h"
+#include "schedules/survey/preview.h"
 
+#include "schedules/execute/simulate.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {
@@ -59,9 +60,9 @@ std::optional<Shape> nearestShape(const std::string& name, const Shape& shape, c
     return std::nullopt;
 }
 
-SchedulePreview previewOf(const PreviewRequest& request, const Progress& progress)
+PreviewFigures previewFigures(const PreviewRequest& request, const Progress& progress)
 {
-    SchedulePreview out;
+    PreviewFigures out;
     const Shape shape = withCosts(request.shape, request.costs);
     auto schedule = makeSchedule(request.name, shape);
     if (!schedule) {
@@ -98,7 +99,6 @@ SchedulePreview previewOf(const PreviewRequest& request, const Progress& progres
     auto timeline = timelineOf(*schedule, *result, costs);
     if (!timeline) return out;
     out.timeline = *timeline;
-    out.panel = makePanel(*timeline);
     return out;
 }
 

@@ -1,0 +1,113 @@
+# explore: each survey as text, JSON, CSV and SVG; what it is asked is refused in words where it can't be answered.
+# shellcheck shell=bash
+names=$(sed -n 's/^STAGEWRIGHT_SURVEY(\(.*\))$/\1/p' "$SOURCE/../../schedules/survey/surveys.def")
+run stagewright explore
+expect_code 0
+expect_quiet_err
+for name in $names; do expect_out "^$name +[a-z]"; done
+expect_out '--ranks 8  --microbatches 32'
+run stagewright explore --json
+expect_json memory surveys 0 name
+expect_json ranks surveys 0 fields 0 name
+expect_json 1024 surveys 0 fields 0 most
+
+declare -A small=(
+    [memory]='--ranks 4 --microbatches 8'
+    [line]='--ranks 4 --microbatches 8 --schedules 1f1b,zb-h1'
+    [heat]='--ranks 4 --microbatches 8 --schedules 1f1b,zb-h1'
+    [state]='--ranks 4 --microbatches 8 --schedules 1f1b,gpipe --replicas 4'
+    [uneven]='--batch 6'
+    [partial]='--replicas 4'
+)
+for name in $names; do
+    expect_that "$name has a small question here" [ -n "${small[$name]:-}" ]
+    # shellcheck disable=SC2086 # options
+    run stagewright explore "$name" ${small[$name]} --svg "$name.svg" --log-level warning
+    expect_code 0
+    expect_quiet_err
+    expect_out '^(Simulated|Computed)'
+    expect_that "$name.svg is a picture" grep -q '^<svg xmlns' "$name.svg"
+    expect_that "$name.svg ends" [ "$(tail -n 1 "$name.svg")" = '</svg>' ]
+    expect_that "$name.svg needs no variables" bash -c "! grep -q 'var(--' $name.svg"
+    if command -v xmllint >/dev/null; then expect_that "$name.svg is XML" xmllint --noout "$name.svg"; fi
+    # shellcheck disable=SC2086
+    run stagewright explore "$name" ${small[$name]} --csv
+    expect_code 0
+    csv=$out
+    # shellcheck disable=SC2086
+    run stagewright explore "$name" ${small[$name]} --csv
+    expect_same "$out" "$csv"
+    # shellcheck disable=SC2086
+    run stagewright explore "$name" ${small[$name]} --json
+    expect_code 0
+    expect_json "$name" survey
+    expect_keys . survey question setup tables interrupted
+done
+
+# The same numbers as simulate and sweep have.
+run stagewright explore memory --ranks 4 --microbatches 8 --csv
+expect_out '^schedule,whole_step,bubble_fraction,bubble_rate_span,peak_activation,stages,frontier,note$'
+expect_out '^1f1b,33,0.272727,0.272727,4,4,no,$'
+expect_out '^zb-h1,27,0.111111,0.111111,4,4,yes,$'
+expect_out '^gpipe,33,.*,8,4,no,$'
+expect_out '^pipedream,.*,no,stale weights$'
+run stagewright explore memory --ranks 4 --microbatches 8 --cap 6 --json
+expect_json 6 question cap
+expect_json schedule tables schedules columns 0 key
+expect_json rank_share tables schedules columns 1 unit
+expect_json 1 tables bounds rows 0 chunks
+run stagewright explore memory --ranks 4 --microbatches 8 --cap 6
+expect_out 'gpipe .*rank 0 holds 8.0, the cap is 6.0'
+expect_out 'The work alone takes 24 units'
+run stagewright explore line --ranks 4 --microbatches 8 --schedules 1f1b --across latency --csv
+expect_out '^1f1b,0,33,'
+run stagewright sweep -s 1f1b -p 4 -m 8 --comm 0.1 --json
+swept=$(json rows 0 whole_step)
+run stagewright explore line --ranks 4 --microbatches 8 --schedules 1f1b --across latency --csv
+expect_out "^1f1b,0.1,$swept,"
+run stagewright explore uneven --batch 12 --csv
+expect_out '^division,step_ns,rank,speed,samples,'
+expect_out '^Decoupled,[0-9]+,0,3,6,0.5,0.5,'
+run stagewright explore partial --replicas 4 --csv
+expect_out '^embedding,1,0,0.25$'
+expect_out '^head,4,"0, 1, 2, 3",1$'
+run stagewright explore partial --replicas 4
+expect_out 'Mean backward: .*\(N\+1\)/\(2N\) = 5/8 = 62.5 %'
+run stagewright explore state --ranks 3 --microbatches 8 --schedules chimera --json
+expect_json null tables stages rows 0 step_ns
+
+# Refused in words.
+refused() { # refused PATTERN ARGUMENTS…
+    local pattern=$1
+    shift
+    run stagewright explore "$@"
+    expect_code 2
+    expect_err "$pattern"
+}
+refused "no survey 'memry'.*did you mean 'memory'" memry
+refused '--ranks takes a whole number from 2 to 1024, not .1.' memory --ranks 1
+refused "--speeds is not a field of 'memory'" memory --speeds 1,2
+refused "--device takes one of .*not 'abacus'" state --device abacus
+refused "1f1c" line --schedules 1f1c
+refused "speeds: 'fast' is not a speed" uneven --speeds 3,fast
+refused 'memory: 2 sizes for 3 ranks' uneven --memory 40,48
+refused '2 samples for 3 ranks' uneven --batch 2
+refused 'across and up are the same' heat --across cap --up cap
+refused 'a survey is needed' --ranks 4
+run stagewright explore memory --ranks 4 --microbatches 8 --svg nowhere/x.svg
+expect_code 5
+
+# Interrupted: what was done is printed.
+"$STAGEWRIGHT" explore state --ranks 32 --microbatches 128 --progress jsonl --csv </dev/null >out.txt 2>progress.txt &
+pid=$!
+for ((i = 0; i < 600; ++i)); do
+    [ "$(grep -c '"event":"progress"' progress.txt || true)" -lt 2 ] || break
+    sleep 0.05
+done
+kill -s INT $pid
+rc=0
+wait $pid || rc=$?
+out=$(cat out.txt) err=$(tail -n 3 progress.txt) last='explore, then INT'
+expect_code 130
+expect_err interrupted
+expect_out '^schedule,shared,step_ns,memory_bytes,fits,'
