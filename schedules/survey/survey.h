@@ -54,7 +54,7 @@ struct SurveyInfo;
 // The values of all fields of a survey, each in its range.
 class SurveyQuestion {
 public:
-    // Fields that are not given have their defaults. Usage: a name that is no field, a value out of its range; the
+    // Fields that are not given have their defaults. Usage: an unknown name, a value out of its range; the
     // message starts with the field's name.
     static Result<SurveyQuestion> read(const SurveyInfo& survey, const SurveyValues& given);
 

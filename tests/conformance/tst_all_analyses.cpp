@@ -73,8 +73,7 @@ private slots:
                 if (info->unknown(run).empty()) QVERIFY2(table.unknown.empty(), table.unknown.c_str());
                 for (const auto& row : table.rows) QCOMPARE(row.size(), table.columns.size());
                 if (!table.ops.empty()) QCOMPARE(table.ops.size(), table.rows.size());
-                for (const TableColumn& column : table.columns)
-                    QVERIFY(!column.key.empty() && !column.title.empty());
+                for (const TableColumn& column : table.columns) QVERIFY(!column.key.empty() && !column.title.empty());
                 QVERIFY(table.rows == reportTable(*info, run, step).rows);
                 if (run.schedule && step == 0 && table.unknown.empty()) QVERIFY(!table.rows.empty());
             }

@@ -10,8 +10,8 @@
 #include "schedules/library/registry.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/compare/device_tables.h"
-#include "traces/export/plot_svg.h"
 #include "traces/export/html_report.h"
+#include "traces/export/plot_svg.h"
 #include "traces/export/timeline_svg.h"
 #include "traces/run/simulated_run.h"
 

@@ -16,7 +16,7 @@ struct SvgOptions {
     std::string title;   // accessible name
 };
 
-std::string svgStyle(); // light, and dark where the reader prefers it; printed light
+std::string svgStyle();      // light, and dark where the reader prefers it; printed light
 std::string svgStylePlain(); // light only, with the colours themselves: for files of their own
 // "&", "<", ">", quotes escaped; control characters and broken UTF-8 become U+FFFD; C1 and marks of direction become
 // escapes, as in schedules/base/shown_text.h.
