@@ -169,7 +169,7 @@ Result<SurveyQuestion> StateView::asked(StateTopic topic, const ExploreQuestion&
     SurveyValues values;
     for (const SurveyField& field : surveyOf(topic).fields())
         if (const auto parameter = parameterOf(field.name))
-            values[field.name] = stagewright::textOf(shape.value(*parameter));
+            values[field.name] = stagewright::textOf(std::clamp(shape.value(*parameter), field.least, field.most));
     for (const Field& field : m_fields)
         if (std::find(field.topics.begin(), field.topics.end(), topic) != field.topics.end())
             values[field.field.name] = field.value();
