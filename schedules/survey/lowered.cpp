@@ -6,6 +6,7 @@
 
 #include "schedules/execute/deadlock.h"
 #include "schedules/execute/simulate.h"
+#include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {

@@ -38,11 +38,15 @@ Plot memoryPlot(const std::vector<SweepRow>& rows, const std::vector<ExploreBoun
     const auto pointOf = [measure](const SweepRow& row) {
         return PlotPoint{row.memoryValue(row.peak()), measureOf(row, measure), row.point.schedule};
     };
+    double longest = 0; // bounds far above every schedule are left out
+    for (const SweepRow& row : rows)
+        if (row.good()) longest = std::max(longest, row.timeValue(row.step));
     if (measure == ExploreMeasure::StepTime)
         for (const int chunks : {1, 2}) {
             PlotSeries line{chunks == 1 ? "proven bound, one stage per rank" : "for V placement", {}, PlotMark::Steps};
             for (const ExploreBound& bound : bounds)
-                if (bound.chunks == chunks) line.points.push_back({bound.cap, bound.makespan});
+                if (bound.chunks == chunks && bound.makespan <= longest)
+                    line.points.push_back({bound.cap, bound.makespan});
             if (!line.points.empty()) plot.series.push_back(std::move(line));
         }
     PlotSeries frontier{"frontier", {}, PlotMark::Steps};

@@ -15,7 +15,9 @@ namespace {
 
 constexpr double curveLeft = 64, curveRight = 16, curveTop = 40, curveBottom = 40;
 constexpr double letterWidth = 6.4; // about, in the ticks' font
+// Their colours in the page's style, and in a picture of its own.
 constexpr std::array seriesClasses{"first", "second", "third", "fourth", "fifth", "sixth"};
+constexpr std::array seriesColours{"f", "b", "w", "c", "critical", "secondary"};
 
 struct CurveAxis {
     double least = 0, most = 1, step = 1;
@@ -243,32 +245,60 @@ private:
     std::vector<PlotBox> m_taken;      // by names
 };
 
+std::string drawn(const Plot& plot, double width, double height)
+{
+    PlotDrawing drawing(plot, width, height);
+    std::string out = drawing.axes();
+    for (std::size_t i = 0; i < plot.series.size(); ++i) out += drawing.series(i);
+    return out + drawing.legend();
+}
+
+void replaceAll(std::string& text, const std::string& from, const std::string& to)
+{
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+        text.replace(at, from.size(), to);
+}
+
+// With each class' appearance in its place.
+std::string withoutClasses(std::string svg)
+{
+    for (const auto& [name, colour] : {std::pair("tick", "secondary"), std::pair("sub", "secondary"),
+                                       std::pair("mark", "text"), std::pair("rank", "text")})
+        replaceAll(svg, fmt::format("class=\"{}\"", name), fmt::format("fill=\"{}\"", lightColour(colour)));
+    replaceAll(svg, "class=\"grid\"", fmt::format("fill=\"none\" stroke=\"{}\"", lightColour("grid")));
+    for (std::size_t i = 0; i < seriesClasses.size(); ++i) {
+        const std::string_view colour = lightColour(seriesColours[i]);
+        replaceAll(svg, fmt::format("class=\"ink {}\"", seriesClasses[i]), fmt::format("fill=\"{}\"", colour));
+        replaceAll(svg, fmt::format("class=\"curve {}\"", seriesClasses[i]),
+                   fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2\"", colour) +
+                       (i == 1 ? " stroke-dasharray=\"7 4\"" : ""));
+    }
+    return svg;
+}
+
 } // namespace
 
 std::string plotSvg(const Plot& plot, const std::string& title, double width, double height)
 {
     if (plot.empty()) return {};
-    std::string out = fmt::format(
-        "<svg class=\"sw\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\"><title>{}</title>\n", width,
-        height, escaped(title), escaped(title));
-    PlotDrawing drawing(plot, width, height);
-    out += drawing.axes();
-    for (std::size_t i = 0; i < plot.series.size(); ++i) out += drawing.series(i);
-    return out + drawing.legend() + "</svg>\n";
+    return fmt::format(
+               "<svg class=\"sw\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\"><title>{}</title>\n",
+               width, height, escaped(title), escaped(title)) +
+           drawn(plot, width, height) + "</svg>\n";
 }
 
 std::string plotPicture(const Plot& plot, const std::string& title, const std::string& caption)
 {
     constexpr double width = 1120, height = 560, head = 40, foot = 34, margin = 16;
-    std::string inside = plotSvg(plot, title, width, height);
-    if (!inside.empty())
-        inside.insert(4, fmt::format(" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", margin, head, width, height));
-    return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sw\" width=\"{0}\" height=\"{1}\" "
-                       "viewBox=\"0 0 {0} {1}\">\n<style>\n{2}</style>\n<rect width=\"{0}\" height=\"{1}\" "
-                       "fill=\"#fff\"/>\n<text class=\"rank\" x=\"{3}\" y=\"26\">{4}</text>\n{5}"
-                       "<text class=\"sub\" x=\"{3}\" y=\"{6}\">{7}</text>\n</svg>\n",
-                       width + 2 * margin, height + head + foot, svgStylePlain(), margin, escaped(title), inside,
-                       height + head + 20, escaped(caption));
+    return withoutClasses(
+        fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+                    "font-family=\"Inter, Helvetica, Arial, sans-serif\" font-size=\"11\">\n"
+                    "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n"
+                    "<text class=\"rank\" font-size=\"15\" font-weight=\"600\" x=\"{2}\" y=\"26\">{3}</text>\n"
+                    "<g transform=\"translate({2} {4})\">\n{5}</g>\n"
+                    "<text class=\"sub\" x=\"{2}\" y=\"{6}\">{7}</text>\n</svg>\n",
+                    width + 2 * margin, height + head + foot, margin, escaped(title), head, drawn(plot, width, height),
+                    height + head + 20, escaped(caption)));
 }
 
 } // namespace stagewright

@@ -254,8 +254,7 @@ constexpr std::string_view svgRules =
     "dasharray:7 4}.third{stroke:var(--w)}.fourth{stroke:var(--c)}.fifth{stroke:var(--critical)}.sixth{stroke:var("
     "--secondary)}\n"
     ".ink{stroke:none}.ink.first{fill:var(--f)}.ink.second{fill:var(--b)}.ink.third{fill:var(--w)}.ink.fourth{fill:"
-    "var(--c)}.ink.fifth{fill:var(--critical)}.ink.sixth{fill:var(--secondary)}.mark{fill:var(--text);paint-order:"
-    "stroke;stroke:var(--canvas);stroke-width:2}\n";
+    "var(--c)}.ink.fifth{fill:var(--critical)}.ink.sixth{fill:var(--secondary)}.mark{fill:var(--text)}\n";
 
 } // namespace
 
@@ -266,16 +265,11 @@ std::string svgStyle()
         lightColours, darkColours, svgRules);
 }
 
-std::string svgStylePlain()
+std::string_view lightColour(std::string_view name)
 {
-    std::string out(svgRules);
-    for (const std::string_view item : itemsOf(lightColours, ";")) { // "--f:#2F5D9C"
-        const auto [name, colour] = keyValueOf(item, ':');
-        const std::string use = fmt::format("var({})", name);
-        for (std::size_t at = out.find(use); at != std::string::npos; at = out.find(use, at))
-            out.replace(at, use.size(), *colour);
-    }
-    return out;
+    for (const std::string_view item : itemsOf(lightColours, ";")) // "--f:#2F5D9C"
+        if (const auto [key, colour] = keyValueOf(item, ':'); key.substr(2) == name) return *colour;
+    return "#000";
 }
 
 std::string timelineSvg(const Run& run, int step, const SvgOptions& options)

@@ -26,10 +26,11 @@ std::string quoted(const std::string& text)
     return text.empty() || text.find(' ') != std::string::npos ? "'" + text + "'" : text;
 }
 
-Json valueJson(const SurveyField& field, const SurveyQuestion& question)
+// A number where the field has one, else null.
+Json numberJson(const SurveyField& field, double value)
 {
-    const bool number = field.kind == FieldKind::Whole || field.kind == FieldKind::Real;
-    return number ? Json(question.real(field.name)) : Json(question.text(field.name));
+    if (field.kind == FieldKind::Whole) return Json(static_cast<std::int64_t>(value));
+    return field.kind == FieldKind::Real ? Json(value) : Json(nullptr);
 }
 
 // A line for each survey, and below it its fields with their defaults.
@@ -47,7 +48,6 @@ Result<int> listSurveys(Session& session)
                 line.clear();
             }
             line += (line.empty() ? "" : "  ") + part;
-            const bool number = field.kind == FieldKind::Whole || field.kind == FieldKind::Real;
             Json choices = Json::array();
             for (const FieldChoice& choice : field.choices) choices.push_back(choice.value);
             fields.push_back({{"name", field.name},
@@ -55,8 +55,8 @@ Result<int> listSurveys(Session& session)
                               {"help", field.help},
                               {"default", field.fallback},
                               {"unit", textOrNull(field.unit)},
-                              {"least", number ? Json(field.least) : Json(nullptr)},
-                              {"most", number ? Json(field.most) : Json(nullptr)},
+                              {"least", numberJson(field, field.least)},
+                              {"most", numberJson(field, field.most)},
                               {"choices", field.choices.empty() ? Json(nullptr) : std::move(choices)}});
         }
         session.out("         " + line + "\n");
@@ -87,7 +87,10 @@ Result<int> runExplore(const ExploreChoice& options, Session& session)
     if (!answer) return tl::unexpected(std::move(answer.error()));
     if (session.json) {
         Json fields = Json::object(), tables = Json::object();
-        for (const SurveyField& field : survey->fields()) fields[field.name] = valueJson(field, *question);
+        for (const SurveyField& field : survey->fields()) {
+            const Json number = numberJson(field, question->real(field.name));
+            fields[field.name] = number.isNull() ? Json(question->text(field.name)) : number;
+        }
         for (const SurveyTable& table : answer->tables) tables[table.name] = tableJson(table, answer->units);
         session.answer({{"survey", std::string(survey->name)},
                         {"question", std::move(fields)},
