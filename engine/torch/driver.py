@@ -8,6 +8,7 @@ rank. By hand, in such a folder:
     torchrun --nproc-per-node=4 driver.py   or under torchrun
     python3 driver.py --check               compares the first step's gradients with those of the undivided model
     python3 driver.py --no-profile          without traces, to see how long a step takes by itself
+    python3 driver.py --operators           traces PyTorch's operators too, which takes far longer (always so on GPUs)
     python3 driver.py --describe            prints what the schedule needs; works without PyTorch
     stagewright import traces -o job.stagewright
 
@@ -98,6 +99,14 @@ class Telling:
         self.stop = False
         self.lock = threading.Lock()
 
+    def at(self, where):
+        """Told before it is done: a call that keeps Python's lock also keeps the signs of life from being given."""
+        self.where = where
+        self.beat()
+
+    def beat(self):
+        self.tell("beat", step=self.step, ops=self.ops, where=self.where)
+
     def tell(self, event, **facts):
         line = json.dumps({"event": event, "rank": self.rank, **facts}) + "\n"
         with self.lock:
@@ -108,7 +117,7 @@ class Telling:
     def live(self):
         def beat():
             while True:
-                self.tell("beat", step=self.step, ops=self.ops, where=self.where)
+                self.beat()
                 time.sleep(1)
 
         threading.Thread(target=beat, daemon=True).start()
@@ -428,26 +437,113 @@ def parameters_of(function):
     return function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
 
 
-def keep_trace(profiler, path, held, device_type):
-    """The profiler's trace, compressed, with the bytes that were held before its first event: the profiler sees changes only."""
-    plain = path[: -len(".gz")]
-    profiler.export_chrome_trace(plain)
-    with open(plain, encoding="utf-8", errors="replace") as file:
-        text = file.read()
-    os.remove(plain)
-    times = [float(time) for time in re.findall(r'"ts": ?([0-9.]+)', text)]
-    opening = re.search(r'"traceEvents": ?\[', text)
-    if times and opening:
+def name_messages(torch):
+    """Sends and receives as ranges that name peer and tag: PyTorch's own records of them are operators."""
+    group = torch.distributed.ProcessGroup
+
+    def named(function, name):
+        @functools.wraps(function)
+        def call(self, tensors, peer, tag):
+            with torch.profiler.record_function(f"c10d::{name} {peer} {tag}"):
+                return function(self, tensors, peer, tag)
+
+        return call
+
+    group.send, group.recv = named(group.send, "send"), named(group.recv, "recv_")
+
+
+class Trace:
+    """The trace of a rank, step by step: a gzip file that is whole after each, so that an end costs the current step only.
+
+    On CPUs it has named ranges, messages and memory. Operators are left out: recording and writing them takes a multiple
+    of the step. On GPUs they tie kernels to ops and messages.
+    """
+
+    NAMED = re.compile(rb'"cat":\s*"user_annotation",\s*"name":\s*"c10d::(send|recv_) (\d+) (\d+)"([^{}]*"args":\s*\{)')
+
+    def __init__(self, torch, folder, rank, gpu, operators):
+        self.torch, self.gpu, self.operators = torch, gpu, operators or gpu
+        self.path = os.path.join(folder, "traces", f"rank{rank}.json.gz")
+        self.plain = os.path.join(folder, "traces", f"rank{rank}.json")
+        self.end, self.foot = 0, b""  # where the next step goes; what follows the last one
+        self.profiler = None
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        if not self.operators:
+            self.operators = not self._ranges_only()
+        if not self.operators:
+            name_messages(torch)
+
+    def _ranges_only(self):
+        """Named ranges are all that the profiler records from now on. False where this PyTorch can't."""
+        from torch.autograd import profiler
+
+        try:
+            scopes = {self.torch._C._profiler.RecordScope.USER_SCOPE}
+            profiler._enable_profiler = functools.partial(profiler._enable_profiler, scopes=scopes)
+            with self.torch.profiler.profile(activities=[self.torch.profiler.ProfilerActivity.CPU]):
+                pass
+        except (AttributeError, TypeError):
+            if isinstance(getattr(profiler, "_enable_profiler", None), functools.partial):
+                profiler._enable_profiler = profiler._enable_profiler.func
+            return False
+        return True
+
+    def start(self):
+        kinds = self.torch.profiler.ProfilerActivity
+        activities = [kinds.CPU, kinds.CUDA] if self.gpu else [kinds.CPU]
+        self.profiler = self.torch.profiler.profile(activities=activities, record_shapes=self.operators, profile_memory=True)
+        self.profiler.start()
+
+    def stop(self):
+        self.profiler.stop()
+
+    def keep(self, held):
+        """Adds the step that was stopped. held: bytes by category and stage that were there before the first."""
+        self.profiler.export_chrome_trace(self.plain)
+        self.profiler = None
+        with open(self.plain, "rb") as file:
+            text = file.read()
+        os.remove(self.plain)
+        if not self.operators:
+            text = self.NAMED.sub(rb'"cat": "cpu_op", "name": "c10d::\1"\4 "Concrete Inputs": ["", "", "\2", "\3"],', text)
+        opening = re.search(rb'"traceEvents":\s*\[', text)
+        closing = re.search(rb'\]\s*,\s*"traceName"', text)
+        if not opening or not closing:
+            raise JobError("the profiler's trace is not in the form that PyTorch 2.6 to 2.11 write")
+        events = text[opening.end() : closing.start()].strip()
+        if self.end == 0:
+            self.foot = gzip.compress(text[closing.start() :])
+            events = text[: opening.end()] + self._held(held, events) + events
+        else:
+            events = b",\n" + events
+        self._add(gzip.compress(events, 1))
+
+    def _held(self, held, events):
+        """The profiler sees changes of memory only."""
+        times = [float(time) for time in re.findall(rb'"ts":\s*([0-9.]+)', events)]
         categories = ("weights", "gradients", "optimizer", "activations", "communication", "workspace")
-        events, first = [], min(times)
+        first, lines = min(times, default=0.0), []
         for category, stage, count in held:
             address = (categories.index(category) + 1) << 48 | stage << 32
-            arguments = {"Total Allocated": count if not events else 0, "Bytes": count, "Addr": address, "Device Id": 0, "Device Type": device_type, "category": category}
-            events.append(json.dumps({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 0, "tid": 0, "ts": first, "args": arguments}))
-        text = text[: opening.end()] + "".join(event + ",\n" for event in events) + text[opening.end() :]
-    with gzip.open(path + ".part", "wt", compresslevel=4, encoding="utf-8") as file:
-        file.write(text)
-    os.replace(path + ".part", path)
+            arguments = {"Total Allocated": 0 if lines else count, "Bytes": count, "Addr": address, "Device Id": 0}
+            arguments.update({"Device Type": 1 if self.gpu else 0, "category": category})
+            event = {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 0, "tid": 0, "ts": first}
+            lines.append(json.dumps({**event, "args": arguments}) + ",\n")
+        return "".join(lines).encode()
+
+    def _add(self, packed):
+        with open(self.path, "r+b" if self.end else "wb") as file:
+            try:
+                file.seek(self.end)
+                file.write(packed + self.foot)
+                file.flush()
+            except OSError:  # the steps before stay readable
+                file.truncate(self.end)
+                if self.end:
+                    file.seek(self.end)
+                    file.write(self.foot)
+                raise
+            self.end += len(packed)
 
 
 def work(options, job, shape, rank, telling):
@@ -463,9 +559,9 @@ def work(options, job, shape, rank, telling):
     device = torch.device("cuda", local) if nccl else torch.device("cpu")
     if not nccl:
         torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    telling.where = "joining the other ranks"
+    telling.at("joining the other ranks")
     torch.distributed.init_process_group(job["backend"], rank=rank, world_size=shape.ranks, timeout=timedelta(seconds=2 * job["timeout"] + 60))
-    telling.where = "building its stages"
+    telling.at("building its stages")
     pipeline = Pipeline(torch, job, options.job, shape, rank, device, telling)
     telling.tell("ready", torch=torch.__version__, python=".".join(map(str, sys.version_info[:3])), device=torch.cuda.get_device_name(local) if nccl else "cpu",
                  stages=list(pipeline.modules), parameters=sum(p.numel() for module in pipeline.modules.values() for p in module.parameters()))
@@ -475,20 +571,23 @@ def work(options, job, shape, rank, telling):
         if worst > 1e-4:
             raise JobError(f"gradients differ by {worst:.1e} from those of the undivided model")
 
-    activities = [torch.profiler.ProfilerActivity.CPU]
-    if nccl:
-        activities.append(torch.profiler.ProfilerActivity.CUDA)
-    profiler = torch.profiler.profile(activities=activities, record_shapes=True, profile_memory=True) if not options.no_profile else None
-    done, held = 0, []
-    for step in range(job["warmup"] + job["steps"]):
+    trace = None if options.no_profile else Trace(torch, options.job, rank, nccl, options.operators)
+    first, last = job["warmup"], job["warmup"] + job["steps"]  # of the traced steps
+    total = last + (job.get("steps_without_profiler", 0) if trace else 0)
+    done, traced, held = 0, 0, []
+    for step in range(total):
         telling.step, telling.where = step, "between steps"
-        if step == job["warmup"] and profiler:
-            pipeline.rest()
-            held = pipeline.held()
-            profiler.start()
+        tracing = trace is not None and first <= step < last
+        if tracing:
+            if step == first:
+                pipeline.rest()
+                held = pipeline.held()
+            trace.start()
         goes_on = torch.tensor([0 if telling.stop else 1], device=device)
         torch.distributed.broadcast(goes_on, src=0)  # all start the step together, or none
         if not int(goes_on):
+            if tracing:
+                trace.stop()
             break
         begin = time.perf_counter_ns()
         with torch.profiler.record_function(f"ProfilerStep#{step}"):
@@ -496,20 +595,20 @@ def work(options, job, shape, rank, telling):
             pipeline.update(step)
             if nccl:
                 torch.cuda.synchronize()
+        took = time.perf_counter_ns() - begin
         done = step + 1
         if loss is not None:
-            telling.tell("step", step=step, loss=loss, step_time_ns=time.perf_counter_ns() - begin)
-    telling.where = "writing its trace"
-    trace = None
-    if profiler and done > job["warmup"]:
-        torch.distributed.barrier()
-        profiler.stop()
-        trace = os.path.join(options.job, "traces", f"rank{rank}.json.gz")
-        os.makedirs(os.path.dirname(trace), exist_ok=True)
-        keep_trace(profiler, trace, held, 1 if nccl else 0)
-    telling.where = "leaving"
+            telling.tell("step", step=step, loss=loss, step_time_ns=took)
+        if tracing:
+            pipeline.rest()  # what a step leaves is its own
+            telling.at("writing its trace")
+            trace.stop()
+            trace.keep(held)
+            traced += 1
+            telling.tell("traced", step=step)
+    telling.at("leaving")
     torch.distributed.barrier()
-    telling.tell("done", steps=done, trace=trace)
+    telling.tell("done", steps=done, traced=traced)
     torch.distributed.destroy_process_group()
 
 
@@ -546,9 +645,11 @@ def parse(arguments):
     parser.add_argument("job", nargs="?", default=os.path.dirname(os.path.abspath(__file__)), help="the job folder [this file's]")
     parser.add_argument("--check", action="store_true", help="compare the first step's gradients with those of the undivided model")
     parser.add_argument("--no-profile", action="store_true", help="write no traces: how long a step takes without the profiler")
+    parser.add_argument("--operators", action="store_true", help="trace PyTorch's operators and their inputs too")
     parser.add_argument("--describe", action="store_true", help="print what the schedule needs as JSON and exit")
     options = parser.parse_args(arguments)
-    options.flags = (["--check"] if options.check else []) + (["--no-profile"] if options.no_profile else [])
+    chosen = {"--check": options.check, "--no-profile": options.no_profile, "--operators": options.operators}
+    options.flags = [flag for flag, on in chosen.items() if on]
     return options
 
 
