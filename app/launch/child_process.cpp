@@ -3,7 +3,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -12,6 +14,9 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+
+#include "schedules/base/small_file.h"
+#include "schedules/base/text.h"
 
 extern char** environ;
 
@@ -196,6 +201,28 @@ std::optional<ChildEnd> ChildProcess::poll()
     m_end = ChildEnd{WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     ::kill(-m_pid, SIGKILL); // what it left behind
     return m_end;
+}
+
+std::optional<double> ChildProcess::processorSeconds() const
+{
+    if (m_pid <= 0 || m_end) return std::nullopt;
+    const std::string group = std::to_string(m_pid);
+    std::optional<long long> ticks;
+    std::error_code error;
+    for (std::filesystem::directory_iterator at("/proc", error), last; !error && at != last; at.increment(error)) {
+        const std::string name = at->path().filename().string();
+        if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+        const auto text = readSmallFile(at->path().string() + "/stat");
+        if (!text) continue;
+        const std::size_t end = text->rfind(')'); // of its name, which may hold blanks
+        const auto words = wordsOf(std::string_view(*text).substr(end == std::string::npos ? 0 : end + 1));
+        constexpr std::size_t ofGroup = 2, inUser = 11, inSystem = 12;
+        if (words.size() <= inSystem || words[ofGroup] != group) continue;
+        for (const std::size_t word : {inUser, inSystem})
+            ticks = ticks.value_or(0) + std::strtoll(std::string(words[word]).c_str(), nullptr, 10);
+    }
+    if (!ticks) return std::nullopt;
+    return static_cast<double>(*ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 void ChildProcess::leave()

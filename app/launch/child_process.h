@@ -54,6 +54,8 @@ public:
     // Empty: it runs. Its group is ended with it.
     std::optional<ChildEnd> poll();
     void signalGroup(int signal);
+    // What its group has computed so far, of the processes that still run; nothing where the system does not say.
+    std::optional<double> processorSeconds() const;
     void leave(); // it is not ended with this object; its input and output end
 
 private:

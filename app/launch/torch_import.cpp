@@ -28,11 +28,14 @@ std::string differenceOf(const Schedule& sent, const Schedule& ran)
     return "";
 }
 
-// The one run of the traces, under the schedule's name; a warning where another order ran.
+// The one run of the traces, under the schedule's name; a warning where another order ran. A job that was stopped may
+// have ended before each rank had traced its last step.
 Result<TorchImport> importOne(const std::string& traces, const Schedule& schedule, bool stopped,
                               const Progress& progress)
 {
-    STAGEWRIGHT_TRY(auto imported, importTraces({traces}, {}, progress));
+    ImportOptions options;
+    options.stepsOfAllRanks = stopped;
+    STAGEWRIGHT_TRY(auto imported, importTraces({traces}, options, progress));
     if (!imported.refused.empty()) return tl::unexpected(std::move(imported.refused.front().error));
     if (imported.runs.size() != 1)
         return fail(ErrorCode::Failed, fmt::format("folder {}: its traces are {} runs, and one was expected", traces,

@@ -32,6 +32,8 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr Seconds longestSilence{15}; // a rank says that it lives every second
+constexpr Seconds looksAgain{1};      // after so long a silence, and as often, at the processor time of a rank
+constexpr double computes = 0.1;      // of that time: a rank that only waits uses less
 constexpr Seconds slowWork{120};      // at least this is granted for loading PyTorch and for writing traces
 // how long after the first rank's end the others' ends are awaited, to tell cause from effect
 constexpr Seconds endsTogether{0.4};
@@ -67,14 +69,16 @@ struct Rank {
     std::string begun; // the line that is not complete yet
     std::deque<std::string> last;
     std::optional<ChildEnd> end;
-    Clock::time_point heard = Clock::now();
-    bool ready = false; // it has built its stages
+    Clock::time_point heard = Clock::now(); // or seen to compute
+    Clock::time_point looked = Clock::now();
+    double computed = 0; // seconds of processor time
+    bool ready = false;  // it has built its stages
     int step = 0;
     std::int64_t ops = 0;
     std::string where = "starting";
     std::optional<TorchEvent> error;
     bool done = false;
-    bool trace = false;
+    int traced = 0; // steps
 };
 
 class Watch {
@@ -113,7 +117,9 @@ public:
         }
         endAll();
         if (m_asked && !m_out.stopped) m_out.stopped = interrupted();
-        m_out.traces = std::all_of(m_ranks.begin(), m_ranks.end(), [](const auto& rank) { return rank->trace; });
+        const auto least = std::min_element(m_ranks.begin(), m_ranks.end(),
+                                            [](const auto& a, const auto& b) { return a->traced < b->traced; });
+        m_out.tracedSteps = least == m_ranks.end() ? 0 : (*least)->traced;
         return std::move(m_out);
     }
 
@@ -201,10 +207,8 @@ private:
         case TorchEvent::Kind::Step: takeStep(*event); break;
         case TorchEvent::Kind::Check: break;
         case TorchEvent::Kind::Error: rank.error = event; return;
-        case TorchEvent::Kind::Done:
-            rank.done = true;
-            rank.trace = event->trace;
-            break;
+        case TorchEvent::Kind::Done: rank.done = true; break;
+        case TorchEvent::Kind::Traced: ++rank.traced; break;
         }
         m_lastProgress = Clock::now();
         if (m_run.onEvent) m_run.onEvent(*event);
@@ -275,6 +279,7 @@ private:
         const Seconds timeout(m_run.timeoutSeconds);
         for (const auto& rank : m_ranks) {
             if (rank->end) continue;
+            lookForWork(*rank, now);
             const Seconds limit = isSlow(*rank) ? std::max(timeout, slowWork) : std::min(timeout, longestSilence);
             if (const Seconds silent = now - rank->heard; silent > limit) {
                 m_out.stopped = failure(
@@ -301,6 +306,18 @@ private:
             m_out.stopped = failure(
                 stuck, fmt::format("made no progress for {:.0f} s, {}{}", still.count(), placeOf(stuck), others));
         }
+    }
+
+    // A call that keeps Python's lock, as the profiler's end does, also keeps a rank from saying that it lives.
+    void lookForWork(Rank& rank, Clock::time_point now)
+    {
+        const bool quiet = now - rank.heard > looksAgain || (isSlow(rank) && now - m_lastProgress > looksAgain);
+        if (!quiet || now - rank.looked < looksAgain) return;
+        const double before = std::exchange(rank.computed, rank.child.processorSeconds().value_or(0));
+        const Seconds since = now - std::exchange(rank.looked, now);
+        if (since > 10 * looksAgain || rank.computed - before < computes * since.count()) return;
+        rank.heard = now;
+        if (isSlow(rank)) m_lastProgress = now;
     }
 
     // Before its stages are there, and while it writes its trace, under Python's lock.

@@ -20,7 +20,8 @@ struct TorchRun {
     // of a Slurm job: srun starts as many on each, neighbours together; the folder is on all. Empty: all here
     std::vector<std::string> nodes{};
     int warmup = 0;
-    // without progress; loading PyTorch and writing traces have 120 s at least
+    // Without progress; loading PyTorch and writing traces have 120 s at least, and while they compute as long as it
+    // takes.
     double timeoutSeconds = 120;
     std::function<void(const TorchEvent&)> onEvent{}; // on the calling thread; Ready, Step and Check
 };
@@ -30,9 +31,9 @@ struct TorchRunEnd {
     std::vector<double> losses; // by step; NaN where none was said
     std::vector<Nanos> stepTimes;
     std::string torch, python, device; // of rank 0
-    bool traces = false;               // every rank wrote one
-    // Why it ended early. Cancelled: on request, between two steps where that took no longer than 10 s: the steps
-    // before are traced. Failed: a rank ended, made no sign of life for 15 s, or no rank made progress for the
+    int tracedSteps = 0;               // by every rank; an end costs the step that was not complete only
+    // Why it ended early. Cancelled: on request, between two steps where that took no longer than 10 s. Failed: a rank
+    // ended, made no sign of life for 15 s in which it did not compute either, or no rank made progress for the
     // time-out; it names the rank, what it did and its log's last lines. All other ranks have been ended.
     std::optional<Error> stopped;
 };

@@ -35,6 +35,7 @@ OLDEST = (2, 6)
 CELL = re.compile(r"(\d+)(F|BW|B|I|W|UNSHARD|RESHARD|REDUCE_GRAD|SEND_F|RECV_F|SEND_B|RECV_B)(\d*)")
 PAIR = re.compile(r"\(([^;]+);([^;]+)\)OVERLAP_F_B")
 MESSAGES = ("SEND_F", "RECV_F", "SEND_B", "RECV_B")
+NO_SCALING = "gradient scaling, and there is none here; use bfloat16 or float32"
 
 
 class JobError(Exception):
@@ -195,6 +196,9 @@ def users_parts(torch, job):
     if not callable(function):
         raise JobError(f"--model-file {path}: it has no function {name}")
 
+    if any(type(value).__name__ == "GradScaler" for value in vars(module).values()):
+        raise JobError(f"--model-file {path}: it has a GradScaler for {NO_SCALING}")
+
     def parts(stages, total):
         torch.manual_seed(job["seed"])
         made = function(stages, total, job["microbatch_size"])
@@ -221,6 +225,41 @@ def make_parts(torch, job, folder, stages, total):
     return modules, lambda step, microbatch: example, loss
 
 
+def trained(module):
+    """Parameters by name, each tensor once."""
+    return {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+
+
+def described(torch, value):
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
+
+
+class Tie:
+    """A tensor that several stages share: the same numbers on all their ranks, and the sum of their gradients."""
+
+    def __init__(self, torch, members, pipeline):
+        shape = pipeline.shape
+        ranks = sorted({shape.rank_of_stage[stage] for stage, _ in members})
+        own = [pipeline.named[stage][name] for stage, name in members if stage in pipeline.named]
+        if any(parameter is not own[0] for parameter in own):
+            where = " and ".join(f"stage {stage}'s {name}" for stage, name in members)
+            raise JobError(f"{where} are one tensor of the undivided model, and several on rank {pipeline.rank}")
+        self.torch, self.parameter = torch, own[0] if own else None
+        self.group = torch.distributed.new_group(ranks) if len(ranks) > 1 else None  # a call of all ranks
+        self.counted = not own or pipeline.rank == ranks[0]  # its gradient is part of one rank's norm
+        if self.group and own:
+            with torch.no_grad():
+                torch.distributed.broadcast(self.parameter, src=ranks[0], group=self.group)
+
+    def add(self):
+        if self.group and self.parameter is not None:
+            total = self.parameter.grad.float()
+            self.torch.distributed.all_reduce(total, group=self.group)
+            self.parameter.grad.copy_(total)
+
+
 class Pipeline:
     """The stages of one rank and PyTorch's schedule over them."""
 
@@ -231,10 +270,21 @@ class Pipeline:
         self.modules = {stage: modules[stage].to(device).train() for stage in own}
         self.has_first = shape.rank_of_stage[0] == rank
         self.has_last = shape.rank_of_stage[shape.stages - 1] == rank
-        self.parameters = {stage: [p for p in module.parameters() if p.requires_grad] for stage, module in self.modules.items()}
+        self.named = {stage: trained(module) for stage, module in self.modules.items()}
+        for stage, named in self.named.items():
+            for name, parameter in named.items():
+                if parameter.dtype == torch.float16:
+                    raise JobError(f"stage {stage}: {name} is float16, which needs {NO_SCALING}")
+        self.ties = [Tie(torch, members, self) for members in self._tied()]
+        # A tensor of several stages of this rank is one of the first's: zeroed, counted and stepped once.
+        seen, self.parameters = set(), {}
+        for stage, named in self.named.items():
+            self.parameters[stage] = [p for p in named.values() if id(p) not in seen]
+            seen.update(map(id, self.parameters[stage]))
         for parameters in self.parameters.values():
             for parameter in parameters:
                 parameter.grad = torch.zeros_like(parameter)
+        self.counted_elsewhere = {id(tie.parameter) for tie in self.ties if not tie.counted}
         self.optimizers = {stage: self._optimizer(parameters) for stage, parameters in self.parameters.items() if parameters}
         self.targets = []
         self.schedule, self.stages = self._schedule()
@@ -250,25 +300,68 @@ class Pipeline:
             return torch.optim.SGD(groups, lr=config["learning_rate"], momentum=config["momentum"], foreach=True)
         return torch.optim.AdamW(groups, lr=config["learning_rate"], betas=(config["beta1"], config["beta2"]), eps=config["epsilon"], foreach=True)
 
+    def _tied(self):
+        """Tensors that several stages share, each as [(stage, name)]: as an undivided model without numbers has them."""
+        torch, stages = self.torch, list(range(self.shape.stages))
+        if "model_file" not in self.job:
+            return []
+        was = torch.random.get_rng_state()
+        try:
+            with torch.device("meta"):
+                whole = make_parts(torch, self.job, self.job["folder"], stages, self.shape.stages)[0]
+        except JobError:
+            raise
+        except Exception:  # it reads numbers, or needs them
+            whole = make_parts(torch, self.job, self.job["folder"], stages, self.shape.stages)[0]
+        torch.random.set_rng_state(was)
+        places = {}
+        for stage in stages:
+            for name, parameter in trained(whole[stage]).items():
+                places.setdefault(id(parameter), []).append((stage, name))
+        return [members for members in places.values() if len({stage for stage, _ in members}) > 1]
+
     def _boundaries(self):
-        """(shape, type) of the input of every stage and of the last one's output: each stage is run once on zeros."""
+        """[(shape, type)] of the inputs of every stage, and of the loss: each stage is run once on zeros."""
         torch = self.torch
         found = []
         first = self.example(0, 0)[0] if self.has_first else None
-        facts = [(tuple(first.shape), first.dtype)] if first is not None else [None]
+        if first is not None and not isinstance(first, torch.Tensor):
+            raise JobError(f"the example's inputs are {type(first).__name__}, and one tensor is needed")
+        facts = [[(tuple(first.shape), first.dtype)] if first is not None else None]
         torch.distributed.broadcast_object_list(facts, src=self.shape.rank_of_stage[0])
         for stage in range(self.shape.stages):
             found.append(facts[0])
             if stage in self.modules:
                 was = torch.random.get_rng_state()
                 with torch.no_grad():
-                    output = self.modules[stage](torch.zeros(facts[0][0], dtype=facts[0][1], device=self.device))
+                    zeros = (torch.zeros(size, dtype=kind, device=self.device) for size, kind in facts[0])
+                    output = self.modules[stage](*zeros)
+                    if stage + 1 == self.shape.stages:
+                        output = self.loss(output, self.example(0, 0)[1].to(self.device))
                 torch.random.set_rng_state(was)
-                if not isinstance(output, torch.Tensor):
-                    raise JobError(f"stage {stage}: its output is {type(output).__name__}, and one tensor is needed")
-                facts = [(tuple(output.shape), output.dtype)]
+                facts = [self._checked(stage, output)]
             torch.distributed.broadcast_object_list(facts, src=self.shape.rank_of_stage[stage])
         return found + facts
+
+    def _checked(self, stage, output):
+        """What a stage gives, as [(shape, type)]; what the last one gives is the loss."""
+        torch = self.torch
+        if stage + 1 == self.shape.stages:
+            if not isinstance(output, torch.Tensor) or output.numel() != 1 or not output.is_floating_point():
+                raise JobError(f"the loss is {described(torch, output)}, and one floating-point number is needed")
+            return [((1,), output.dtype)]
+        tensors = output if isinstance(output, (tuple, list)) else (output,)
+        for number, tensor in enumerate(tensors):
+            if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point() or tensor.dtype == torch.float16:
+                place = f"output {number}" if isinstance(output, (tuple, list)) else "its output"
+                if isinstance(tensor, torch.Tensor) and tensor.dtype == torch.float16:
+                    raise JobError(f"stage {stage}: {place} is float16, which needs {NO_SCALING}")
+                raise JobError(
+                    f"stage {stage}: {place} is {described(torch, tensor)}; a stage gives the next one a tensor of "
+                    "float32 or bfloat16, or a tuple of such, for gradients come back the same way; "
+                    "make masks and positions in each stage that needs them"
+                )
+        return [(tuple(tensor.shape), tensor.dtype) for tensor in tensors]
 
     def _schedule(self):
         from torch.distributed.pipelining import PipelineStage, schedules
@@ -277,13 +370,14 @@ class Pipeline:
         if self.job["backend"] == "gloo" and not hasattr(schedules, "_wait_batch_p2p"):
             schedules._batch_p2p = lambda ops, desc=None: AllOf(torch.distributed.batch_isend_irecv(ops)) if ops else None
         boundaries = self._boundaries()
-        empty = [torch.empty(size, dtype=kind, device="meta") for size, kind in boundaries]
-        empty[shape.stages] = torch.empty(1, dtype=boundaries[shape.stages][1], device="meta")  # the loss
+        empty = [tuple(torch.empty(size, dtype=kind, device="meta") for size, kind in facts) for facts in boundaries]
         stages = []
         for index, module in self.modules.items():
             if index + 1 == shape.stages:
                 module = self._with_loss(module)
-            stage = PipelineStage(module, index, shape.stages, self.device, input_args=(empty[index],), output_args=(empty[index + 1],))
+            stage = PipelineStage(
+                module, index, shape.stages, self.device, input_args=empty[index], output_args=empty[index + 1]
+            )
             stage.stage_index_to_group_rank = dict(shape.rank_of_stage)
             self._label(stage, not hasattr(schedules, "_get_profiler_function_name"))
             stages.append(stage)
@@ -303,8 +397,8 @@ class Pipeline:
                 super().__init__()
                 self.module = module
 
-            def forward(self, stream):
-                loss = pipeline.loss(self.module(stream), pipeline.targets[pipeline.microbatch])
+            def forward(self, *streams):
+                loss = pipeline.loss(self.module(*streams), pipeline.targets[pipeline.microbatch])
                 return loss * loss.new_ones(1)  # not a view: pipelining detaches it in place
 
         return WithLoss()
@@ -352,6 +446,8 @@ class Pipeline:
         losses = []
         keywords = {"target": torch.zeros(shape.microbatches), "losses": losses} if self.has_last else {}
         self.schedule.step(*arguments, **keywords)
+        for tie in self.ties:
+            tie.add()
         return sum(float(loss.detach()) for loss in losses) / len(losses) if losses else None
 
     def update(self, step):
@@ -363,8 +459,10 @@ class Pipeline:
             if parameters:
                 with torch.profiler.record_function(f"PP:{stage}REDUCE_GRAD"):
                     torch._foreach_mul_([p.grad for p in parameters], scale)
-                    norms = torch._foreach_norm([p.grad for p in parameters])
-                    squares += torch.stack(norms).double().square().sum()
+                    counted = [p.grad for p in parameters if id(p) not in self.counted_elsewhere]
+                    wide = [grad.float() if grad.dtype == torch.bfloat16 else grad for grad in counted]
+                    if wide:
+                        squares += torch.stack(torch._foreach_norm(wide)).double().square().sum()
         torch.distributed.all_reduce(squares)
         norm = float(squares.sqrt())
         if norm != norm or norm == float("inf"):
@@ -388,9 +486,10 @@ class Pipeline:
         def size(tensors):
             return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
-        found = []
+        found, seen = [], set()
         for stage, parameters in self.parameters.items():
-            found.append(("weights", stage, size(self.modules[stage].parameters())))
+            found.append(("weights", stage, size(p for p in self.modules[stage].parameters() if id(p) not in seen)))
+            seen.update(map(id, self.modules[stage].parameters()))
             found.append(("gradients", stage, size(p.grad for p in parameters)))
             state = [value for p in parameters for value in self.optimizers[stage].state.get(p, {}).values() if self.torch.is_tensor(value)]
             found.append(("optimizer", stage, size(state)))
@@ -412,11 +511,13 @@ class Pipeline:
         for microbatch in range(shape.microbatches):
             value, target = (tensor.to(self.device) for tensor in example(0, microbatch))
             for stage in range(shape.stages):
-                value = whole[stage](value)
+                value = whole[stage](*value) if isinstance(value, (tuple, list)) else whole[stage](value)
             loss(value, target).backward()
         worst = 0.0
-        for stage, parameters in self.parameters.items():
-            for mine, theirs in zip(parameters, (p for p in whole[stage].parameters() if p.requires_grad)):
+        for stage, named in self.named.items():
+            theirs_of = trained(whole[stage])
+            for name, mine in named.items():
+                theirs = theirs_of[name]
                 if theirs.grad is not None:
                     worst = max(worst, float((mine.grad - theirs.grad).abs().max()) / (float(theirs.grad.abs().max()) or 1.0))
         return worst
@@ -453,13 +554,16 @@ def name_messages(torch):
 
 
 class Trace:
-    """The trace of a rank, step by step: a gzip file that is whole after each, so that an end costs the current step only.
+    """The trace of a rank, step by step: a gzip file that is whole after each, so an end costs the current step only.
 
-    On CPUs it has named ranges, messages and memory. Operators are left out: recording and writing them takes a multiple
-    of the step. On GPUs they tie kernels to ops and messages.
+    On CPUs it has named ranges, messages and memory. Operators are left out: recording and writing them takes a
+    multiple of the step. On GPUs they tie kernels to ops and messages.
     """
 
-    NAMED = re.compile(rb'"cat":\s*"user_annotation",\s*"name":\s*"c10d::(send|recv_) (\d+) (\d+)"([^{}]*"args":\s*\{)')
+    NAMED = re.compile(
+        rb'"cat":\s*"user_annotation",\s*"name":\s*"c10d::(send|recv_) (\d+) (\d+)"([^{}]*"args":\s*\{)'
+    )
+    AS_OPERATOR = rb'"cat": "cpu_op", "name": "c10d::\1"\4 "Concrete Inputs": ["", "", "\2", "\3"],'
 
     def __init__(self, torch, folder, rank, gpu, operators):
         self.torch, self.gpu, self.operators = torch, gpu, operators or gpu
@@ -491,7 +595,9 @@ class Trace:
     def start(self):
         kinds = self.torch.profiler.ProfilerActivity
         activities = [kinds.CPU, kinds.CUDA] if self.gpu else [kinds.CPU]
-        self.profiler = self.torch.profiler.profile(activities=activities, record_shapes=self.operators, profile_memory=True)
+        self.profiler = self.torch.profiler.profile(
+            activities=activities, record_shapes=self.operators, profile_memory=True
+        )
         self.profiler.start()
 
     def stop(self):
@@ -505,7 +611,7 @@ class Trace:
             text = file.read()
         os.remove(self.plain)
         if not self.operators:
-            text = self.NAMED.sub(rb'"cat": "cpu_op", "name": "c10d::\1"\4 "Concrete Inputs": ["", "", "\2", "\3"],', text)
+            text = self.NAMED.sub(self.AS_OPERATOR, text)
         opening = re.search(rb'"traceEvents":\s*\[', text)
         closing = re.search(rb'\]\s*,\s*"traceName"', text)
         if not opening or not closing:
@@ -527,8 +633,8 @@ class Trace:
             address = (categories.index(category) + 1) << 48 | stage << 32
             arguments = {"Total Allocated": 0 if lines else count, "Bytes": count, "Addr": address, "Device Id": 0}
             arguments.update({"Device Type": 1 if self.gpu else 0, "category": category})
-            event = {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 0, "tid": 0, "ts": first}
-            lines.append(json.dumps({**event, "args": arguments}) + ",\n")
+            event = {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 0, "tid": 0}
+            lines.append(json.dumps({**event, "ts": first, "args": arguments}) + ",\n")
         return "".join(lines).encode()
 
     def _add(self, packed):

@@ -11,7 +11,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> names = {"beat", "ready", "step", "check", "error", "done"};
+constexpr std::array<std::string_view, 7> names = {"beat", "ready", "step", "check", "error", "done", "traced"};
 
 } // namespace
 
@@ -55,7 +55,6 @@ std::optional<TorchEvent> parseTorchEvent(std::string_view line)
     event.torch = text("torch");
     event.python = text("python");
     event.device = text("device");
-    event.trace = !text("trace").empty();
     return event;
 }
 

@@ -17,20 +17,20 @@ struct TorchEvent {
         Step,  // step, loss, stepTime: from the last stage's rank
         Check, // worst
         Error, // message, where, peer
-        Done
-    }; // steps, trace
+        Done,  // steps, traced
+        Traced // step: this rank's trace holds it
+    };
     Kind kind = Kind::Beat;
     int rank = -1;
     int step = 0;         // 0-based, warm-up included; Done: how many were complete
     std::int64_t ops = 0; // begun so far
-    std::string where;    // "in 1F0", "after 2B3", "writing its trace"
+    std::string where;    // "in 1F0", "after 2B3", "writing its trace"; of a beat
     double loss = 0;      // nats per token, mean over microbatches
     Nanos stepTime = 0;   // wall clock, on the rank that says it
     double worst = 0;     // relative difference of gradients
     std::string message;
     bool peer = false; // the error came from another rank's end
     std::string torch, python, device;
-    bool trace = false; // one was written
 };
 
 // None: another line, or a damaged one.

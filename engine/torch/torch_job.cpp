@@ -99,6 +99,7 @@ Result<void> writeTorchJob(const TorchJob& job, const TorchVersion& version, con
                    {"backend", traitsOf(job.training.backend).torchTransport},
                    {"steps", job.steps},
                    {"warmup", job.warmup},
+                   {"steps_without_profiler", job.stepsWithoutProfiler},
                    {"microbatch_size", job.training.microbatchSize},
                    {"seed", job.training.seed},
                    {"timeout", job.training.timeoutSeconds},

@@ -24,8 +24,9 @@ struct TorchJob {
     TrainingOptions training;
     int steps = 8;
     int warmup = 1;
-    std::string modelFile;     // "": the own engine's model
-    std::string modelFunction; // of that file
+    int stepsWithoutProfiler = 0; // after the others: how long a step takes by itself
+    std::string modelFile;        // "": the own engine's model
+    std::string modelFunction;    // of that file
 };
 
 // "FILE:FUNCTION" of --model-file. Usage where a part is missing or the file is not there.

@@ -34,16 +34,43 @@ case $FAKE_MODE:$RANK in
     silent:1) say beat '"step": 1, "ops": 3, "where": "in 1F0"'; sleep 100 ;;
     stuck:1) for _ in $(seq 400); do say beat '"step": 1, "ops": 3, "where": "in 1F0"'; sleep 0.2; done ;;
 esac
-if [ "$RANK" = 1 ]; then
-    for step in 0 1 2; do say step "\"step\": $step, \"loss\": $((5 - step)).5, \"step_time_ns\": 1000000"; done
-fi
+told() { # FIRST LAST NANOSECONDS: losses and times of these steps
+    [ "$RANK" = 1 ] || return 0
+    for step in $(seq "$1" "$2"); do say step "\"step\": $step, \"loss\": $((5 - step)).5, \"step_time_ns\": $3"; done
+}
+traced() { for step in "$@"; do say traced "\"step\": $step"; done; }
+trace() { mkdir -p traces && cp "$FAKE_TRACES/rank$RANK.pt.trace.json" traces/; }
+told 0 2 2000000
 finish() {
-    mkdir -p traces
-    cp "$FAKE_TRACES/rank$RANK.pt.trace.json" traces/
-    say 'done' '"steps": 3, "trace": "traces/x"'
+    trace
+    traced 1 2
+    told 3 4 1500000 # without the profiler
+    say 'done' '"steps": 5, "traced": 2'
     exit 0
 }
 case $FAKE_MODE in
+    late) trace; traced 1 2; [ "$RANK" = 0 ] || kill -9 $$; sleep 100 ;;
+    uneven) # rank 1 ends before it has traced the second step
+        mkdir -p traces
+        if [ "$RANK" = 0 ]; then trace; traced 1 2; sleep 100; fi
+        python3 - "$FAKE_TRACES/rank1.pt.trace.json" traces/rank1.pt.trace.json <<'CUT'
+import json, sys
+with open(sys.argv[1]) as file:
+    trace = json.load(file)
+last = max((event for event in trace["traceEvents"] if event.get("name", "").startswith("ProfilerStep#")), key=lambda event: event["ts"])
+trace["traceEvents"] = [event for event in trace["traceEvents"] if event.get("ts", 0) < last["ts"]]
+with open(sys.argv[2], "w") as file:
+    json.dump(trace, file)
+CUT
+        traced 1; kill -9 $$ ;;
+    busy) # no word for longer than the time-out, but it computes, and then it has its trace
+        if [ "$RANK" = 1 ]; then
+            say beat '"step": 2, "ops": 9, "where": "writing its trace"'
+            end=$((SECONDS + 4)); while [ $SECONDS -lt $end ]; do :; done
+        else
+            for _ in $(seq 25); do say beat '"step": 3, "ops": 9, "where": "between steps"'; sleep 0.2; done
+        fi
+        finish ;;
     die | fail | quit | silent | stuck) for _ in $(seq 400); do say beat '"step": 1, "ops": 2, "where": "after 0F1"'; sleep 0.2; done ;;
     wait)
         if [ "$RANK" = 0 ]; then read -r word; [ "$word" = stop ] && echo yes >asked; finish; fi
@@ -104,7 +131,7 @@ expect_json 4 runs
 FAKE_TRACES=$home/gpipe run stagewright record -s gpipe "${tiny[@]}" --engine torch --python ./python3 --steps 2 --job several/g -o several.stagewright --progress jsonl
 expect_code 0
 expect_err '"event":"job","schedule":"gpipe","engine":"torch"'
-expect_err '"event":"progress","what":"step","done":3,"total":3'
+expect_err '"event":"progress","what":"step","done":5,"total":5'
 expect_err '"event":"done"'
 expect_file several/g/traces/rank0.pt.trace.json
 run stagewright record -s 1f1b,1f1b,gpipe "${tiny[@]}" --engine torch --python ./python3 --steps 2 --job both -o both.stagewright --json
@@ -145,6 +172,32 @@ expect_err 'rank 1 gave no sign of life for [23] s, in 1F0 of step 2'
 ends stuck
 expect_code 5
 expect_err 'rank 1 made no progress for [23] s, in 1F0 of step 2; rank 0 is after 0F1 of step 2'
+
+# what was traced before a rank was killed is kept
+more=()
+keeps() { # MODE STEPS
+    rm -rf "$1.job" "$1.stagewright"
+    FAKE_MODE=$1 run stagewright "${torch[@]}" --job "$1.job" -o "$1.stagewright"
+    expect_code 5
+    expect_err 'rank 1 was ended by signal 9 \(Killed\)'
+    expect_err "$2 complete steps? of 1 run (is|are) kept in $1.stagewright"
+    run stagewright runs "$1.stagewright" --json
+    expect_json "$2" runs 1 steps
+    expect_json interrupted runs 1 state
+}
+keeps late 2
+if command -v python3 >/dev/null; then
+    keeps uneven 1
+    run stagewright report uneven.stagewright --json
+    first=$(json peak_activation_bytes)
+    run stagewright report late.stagewright --step 1 --json
+    expect_same "$first" "$(json peak_activation_bytes)"
+else
+    echo 'skipped: ranks with different numbers of steps (there is no python3)'
+fi
+# a rank that computes is not silent
+FAKE_MODE=busy run stagewright "${torch[@]}" --timeout 2 -o busy.stagewright
+expect_code 0
 
 # Ctrl+C: between two steps the ranks end by themselves and what is complete is kept; where they don't, they are ended
 stop_after() { # MODE FILE-TO-WAIT-FOR

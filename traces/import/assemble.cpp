@@ -321,6 +321,17 @@ Error nothingIn(const ImportedRun& out)
                 : "record it with the device's activities, or with named ranges"};
 }
 
+// What a rank allocated in steps that others lack would count for the last one that all have.
+void forgetMemoryAfterSteps(std::vector<ForeignRank>& ranks, const OpReading& reading)
+{
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        const RankOps& ops = reading.ranks[r];
+        if (!ops.markedSteps || ops.steps.empty()) continue;
+        std::erase_if(ranks[r].memory,
+                      [&ops](const MemoryChangeSeen& seen) { return seen.time > ops.steps.back().end; });
+    }
+}
+
 // The parts of some ranks; those of the job are left without them.
 JobParts partsOf(std::vector<ForeignRank>& ranks, OpReading& reading, const MessagePairs& messages,
                  const std::vector<std::size_t>& of)
@@ -398,8 +409,9 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     align(ranks, messages, job);
     STAGEWRIGHT_CHECK(timesFit(ranks, name));
     progress.tell("reading labels", 0, rankCount);
-    OpReading reading = readOps(ranks, options.rules);
+    OpReading reading = readOps(ranks, options.rules, options.stepsOfAllRanks);
     if (progress.cancelled()) return cancelled();
+    if (options.stepsOfAllRanks) forgetMemoryAfterSteps(ranks, reading);
     job.notes.insert(job.notes.end(), reading.notes.begin(), reading.notes.end());
     if (reading.outside > 0)
         job.notes.push_back(fmt::format("{} ops outside complete steps were skipped", reading.outside));

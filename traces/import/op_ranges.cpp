@@ -26,7 +26,8 @@ struct StepRange {
 
 class Reader {
 public:
-    Reader(const std::vector<ForeignRank>& ranks, const LabelRules& rules) : m_ranks(ranks), m_meanings(ranks.size())
+    Reader(const std::vector<ForeignRank>& ranks, const LabelRules& rules, bool stepsOfAll)
+        : m_ranks(ranks), m_stepsOfAll(stepsOfAll), m_meanings(ranks.size())
     {
         for (std::size_t r = 0; r < ranks.size(); ++r) {
             m_meanings[r].resize(ranks[r].names.size());
@@ -50,6 +51,7 @@ public:
         for (std::size_t d = 0; d < found.size() && !out.dialect; ++d)
             if (found[d]) out.dialect = static_cast<LabelDialect>(d);
         for (std::size_t r = 0; r < m_ranks.size(); ++r) collect(r, out);
+        if (m_stepsOfAll) keepCommonSteps();
         useOldLetters(out);
         cutSteps(out);
         numberMicrobatches(out);
@@ -147,6 +149,22 @@ private:
         if (!steps.empty() && steps.front().number < 0)
             for (std::size_t i = 0; i < steps.size(); ++i) steps[i].number = static_cast<std::int64_t>(i);
         m_steps.push_back(std::move(steps));
+    }
+
+    void keepCommonSteps()
+    {
+        std::map<std::int64_t, std::size_t> ranksWith;
+        std::size_t marked = 0;
+        for (const auto& steps : m_steps) {
+            marked += steps.empty() ? 0 : 1;
+            for (const StepRange& step : steps) ++ranksWith[step.number];
+        }
+        for (auto* all : {&m_steps, &m_deviceSteps})
+            for (auto& steps : *all)
+                std::erase_if(steps, [&](const StepRange& step) {
+                    const auto found = ranksWith.find(step.number);
+                    return found != ranksWith.end() && found->second < marked;
+                });
     }
 
     // Older files write B for the input gradient and BW for the full backward. Where zero-bubble's letters come without
@@ -334,6 +352,7 @@ private:
     }
 
     const std::vector<ForeignRank>& m_ranks;
+    bool m_stepsOfAll;
     std::vector<std::vector<std::optional<LabelMeaning>>> m_meanings; // by rank and name
     std::vector<std::vector<StepRange>> m_steps;
     std::vector<std::vector<StepRange>> m_deviceSteps;            // by rank: marks on its streams
@@ -379,9 +398,9 @@ bool runTogether(const std::vector<RankOps>& ranks)
 
 } // namespace
 
-OpReading readOps(const std::vector<ForeignRank>& ranks, const LabelRules& rules)
+OpReading readOps(const std::vector<ForeignRank>& ranks, const LabelRules& rules, bool stepsOfAll)
 {
-    return Reader(ranks, rules).read();
+    return Reader(ranks, rules, stepsOfAll).read();
 }
 
 std::vector<std::vector<std::size_t>> pipelinesOf(const std::vector<ForeignRank>& ranks, const OpReading& reading)

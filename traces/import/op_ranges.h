@@ -55,8 +55,9 @@ struct OpReading {
     std::vector<std::string> notes;
 };
 
-// Stages missing in names stay 0 with saysStage false. Looks only at names and ranges of the ranks.
-OpReading readOps(const std::vector<ForeignRank>& ranks, const LabelRules& rules);
+// Stages missing in names stay 0 with saysStage false. Looks only at names and ranges of the ranks. stepsOfAll: marked
+// steps that a rank with marks lacks are left out.
+OpReading readOps(const std::vector<ForeignRank>& ranks, const LabelRules& rules, bool stepsOfAll = false);
 
 // Ranks that work on the same microbatches of the same stages are copies of one pipeline (data or tensor parallel): the
 // pipelines, each as indices of ranks in order. One if there are no copies.

@@ -1,5 +1,6 @@
 #include "app/cli/verbs/torch_recording.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -33,6 +34,9 @@ struct PreparedJob {
     TorchJob job;
     std::string folder;
 };
+
+// So many steps show how long one takes by itself, and don't make a long recording longer.
+constexpr int mostWithoutProfiler = 8;
 
 // A new folder: beside the run file and named after it, or the one that was asked for; of several schedules one each. A
 // number distinguishes it from one that is there.
@@ -124,6 +128,14 @@ Result<void> store(const TorchImport& imported, const RecordSettings& settings, 
     return {};
 }
 
+// Traces that can't be imported: of a job that was stopped its end is the reason that is told first.
+Result<void> unreadable(Error error, const PreparedJob& one, Recording& recording)
+{
+    if (!recording.stopped) return tl::unexpected(std::move(error).with(one.job.schedule.name));
+    recording.stopped->remedy += fmt::format("; its traces can't be imported: {}", error.message);
+    return {};
+}
+
 // Runs a job and stores what it traced. What stops it is in `recording`.
 Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int64_t before, std::int64_t total,
                     const RecordSettings& settings, StepStreamWriter* stream, Session& session, Recording& recording)
@@ -152,7 +164,7 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int6
             fmt::format("the job is kept in {}{}{}", one.folder, recording.stopped->remedy.empty() ? "" : "; ",
                         recording.stopped->remedy);
     }
-    if (!end->traces) {
+    if (end->tracedSteps == 0) {
         if (!recording.stopped)
             return fail(ErrorCode::Failed, fmt::format("{}: no traces were written", one.job.schedule.name),
                         fmt::format("the job is kept in {}", one.folder));
@@ -162,7 +174,7 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int6
     // After a stop request the steps that are complete are still brought in.
     auto imported =
         importTorchJob(one.job, *end, one.folder, recording.stopped ? Progress{} : session.reporter("bytes"));
-    if (!imported) return tl::unexpected(std::move(imported.error()).with(one.job.schedule.name));
+    if (!imported) return unreadable(std::move(imported.error()), one, recording);
     session.note(fmt::format("{}: PyTorch {} with {}; the job is kept in {}", one.job.schedule.name, end->torch,
                              python.path, one.folder));
     return store(*imported, settings, stream, session, recording);
@@ -244,7 +256,9 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
         STAGEWRIGHT_CHECK(torchSchedule(checked->given(), lowering, *python.version));
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
-        PreparedJob one{{schedule, lowering, settings.training, settings.steps, settings.warmup, file, function}, {}};
+        PreparedJob one{{schedule, lowering, settings.training, settings.steps, settings.warmup,
+                         std::min(settings.steps, mostWithoutProfiler), file, function},
+                        {}};
         STAGEWRIGHT_TRY(one.folder, jobFolder(settings, options, schedule));
         STAGEWRIGHT_CHECK(writeTorchJob(one.job, *python.version, one.folder));
         session.progress().event({{"event", "job"},
@@ -256,7 +270,8 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
     }
     STAGEWRIGHT_TRY(auto stream, streamOf(settings));
     Recording recording;
-    const auto each = static_cast<std::int64_t>(settings.warmup + settings.steps);
+    const auto each =
+        static_cast<std::int64_t>(settings.warmup + settings.steps + std::min(settings.steps, mostWithoutProfiler));
     const auto total = each * static_cast<std::int64_t>(jobs.size());
     std::int64_t before = 0;
     for (const PreparedJob& one : jobs) {
