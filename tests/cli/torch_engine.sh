@@ -68,7 +68,11 @@ CUT
             say beat '"step": 2, "ops": 9, "where": "writing its trace"'
             end=$((SECONDS + 4)); while [ $SECONDS -lt $end ]; do :; done
         else
-            for _ in $(seq 25); do say beat '"step": 3, "ops": 9, "where": "between steps"'; sleep 0.2; done
+            for _ in $(seq 300); do
+                [ ! -e traces/rank1.pt.trace.json ] || break
+                say beat '"step": 3, "ops": 9, "where": "between steps"'
+                sleep 0.2
+            done
         fi
         finish ;;
     die | fail | quit | silent | stuck) for _ in $(seq 400); do say beat '"step": 1, "ops": 2, "where": "after 0F1"'; sleep 0.2; done ;;
