@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include "engine/device/machine.h"
+#include "schedules/base/median.h"
 #include "schedules/messages/lower.h"
 #include "traces/import/import.h"
+#include "traces/run/run_facts.h"
 
 namespace stagewright {
 
@@ -65,6 +67,16 @@ Result<TorchImport> importOne(const std::string& traces, const Schedule& schedul
     return out;
 }
 
+// Times of steps from `first` on, before `last`, as they were said.
+std::vector<Nanos> timesOf(const TorchRunEnd& end, int first, int last)
+{
+    std::vector<Nanos> times;
+    for (auto step = static_cast<std::size_t>(first);
+         step < end.stepTimes.size() && step < static_cast<std::size_t>(last); ++step)
+        if (end.stepTimes[step] > 0) times.push_back(end.stepTimes[step]);
+    return times;
+}
+
 // In front of what the traces say.
 void describe(Run& run, TextPairs configuration, TextPairs environment)
 {
@@ -84,7 +96,15 @@ Result<TorchImport> importTorchJob(const TorchJob& job, const TorchRunEnd& end, 
     auto out = importOne(folder + "/traces", job.schedule, end.stopped.has_value(), progress);
     if (!out) return out;
     Run& run = out->run;
-    describe(run, configurationOf(job),
+    TextPairs configuration = configurationOf(job);
+    const int traced = job.warmup + job.steps;
+    auto with = timesOf(end, job.warmup, traced), without = timesOf(end, traced, traced + job.stepsWithoutProfiler);
+    if (!with.empty() && !without.empty()) {
+        const auto steps = static_cast<int>(without.size());
+        for (auto& fact : profilerFacts({lowerMedian(std::move(without)), lowerMedian(std::move(with)), steps}))
+            configuration.push_back(std::move(fact));
+    }
+    describe(run, std::move(configuration),
              {{"engine", "PyTorch " + end.torch}, {"python", end.python}, {"device", end.device}, {"job", folder}});
     Metric loss{"loss", "nats", {}};
     for (int step = 0; step < run.info.steps; ++step) {

@@ -245,7 +245,7 @@ class Tie:
         own = [pipeline.named[stage][name] for stage, name in members if stage in pipeline.named]
         if any(parameter is not own[0] for parameter in own):
             where = " and ".join(f"stage {stage}'s {name}" for stage, name in members)
-            raise JobError(f"{where} are one tensor of the undivided model, and several on rank {pipeline.rank}")
+            raise JobError(f"{where} are one tensor of the whole model, but several on rank {pipeline.rank}; share it there")
         self.torch, self.parameter = torch, own[0] if own else None
         self.group = torch.distributed.new_group(ranks) if len(ranks) > 1 else None  # a call of all ranks
         self.counted = not own or pipeline.rank == ranks[0]  # its gradient is part of one rank's norm

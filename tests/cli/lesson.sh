@@ -191,7 +191,7 @@ expect_json 1f1b terms 0 id
 
 # Expressions know every figure of simulate --json, with the same values; not its origin, nor additional simulations.
 run stagewright simulate -s zb-h1 --comm 0.5 --json
-keys=$(grep -oE '^  "[a-z_]+"' out.txt | tr -d ' "' | grep -vxE 'sends|channels|links_shared|one_stream|replicas|shard|collectives|receives|lowering|what_if|model|microbatch_size|link_latency|straggler_sentence|perturb|emulated_links|contention_median|memory_cap|unknown|levers|levers_baseline|gain_by_cause|over_steps')
+keys=$(grep -oE '^  "[a-z_]+"' out.txt | tr -d ' "' | grep -vxE 'sends|channels|links_shared|one_stream|replicas|shard|collectives|receives|lowering|what_if|model|microbatch_size|link_latency|straggler_sentence|step_time_without_profiler_ns|step_time_with_profiler_ns|perturb|emulated_links|contention_median|memory_cap|unknown|levers|levers_baseline|gain_by_cause|over_steps')
 expect_that "there are keys" [ "$(wc -l <<<"$keys")" -gt 25 ]
 stagewright lesson --new keys >/dev/null
 {

@@ -97,6 +97,8 @@ expect_json complete runs 0 state
 expect_json 2 runs 0 steps
 expect_json 2 runs 0 loss
 expect_same "$(json runs 0 loss 0)" 4.5
+expect_json 1500000 runs 0 step_time_without_profiler_ns
+expect_json 2000000 runs 0 step_time_with_profiler_ns
 expect_no_out warning
 expect_same "$(ls t.job | sort | tr '\n' ' ')" 'data.bin driver.py job.json logs pid0 pid1 schedule.csv traces weights.safetensors '
 sed -e "/^# engine\/workload\/\*\/torch_form.py$/{r $ROOT/engine/workload/gpt/torch_form.py" -e 'd}' "$ROOT/engine/torch/driver.py" >sources.py
@@ -119,6 +121,16 @@ expect_same "$(grep '^Step time ' <<<"$planned")" "$(grep '^Step time ' <<<"$out
 expect_that 'a time of each' grep -q '^Step time .*[0-9] µs .*[0-9] µs' <<<"$out"
 run stagewright report t.stagewright --json # the run, not its plan
 expect_json imported provenance
+run stagewright report t.stagewright
+expect_out 'without the profiler +1.50 ms +median of 2 steps; the traced ones took 2.00 ms by the same clock, \+33.3 %'
+# another engine is compared with the time without the profiler, a plan with the traced one
+cp t.stagewright engines.stagewright
+run stagewright record -s 1f1b "${tiny[@]}" --steps 5 --warmup 0 --clock wall -o engines.stagewright
+run stagewright compare engines.stagewright 2 3
+expect_out '1.50 ms without the profiler'
+expect_out 'a step of A takes 1.50 ms without the profiler, 2.00 ms with it'
+run stagewright compare t.stagewright 2 --plan
+expect_no_out 'without the profiler'
 run stagewright sql t.stagewright "SELECT section, value FROM run_text WHERE run = 2 AND key = 'engine'"
 expect_code 0
 expect_out 'PyTorch 2.6.0\+fake'

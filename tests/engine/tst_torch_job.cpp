@@ -237,8 +237,10 @@ private slots:
         const auto error =
             parseTorchEvent(R"({"event": "error", "rank": 0, "message": "x", "where": "in 1F2", "peer": true})");
         QVERIFY(error && error->peer && error->where == "in 1F2");
-        const auto done = parseTorchEvent(R"({"event": "done", "rank": 0, "steps": 4, "trace": null})");
-        QVERIFY(done && done->step == 4 && !done->trace);
+        const auto done = parseTorchEvent(R"({"event": "done", "rank": 0, "steps": 4, "traced": 2})");
+        QVERIFY(done && done->kind == TorchEvent::Kind::Done && done->step == 4);
+        const auto traced = parseTorchEvent(R"({"event": "traced", "rank": 1, "step": 6})");
+        QVERIFY(traced && traced->kind == TorchEvent::Kind::Traced && traced->rank == 1 && traced->step == 6);
         const auto nan = parseTorchEvent(R"({"event": "step", "rank": "x", "step": 1.5, "loss": null})");
         QVERIFY(nan && std::isnan(nan->loss) && nan->step == 0);
         for (const char* line :

@@ -194,10 +194,22 @@ void joinInto(Times& times, Part into, std::initializer_list<Part> parts)
     }
 }
 
+void chooseStepTimes(Comparison& comparison, const Run& a, const Run& b)
+{
+    comparison.stepTimeA = comparison.reportA.bubbles.stepTime();
+    comparison.stepTimeB = comparison.reportB.bubbles.stepTime();
+    const auto timesA = profilerTimesOf(a), timesB = profilerTimesOf(b);
+    if (timesA.has_value() == timesB.has_value() || !hasNoise(a) || !hasNoise(b)) return;
+    comparison.withoutProfilerA = timesA.has_value();
+    comparison.withoutProfilerB = timesB.has_value();
+    if (timesA) comparison.stepTimeA = timesA->without;
+    if (timesB) comparison.stepTimeB = timesB->without;
+}
+
 void judgeNoise(Comparison& comparison, const Run& a, const Run& b, const std::stop_token& stop)
 {
     const NoiseVerdict verdict =
-        verdictOn(comparison.change.stepDelta, stepTimesOf(a, comparison.reportA.bubbles.stepTime()),
+        verdictOn(comparison.stepTimeB - comparison.stepTimeA, stepTimesOf(a, comparison.reportA.bubbles.stepTime()),
                   stepTimesOf(b, comparison.reportB.bubbles.stepTime()));
     if (hasNoise(a) || hasNoise(b)) comparison.spread = verdict.spread;
     comparison.tooFewSteps = !verdict.spread;
@@ -297,6 +309,7 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB,
         comparison.headline = comparison.devices ? comparison.devices->headline : "the steps can't be compared: " + why;
         return comparison;
     }
+    chooseStepTimes(comparison, a, b);
     const bool arrivals =
         comparison.reportA.bubbles.noArrivals.empty() && comparison.reportB.bubbles.noArrivals.empty();
     if (comparison.sameUnits) comparison.change = splitOf(comparison.reportA.bubbles, comparison.reportB.bubbles);

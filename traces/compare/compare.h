@@ -70,6 +70,11 @@ struct RunDifference {
 struct Comparison {
     int stepA = 0;
     int stepB = 0;
+    // What the headline compares. Between two engines one of which was traced by a profiler: its time without that.
+    Nanos stepTimeA = 0;
+    Nanos stepTimeB = 0;
+    bool withoutProfilerA = false;
+    bool withoutProfilerB = false;
     bool sameUnits = true; // else times are compared only as shares of ranks × makespan: no sums over both
     // Spread of the step time between steps (step_noise.h); empty if either run is measured and has fewer than four
     // measured steps. A smaller change can't be distinguished from noise.

@@ -10,6 +10,7 @@
 #include "schedules/base/quantity.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/memory.h"
+#include "traces/run/run_facts.h"
 
 namespace stagewright {
 
@@ -54,6 +55,7 @@ public:
     {
         madeAlike();
         if (m_comparison.sameUnits) {
+            profiler();
             noise();
             compute();
             outside();
@@ -96,9 +98,23 @@ private:
         if (!words.empty()) m_sentences.push_back("different setups: " + list(words, words.size()));
     }
 
+    // Everything but the headline is of traced steps.
+    void profiler()
+    {
+        const auto add = [this](const char* name, const Run& run, bool apart) {
+            const auto times = profilerTimesOf(run);
+            if (apart && times)
+                m_sentences.push_back(fmt::format("a step of {} takes {} without the profiler, {} with it; all figures "
+                                                  "below are of steps with it",
+                                                  name, time(times->without), time(times->with)));
+        };
+        add("A", m_runA, m_comparison.withoutProfilerA);
+        add("B", m_runB, m_comparison.withoutProfilerB);
+    }
+
     void noise()
     {
-        const Nanos delta = m_comparison.change.stepDelta;
+        const Nanos delta = m_comparison.stepTimeB - m_comparison.stepTimeA;
         if (delta == 0) return;
         if (m_comparison.withinSpread)
             m_sentences.push_back(
@@ -563,23 +579,24 @@ std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
     if (!comparable(a, b))
         return fmt::format("bubble {} in A and {} in B; their times are in different units",
                            formatPercent(reportA.bubbleFraction), formatPercent(reportB.bubbleFraction));
-    const Nanos timeA = reportA.stepTime();
-    const Nanos timeB = reportB.stepTime();
+    const Nanos timeA = comparison.stepTimeA;
+    const Nanos timeB = comparison.stepTimeB;
     const Nanos unit = a.timeline->timeUnit();
+    const char* const apart = " without the profiler";
+    const std::string textA = formatDuration(timeA, unit) + (comparison.withoutProfilerA ? apart : "");
+    const std::string textB = formatDuration(timeB, unit) + (comparison.withoutProfilerB ? apart : "");
     if (timeA == timeB) return fmt::format("A and B take the same time: {}", formatDuration(timeA, unit));
     if (comparison.withinSpread)
-        return fmt::format("no significant difference: {} against {}, and steps differ by {}",
-                           formatDuration(timeB, unit), formatDuration(timeA, unit),
+        return fmt::format("no significant difference: {} against {}, and steps differ by {}", textB, textA,
                            formatDuration(*comparison.spread, unit));
     if (comparison.tooFewSteps)
         return fmt::format("no difference is claimed with fewer than {} measured steps per run: {} against {}",
-                           fewestSteps, formatDuration(timeB, unit), formatDuration(timeA, unit));
+                           fewestSteps, textB, textA);
     const double change = timeA > 0 ? static_cast<double>(timeB - timeA) / static_cast<double>(timeA) : 0;
     if (timeA == 0 || std::fabs(change) < 0.0005)
-        return fmt::format("A and B take the same time to within 0.1 %: {} and {}", formatDuration(timeA, unit),
-                           formatDuration(timeB, unit));
+        return fmt::format("A and B take the same time to within 0.1 %: {} and {}", textA, textB);
     return fmt::format("B is {} {}: {} against {}", formatPercent(std::fabs(change)), change < 0 ? "faster" : "slower",
-                       formatDuration(timeB, unit), formatDuration(timeA, unit));
+                       textB, textA);
 }
 
 std::vector<std::string> whyOf(const Comparison& comparison, const Alignment& alignment, const Run& a, const Run& b)

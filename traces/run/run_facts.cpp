@@ -117,6 +117,22 @@ std::string memoryLimitText(std::span<const Bytes> byRank)
     return fmt::format("{}", fmt::join(same ? byRank.first(std::min<std::size_t>(1, byRank.size())) : byRank, ","));
 }
 
+std::optional<ProfilerTimes> profilerTimesOf(const Run& run)
+{
+    const auto without = wholeOf<Nanos>(configured(run, "step_time_without_profiler_ns"));
+    const auto with = wholeOf<Nanos>(configured(run, "step_time_with_profiler_ns"));
+    const auto steps = wholeOf<int>(configured(run, "steps_without_profiler"));
+    if (!without || !with || !steps || *without <= 0 || *with <= 0 || *steps <= 0) return std::nullopt;
+    return ProfilerTimes{*without, *with, *steps};
+}
+
+TextPairs profilerFacts(const ProfilerTimes& times)
+{
+    return {{"steps_without_profiler", std::to_string(times.steps)},
+            {"step_time_without_profiler_ns", std::to_string(times.without)},
+            {"step_time_with_profiler_ns", std::to_string(times.with)}};
+}
+
 std::optional<double> contentionOf(const Run& run)
 {
     const Metric* metric = run.metric("contention");

@@ -46,6 +46,16 @@ std::optional<Link> askedLink(const Run& run);
 std::string emulatedLinksText(const Run& run);
 // A relative distance as a share with three digits, however small: "25.0 %", "1.04 %", "0.0000312 %".
 std::string distanceText(double distance);
+// How long a step takes without the profiler that traced the run, and with it: medians by the clock of the rank of the
+// last stage, optimizer included. Nothing: not measured, or no profiler traced it.
+struct ProfilerTimes {
+    Nanos without = 0;
+    Nanos with = 0;
+    int steps = 0; // without
+};
+std::optional<ProfilerTimes> profilerTimesOf(const Run& run);
+// For the run's configuration; profilerTimesOf() reads it.
+TextPairs profilerFacts(const ProfilerTimes& times);
 // Share of the ops' time off the processor, the median over the measured steps; empty if it was not measured.
 std::optional<double> contentionOf(const Run& run);
 

@@ -73,7 +73,10 @@ Json idleJson(const IdleByCause& byCause, const Units& units)
 Json madeUnderJson(const Run& run)
 {
     const auto contention = contentionOf(run);
-    return {{"perturb", textOrNull(configured(run, "perturb"))},
+    const auto profiler = profilerTimesOf(run);
+    return {{"step_time_without_profiler_ns", profiler ? Json(profiler->without) : Json(nullptr)},
+            {"step_time_with_profiler_ns", profiler ? Json(profiler->with) : Json(nullptr)},
+            {"perturb", textOrNull(configured(run, "perturb"))},
             {"emulated_links", textOrNull(emulatedLinksText(run))},
             {"contention_median", contention ? Json(*contention) : Json(nullptr)}};
 }
@@ -251,7 +254,8 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     object["gradient_error"] = nullptr;
     object["deviation"] = nullptr;
     for (const char* key :
-         {"straggler_sentence", "slow_replicas", "perturb", "emulated_links", "contention_median", "memory_cap"})
+         {"straggler_sentence", "slow_replicas", "step_time_without_profiler_ns", "step_time_with_profiler_ns",
+          "perturb", "emulated_links", "contention_median", "memory_cap"})
         object[key] = nullptr;
     object["unknown"] = nullptr;
     for (const char* key : leverKeys) object[key] = nullptr;

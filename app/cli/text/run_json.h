@@ -16,7 +16,8 @@ Json runJson(const Run& run, const RunReport& figures);
 Json hungJson(const Schedule& schedule, const Validation& validation);
 // Every gap; sentence, chain and experiment of the `explained` longest, null in the others.
 Json gapsJson(const Run& run, const RunReport& figures, std::size_t explained);
-// Keys perturb, emulated_links, contention_median: what the run was made under; null where there is none.
+// Keys step_time_without_profiler_ns, step_time_with_profiler_ns, perturb, emulated_links, contention_median: what the
+// run was made under; null where there is none.
 Json madeUnderJson(const Run& run);
 Json runInfoJson(const RunInfo& info, bool read); // not read: its damage is unknown
 Json notesJson(const std::vector<Note>& notes);

@@ -124,6 +124,12 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
                   tint);
     };
     row("whole_step", "ns");
+    if (const auto profiler = profilerTimesOf(run))
+        table.add({"without the profiler", formatDuration(profiler->without),
+                   fmt::format("median of {}; the traced ones took {} by the same clock, {}",
+                               plural(profiler->steps, "step"), formatDuration(profiler->with),
+                               formatChange(
+                                   static_cast<double>(profiler->with) / static_cast<double>(profiler->without) - 1))});
     if (bubbles.outside() > 0) row("makespan", "ns");
     if (bubbles.span != bubbles.makespan()) row("span", "ns");
     row("bubble_fraction", "fraction", Tint::Bold);
