@@ -321,6 +321,8 @@ TableCell parameterCell(ExploreParameter parameter, double value)
 Result<std::vector<std::string>> schedulesAsked(const SurveyQuestion& question, std::vector<std::string> fallback)
 {
     const std::string& asked = question.text("schedules");
+    if (asked.empty() && fallback.empty())
+        return fail(ErrorCode::Usage, "schedules: none are given", "name some, such as 1f1b,zb-h1");
     if (asked.empty()) return fallback;
     std::vector<std::string> out;
     for (const std::string_view name : itemsOf(asked)) {

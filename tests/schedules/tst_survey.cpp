@@ -139,6 +139,7 @@ private slots:
                 std::string::npos);
         QVERIFY(answered(**findSurvey("line"), {{"schedules", "1f1c"}}).error().message.find("1f1c") !=
                 std::string::npos);
+        QVERIFY(!answered(**findSurvey("heat"), {{"schedules", ""}}).has_value());
         const auto few = answered(**findSurvey("state"), {{"schedules", "chimera"}, {"ranks", "3"}});
         const TableRow& row = few->tables.front().rows.front();
         QVERIFY(!std::get<std::string>(row.back()).empty());

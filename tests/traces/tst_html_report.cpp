@@ -103,6 +103,43 @@ private slots:
         QVERIFY(plotSvg({}, "x").empty());
     }
 
+    // A picture of its own: every mark, names in place of numbers, stacked bars, whole XML without classes.
+    void everyMarkIsDrawn()
+    {
+        const Plot bars{"Place",
+                        "Up",
+                        {{"low", {{0, 2}, {1, 3}}, PlotMark::Bars}, {"high", {{0, 1}}, PlotMark::Bars}},
+                        {"a", "b<"}};
+        const Plot marks{"Across",
+                         "Up",
+                         {{"line", {{0, 1}, {2, 4}}},
+                          {"steps", {{0, 2}, {2, 3}}, PlotMark::Steps},
+                          {"points", {{1, 1, "here"}, {1, 1, "here too"}, {1, 1, "and here"}}, PlotMark::Points}}};
+        const Plot cells{"Across", "Up", {{"x", {{0, 0, "q"}, {1, 1, "q"}}, PlotMark::Cells}}, {"1", "2"}, {"3", "4"}};
+        for (const Plot& plot : {bars, marks, cells}) {
+            const QString svg = QString::fromStdString(plotPicture(plot, "A <title>", "a caption"));
+            QXmlStreamReader reader(svg);
+            while (!reader.atEnd()) reader.readNext();
+            QVERIFY2(!reader.hasError(), qPrintable(reader.errorString()));
+            QVERIFY(!svg.contains("class=") && !svg.contains("nan") && svg.contains("A &lt;title&gt;"));
+            for (const PlotSeries& series : plot.series)
+                QVERIFY(svg.contains("<title>" + QString::fromStdString(series.title) + "</title>") ||
+                        series.mark == PlotMark::Points);
+        }
+        const QString stacked = QString::fromStdString(plotSvg(bars, "x"));
+        static const QRegularExpression bar(QStringLiteral("<rect class=\"ink (first|second)\" x=\"([0-9.]+)\" "
+                                                           "y=\"([0-9.]+)\" width=\"[0-9.]+\" height=\"([0-9.]+)\"><"));
+        auto found = bar.globalMatch(stacked);
+        const auto low = found.next(), other = found.next(), high = found.next();
+        QCOMPARE(low.captured(2), high.captured(2)); // at the same place, one on top of the other
+        QVERIFY(std::abs(high.captured(3).toDouble() + high.captured(4).toDouble() - low.captured(3).toDouble()) <
+                0.02);
+        QVERIFY(other.captured(4).toDouble() > low.captured(4).toDouble());
+        const QString names = QString::fromStdString(plotSvg(marks, "x"));
+        QCOMPARE(names.count(QStringLiteral(">here</text>")), 1);
+        QVERIFY(names.contains("class=\"curve second\" d=\"M"));
+    }
+
     void runAsAPage_data()
     {
         QTest::addColumn<QString>("name");
