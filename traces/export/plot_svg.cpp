@@ -86,7 +86,7 @@ public:
             for (double value = std::ceil(m_across.least / m_across.step - 1e-9) * m_across.step;
                  value <= m_across.most + 1e-9; value += m_across.step)
                 out += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1}V{2:.1f}\"/>", x(value), curveTop, m_bottom) +
-                       acrossTick(value, fmt::format("{:.{}f}", value, m_across.decimals()));
+                       acrossTick(value, fmt::format("{:.{}f}", value + 0.0, m_across.decimals()));
         double free = 0;
         for (std::size_t i = 0; i < m_plot.acrossNames.size(); ++i) { // names that have room
             const std::string& name = m_plot.acrossNames[i];
@@ -221,14 +221,14 @@ private:
 
     std::string cells(const PlotSeries& one, const char* name) const
     {
-        std::string out;
+        std::string squares, names; // pale enough for the names on them
         for (const PlotPoint& at : one.points) {
-            out +=
+            squares +=
                 rectangle(x(at.x - 0.5) + 0.5, y(at.y + 0.5) + 0.5, x(1) - x(0) - 1, y(0) - y(1) - 1, name, one.title);
-            out += fmt::format("<text class=\"mark\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-                               x(at.x), y(at.y) + 4, escaped(at.name));
+            names += fmt::format("<text class=\"mark\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+                                 x(at.x), y(at.y) + 4, escaped(at.name));
         }
-        return out;
+        return "<g fill-opacity=\"0.55\">\n" + squares + "</g>\n" + names;
     }
     static std::string rectangle(double left, double top, double wide, double high, const char* name,
                                  const std::string& title)
@@ -268,7 +268,8 @@ std::string withoutClasses(std::string svg)
     replaceAll(svg, "class=\"grid\"", fmt::format("fill=\"none\" stroke=\"{}\"", lightColour("grid")));
     for (std::size_t i = 0; i < seriesClasses.size(); ++i) {
         const std::string_view colour = lightColour(seriesColours[i]);
-        replaceAll(svg, fmt::format("class=\"ink {}\"", seriesClasses[i]), fmt::format("fill=\"{}\"", colour));
+        replaceAll(svg, fmt::format("class=\"ink {}\"", seriesClasses[i]),
+                   fmt::format("fill=\"{}\" stroke=\"none\"", colour));
         replaceAll(svg, fmt::format("class=\"curve {}\"", seriesClasses[i]),
                    fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2\"", colour) +
                        (i == 1 ? " stroke-dasharray=\"7 4\"" : ""));
