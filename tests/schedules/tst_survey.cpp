@@ -8,6 +8,7 @@
 #include "schedules/library/registry.h"
 #include "schedules/survey/heat.h"
 #include "schedules/survey/memory.h"
+#include "schedules/survey/partial.h"
 #include "schedules/survey/state.h"
 #include "schedules/survey/uneven.h"
 
@@ -170,6 +171,24 @@ private slots:
             ++simulated;
         }
         QVERIFY(simulated > 20);
+    }
+
+    void meanBackwardIsTheFormula()
+    {
+        for (const int n : {1, 2, 3, 5, 6, 10, 15, 30}) { // divide the 30 layers
+            const CutAnswer answer = cutSurvey({"gpt-6.2b", "a100", n, ""});
+            QVERIFY(std::abs(answer.mean - (n + 1) / (2.0 * n)) < 1e-12);
+            QCOMPARE(answer.replicas.front().cut, 0);
+            for (std::size_t k = 1; k < answer.replicas.size(); ++k) {
+                QVERIFY(answer.replicas[k].backward < answer.replicas[k - 1].backward);
+                QCOMPARE(answer.replicas[k].forward, answer.replicas[0].forward);
+            }
+        }
+        QVERIFY(cutSurvey({"gpt-6.2b", "a100", 4, "1,2,3,4"}).error.size() > 10); // none goes back to layer 0
+        QVERIFY(cutSurvey({"gpt-6.2b", "a100", 4, "0,2"}).error.size() > 10);
+        const CutAnswer head = cutSurvey({"gpt-6.2b", "a100", 2, "0,30"}); // through the head only
+        QVERIFY(head.replicas[1].backward > 0 && head.replicas[1].backward * 10 < head.replicas[0].backward);
+        QCOMPARE(head.rows.back().contributors.size(), std::size_t{2});
     }
 
     void winnersAreTheShortestWithinTheCap()
