@@ -9,7 +9,6 @@
 #include "schedules/execute/place_buckets.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/messages/message_delay.h"
-#include "schedules/messages/wait_graph.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 #include "schedules/model/shard_rules.h"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "schedules/check/schedule_checker.h"
-#include "schedules/messages/wait_graph.h"
+#include "schedules/step/step_deadlock.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 #include "schedules/model/partial_backward.h"

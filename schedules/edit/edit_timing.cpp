@@ -9,7 +9,6 @@
 #include "schedules/edit/edit.h"
 #include "schedules/edit/edit_row.h"
 #include "schedules/messages/message_delay.h"
-#include "schedules/messages/wait_graph.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 

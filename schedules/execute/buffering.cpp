@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "schedules/messages/wait_graph.h"
+#include "schedules/step/step_deadlock.h"
 #include "schedules/model/op_index.h"
 
 namespace stagewright {

@@ -7,11 +7,10 @@
 #include "schedules/base/quantity.h"
 #include "schedules/check/validate.h"
 #include "schedules/messages/lower.h"
-#include "schedules/messages/message_execution.h"
 #include "schedules/messages/messages.h"
-#include "schedules/messages/wait_graph.h"
 #include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
+#include "schedules/step/step_deadlock.h"
 
 namespace stagewright {
 
@@ -49,25 +48,15 @@ std::string sentenceOf(const BlockedRank& blocked)
 // One run of the lists.
 struct Attempt {
     Attempt(const Schedule& schedule, const CellSpace& cells, const Channels& channels)
-        : index(schedule, cells), execution(schedule, index, channels), ended(execution.run())
+        : index(schedule, cells), plan(schedule, index, {untimedLinks(schedule), channels}), execution(plan),
+          ended(execution.run())
     {
     }
-    std::vector<Wait> waits(const Schedule& schedule) const
-    {
-        std::vector<Wait> out;
-        for (int r = 0; r < schedule.ranks; ++r)
-            for (const auto& obstacle : execution.obstacles(r)) {
-                if (obstacle.awaited == noOp) continue;
-                const OpPlace at = index.placeOf(obstacle.op);
-                const OpPlace on = index.placeOf(obstacle.awaited);
-                out.push_back({r, static_cast<int>(at.position), opAt(schedule, at), on.rank,
-                               static_cast<int>(on.position), opAt(schedule, on)});
-            }
-        return out;
-    }
+    std::vector<Wait> waits() const { return waitsOf(execution, plan); }
 
     OpIndex index;
-    MessageExecution execution;
+    StepPlan plan;
+    StepRun execution;
     bool ended;
 };
 
@@ -123,8 +112,7 @@ void findMoves(const Schedule& schedule, const CellSpace& cells, const Channels&
                     if (pair >= change.to && pair < change.from) ++pair;
             const Attempt attempt(moved, cells, channels);
             if (!attempt.ended && attempt.execution.done() <= bestDone) continue;
-            std::vector<Wait> left =
-                attempt.ended ? std::vector<Wait>() : shortestCycle(moved.ranks, attempt.waits(moved));
+            std::vector<Wait> left = attempt.ended ? std::vector<Wait>() : shortestCycle(moved.ranks, attempt.waits());
             if (!attempt.ended && left.empty()) continue; // now it waits for what never comes
             bestDone = attempt.execution.done();
             best = std::move(moved);
@@ -329,7 +317,7 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
     Deadlock out;
     const Attempt attempt(schedule, cells, channels);
     if (attempt.ended) return out;
-    const std::vector<Wait> waits = attempt.waits(schedule);
+    const std::vector<Wait> waits = attempt.waits();
     const std::vector<Wait> cycle = shortestCycle(schedule.ranks, waits);
     for (int r = 0; r < schedule.ranks; ++r) {
         const auto obstacles = attempt.execution.obstacles(r);

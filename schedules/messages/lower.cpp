@@ -242,7 +242,8 @@ Result<void> Lowerer::sweep(bool batched)
         for (std::size_t r = 0; r < batches.size(); ++r) batches[r].takeInto(rows[r]);
     }
     for (std::size_t r = 0; r < rows.size(); ++r)
-        if (head[r] < schedule.order[r].size()) return tl::unexpected(blockedError(schedule, index.cells()));
+        if (head[r] < schedule.order[r].size())
+            return tl::unexpected(blockedError(schedule, index, cycleAt(schedule, index, head)));
     return {};
 }
 
@@ -290,7 +291,7 @@ Result<Schedule> insertMessages(const Schedule& compute, const OpIndex& index, c
             bool whole = true;
             index.eachInput(compute.order[r][i],
                             [&](std::uint32_t id, const Need&, std::size_t) { whole = whole && id != noOp; });
-            if (!whole) return tl::unexpected(blockedError(compute, index.cells()));
+            if (!whole) return tl::unexpected(blockedError(compute, index, {}));
         }
     Lowerer lowerer(compute, index);
     if (lowering.rule == LoweringRule::PyTorch || lowering.rule == LoweringRule::Batched) {

@@ -4,127 +4,56 @@
 
 #include <fmt/format.h>
 
-#include "schedules/messages/message_execution.h"
+#include "schedules/model/groups.h"
 
 namespace stagewright {
 
-namespace {
+Wait waitAt(const Schedule& schedule, const OpIndex& index, int rank, std::span<const std::size_t> heads)
+{
+    const auto r = static_cast<std::size_t>(rank);
+    const auto& ops = schedule.order[r];
+    Wait out{rank, static_cast<int>(heads[r]), {}, -1, 0, {}};
+    if (heads[r] >= ops.size()) return out;
+    for (std::size_t i = heads[r]; i < heads[r] + groupSize(schedule, rank, heads[r]) && out.onRank < 0; ++i)
+        index.eachInput(ops[i], [&](std::uint32_t id, const Need&, std::size_t) {
+            if (out.onRank >= 0 || id == noOp) return;
+            const OpPlace place = index.placeOf(id);
+            const auto from = static_cast<std::size_t>(place.rank);
+            if (place.rank == rank || place.position < heads[from]) return;
+            out = {rank,
+                   static_cast<int>(i),
+                   ops[i],
+                   place.rank,
+                   static_cast<int>(place.position),
+                   schedule.order[from][place.position]};
+        });
+    return out;
+}
 
-// Compute-only lists, run without times as far as they go.
-class ListRun {
-public:
-    // strict: an input that nobody makes, or that comes later in the same list, blocks; else it counts as present.
-    ListRun(const Schedule& schedule, const OpIndex& index, bool strict)
-        : m_schedule(schedule), m_index(index), m_strict(strict), m_head(schedule.order.size(), 0),
-          m_waits(m_head.size()), m_stuck(m_head.size(), 0)
-    {
+std::vector<Wait> cycleAt(const Schedule& schedule, const OpIndex& index, std::span<const std::size_t> heads)
+{
+    std::vector<Wait> waits;
+    for (int r = 0; r < schedule.ranks; ++r) waits.push_back(waitAt(schedule, index, r, heads));
+    const auto first = std::find_if(waits.begin(), waits.end(), [](const Wait& wait) { return wait.onRank >= 0; });
+    if (first == waits.end()) return {};
+    std::vector<char> seen(waits.size(), 0);
+    int rank = first->rank;
+    while (rank >= 0 && seen[static_cast<std::size_t>(rank)] == 0) {
+        seen[static_cast<std::size_t>(rank)] = 1;
+        rank = waits[static_cast<std::size_t>(rank)].onRank;
     }
-
-    void run()
-    {
-        const std::size_t ranks = m_head.size();
-        std::vector<std::vector<int>> waiters(ranks); // ranks that wait for a rank; the woken ones look again
-        std::vector<int> runnable;
-        for (std::size_t r = ranks; r-- > 0;) runnable.push_back(static_cast<int>(r));
-        while (!runnable.empty()) {
-            const int rank = runnable.back();
-            const auto r = static_cast<std::size_t>(rank);
-            runnable.pop_back();
-            advance(rank);
-            if (m_stuck[r] && m_waits[r].onRank >= 0)
-                waiters[static_cast<std::size_t>(m_waits[r].onRank)].push_back(rank);
-            std::erase_if(waiters[r], [&](int waiter) {
-                const bool woken =
-                    static_cast<std::size_t>(m_waits[static_cast<std::size_t>(waiter)].onPosition) < m_head[r];
-                if (woken) runnable.push_back(waiter);
-                return woken;
-            });
-        }
-    }
-
-    const std::vector<std::size_t>& head() const { return m_head; } // by rank: ops that ran
-
-    // The first stuck rank and those it leads to: where each waits for a stuck one the walk ends in a cycle.
-    std::vector<Wait> cycle() const
-    {
-        const auto first = std::find(m_stuck.begin(), m_stuck.end(), 1);
-        if (first == m_stuck.end()) return {};
-        std::vector<char> seen(m_stuck.size(), 0);
-        auto rank = static_cast<std::size_t>(first - m_stuck.begin());
-        while (!seen[rank]) {
-            seen[rank] = 1;
-            rank = static_cast<std::size_t>(m_waits[rank].onRank);
-        }
-        std::vector<Wait> cycle;
-        const std::size_t begin = rank;
-        do {
-            cycle.push_back(m_waits[rank]);
-            rank = static_cast<std::size_t>(m_waits[rank].onRank);
-        } while (rank != begin);
-        const auto smallest =
-            std::min_element(cycle.begin(), cycle.end(), [](const Wait& a, const Wait& b) { return a.rank < b.rank; });
-        std::rotate(cycle.begin(), smallest, cycle.end());
-        return cycle;
-    }
-
-private:
-    bool isPaired(int rank, std::size_t position) const
-    {
-        return static_cast<std::size_t>(rank) < m_schedule.paired.size() && m_schedule.isPaired(rank, position);
-    }
-
-    void advance(int rank)
-    {
-        const auto r = static_cast<std::size_t>(rank);
-        m_stuck[r] = 0;
-        while (m_head[r] < m_schedule.order[r].size()) {
-            if (blocked(rank)) {
-                m_stuck[r] = 1;
-                return;
-            }
-            m_head[r] += isPaired(rank, m_head[r]) ? 2 : 1;
-        }
-    }
-
-    // What the op or pair at the head of `rank` waits for, if anything: on rank -1 if that never comes.
-    bool blocked(int rank)
-    {
-        const auto r = static_cast<std::size_t>(rank);
-        const auto& ops = m_schedule.order[r];
-        const std::size_t at = m_head[r];
-        const std::size_t last = isPaired(rank, at) ? at + 1 : at;
-        bool found = false;
-        for (std::size_t i = at; i <= last && !found; ++i)
-            m_index.eachInput(ops[i], [&](std::uint32_t id, const Need&, std::size_t) {
-                if (found) return;
-                const bool made = id != noOp;
-                const OpPlace place = made ? m_index.placeOf(id) : OpPlace{};
-                if (!made || place.rank == rank) {
-                    found = m_strict && (!made || place.position >= at);
-                    if (found) m_waits[r] = {rank, static_cast<int>(i), ops[i], -1, 0, {}};
-                    return;
-                }
-                if (place.position < m_head[static_cast<std::size_t>(place.rank)]) return;
-                found = true;
-                m_waits[r] = {rank,
-                              static_cast<int>(i),
-                              ops[i],
-                              place.rank,
-                              static_cast<int>(place.position),
-                              m_schedule.order[static_cast<std::size_t>(place.rank)][place.position]};
-            });
-        return found;
-    }
-
-    const Schedule& m_schedule;
-    const OpIndex& m_index;
-    bool m_strict;
-    std::vector<std::size_t> m_head;
-    std::vector<Wait> m_waits; // by rank, where it is stuck
-    std::vector<char> m_stuck;
-};
-
-} // namespace
+    if (rank < 0) return {};
+    std::vector<Wait> cycle;
+    do
+        cycle.push_back(
+            waits[static_cast<std::size_t>(std::exchange(rank, waits[static_cast<std::size_t>(rank)].onRank))]);
+    while (rank != cycle.front().rank);
+    std::rotate(
+        cycle.begin(),
+        std::min_element(cycle.begin(), cycle.end(), [](const Wait& a, const Wait& b) { return a.rank < b.rank; }),
+        cycle.end());
+    return cycle;
+}
 
 std::vector<Wait> shortestCycle(int ranks, const std::vector<Wait>& waits)
 {
@@ -155,44 +84,6 @@ std::vector<Wait> shortestCycle(int ranks, const std::vector<Wait>& waits)
     return best;
 }
 
-namespace {
-
-std::vector<Wait> waitsOf(const MessageExecution& execution, const Schedule& schedule, const OpIndex& index)
-{
-    std::vector<Wait> waits;
-    for (int r = 0; r < schedule.ranks; ++r)
-        for (const auto& obstacle : execution.obstacles(r)) {
-            if (obstacle.awaited == noOp) continue;
-            const OpPlace at = index.placeOf(obstacle.op);
-            const OpPlace on = index.placeOf(obstacle.awaited);
-            waits.push_back({r, static_cast<int>(at.position), schedule.order[static_cast<std::size_t>(r)][at.position],
-                             on.rank, static_cast<int>(on.position),
-                             schedule.order[static_cast<std::size_t>(on.rank)][on.position]});
-        }
-    return waits;
-}
-
-} // namespace
-
-std::vector<Wait> findDeadlock(const Schedule& schedule, const OpIndex& index, const Channels& channels)
-{
-    if (needsMessageExecution(schedule)) {
-        MessageExecution execution(schedule, index, channels);
-        if (execution.run()) return {};
-        return shortestCycle(schedule.ranks, waitsOf(execution, schedule, index));
-    }
-    ListRun lists(schedule, index, false);
-    lists.run();
-    return lists.cycle();
-}
-
-std::vector<std::size_t> runnableOps(const Schedule& schedule, const OpIndex& index)
-{
-    ListRun lists(schedule, index, true);
-    lists.run();
-    return lists.head();
-}
-
 std::string describeCycle(const std::vector<Wait>& cycle)
 {
     std::string out = fmt::format("deadlock of {} ranks: ", cycle.size());
@@ -205,10 +96,9 @@ std::string describeCycle(const std::vector<Wait>& cycle)
     return out;
 }
 
-Error blockedError(const Schedule& schedule, const CellSpace& cells, const Channels& channels)
+Error blockedError(const Schedule& schedule, const OpIndex& index, const std::vector<Wait>& cycle)
 {
-    const OpIndex index(schedule, cells);
-    if (const auto cycle = findDeadlock(schedule, index, channels); !cycle.empty())
+    if (!cycle.empty())
         return {ErrorCode::Invalid, describeCycle(cycle), "move one of these ops before the op that blocks it"};
     for (std::size_t r = 0; r < schedule.order.size(); ++r)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {

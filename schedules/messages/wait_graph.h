@@ -1,11 +1,11 @@
-// The wait-for graph of a schedule: who is blocked by whom.
+// The wait-for graph of lists that have stopped: who is blocked by whom. schedules/step/step_deadlock.h runs them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "schedules/base/result.h"
-#include "schedules/messages/channels.h"
 #include "schedules/model/op_index.h"
 #include "schedules/model/schedule.h"
 
@@ -21,18 +21,18 @@ struct Wait {
     Op waitsFor;
 };
 
-// Runs the lists without times. Inputs that nobody makes, or that come later in the same rank's list, count as present:
-// they are faults of another kind. The cycle in waiting order, from its smallest rank on; empty: no deadlock. O(ops).
-std::vector<Wait> findDeadlock(const Schedule& schedule, const OpIndex& index, const Channels& channels = {});
-// By rank, how many ops of its list run before one whose input is not in the schedule, comes later in the same list, or
-// waits for such an op. Of a compute-only schedule. O(ops).
-std::vector<std::size_t> runnableOps(const Schedule& schedule, const OpIndex& index);
+// What the op or pair at the head of a rank's list waits for, of another rank whose list has not come to it; heads: by
+// rank, how many of its ops ran. onRank −1: nothing. Of a compute-only schedule.
+Wait waitAt(const Schedule& schedule, const OpIndex& index, int rank, std::span<const std::size_t> heads);
+// From the first rank that waits for another along these waits: the cycle in which they end, in waiting order, from its
+// smallest rank on. Empty: there is none, or they end at a rank that waits for no other.
+std::vector<Wait> cycleAt(const Schedule& schedule, const OpIndex& index, std::span<const std::size_t> heads);
 // The shortest cycle among waits of blocked ranks, each of which may have several (of equal length the one with the
 // smallest rank), in waiting order, from its smallest rank on.
 std::vector<Wait> shortestCycle(int ranks, const std::vector<Wait>& waits);
 std::string describeCycle(const std::vector<Wait>& cycle);
 
-// Why list execution can't finish: the deadlock, else the first op that waits for a missing or later op.
-Error blockedError(const Schedule& schedule, const CellSpace& cells, const Channels& channels = {});
+// Why lists can't be run to their end: this deadlock; without one the first op that waits for a missing or later op.
+Error blockedError(const Schedule& schedule, const OpIndex& index, const std::vector<Wait>& cycle);
 
 } // namespace stagewright

@@ -10,7 +10,6 @@
 #include "schedules/messages/lower.h"
 #include "schedules/messages/message_delay.h"
 #include "schedules/messages/messages.h"
-#include "schedules/messages/wait_graph.h"
 #include "schedules/model/activation.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/mesh.h"

@@ -10,7 +10,7 @@
 #include "schedules/library/variants.h"
 #include "schedules/messages/lower.h"
 #include "schedules/messages/messages.h"
-#include "schedules/messages/wait_graph.h"
+#include "schedules/step/step_deadlock.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/diff.h"
 #include "schedules/text/draw_text.h"

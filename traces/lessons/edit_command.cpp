@@ -8,7 +8,7 @@
 
 #include "schedules/edit/edit_ops.h"
 #include "schedules/messages/lower.h"
-#include "schedules/messages/wait_graph.h"
+#include "schedules/step/step_deadlock.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 #include "traces/lessons/words.h"

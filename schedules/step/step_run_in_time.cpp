@@ -1,6 +1,6 @@
-// MessageExecution in the order of time: where several ranks share collectives, who takes a rank's lane first depends
+// StepRun in the order of time: where several ranks share collectives, who takes a rank's lane first depends
 // on when all have come to them, and not on the order in which ranks are looked at.
-#include "schedules/messages/message_execution.h"
+#include "schedules/step/step_run.h"
 
 #include <algorithm>
 #include <queue>
@@ -32,13 +32,9 @@ struct Moment {
 
 } // namespace
 
-bool MessageExecution::lanesAreShared() const
-{
-    return !m_beside.empty() && !m_durations.empty() &&
-           std::any_of(m_meetings.begin(), m_meetings.end(), [](const auto& members) { return members.size() > 1; });
-}
+bool StepRun::lanesAreShared() const { return !m_beside.empty() && !m_durations.empty() && m_plan.ranksMeet(); }
 
-void MessageExecution::runInTime()
+void StepRun::runInTime()
 {
     std::priority_queue<Moment> moments;
     std::vector<char> expected(m_schedule.order.size(), 0); // ranks whose next op has its moment
@@ -109,8 +105,7 @@ void MessageExecution::runInTime()
             std::size_t first = m_index.placeOf(op).position;
             for (const std::uint32_t member : membersOf(op))
                 first = std::min<std::size_t>(first, m_index.placeOf(member).position);
-            const OpPlace own = m_index.placeOf(op);
-            const Op& of = m_schedule.order[static_cast<std::size_t>(own.rank)][own.position];
+            const Op& of = m_plan.op(op);
             return std::tuple(first, of.stage, of.kind);
         };
         std::stable_sort(met.begin(), met.end(), [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
