@@ -96,8 +96,8 @@ private:
     {
         RankPlan ranked;
         ranked.stages = m_schedule.placement.stagesOf(rank);
-        bool stepped = false;
         const std::vector<Op>& list = m_schedule.order[static_cast<std::size_t>(rank)];
+        ranked.stepsOnArrival = stepsOnArrival(list);
         for (std::size_t i = 0; i < list.size(); ++i) {
             PlannedOp planned;
             planned.op = list[i];
@@ -108,9 +108,6 @@ private:
             planned.partCount = static_cast<std::uint32_t>(ranked.parts.size()) - planned.firstPart;
             planned.inputCount = static_cast<std::uint32_t>(ranked.inputs.size()) - planned.firstInput;
             if (isCompute(planned.op.kind)) ranked.computeEnd = i + 1;
-            const OpKind kind = planned.op.kind;
-            stepped = stepped || isOptimizer(kind);
-            ranked.stepsOnArrival = ranked.stepsOnArrival || (stepped && !settles(kind));
             m_plan.concatenates = m_plan.concatenates || (isWeightGrad(planned.op.kind) && planned.partCount > 1);
             ranked.ops.push_back(planned);
         }

@@ -8,10 +8,10 @@
 #include "profiler/record/step_record.h"
 #include "schedules/execute/place_buckets.h"
 #include "schedules/execute/simulate.h"
-#include "schedules/messages/message_delay.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 #include "schedules/model/shard_rules.h"
+#include "schedules/step/step_arrivals.h"
 
 namespace stagewright {
 
@@ -41,45 +41,35 @@ std::vector<Bytes> boundariesOf(const StepRecord& record)
     return bytes;
 }
 
-// Where ranks share state nobody steps before all gradients are known: the lists' ends, from their first optimizer op
-// on, are placed behind that. A gather of the stepped weights starts once all ranks of its stage have come to it.
-void placeEnds(StepRecord& record)
+// Where ranks share state and step behind a barrier nobody does before all gradients are known: the lists' ends, from
+// their first optimizer op on, are placed behind that.
+Result<void> placeEnds(StepRecord& record, const Links& links)
 {
-    const Schedule& schedule = record.schedule->compute();
-    std::vector<std::size_t> first; // by rank: its first optimizer op
+    Schedule ends = record.schedule->compute();
+    ends.paired.clear();
     Nanos met = record.begin;
-    for (const std::vector<RecordedOp>& ops : record.ops) {
-        const auto at =
-            std::find_if(ops.begin(), ops.end(), [](const RecordedOp& op) { return isOptimizer(op.op.kind); });
-        first.push_back(static_cast<std::size_t>(at - ops.begin()));
-        for (auto op = ops.begin(); op != at; ++op) met = std::max(met, op->end);
-    }
-    std::map<int, Nanos> begins; // by stage: of its gather
-    std::vector<Nanos> lanes(record.ops.size(), met);
+    std::vector<RecordedOp*> ops;
+    std::vector<Nanos> durations;
     for (std::size_t rank = 0; rank < record.ops.size(); ++rank) {
-        Nanos now = met;
-        for (std::size_t i = first[rank]; i < record.ops[rank].size(); ++i) {
-            RecordedOp& op = record.ops[rank][i];
-            op.begin = now;
-            if (isOptimizer(op.op.kind)) now += durationOf(op);
-            if (isGather(op.op.kind)) begins[op.op.stage] = std::max(begins[op.op.stage], now);
-            op.end = now;
+        std::vector<Op>& row = ends.order[rank];
+        row.clear();
+        for (RecordedOp& op : record.ops[rank]) {
+            if (op.position < 0) continue;
+            if (row.empty() && !isOptimizer(op.op.kind)) {
+                met = std::max(met, op.end);
+                continue;
+            }
+            row.push_back(op.op);
+            ops.push_back(&op);
+            durations.push_back(durationOf(op));
         }
     }
-    for (int stage = 0; stage < schedule.stages; ++stage) { // one order on all ranks
-        Nanos begin = begins[stage];
-        const auto each = [&](const auto& visit) {
-            for (std::size_t rank = 0; rank < record.ops.size(); ++rank)
-                for (std::size_t i = first[rank]; i < record.ops[rank].size(); ++i)
-                    if (RecordedOp& op = record.ops[rank][i]; isGather(op.op.kind) && op.op.stage == stage)
-                        visit(op, lanes[rank]);
-        };
-        each([&](const RecordedOp&, Nanos lane) { begin = std::max(begin, lane); });
-        each([&](RecordedOp& op, Nanos& lane) {
-            op.begin = begin;
-            lane = op.end = begin + durationOf(op);
-        });
+    STAGEWRIGHT_TRY(const SimResult placed, place(ends, durations, links));
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        ops[i]->begin = met + placed.start[i];
+        ops[i]->end = met + placed.end[i];
     }
+    return {};
 }
 
 } // namespace
@@ -124,7 +114,7 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
             op.end = begin + placed->end[at];
         }
     }
-    if (shared) placeEnds(record);
+    if (shared && !stepsOnArrival(schedule)) STAGEWRIGHT_CHECK(placeEnds(record, lanes));
     for (std::vector<RecordedOp>& ops : record.ops)
         for (RecordedOp& op : ops) {
             if (op.position < 0) continue; // placed below
@@ -144,24 +134,21 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
             last = std::max(last, at);
         }
     }
-    const std::vector<MessageFlight> flights =
-        sharesBandwidth(links, boundaries, channels)
-            ? flightsOf(schedule, record.schedule->index(), placed->end, links, boundaries, channels)
-            : std::vector<MessageFlight>();
+    const StepRules rules{links, channels, boundaries};
+    const StepArrivals arrivals(schedule, record.schedule->index(), rules, placed->end);
     for (RecordedMessage& message : record.messages) {
         const std::vector<RecordedOp>& to = record.ops[static_cast<std::size_t>(message.toRank)];
         const int offset = message.key.gradient ? 1 : -1;
         message.sent = record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
-        message.arrival = message.available =
-            message.sent + messageDelay(schedule, links, boundaries, to[message.toOp].op, message.key.stage + offset,
-                                        offset, message.toRank, record.schedule->cells().slices);
         const auto idOf = [&](int rank, std::size_t op) {
             return static_cast<std::uint32_t>(placed->indexOf(
                 rank, static_cast<std::size_t>(record.ops[static_cast<std::size_t>(rank)][op].position)));
         };
-        if (const auto flight =
-                flightBetween(flights, idOf(message.fromRank, message.fromOp), idOf(message.toRank, message.toOp)))
-            message.arrival = message.available = begin + flight->arrival; // behind others on its link
+        message.arrival = message.available =
+            begin + arrivals
+                        .between(idOf(message.fromRank, message.fromOp), idOf(message.toRank, message.toOp),
+                                 to[message.toOp].op, message.toRank, offset)
+                        .arrival;
         const Nanos idleFrom = message.toOp == 0 ? begin : to[message.toOp - 1].end;
         message.waitBegin = message.available > idleFrom ? idleFrom : -1;
         message.takeBegin = message.takeEnd = to[message.toOp].begin;

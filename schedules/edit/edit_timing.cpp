@@ -11,6 +11,7 @@
 #include "schedules/messages/message_delay.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
+#include "schedules/step/step_arrivals.h"
 
 namespace stagewright {
 
@@ -27,24 +28,14 @@ std::vector<Nanos> arrivalsOf(const Schedule& schedule, const CostModel& costs, 
     if (!cells || times.end.size() != out.size()) return out;
     const OpIndex index(schedule, *cells);
     const std::vector<Bytes> boundary = boundaryOf(schedule, costs);
-    const auto flights = sharesBandwidth(costs.links, boundary, {})
-                             ? flightsOf(schedule, index, times.end, costs.links, boundary, {})
-                             : std::vector<MessageFlight>();
-    std::size_t id = 0;
+    const StepRules rules{costs.links, {}, boundary};
+    const StepArrivals arrivals(schedule, index, rules, times.end);
     for (int r = 0; r < schedule.ranks; ++r)
-        for (const Op& op : schedule.order[static_cast<std::size_t>(r)]) {
-            const auto self = static_cast<std::uint32_t>(id);
-            Nanos& arrival = out[id++];
-            index.eachInput(op, [&](std::uint32_t from, const Need& need, std::size_t) {
-                if (from == noOp) return;
-                const Nanos delay = need.stageOffset == 0
-                                        ? 0
-                                        : messageDelay(schedule, costs.links, boundary, op, op.stage + need.stageOffset,
-                                                       need.stageOffset, r, cells->slices);
-                const auto flight = flightBetween(flights, from, self);
-                arrival = std::max(arrival, flight ? flight->arrival : times.end[from] + delay);
+        for (std::size_t i = 0; i < schedule.order[static_cast<std::size_t>(r)].size(); ++i)
+            arrivals.eachInput(r, i, [&](std::uint32_t, const Need&, const StepArrivals::Way& way) {
+                Nanos& arrival = out[index.idOf(r, i)];
+                arrival = std::max(arrival, way.arrival);
             });
-        }
     return out;
 }
 

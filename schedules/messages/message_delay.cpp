@@ -1,7 +1,6 @@
 #include "schedules/messages/message_delay.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace stagewright {
@@ -67,36 +66,6 @@ std::vector<Message> messagesBySender(const Schedule& schedule, const OpIndex& i
     std::stable_sort(out.begin(), out.end(), [](const Message& a, const Message& b) {
         return a.producer != b.producer ? a.producer < b.producer : a.send < b.send;
     });
-    return out;
-}
-
-std::vector<MessageFlight> flightsOf(const Schedule& schedule, const OpIndex& index, std::span<const Nanos> ends,
-                                     const Links& links, std::span<const Bytes> boundary, const Channels& channels)
-{
-    std::vector<MessageFlight> out;
-    std::map<std::pair<int, int>, LinkLane> lanes;
-    Channels unlimited; // sends and receives alone know of limits
-    unlimited.apart = channels.apart;
-    for (Message& message : messagesBySender(schedule, index)) {
-        const Transit transit =
-            messageTransit(schedule, links, boundary, message.receive, message.send.stage,
-                           message.send.stage - message.receive.stage, message.toRank, index.cells().slices);
-        const Nanos begin = lanes.try_emplace({message.fromRank, message.toRank}, unlimited)
-                                .first->second.take(ends[message.producer], transit);
-        out.push_back({message, begin, begin + transit.delay});
-    }
-    return out;
-}
-
-std::optional<MessageFlight> flightBetween(std::span<const MessageFlight> flights, std::uint32_t producer,
-                                           std::uint32_t consumer)
-{
-    std::optional<MessageFlight> out;
-    auto at =
-        std::lower_bound(flights.begin(), flights.end(), producer,
-                         [](const MessageFlight& flight, std::uint32_t of) { return flight.message.producer < of; });
-    for (; at != flights.end() && at->message.producer == producer; ++at)
-        if (at->message.consumer == consumer && (!out || at->arrival > out->arrival)) out = *at;
     return out;
 }
 

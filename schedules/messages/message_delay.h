@@ -1,11 +1,10 @@
 // How long a message between two stages takes.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "schedules/messages/link_lane.h"
+#include "schedules/messages/channels.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
@@ -28,19 +27,5 @@ bool sharesBandwidth(const Links& links, std::span<const Bytes> boundary, const 
 // The messages of a compute-only schedule in the order in which they take their links: by producer, those of one op in
 // the order of what they carry. As lists with sends and receives have them (schedules/messages/lower.h).
 std::vector<Message> messagesBySender(const Schedule& schedule, const OpIndex& index);
-
-// When the messages of a compute-only schedule start and arrive, where its ops end as given; by producer and consumer,
-// each as messagesBySender() has them.
-struct MessageFlight {
-    Message message;
-    Nanos begin = 0;
-    Nanos arrival = 0;
-};
-std::vector<MessageFlight> flightsOf(const Schedule& schedule, const OpIndex& index, std::span<const Nanos> ends,
-                                     const Links& links, std::span<const Bytes> boundary, const Channels& channels);
-// The arrival of what `consumer` takes from `producer`, the last of several; none: there is no such message. flights:
-// of flightsOf().
-std::optional<MessageFlight> flightBetween(std::span<const MessageFlight> flights, std::uint32_t producer,
-                                           std::uint32_t consumer);
 
 } // namespace stagewright

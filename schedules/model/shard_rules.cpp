@@ -309,16 +309,16 @@ GatheredRow besideSteps(const GatheredRow& in, const std::function<bool(int)>& r
 
 } // namespace
 
+bool stepsOnArrival(std::span<const Op> list)
+{
+    const auto optimizer = std::find_if(list.begin(), list.end(), [](const Op& op) { return isOptimizer(op.kind); });
+    return std::any_of(optimizer, list.end(), [](const Op& op) { return !settles(op.kind) && !isMessage(op.kind); });
+}
+
 bool stepsOnArrival(const Schedule& schedule)
 {
-    return std::any_of(schedule.order.begin(), schedule.order.end(), [](const std::vector<Op>& ops) {
-        const auto step =
-            std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Optimizer; });
-        return std::any_of(step, ops.end(), [](const Op& op) {
-            return op.kind != OpKind::Optimizer && op.kind != OpKind::Unshard && op.kind != OpKind::Reshard &&
-                   !isMessage(op.kind);
-        });
-    });
+    return std::any_of(schedule.order.begin(), schedule.order.end(),
+                       [](const std::vector<Op>& list) { return stepsOnArrival(list); });
 }
 
 bool sharesState(const Schedule& schedule)

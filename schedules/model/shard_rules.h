@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -52,8 +53,9 @@ std::string_view toText(ReduceRule rule);
 // synchronous; stepped, replicas whose ranks finish their stages in different orders. O(ops · stages of a rank).
 Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const ShardRules& rules);
 
-// Whether some op of a rank's list comes behind an OPT that is not an OPT, UNSHARD or RESHARD: optimizers that step
-// before all gradients are known.
+// Whether an op that does not settle its step (KindTraits::settles; messages aside) comes behind an OPT: optimizers that
+// step before all gradients are known. Of a rank's list; of any list of a schedule.
+bool stepsOnArrival(std::span<const Op> list);
 bool stepsOnArrival(const Schedule& schedule);
 
 // Whether the ranks of a stage share its state op by op when the lists are trained: synchronous weights, stages with

@@ -6,6 +6,7 @@
 #include "schedules/base/large_memory.h"
 #include "schedules/messages/message_delay.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/shard_rules.h"
 
 namespace stagewright {
 
@@ -105,6 +106,8 @@ void PlainRun::prepareFlights()
             if (to < 0 || to >= m_schedule.stages) continue;
             const auto below = static_cast<std::size_t>(std::min(stage, to));
             const std::pair<int, int> ends{m_schedule.placement.rankOf(stage, -1), m_schedule.placement.rankOf(to, -1)};
+            flight.leaves = ends.first != ends.second;
+            if (!flight.leaves) continue;
             flight.lane = known.try_emplace(ends, known.size()).first->second;
             flight.transit = m_rules.links.transit(ends.first, ends.second,
                                                    below < m_rules.boundary.size() ? m_rules.boundary[below] : 0);
@@ -203,8 +206,11 @@ void PlainRun::publish(const Op& op, Nanos end, int rank)
             const auto down = static_cast<std::size_t>(product);
             const auto& leaving = m_leaves[down];
             const Flight& flight = m_flights[down][op.stage];
-            m_arrivals[down][cell] =
-                m_lanes[flight.lane].take(leaving.empty() ? end : leaving[cell], flight.transit) + flight.transit.delay;
+            m_arrivals[down][cell] = end;
+            if (flight.leaves)
+                m_arrivals[down][cell] =
+                    flight.transit.delay +
+                    m_lanes[flight.lane].take(leaving.empty() ? end : leaving[cell], flight.transit);
         }
         wake(before);
         return true;

@@ -44,6 +44,7 @@ private:
     };
     // What a stage sends where messages share their links.
     struct Flight {
+        bool leaves = false; // to another rank
         std::size_t lane = 0;
         Transit transit;
     };

@@ -4,6 +4,7 @@
 
 #include "schedules/messages/message_delay.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/shard_rules.h"
 
 namespace stagewright {
 
@@ -24,13 +25,6 @@ Links untimedLinks(const Schedule& schedule)
         for (const Op& op : ops) gathers = gathers || isGather(op.kind);
     if (gathers || schedule.replicas > 1) out.collectives = CollectiveLane::Beside;
     return out;
-}
-
-bool stepsOnArrival(std::span<const Op> list)
-{
-    const auto optimizer = std::find_if(list.begin(), list.end(), [](const Op& op) { return isOptimizer(op.kind); });
-    return optimizer != list.end() &&
-           std::any_of(optimizer + 1, list.end(), [](const Op& op) { return !settles(op.kind); });
 }
 
 StepPlan::StepPlan(const Schedule& schedule, const OpIndex& index, StepRules rules)

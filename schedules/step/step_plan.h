@@ -31,8 +31,6 @@ struct StepRules {
 bool hasMessagesOrMeetings(const Schedule& schedule);
 // How collectives of lists without durations run: beside compute where they gather, or where replicas reduce.
 Links untimedLinks(const Schedule& schedule);
-// Whether the list goes on behind an optimizer: it then steps its gradients bucket by bucket.
-bool stepsOnArrival(std::span<const Op> list);
 
 // From when an op that takes `duration` can step through with the gradients of a reduction from `begin` to `end`, which
 // brings them in so many buckets of one size.

@@ -15,6 +15,7 @@
 #include "schedules/model/mesh.h"
 #include "schedules/model/op_index.h"
 #include "schedules/model/placement_of.h"
+#include "schedules/step/step_arrivals.h"
 #include "schedules/timeline/state_memory.h"
 
 namespace stagewright {
@@ -216,26 +217,18 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
         LoweredMessages{schedule, result, index, spans, builder}.run();
         return builder.build();
     }
-    const auto flights = sharesBandwidth(costs.links, boundary, channels)
-                             ? flightsOf(schedule, index, result.end, costs.links, boundary, channels)
-                             : std::vector<MessageFlight>();
+    const StepRules rules{costs.links, channels, boundary};
+    const StepArrivals arrivals(schedule, index, rules, result.end);
     for (int r = 0; r < schedule.ranks; ++r) {
         const auto& list = schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < list.size(); ++i) {
             const auto to = static_cast<SpanId>(result.indexOf(r, i));
-            index.eachInput(list[i], [&](std::uint32_t from, const Need& need, std::size_t) {
-                if (from == noOp) return;
+            arrivals.eachInput(r, i, [&](std::uint32_t from, const Need& need, const StepArrivals::Way& way) {
+                builder.addEdge(from, to, EdgeKind::Data, way.arrival);
+                if (way.arrival <= way.begin) return;
                 Span transfer;
-                transfer.start = result.end[from];
-                transfer.end =
-                    transfer.start + messageDelay(schedule, costs.links, boundary, list[i],
-                                                  list[i].stage + need.stageOffset, need.stageOffset, r, cells.slices);
-                if (const auto flight = flightBetween(flights, from, to)) { // behind others on its link
-                    transfer.start = flight->begin;
-                    transfer.end = flight->arrival;
-                }
-                builder.addEdge(from, to, EdgeKind::Data, transfer.end);
-                if (transfer.end <= transfer.start) return;
+                transfer.start = way.begin;
+                transfer.end = way.arrival;
                 const OpPlace place = index.placeOf(from);
                 transfer.op = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
                 transfer.op.kind = sendKind(need.stageOffset > 0);

@@ -7,6 +7,9 @@
 #include "profiler/record/virtual_clock.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/mesh.h"
+#include "schedules/model/shard_rules.h"
 
 using namespace stagewright;
 
@@ -134,6 +137,31 @@ private slots:
         QVERIFY(placeOnVirtualClock(record, {}, 0));
         QCOMPARE(record.ops[1][1].end - record.ops[1][1].begin, Nanos(12345));
         QCOMPARE(record.ops[1][2].begin, record.ops[1][1].end);
+    }
+
+    // Ranks that share state step behind a barrier, unless their lists step on arrival: then ops behind an optimizer last
+    // as long as they did.
+    void opsBehindAnOptimizerKeepTheirTimes()
+    {
+        for (const ReduceRule reduce : {ReduceRule::Late, ReduceRule::Stepped}) {
+            const Schedule plain = overReplicas(*makeSchedule("bfs", {2, 4, 3}), 2).value();
+            const Schedule schedule = addShardOps(plain, ShardLevel::Optimizer, {GatherRule::Batch, 0, reduce}).value();
+            QVERIFY(sharesState(schedule));
+            QCOMPARE(stepsOnArrival(schedule), reduce == ReduceRule::Stepped);
+            StepRecord record = serialStep(schedule);
+            record.messages.clear();
+            QVERIFY(placeOnVirtualClock(record, {}, 0));
+            Nanos gradients = 0;
+            Nanos stepped = record.ops[0].back().end;
+            for (const auto& ops : record.ops)
+                for (const RecordedOp& op : ops) {
+                    if (op.position < 0 || isRelease(op.op.kind)) continue;
+                    QVERIFY2(op.end > op.begin, toText(op.op).c_str());
+                    if (isOptimizer(op.op.kind)) stepped = std::min(stepped, op.begin);
+                    if (isCompute(op.op.kind)) gradients = std::max(gradients, op.end);
+                }
+            QCOMPARE(stepped < gradients, reduce == ReduceRule::Stepped);
+        }
     }
 
     void unknownCpuTimeFallsBackToTheStamps()
