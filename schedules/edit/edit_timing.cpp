@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <queue>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -282,177 +283,129 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
 
 namespace {
 
-// Runs the lists without times. If they deadlock, something is carried.
+// Runs the lists without times. If they deadlock, something is carried. Ops keep their numbers, whatever their places.
 class Carrier {
 public:
-    Carrier(Schedule& schedule, const OpIndex& index, const Op& moved, bool later)
-        : m_schedule(schedule), m_index(index), m_later(later)
+    Carrier(const Schedule& schedule, const OpIndex& index, std::uint32_t moved, bool later)
+        : m_index(index), m_later(later), m_done(index.opCount(), 0), m_marked(index.opCount(), 0),
+          m_needs(index.opCount()), m_lists(schedule.order.size()), m_head(schedule.order.size(), 0)
     {
-        m_done.assign(index.opCount(), 0);
-        for (int r = 0; r < schedule.ranks; ++r) {
-            auto& row = m_rows.emplace_back(schedule, r);
-            for (std::size_t i = 0; i < row.entries.size(); ++i) m_originals.push_back(row.entries[i].op);
-        }
+        std::uint32_t id = 0;
+        for (std::size_t r = 0; r < m_lists.size(); ++r)
+            for (const EditRow::Entry& entry : EditRow(schedule, static_cast<int>(r)).entries) {
+                m_entries.push_back(entry);
+                m_lists[r].push_back(id);
+                index.eachInput(entry.op, [&](std::uint32_t from, const Need&, std::size_t) {
+                    if (from != noOp && from != id) m_needs[id].push_back(from);
+                });
+                ++id;
+            }
         mark(moved);
         if (later) follow(moved);
     }
 
-    // False: nothing that may be carried helps.
-    bool run()
+    // False: nothing that may be carried helps, and the schedule stays as it is.
+    bool run(Schedule& schedule)
     {
-        m_head.assign(m_rows.size(), 0);
         while (true) {
             bool moved = false, left = false;
-            for (std::size_t r = 0; r < m_rows.size(); ++r) {
-                while (m_head[r] < m_rows[r].entries.size() && ready(r)) {
-                    for (std::size_t n = width(r); n > 0; --n)
-                        m_done[idOf(m_rows[r].entries[m_head[r]++].op, static_cast<int>(r))] = 1;
+            for (std::size_t r = 0; r < m_lists.size(); ++r) {
+                while (m_head[r] < m_lists[r].size() && ready(r)) {
+                    for (std::size_t n = width(r); n > 0; --n) m_done[m_lists[r][m_head[r]++]] = 1;
                     moved = true;
                 }
-                left = left || m_head[r] < m_rows[r].entries.size();
+                left = left || m_head[r] < m_lists[r].size();
             }
             if (!left) break;
             if (!moved && !(m_later ? putOff() : bringForward())) return false;
         }
-        for (std::size_t r = 0; r < m_rows.size(); ++r) m_rows[r].writeTo(m_schedule, static_cast<int>(r));
+        for (std::size_t r = 0; r < m_lists.size(); ++r) {
+            EditRow row(schedule, static_cast<int>(r));
+            for (std::size_t i = 0; i < m_lists[r].size(); ++i) row.entries[i] = m_entries[m_lists[r][i]];
+            row.writeTo(schedule, static_cast<int>(r));
+        }
         return true;
     }
 
 private:
     // Every op that needs `moved`, or that it needs, over any number of steps.
-    void mark(const Op& moved)
+    void mark(std::uint32_t moved)
     {
-        m_marked.assign(m_index.opCount(), 0);
-        std::vector<std::vector<std::uint32_t>> next(m_index.opCount());
-        std::uint32_t id = 0, start = noOp;
-        for (const Op& op : m_originals) {
-            if (op == moved && start == noOp) start = id;
-            m_index.eachInput(op, [&](std::uint32_t from, const Need&, std::size_t) {
-                if (from == noOp || from == id) return;
-                if (m_later)
-                    next[from].push_back(id);
-                else
-                    next[id].push_back(from);
-            });
-            ++id;
-        }
-        std::vector<std::uint32_t> pending{start};
-        if (start == noOp) return;
-        m_marked[start] = 1;
-        while (!pending.empty()) {
+        std::vector<std::vector<std::uint32_t>> needing(m_later ? m_needs.size() : 0);
+        for (std::uint32_t id = 0; id < needing.size(); ++id)
+            for (const std::uint32_t from : m_needs[id]) needing[from].push_back(id);
+        m_marked[moved] = 1;
+        for (std::vector<std::uint32_t> pending{moved}; !pending.empty();) {
             const std::uint32_t at = pending.back();
             pending.pop_back();
-            for (const std::uint32_t other : next[at])
-                if (m_marked[other] == 0) {
-                    m_marked[other] = 1;
-                    pending.push_back(other);
-                }
+            for (const std::uint32_t other : (m_later ? needing : m_needs)[at])
+                if (std::exchange(m_marked[other], 1) == 0) pending.push_back(other);
         }
     }
     // On its own rank, ops before it that depend on it go behind it.
-    void follow(const Op& moved)
+    void follow(std::uint32_t moved)
     {
-        for (std::size_t r = 0; r < m_rows.size(); ++r) {
-            auto& entries = m_rows[r].entries;
-            const auto at = std::find_if(entries.begin(), entries.end(),
-                                         [&](const EditRow::Entry& entry) { return entry.op == moved; });
-            if (at == entries.end()) continue;
-            const int rank = static_cast<int>(r);
-            std::stable_partition(entries.begin(), at + 1, [&](const EditRow::Entry& entry) {
-                return entry.op == moved || m_marked[idOf(entry.op, rank)] == 0;
-            });
-            return;
-        }
-    }
-    std::uint32_t idOf(const Op& op, int rank) const
-    {
-        const Product product = productOf(op.kind);
-        std::uint32_t id = noOp;
-        if (product != Product::None)
-            m_index.cells().each(op, op.stage, [&](std::size_t cell) {
-                id = m_index.producer(product, cell);
-                return false;
-            });
-        if (id != noOp && m_originals[id] == op && m_index.placeOf(id).rank == rank) return id;
-        const std::uint32_t first = m_index.idOf(rank, 0);
-        for (std::uint32_t i = first; i < first + m_rows[static_cast<std::size_t>(rank)].entries.size(); ++i)
-            if (m_originals[i] == op) return i;
-        return first;
+        auto& list = m_lists[static_cast<std::size_t>(m_index.placeOf(moved).rank)];
+        std::stable_partition(list.begin(), std::find(list.begin(), list.end(), moved) + 1,
+                              [&](std::uint32_t id) { return id == moved || m_marked[id] == 0; });
     }
     std::size_t width(std::size_t r) const
     {
-        const auto& entries = m_rows[r].entries;
+        const auto& list = m_lists[r];
         const std::size_t i = m_head[r];
-        return i + 1 < entries.size() && entries[i].pairId >= 0 && entries[i + 1].pairId == entries[i].pairId ? 2 : 1;
+        const int pair = m_entries[list[i]].pairId;
+        return pair >= 0 && i + 1 < list.size() && m_entries[list[i + 1]].pairId == pair ? 2 : 1;
     }
-    bool ready(std::size_t r)
+    bool ready(std::size_t r) const
     {
-        bool all = true;
-        for (std::size_t n = 0; n < width(r); ++n) {
-            const Op& op = m_rows[r].entries[m_head[r] + n].op;
-            const std::uint32_t own = idOf(op, static_cast<int>(r));
-            m_index.eachInput(op, [&](std::uint32_t from, const Need&, std::size_t) {
-                if (from == noOp || from == own || m_done[from] != 0) return;
-                const bool serial = n == 1 && from == idOf(m_rows[r].entries[m_head[r]].op, static_cast<int>(r));
-                if (!serial) all = false;
-            });
-        }
-        return all;
+        const std::uint32_t first = m_lists[r][m_head[r]];
+        for (std::size_t n = 0; n < width(r); ++n)
+            for (const std::uint32_t from : m_needs[m_lists[r][m_head[r] + n]])
+                if (m_done[from] == 0 && (n == 0 || from != first)) return false;
+        return true;
     }
     // A marked op at a head lets the first op behind it pass that is not marked.
     bool putOff()
     {
-        for (std::size_t r = 0; r < m_rows.size(); ++r) {
-            auto& entries = m_rows[r].entries;
-            const std::size_t head = m_head[r];
-            if (head >= entries.size() || m_marked[idOf(entries[head].op, static_cast<int>(r))] == 0) continue;
-            for (std::size_t i = head + 1; i < entries.size(); ++i)
-                if (m_marked[idOf(entries[i].op, static_cast<int>(r))] == 0) {
-                    std::rotate(entries.begin() + static_cast<std::ptrdiff_t>(head),
-                                entries.begin() + static_cast<std::ptrdiff_t>(i),
-                                entries.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-                    return true;
-                }
+        for (std::size_t r = 0; r < m_lists.size(); ++r) {
+            const auto head = m_lists[r].begin() + static_cast<std::ptrdiff_t>(m_head[r]);
+            if (head == m_lists[r].end() || m_marked[*head] == 0) continue;
+            const auto free = std::find_if(head, m_lists[r].end(), [&](std::uint32_t id) { return m_marked[id] == 0; });
+            if (free == m_lists[r].end()) continue;
+            std::rotate(head, free, free + 1);
+            return true;
         }
         return false;
     }
     // What a marked op at a head waits for in the end comes to the head of its own rank.
     bool bringForward()
     {
-        for (std::size_t r = 0; r < m_rows.size(); ++r) {
-            if (m_head[r] >= m_rows[r].entries.size()) continue;
-            const Op head = m_rows[r].entries[m_head[r]].op;
-            if (m_marked[idOf(head, static_cast<int>(r))] == 0) continue;
-            std::uint32_t wanted = noOp;
-            Op chain = head; // followed to an op that lacks nothing
+        for (std::size_t r = 0; r < m_lists.size(); ++r) {
+            if (m_head[r] >= m_lists[r].size() || m_marked[m_lists[r][m_head[r]]] == 0) continue;
+            std::uint32_t wanted = m_lists[r][m_head[r]]; // followed to an op that lacks nothing
             for (bool more = true; more;) {
-                more = false;
-                m_index.eachInput(chain, [&](std::uint32_t from, const Need&, std::size_t) {
-                    if (more || from == noOp || m_done[from] != 0 || m_originals[from] == chain) return;
-                    wanted = from;
-                    more = true;
-                });
-                if (more) chain = m_originals[wanted];
+                const auto& needs = m_needs[wanted];
+                const auto lacking =
+                    std::find_if(needs.begin(), needs.end(), [&](std::uint32_t from) { return m_done[from] == 0; });
+                more = lacking != needs.end();
+                if (more) wanted = *lacking;
             }
-            if (wanted == noOp) continue;
             const auto rank = static_cast<std::size_t>(m_index.placeOf(wanted).rank);
-            auto& entries = m_rows[rank].entries;
-            const auto first = entries.begin() + static_cast<std::ptrdiff_t>(m_head[rank]);
-            const auto at = std::find_if(first, entries.end(),
-                                         [&](const EditRow::Entry& entry) { return entry.op == m_originals[wanted]; });
-            if (at == entries.end() || at == first) continue;
+            const auto first = m_lists[rank].begin() + static_cast<std::ptrdiff_t>(m_head[rank]);
+            const auto at = std::find(first, m_lists[rank].end(), wanted);
+            if (at == m_lists[rank].end() || at == first) continue;
             std::rotate(first, at, at + 1);
             return true;
         }
         return false;
     }
 
-    Schedule& m_schedule;
     const OpIndex& m_index;
     bool m_later;
-    std::vector<Op> m_originals; // by id
-    std::vector<char> m_done, m_marked;
-    std::vector<EditRow> m_rows;
+    std::vector<char> m_done, m_marked;              // by op
+    std::vector<EditRow::Entry> m_entries;           // likewise
+    std::vector<std::vector<std::uint32_t>> m_needs; // likewise
+    std::vector<std::vector<std::uint32_t>> m_lists; // ops by rank
     std::vector<std::size_t> m_head;
 };
 
@@ -469,10 +422,10 @@ Result<Edited> moveCarrying(const Schedule& schedule, OpPosition from, int to)
     const auto cells = cellsOf(out->schedule);
     if (!cells || !canCarry(schedule) || validate(out->schedule).valid()) return out;
     const OpIndex index(out->schedule, *cells);
-    Schedule carried = out->schedule;
-    Carrier carrier(carried, index, moved, to > from.position);
-    if (!carrier.run()) return out; // still the requested move; its faults are reported
-    out->schedule = std::move(carried);
+    const OpPosition at = positionOf(out->schedule, moved, from.rank);
+    Carrier carrier(out->schedule, index, index.idOf(at.rank, static_cast<std::size_t>(at.position)),
+                    to > from.position);
+    if (!carrier.run(out->schedule)) return out; // still the requested move; its faults are reported
     out->positions = {positionOf(out->schedule, moved, from.rank)};
     return out;
 }

@@ -65,16 +65,17 @@ std::uint32_t StepPlan::linkOf(int from, int to)
 
 void StepPlan::addMessages()
 {
+    m_messages.reserve(m_pairs.messages().size());
     for (const MessagePair& pair : m_pairs.messages()) {
         Message& message = m_messages.emplace_back(Message{pair, {}, 0});
         if (pair.send == noOp || pair.receive == noOp) continue;
-        const int from = m_index.placeOf(pair.send).rank;
-        const int to = m_index.placeOf(pair.receive).rank;
-        const Op& send = op(pair.send);
-        const Op& receive = op(pair.receive);
+        const OpPlace from = m_index.placeOf(pair.send);
+        const OpPlace to = m_index.placeOf(pair.receive);
+        const Op& send = m_schedule.order[static_cast<std::size_t>(from.rank)][from.position];
+        const Op& receive = m_schedule.order[static_cast<std::size_t>(to.rank)][to.position];
         message.transit = messageTransit(m_schedule, m_rules.links, m_rules.boundary, receive, send.stage,
-                                         send.stage - receive.stage, to, m_index.cells().slices);
-        message.link = linkOf(from, to);
+                                         send.stage - receive.stage, to.rank, m_index.cells().slices);
+        message.link = linkOf(from.rank, to.rank);
     }
 }
 
