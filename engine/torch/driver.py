@@ -101,7 +101,7 @@ class Telling:
         self.lock = threading.Lock()
 
     def at(self, where):
-        """Told before it is done: a call that keeps Python's lock also keeps the signs of life from being given."""
+        """Said before it is done: a call that keeps Python's lock also keeps the signs of life from being given."""
         self.where = where
         self.beat()
 

@@ -34,17 +34,17 @@ case $FAKE_MODE:$RANK in
     silent:1) say beat '"step": 1, "ops": 3, "where": "in 1F0"'; sleep 100 ;;
     stuck:1) for _ in $(seq 400); do say beat '"step": 1, "ops": 3, "where": "in 1F0"'; sleep 0.2; done ;;
 esac
-told() { # FIRST LAST NANOSECONDS: losses and times of these steps
+steps() { # FIRST LAST NANOSECONDS: losses and times of these steps
     [ "$RANK" = 1 ] || return 0
     for step in $(seq "$1" "$2"); do say step "\"step\": $step, \"loss\": $((5 - step)).5, \"step_time_ns\": $3"; done
 }
 traced() { for step in "$@"; do say traced "\"step\": $step"; done; }
 trace() { mkdir -p traces && cp "$FAKE_TRACES/rank$RANK.pt.trace.json" traces/; }
-told 0 2 2000000
+steps 0 2 2000000
 finish() {
     trace
     traced 1 2
-    told 3 4 1500000 # without the profiler
+    steps 3 4 1500000 # without the profiler
     say 'done' '"steps": 5, "traced": 2'
     exit 0
 }

@@ -128,7 +128,7 @@ Result<void> store(const TorchImport& imported, const RecordSettings& settings, 
     return {};
 }
 
-// Traces that can't be imported: of a job that was stopped its end is the reason that is told first.
+// Traces that can't be imported: of a job that was stopped its end is the first reason given.
 Result<void> unreadable(Error error, const PreparedJob& one, Recording& recording)
 {
     if (!recording.stopped) return tl::unexpected(std::move(error).with(one.job.schedule.name));
