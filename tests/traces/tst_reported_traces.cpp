@@ -12,6 +12,7 @@
 #include "traces/import/outliers.h"
 #include "traces/report/tables.h"
 #include "traces/run/run_facts.h"
+#include "traces/step/step_ops.h"
 #include "traces/store/add_runs.h"
 #include "traces/store/run_file.h"
 
@@ -641,6 +642,82 @@ private slots:
             // after the clock of rank 1 was moved by the 3 µs
             if (edge.kind == EdgeKind::Transfer)
                 QCOMPARE(timeline.spans()[edge.from].end, timeline.spans()[edge.to].end);
+    }
+
+    // Collectives without numbers on clocks 4.8 ms apart, 5 ms from each other: the profiler's steps say which belong
+    // together, not the clocks.
+    void unnumberedCollectives()
+    {
+        const ImportResult result = imported({reported("unnumbered")});
+        QCOMPARE(result.runs.at(0).collectives, std::int64_t{4});
+        QCOMPARE(result.runs[0].collectivesAlone, std::int64_t{0});
+        QVERIFY2(result.runs[0].clocks.find("by at most 4.80 ms") != std::string::npos, result.runs[0].clocks.c_str());
+    }
+
+    // Two processes on one device, whose calls have the same numbers: each keeps its kernels.
+    void mergedOnOneDevice()
+    {
+        const ImportResult result = imported({reported("merged_one_device.json")});
+        const Timeline& timeline = *result.runs.at(0).run.timeline;
+        QCOMPARE(timeline.ranks(), 2);
+        std::map<int, std::set<std::string>> names;
+        for (const Track& track : timeline.tracks())
+            if (track.lane == Lane::Kernel)
+                for (const Span& span : timeline.spansOf(track)) names[track.rank].insert(timeline.nameOf(span));
+        QCOMPARE(names, (std::map<int, std::set<std::string>>{{0, {"gemmA"}}, {1, {"gemmB"}}}));
+    }
+
+    // What says nothing of messages is exported without any.
+    void exportsInventNoMessages()
+    {
+        const ImportResult result = imported({reported("no_messages")});
+        QCOMPARE(result.runs.at(0).messages, std::int64_t{0});
+        QVERIFY(!whyNoArrivals(*result.runs[0].run.timeline).empty());
+        QTemporaryDir folder;
+        const std::string traces = folder.filePath("traces").toStdString();
+        QVERIFY(writeKinetoFolder(result.runs[0].run, traces).has_value());
+        const ImportResult back = imported({traces});
+        QCOMPARE(back.runs.at(0).messages, std::int64_t{0});
+        QCOMPARE(back.runs[0].ops, result.runs[0].ops);
+    }
+
+    // "node7_12345.1759300000123.pt.trace.json": a host and a process.
+    void processesInNames()
+    {
+        const ImportResult result = imported({reported("handler_names")});
+        for (const ImportedRun& one : result.runs) QVERIFY2(!notesSay(one, "12345"), "a process is called a rank");
+    }
+
+    // Kernels in processes that are named as ranks, and nothing that launched them.
+    void namedProcessesWithKernels()
+    {
+        const ImportResult result = imported({reported("named_processes.json")});
+        QCOMPARE(result.runs.at(0).run.timeline->ranks(), 2);
+        QCOMPARE(result.runs[0].kernels, std::int64_t{6});
+    }
+
+    void namesKeepTheirNumbers_data()
+    {
+        QTest::addColumn<QString>("file");
+        QTest::addColumn<QString>("run");
+        QTest::newRow("a version") << "llama-3.1-8b.json"
+                                   << "llama-3.1-8b";
+        QTest::newRow("a step") << "step_100.json"
+                                << "step_100";
+        QTest::newRow("the rank") << "trace_0.json"
+                                  << "trace";
+        QTest::newRow("another number") << "trace_4.json"
+                                        << "trace_4";
+    }
+    void namesKeepTheirNumbers()
+    {
+        QFETCH(QString, file);
+        QFETCH(QString, run);
+        const auto result =
+            importedText(quoted("{'schemaVersion':1,'distributedInfo':{'rank':0,'world_size':1},'traceEvents':[" +
+                                kernelEvent("100", "50") + "]}"),
+                         file.toLatin1().constData());
+        QCOMPARE(QString::fromStdString(result.runs.at(0).run.info.name), run);
     }
 
     void noSkew()
