@@ -4,7 +4,7 @@ namespace stagewright {
 
 namespace {
 
-QString cellOf(const TableColumn& column, const TableCell& cell, const Units& units)
+QString surveyCell(const TableColumn& column, const TableCell& cell, const Units& units)
 {
     const auto* whole = std::get_if<std::int64_t>(&cell);
     if (whole != nullptr && column.kind == ColumnKind::Time) return durationText(*whole, units);
@@ -22,7 +22,7 @@ TableText tableTextOf(const SurveyTable& table, const Units& units)
     for (const TableColumn& column : table.columns) out.header << qtText(column.title);
     for (const TableRow& row : table.rows) {
         QStringList cells;
-        for (std::size_t i = 0; i < row.size(); ++i) cells << cellOf(table.columns[i], row[i], units);
+        for (std::size_t i = 0; i < row.size(); ++i) cells << surveyCell(table.columns[i], row[i], units);
         out.rows.push_back(std::move(cells));
     }
     return out;
