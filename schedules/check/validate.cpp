@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "schedules/check/schedule_checker.h"
-#include "schedules/step/step_deadlock.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 #include "schedules/model/partial_backward.h"
 #include "schedules/model/work_counts.h"
+#include "schedules/step/step_deadlock.h"
 
 namespace stagewright {
 

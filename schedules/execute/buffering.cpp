@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "schedules/step/step_deadlock.h"
 #include "schedules/model/op_index.h"
+#include "schedules/step/step_deadlock.h"
 
 namespace stagewright {
 

@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 
 #include "schedules/library/draft.h"
-#include "schedules/step/step_deadlock.h"
 #include "schedules/model/op_index.h"
+#include "schedules/step/step_deadlock.h"
 
 namespace stagewright::library {
 

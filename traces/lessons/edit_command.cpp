@@ -8,9 +8,9 @@
 
 #include "schedules/edit/edit_ops.h"
 #include "schedules/messages/lower.h"
-#include "schedules/step/step_deadlock.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
+#include "schedules/step/step_deadlock.h"
 #include "traces/lessons/words.h"
 
 namespace stagewright::lessons {
