@@ -78,6 +78,46 @@ run stagewright record -p 2 -m 4 "${small[@]}" --engine torch --python "$python"
 expect_code 5
 expect_err 'it has no function nothing'
 
+# models of other kinds: weights that stages share (on one rank and on several: the same losses), bfloat16 with a float32 loss,
+# several tensors between stages; gradients against the undivided model. What would train wrong is refused by name, before training
+of() { # NAME SCHEDULE RANKS FUNCTION
+    run stagewright record -s "$2" -p "$3" -m 4 "${small[@]}" --engine torch --python "$python" --model-file "$ROOT/tests/data/torch_models.py:$4" --job "$1.job" -o "$1.stagewright"
+}
+trains() {
+    of "$@"
+    expect_code 0
+    (cd "$1.job" && "$python" driver.py --check --no-profile) >check.txt 2>&1 || true
+    expect_that "gradients of $1 agree" test "$(grep -c '"event": "check", "rank": [0-3], "worst": \(0.0\|[0-9.]*e-\)' check.txt)" = "$3"
+    run stagewright report "$1.stagewright" --json
+    losses=$(for step in 0 1 2; do json loss $step; done)
+}
+trains tied1 zbv 2 tied
+together=$losses
+trains tied2 1f1b 4 tied
+expect_same "$together" "$losses"
+trains bfloat 1f1b 2 half
+trains pairs zbv 2 pairs
+refuses() { # NAME SCHEDULE FUNCTION PATTERN
+    of "$1" "$2" 2 "$3"
+    expect_code 5
+    expect_err "$4"
+    expect_err 'no measured step was complete, nothing is kept'
+    expect_that 'it did not train' eval "! grep -q '\"event\": \"step\"' $1.job/logs/*.log"
+}
+refuses masks 1f1b masks 'stage 0: output 1 is bool \[8\]; a stage gives the next one a tensor of float32 or bfloat16'
+refuses keyed 1f1b keyed 'stage 0: its output is dict; '
+refuses scaled 1f1b scaled 'is float16, which needs gradient scaling, and there is none here'
+refuses many 1f1b many 'the loss is float32 \[2, 8, 64\], and one floating-point number is needed'
+refuses copied zbv copied "stage 0's embedding.weight and stage 3's head.weight are one tensor of the whole model, but several on rank 0"
+
+# a job of real size is kept, with operators left out of the traces; what a step takes without the profiler is known
+run stagewright record -s 1f1b -p 2 -m 32 --model layers=16,hidden=64,heads=4,seq=32 --engine torch --python "$python" --steps 3 --job large.job -o large.stagewright
+expect_code 0
+run stagewright report large.stagewright --json
+expect_json 3 steps
+expect_that 'a step without the profiler' test "$(json step_time_without_profiler_ns)" -gt 0
+expect_that 'no operators' eval '! gzip -cd large.job/traces/rank0.json.gz | grep -q aten::'
+
 # a killed rank, a stopped one (no sign of life), and Ctrl+C
 under() { # OPTIONS…: starts a long recording and waits for its second measured step
     rm -rf long.job long.stagewright progress.txt
@@ -99,6 +139,9 @@ kill -9 "$victim"
 ended
 expect_code 5
 expect_err 'rank 1 was ended by signal 9'
+expect_err '[1-9][0-9]* complete steps? of 1 run (is|are) kept'
+run stagewright runs long.stagewright --json
+expect_json interrupted runs 1 state
 under --timeout 5
 kill -STOP "$victim"
 begin=$SECONDS
