@@ -34,7 +34,7 @@ using Seconds = std::chrono::duration<double>;
 constexpr Seconds longestSilence{15}; // a rank says that it lives every second
 constexpr Seconds looksAgain{1};      // after so long a silence, and as often, at the processor time of a rank
 constexpr double computes = 0.1;      // of that time: a rank that only waits uses less
-constexpr Seconds slowWork{120};      // at least this is granted for loading PyTorch and for writing traces
+constexpr Seconds slowWork{120};      // at least this is granted for loading PyTorch and, elsewhere, writing traces
 // how long after the first rank's end the others' ends are awaited, to tell cause from effect
 constexpr Seconds endsTogether{0.4};
 constexpr Seconds stopsWithin{10};
@@ -208,7 +208,10 @@ private:
         case TorchEvent::Kind::Check: break;
         case TorchEvent::Kind::Error: rank.error = event; return;
         case TorchEvent::Kind::Done: rank.done = true; break;
-        case TorchEvent::Kind::Traced: ++rank.traced; break;
+        case TorchEvent::Kind::Traced:
+            ++rank.traced;
+            rank.where = "between steps"; // its next sign of life may be a second away
+            break;
         }
         m_lastProgress = Clock::now();
         if (m_run.onEvent) m_run.onEvent(*event);
@@ -280,15 +283,15 @@ private:
         for (const auto& rank : m_ranks) {
             if (rank->end) continue;
             lookForWork(*rank, now);
-            const Seconds limit = isSlow(*rank) ? std::max(timeout, slowWork) : std::min(timeout, longestSilence);
+            const Seconds limit = isUnseen(*rank) ? std::max(timeout, slowWork) : std::min(timeout, longestSilence);
             if (const Seconds silent = now - rank->heard; silent > limit) {
                 m_out.stopped = failure(
                     *rank, fmt::format("gave no sign of life for {:.0f} s, {}", silent.count(), placeOf(*rank)));
                 return;
             }
         }
-        const bool slow =
-            std::any_of(m_ranks.begin(), m_ranks.end(), [](const auto& rank) { return !rank->end && isSlow(*rank); });
+        const bool slow = std::any_of(m_ranks.begin(), m_ranks.end(),
+                                      [this](const auto& rank) { return !rank->end && isUnseen(*rank); });
         if (const Seconds still = now - m_lastProgress; still > (slow ? std::max(timeout, slowWork) : timeout)) {
             // Ranks between ops wait for messages; the one within an op is the one that they wait for.
             const auto inside = std::find_if(m_ranks.begin(), m_ranks.end(), [](const auto& rank) {
@@ -320,6 +323,8 @@ private:
         if (isSlow(rank)) m_lastProgress = now;
     }
 
+    // Slow, and not always seen to compute: it waits for a disk, or is on another node.
+    bool isUnseen(const Rank& rank) const { return !rank.ready || (isSlow(rank) && m_run.nodes.size() > 1); }
     // Before its stages are there, and while it writes its trace, under Python's lock.
     static bool isSlow(const Rank& rank) { return !rank.ready || rank.where == "writing its trace"; }
     static std::string placeOf(const Rank& rank) { return fmt::format("{} of step {}", rank.where, rank.step + 1); }

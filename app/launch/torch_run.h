@@ -20,8 +20,8 @@ struct TorchRun {
     // of a Slurm job: srun starts as many on each, neighbours together; the folder is on all. Empty: all here
     std::vector<std::string> nodes{};
     int warmup = 0;
-    // Without progress; loading PyTorch and writing traces have 120 s at least, and while they compute as long as it
-    // takes.
+    // Without progress; loading PyTorch has 120 s at least, as writing traces on another node has. Ranks that load or
+    // write here may take as long as they compute.
     double timeoutSeconds = 120;
     std::function<void(const TorchEvent&)> onEvent{}; // on the calling thread; Ready, Step and Check
 };

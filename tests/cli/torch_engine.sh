@@ -31,6 +31,7 @@ case $FAKE_MODE:$RANK in
     fail:1) say error '"message": "ValueError: no such thing", "where": "in 1F2", "peer": false'; echo 'ValueError: no such thing'; exit 1 ;;
     fail:0) sleep 0.2; say error '"message": "RuntimeError: Connection closed by peer", "where": "after 0F1", "peer": true'; exit 1 ;;
     quit:0) exit 0 ;;
+    asleep:1) say beat '"step": 1, "ops": 3, "where": "writing its trace"'; sleep 100 ;;
     silent:1) say beat '"step": 1, "ops": 3, "where": "in 1F0"'; sleep 100 ;;
     stuck:1) for _ in $(seq 400); do say beat '"step": 1, "ops": 3, "where": "in 1F0"'; sleep 0.2; done ;;
 esac
@@ -75,7 +76,7 @@ CUT
             done
         fi
         finish ;;
-    die | fail | quit | silent | stuck) for _ in $(seq 400); do say beat '"step": 1, "ops": 2, "where": "after 0F1"'; sleep 0.2; done ;;
+    die | fail | quit | silent | asleep | stuck) for _ in $(seq 400); do say beat '"step": 1, "ops": 2, "where": "after 0F1"'; sleep 0.2; done ;;
     wait)
         if [ "$RANK" = 0 ]; then read -r word; [ "$word" = stop ] && echo yes >asked; finish; fi
         for _ in $(seq 400); do [ ! -e asked ] || finish; sleep 0.1; done ;;
@@ -185,6 +186,9 @@ more=(--timeout 2)
 ends silent
 expect_code 5
 expect_err 'rank 1 gave no sign of life for [23] s, in 1F0 of step 2'
+ends asleep # it writes nothing and does not compute
+expect_code 5
+expect_err 'rank 1 (gave no sign of life|made no progress) for [23] s, writing its trace of step 2'
 ends stuck
 expect_code 5
 expect_err 'rank 1 made no progress for [23] s, in 1F0 of step 2; rank 0 is after 0F1 of step 2'

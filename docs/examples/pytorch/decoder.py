@@ -3,7 +3,7 @@
     stagewright record -s zbv -p 2 -m 4 --engine torch --model-file decoder.py:build
 
 The function gets the stages of this rank, how many there are in all, and the samples of a microbatch. It gives three things:
-modules by stage, each from one tensor to one tensor; an example, (inputs, targets) of a microbatch, or a function of step and
+modules by stage, here each from one tensor to one tensor; an example, (inputs, targets) of a microbatch, or a function of step and
 microbatch that gives them; and the loss of the last stage's output and the targets. Each rank makes its own stages alone.
 """
 
