@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/median.h"
+#include "schedules/base/text.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/stoppable_sort.h"
 
@@ -374,7 +375,7 @@ private:
         const ForeignRank& of = m_ranks[rank];
         for (const ForeignSpan& range : of.annotations)
             if (const std::string_view name = of.names[range.name]; name.starts_with(mark))
-                if (const auto number = wholeNumberOf(name.substr(mark.size())))
+                if (const auto number = wholeOf<std::int64_t>(name.substr(mark.size())))
                     entry->second.push_back({range.start, range.end, *number});
         std::sort(entry->second.begin(), entry->second.end(),
                   [](const MarkedStep& a, const MarkedStep& b) { return a.begin < b.begin; });

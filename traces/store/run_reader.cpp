@@ -12,6 +12,7 @@
 
 #include "schedules/base/step_number.h"
 #include "schedules/text/cost_json.h"
+#include "traces/run/run_facts.h"
 #include "traces/store/blocks.h"
 #include "traces/store/range_numbers.h"
 #include "traces/store/rows.h"
