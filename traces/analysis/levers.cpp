@@ -450,8 +450,8 @@ private:
             }
         }
         if (latencies.empty()) return {};
-        const double each = lowerMedian(perByte);
-        return {lowerMedian(latencies), each > 0 ? 1 / each : 0};
+        const double each = upperMedian(std::move(perByte));
+        return {upperMedian(std::move(latencies)), each > 0 ? 1 / each : 0};
     }
 
     // The link itself unless it is slower than usual.

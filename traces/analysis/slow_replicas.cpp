@@ -1,6 +1,7 @@
 #include "traces/analysis/slow_replicas.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -57,6 +58,9 @@ std::string slowReplicaSentence(const Timeline& timeline, int step)
         }
     }
     if (counted.front() == 0) return {};
+    // what microbatches of other sizes should take is not known
+    const auto sizes = timeline.sizes();
+    if (std::adjacent_find(sizes.begin(), sizes.end(), std::not_equal_to<>()) != sizes.end()) return {};
     std::vector<double> sorted = total;
     std::sort(sorted.begin(), sorted.end());
     const double median = sorted[(replicas - 1) / 2];

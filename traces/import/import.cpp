@@ -121,7 +121,8 @@ std::string runNameOf(const std::string& file, int rank)
         if (const std::size_t at = name.find(part); at != std::string::npos) name.erase(at, part.size());
     while (!name.empty() && (name.back() == '_' || name.back() == '-' || name.back() == '.')) name.pop_back();
     const auto shown = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || (c & '\x80') != 0; };
-    name.erase(name.begin(), std::find_if(name.begin(), name.end(), [](char c) { return c != ' ' && c != '.'; }));
+    name.erase(name.begin(), std::find_if(name.begin(), name.end(),
+                                          [](char c) { return c != ' ' && c != '.' && c != '-' && c != '_'; }));
     if (std::none_of(name.begin(), name.end(), shown)) name.clear();
     if (name.empty()) { // rank0.pt.trace.json: as the folder or archive
         name = fs::path(file).parent_path().filename().string();

@@ -181,26 +181,33 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     m_kernelLine->setText(m_figures ? line : tr("No run is shown. Choose one in the list, or open a file (Ctrl+O)."));
 
     rows.clear();
-    Nanos transfer = 0, exposed = 0;
+    Nanos transfer = 0;
+    std::optional<Nanos> exposed = 0;
+    const auto knownShare = [&](const std::optional<Nanos>& part, Nanos whole) {
+        return part ? share(*part, whole) : known(part);
+    };
     for (const LinkOverlap& link : f.links) {
         transfer += link.transfer;
-        exposed += link.exposed();
+        const auto own = link.exposed();
+        exposed = exposed && own ? std::optional(*exposed + *own) : std::nullopt;
         rows.push_back({{QStringLiteral("%1 → %2").arg(link.from).arg(link.to), 0, {}},
                         count(link.messages),
                         known(link.sendWait),
                         known(link.receiveWait),
                         time(link.transfer),
-                        share(link.coveredBySender, link.transfer),
-                        share(link.coveredByReceiver, link.transfer),
-                        time(link.exposed())});
+                        knownShare(link.coveredBySender, link.transfer),
+                        knownShare(link.coveredByReceiver, link.transfer),
+                        known(own)});
     }
     m_links->setRows(std::move(rows));
-    m_linkLine->setText(!m_figures ? tr("No run is shown. Choose one in the list, or open a file (Ctrl+O).")
-                        : !f.noLinks.isEmpty() && f.links.empty() ? tr("Unknown: %1.").arg(f.noLinks)
-                        : f.links.empty()
-                            ? tr("No messages travel between ranks in this step.")
-                            : tr("%1 in transfer, %2 of it exposed: not hidden by the receiver's compute")
-                                  .arg(durationText(transfer, units), percentText(shareOf(exposed, transfer))));
+    m_linkLine->setText(
+        !m_figures ? tr("No run is shown. Choose one in the list, or open a file (Ctrl+O).")
+        : !f.noLinks.isEmpty() && f.links.empty() ? tr("Unknown: %1.").arg(f.noLinks)
+        : f.links.empty()                         ? tr("No messages travel between ranks in this step.")
+        : exposed ? tr("%1 in transfer, %2 of it exposed: not hidden by the receiver's compute")
+                        .arg(durationText(transfer, units), percentText(shareOf(*exposed, transfer)))
+                  : tr("%1 in transfer; how much of it is exposed is unknown beside CUDA graphs traced as a whole")
+                        .arg(durationText(transfer, units)));
 
     rows.clear();
     for (const RooflineRow& row : f.roofline) {

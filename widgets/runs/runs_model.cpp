@@ -7,6 +7,7 @@
 
 #include "schedules/library/registry.h"
 #include "traces/report/run_report.h"
+#include "traces/run/run_facts.h"
 #include "traces/store/run_names.h"
 #include "widgets/sentence.h"
 

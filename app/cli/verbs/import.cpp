@@ -128,9 +128,9 @@ void print(const ImportResult& result, Session& session)
         if (imported.ops == 0 && imported.run.timeline) {
             const std::string names = imported.rangeNames ? namesText(imported.rangeNames->patterns) : std::string();
             if (names.empty())
-                session.out(
-                    fmt::format("{}: no range is named: record with record_function or NVTX ranges around the passes\n",
-                                imported.run.info.name));
+                session.out(fmt::format("{}: no range is named but the steps: record with record_function or NVTX "
+                                        "ranges around the passes\n",
+                                        imported.run.info.name));
             else
                 session.out(fmt::format("{}: no range is named like an op; the ranges are {}. --suggest-rules drafts a "
                                         "file that maps names to ops (docs/formats.md)\n",
