@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/device/backend.h"
+#include "engine/layers/parameter_view.h"
 #include "schedules/base/result.h"
 #include "schedules/execute/flight_record.h"
 
