@@ -1,5 +1,5 @@
-// A backend's loss and gradients against the same model in double precision (DoubleReference), which shares no code with
-// the engine.
+// A backend's loss and gradients against the same model in double precision (DoubleReference), which shares no code
+// with the engine.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ struct DoubleComparison {
     bool passed = false;
 };
 
-// One microbatch of options.microbatchSize samples, or fewer, through the undivided model in fp32. Plain loops in double
-// are slow: a large model is cut (Workload::doubleForm). The weights are moved away from their small start, so that
-// attention and norms matter. On the calling thread. Usage: a workload without a second implementation.
+// One microbatch of options.microbatchSize samples, or fewer, through the undivided model in fp32. Plain loops in
+// double are slow: a large model is cut (Workload::doubleForm). The weights are moved away from their small start, so
+// that attention and norms matter. On the calling thread. Usage: a workload without a second implementation.
 Result<DoubleComparison> compareWithDouble(const TrainingOptions& options);
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// StageModel: one stage of a workload on one rank, which is all that the rank loop (engine/training) and the checks know
-// of a model.
+// StageModel: one stage of a workload on one rank: all that the rank loop (engine/training) and the checks know of a
+// model.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// A workload for tests: real, tiny, deterministic arithmetic of its own, with a hook on every op and exact activation sizes.
+// A workload for tests: real, tiny, deterministic arithmetic of its own, with a hook on every op and exact activation
+// sizes.
 //
 // The model is a vector of `hidden` numbers per microbatch, multiplied by one weight vector per layer; the loss is half
 // the mean square. Splitting it over stages changes no bit. Slices and halves are vectors of their own, each as wide as

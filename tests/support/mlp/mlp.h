@@ -1,5 +1,5 @@
-// A second workload, for tests: a small MLP that sorts synthetic samples into classes. It shares nothing with the GPT but
-// what any workload has.
+// A second workload, for tests: a small MLP that sorts synthetic samples into classes. It shares nothing with the GPT
+// but what any workload has.
 //
 // A sample has one position: `features` bytes and the class that they belong to. x = features · Aᵀ; each layer makes
 // x = gelu(x · Uᵀ + b) · Dᵀ with a hidden width of 2 · width; the loss is the cross-entropy of x · Hᵀ. Whole
