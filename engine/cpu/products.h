@@ -93,8 +93,8 @@ std::optional<FastestProducts> fastestProducts(bool narrow);
 // GFLOP/s of bf16 products on a workload's shapes, measured once and kept as those of fp32 are; 0: not measured.
 double narrowSpeed(const NarrowProducts& products, const MathUse& use);
 // name: one library, or "" for the fastest. Several libraries are measured once on the products of the workload's
-// layers (0.1 to 0.5 s of CPU time) and the result kept in $XDG_CACHE_HOME/stagewright/products under processor, libraries
-// and shape; with STAGEWRIGHT_PRODUCTS=table, or where the folder can't be written, the processor decides.
+// layers (0.1 to 0.5 s of CPU time) and the result kept in $XDG_CACHE_HOME/stagewright/products under processor,
+// libraries and shape; with STAGEWRIGHT_PRODUCTS=table, or where the folder can't be written, the processor decides.
 // OPENBLAS_CORETYPE in the environment chooses OpenBLAS. One shape has one choice for the program's life, so that
 // repeated trainings give the same bits.
 Result<ProductChoice> chooseProducts(std::string_view name, const MathUse& use);

@@ -70,8 +70,8 @@ public:
                                  const StageLayout& layout = {}) const = 0;
 
     // Its stages. check(): Usage where such a device can't compute it; shared: with state that ranks share.
-    // makeStage(): weights depend on (seed, parameter name) alone, and not on how layers are split; throws std::bad_alloc
-    // where they do not fit, and what the arithmetic throws.
+    // makeStage(): weights depend on (seed, parameter name) alone, and not on how layers are split; throws
+    // std::bad_alloc where they do not fit, and what the arithmetic throws.
     virtual Result<void> check(const Capabilities& device, bool shared) const = 0;
     virtual MathUse mathUse(int microbatchSize) const = 0;
     virtual std::unique_ptr<StageModel> makeStage(const StageSpec& stage, Allocator& allocator,
