@@ -115,7 +115,8 @@ Result<void> checkUses(const Schedule& schedule, const ReplicaOptions& options, 
     for (const auto& [name, text] :
          {std::pair("--reduce", options.reduce), std::pair("--collectives", options.collectives)})
         if (!text.empty() && alone && !schedule.placement.hasCopies())
-            return fail(ErrorCode::Usage, fmt::format("{}: there is one replica, which shares nothing with others", name),
+            return fail(ErrorCode::Usage,
+                        fmt::format("{}: there is one replica, which shares nothing with others", name),
                         "give --replicas 2 or more");
     if (schedule.replicas > 1 && (options.replicas > 1 || !options.batch.empty()))
         return fail(ErrorCode::Usage,
