@@ -129,7 +129,7 @@ Result<LearnerProgress> LearnerProgress::change(const std::string& path,
 {
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
-    STAGEWRIGHT_CHECK(ChangeLock::take(path));
+    STAGEWRIGHT_TRY(const auto lock, ChangeLock::take(path));
     auto progress = read(path);
     if (!progress) return progress;
     change(*progress);

@@ -127,7 +127,7 @@ private:
 template <typename Read>
 auto inSnapshot(RunStore& store, Read read, std::stop_token stop = {}) -> decltype(read())
 {
-    STAGEWRIGHT_CHECK(Snapshot::of(store, std::move(stop)));
+    STAGEWRIGHT_TRY(const auto snapshot, Snapshot::of(store, std::move(stop)));
     return read();
 }
 

@@ -53,7 +53,7 @@ Result<Host> hostOf(const Value& value)
 Result<void> changed(const std::function<void(std::vector<Host>&)>& change)
 {
     if (auto made = makePrivateFolder(std::filesystem::path(hostsFile()).parent_path().string()); !made) return made;
-    STAGEWRIGHT_CHECK(ChangeLock::take(hostsFile()));
+    STAGEWRIGHT_TRY(const auto lock, ChangeLock::take(hostsFile()));
     STAGEWRIGHT_TRY(auto known, readHosts());
     std::vector<Host>& hosts = known;
     change(hosts);
