@@ -66,7 +66,8 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::stri
 #define STAGEWRIGHT_TRY(declaration, ...)                                                                              \
     STAGEWRIGHT_TRY_AS(STAGEWRIGHT_JOIN(triedInLine, __LINE__), declaration, __VA_ARGS__)
 
-// STAGEWRIGHT_CHECK(expression): the function returns the expression's error if it has one; its value is not looked at.
+// STAGEWRIGHT_CHECK(expression): the function returns the expression's error if it has one; its value is not kept. A lock
+// or a view that is to live on needs STAGEWRIGHT_TRY(const auto lock, …).
 #define STAGEWRIGHT_CHECK(...)                                                                                         \
     do {                                                                                                               \
         if (auto STAGEWRIGHT_JOIN(checkedInLine, __LINE__) = (__VA_ARGS__);                                            \

@@ -102,7 +102,9 @@ private slots:
                                       .arg(schedule)
                                       .arg(steps)
                                       .arg(file);
-            QCOMPARE(workOf(words + options), expected);
+            Work wanted = expected; // the ends of shared lists, a few ops, are placed on the virtual clock in each step
+            if (options.contains(QStringLiteral("--replicas"))) wanted.cells += steps;
+            QCOMPARE(workOf(words + options), wanted);
         }
     }
 

@@ -75,13 +75,25 @@ RankInName rankOfPath(const std::string& file)
     return rank.rank >= 0 ? rank : rankInName(path.parent_path().filename().string());
 }
 
+// As PyTorch's handler names files: "HOST_PROCESS.TIME.pt.trace.json".
+bool isProcessInName(const std::string& name, const RankInName& number)
+{
+    std::size_t end = number.end;
+    if (number.begin < 2 || name[number.begin - 1] != '_' || end >= name.size() || name[end] != '.') return false;
+    const std::size_t time = ++end;
+    while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
+    return end - time >= 12 && name.compare(end, 9, ".pt.trace") == 0;
+}
+
 // The common key of the files of one job: folder and name without the rank (−1: none), where that is their number, and
 // without long numbers (times, with their decimals, and processes).
 std::string jobOf(const std::string& file, int ofRank)
 {
     const fs::path path(file);
     std::string name = path.filename().string();
-    if (const RankInName rank = rankInName(name); ofRank >= 0 && rank.rank == ofRank)
+    if (const RankInName rank = rankInName(name); rank.rank >= 0 && isProcessInName(name, rank))
+        name.replace(rank.begin, rank.end - rank.begin, "{}");
+    else if (ofRank >= 0 && rank.rank == ofRank)
         name.replace(rank.begin, rank.end - rank.begin, "{}");
     std::string folder = path.parent_path().string();
     if (const std::string last = path.parent_path().filename().string();
@@ -316,16 +328,6 @@ ExportFile extentOf(const std::string& path, const std::vector<ForeignRank>& ran
     return out;
 }
 
-// As PyTorch's handler names files: "HOST_PROCESS.TIME.pt.trace.json".
-bool isProcessInName(const std::string& name, const RankInName& number)
-{
-    std::size_t end = number.end;
-    if (number.begin < 2 || name[number.begin - 1] != '_' || end >= name.size() || name[end] != '.') return false;
-    const std::size_t time = ++end;
-    while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
-    return end - time >= 12 && name.compare(end, 9, ".pt.trace") == 0;
-}
-
 // Ranks of files whose content names none. "rank" or "worker" before a number says that it is one. Other numbers may
 // count steps, windows or GPUs: they are ranks where several files differ in them and ran at the same time.
 std::vector<int> ranksOf(const std::vector<std::string>& files, const std::vector<ExportFile>& times,
@@ -337,7 +339,7 @@ std::vector<int> ranksOf(const std::vector<std::string>& files, const std::vecto
         const RankInName found = rankOfPath(files[i]);
         if (found.said)
             ranks[i] = found.rank;
-        else if (found.rank >= 0 && !isProcessInName(fs::path(files[i]).filename().string(), found))
+        else if (found.rank >= 0)
             unsure[jobOf(files[i], found.rank)].push_back(i);
     }
     for (const auto& [job, of] : unsure) {
@@ -346,7 +348,12 @@ std::vector<int> ranksOf(const std::vector<std::string>& files, const std::vecto
         bool together = numbers.size() > 1;
         for (std::size_t k = 1; k < of.size(); ++k) together = together && ranTogether(times[of[k - 1]], times[of[k]]);
         if (!together) continue;
-        for (const std::size_t i : of) ranks[i] = rankOfPath(files[i]).rank;
+        for (const std::size_t i : of) {
+            const std::string name = fs::path(files[i]).filename().string();
+            ranks[i] = rankOfPath(files[i]).rank;
+            if (isProcessInName(name, rankInName(name))) // processes are ranks, their numbers are not
+                ranks[i] = static_cast<int>(std::distance(numbers.begin(), numbers.find(ranks[i])));
+        }
     }
     return ranks;
 }
