@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/training/rank_team.h"
+#include "engine/workload/stage_model.h"
 
 namespace stagewright {
 

@@ -1,5 +1,7 @@
 #include "schedules/survey/heat.h"
 
+#include "schedules/base/text.h"
+
 namespace stagewright {
 
 HeatPicture heatOf(const ExploreQuestion& question, ExploreParameter across, ExploreParameter up,
