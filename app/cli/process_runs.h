@@ -36,8 +36,8 @@ struct ProcessesEnd {
 // and 20 s at least, to meet.
 Result<ProcessesEnd> startProcesses(int count, double timeoutSeconds, Session& session);
 
-// Of a call by hand the body with no job. Else one of the processes: joins them, and ends together with them. body
-// gives the exit code.
+// Runs the body without a job in a call by hand; else, as one of the processes, joins them first and ends together with
+// them. body gives the exit code.
 Result<int> inProcesses(Session& session, const std::function<Result<int>(std::shared_ptr<ProcessJob> job)>& body);
 
 } // namespace stagewright

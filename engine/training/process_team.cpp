@@ -38,7 +38,8 @@ enum Tag : int {
 constexpr Nanos beatEvery = 250'000'000;
 constexpr Nanos lookEvery = 20'000'000;
 constexpr Nanos longestSilence = 4'000'000'000; // of a process that this one can't see end
-// Of the leader, which nobody else watches: a busy machine may hold it up, and it may begin later than the others.
+// How long the leader, which nobody else watches, may be silent, and how much longer before its first sign: a busy
+// machine may hold it up, and it may begin later than the others.
 constexpr Nanos leaderSilence = 5'000'000'000, leaderBegins = 60'000'000'000;
 constexpr Nanos oneByOne = 2'000'000'000; // the first of the others speaks for them
 constexpr int roundTrips = 16;            // before a step, to clocks that may have drifted
