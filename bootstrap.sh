@@ -165,6 +165,8 @@ build_target() {
     install_packages
     check_tools
     if command -v ccache >/dev/null && [ -z "${CMAKE_CXX_COMPILER_LAUNCHER:-}" ]; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+    # ccache takes a precompiled header for unchanged when only comments or macros of it have changed: g++ then reads it twice, or an old macro.
+    export CCACHE_EXTRAFILES=$PWD/cmake/precompiled.h:$PWD/cmake/precompiled_qt.h:$PWD/tests/support/test_program.h
     if [ "${2:-}" = for_all ]; then
         architectures=(-U STAGEWRIGHT_CUDA_ARCHITECTURES)
         configure_again=yes
