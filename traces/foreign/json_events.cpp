@@ -417,8 +417,9 @@ bool JsonEvents::nextBatch(Item& item)
         m_cutOff = cutBefore;
         constexpr std::size_t shortEvent = 4096;
         m_scan = m_at;
-        const bool whole =
-            m_buffer[m_at] == '{' && scanValue(searched && !maySearchFar() ? shortEvent : mostEventBytes);
+        const bool whole = m_buffer[m_at] == '{' &&
+                           scanValue(searched && !maySearchFar() ? shortEvent : mostEventBytes) &&
+                           m_buffer[m_scan - 1] == '}';
         const std::string_view text(m_buffer.data() + m_at, m_scan - m_at);
         if (whole && (!searched || text.find("\"ph\"") != std::string_view::npos)) {
             m_rejectedEnd = 0;
@@ -448,7 +449,7 @@ bool JsonEvents::nextBatch(Item& item)
         while (at < m_end && isSpace(m_buffer[at])) ++at;
         if (at == m_end || m_buffer[at] != '{') break;
         m_at = at;
-        if (!scanValue(mostEventBytes, true)) break;
+        if (!scanValue(mostEventBytes, true) || m_buffer[m_scan - 1] != '}') break;
         end = m_scan;
         m_events.push_back({at, end - at});
     }
@@ -489,8 +490,9 @@ void JsonEvents::reject(std::size_t number)
     m_limit = 1;
     const Piece rejected = m_events[number];
     m_searched += static_cast<std::int64_t>(rejected.size);
+    m_at = rejected.begin + rejected.size; // those behind it come again, whatever the batch held
     m_searching = maySearchFar();
-    m_at = m_searching ? rejected.begin + 1 : rejected.begin + rejected.size;
+    if (m_searching) m_at = rejected.begin + 1;
     m_rejectedEnd = m_searching ? rejected.begin + rejected.size : 0;
     endBatch();
 }
