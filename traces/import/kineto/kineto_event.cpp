@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <simdjson.h>
 
@@ -33,13 +34,22 @@ bool isKey(const char* raw, const char (&text)[N])
     return std::memcmp(raw, text, N - 1) == 0 && raw[N - 1] == '"';
 }
 
-std::string_view tokenOf(od::value value) { return trimmedToken(value.raw_json_token()); }
+// The text of a value up to the next one. Stray colons and brackets can lead the parser past the end of the text, where
+// lengths are less than nothing: such a value is damage.
+std::string_view rawToken(od::value value)
+{
+    const std::string_view token = value.raw_json_token();
+    if (token.size() > std::numeric_limits<std::int32_t>::max()) throw simdjson::simdjson_error(simdjson::TAPE_ERROR);
+    return token;
+}
+
+std::string_view tokenOf(od::value value) { return trimmedToken(rawToken(value)); }
 
 // A string without escapes is read where it lies, others are unescaped into the parser. Empty: not a string, or its
 // escapes are broken.
 std::optional<std::string_view> stringOf(od::value value)
 {
-    const std::string_view token = value.raw_json_token();
+    const std::string_view token = rawToken(value);
     if (token.empty() || token.front() != '"') return std::nullopt;
     if (std::memchr(token.data(), '\\', token.size()) == nullptr) return trimmedToken(token);
     std::string_view text;
@@ -182,7 +192,7 @@ struct Scratch {
 
 bool readName(od::value value, KinetoEvent& event, Scratch& scratch)
 {
-    const std::string_view token = value.raw_json_token();
+    const std::string_view token = rawToken(value);
     const auto text = stringOf(value);
     if (!text && token.starts_with('"')) return false;
     event.name = text ? *text : trimmedToken(token);
@@ -221,13 +231,13 @@ bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantAr
             if (isKey(key, "tid")) {
                 event.tid = tokenOf(value);
             } else if (isKey(key, "ts")) {
-                event.time = nanosOfMicroseconds(value.raw_json_token());
+                event.time = nanosOfMicroseconds(rawToken(value));
                 if (!event.time) return false;
             }
             break;
         case 'd':
             if (isKey(key, "dur")) {
-                event.duration = nanosOfMicroseconds(value.raw_json_token());
+                event.duration = nanosOfMicroseconds(rawToken(value));
                 if (!event.duration) return false;
             }
             break;
