@@ -362,6 +362,66 @@ private slots:
         QCOMPARE(ranks.runs[0].run.timeline->ranks(), 2);
     }
 
+    // Devices of one process as XLA names them, with a host that launches for all of them.
+    void devicesOfXla()
+    {
+        std::string text = "{'displayTimeUnit':'ns','traceEvents':[";
+        const auto named = [&](const char* what, int process, int thread, const std::string& name) {
+            text += "{'ph':'M','name':'" + std::string(what) + "','pid':" + std::to_string(process) +
+                    ",'tid':" + std::to_string(thread) + ",'args':{'name':'" + name + "'}},";
+        };
+        const auto span = [&](int process, int thread, double start, double length, const std::string& name,
+                              const std::string& args) {
+            text += "{'ph':'X','pid':" + std::to_string(process) + ",'tid':" + std::to_string(thread) +
+                    ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) + ",'name':'" + name +
+                    "','args':{" + args + "}},";
+        };
+        for (const int device : {0, 1}) {
+            named("process_name", device + 1, 0, "/device:GPU:" + std::to_string(device));
+            named("thread_name", device + 1, 14, "Stream #14(Compute,MemcpyD2D)");
+            named("thread_name", device + 1, 90, "XLA Ops");
+        }
+        named("process_name", 701, 0, "/host:CPU");
+        named("thread_name", 701, 5, "python");
+        for (const int step : {0, 1, 2}) {
+            const double at = step * 500;
+            span(701, 5, at, 100, "train", "'step_num':'" + std::to_string(step) + "'");
+            for (const int device : {0, 1}) {
+                const auto id = [&](int k) {
+                    return "'correlation_id':'" + std::to_string(100 * step + 10 * device + k + 1) + "'";
+                };
+                span(701, 5, at + 10 + device, 1, "cuLaunchKernel", id(0));
+                // behind the end of its step's range on the host
+                span(device + 1, 14, at + 110, 200, "gemm_fusion_dot_4", id(0));
+                span(device + 1, 90, at + 110, 200, "dot.4", "");
+                span(device + 1, 14, at + 320 + 5 * device, 50 - 5 * device,
+                     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", id(1));
+                span(701, 5, at + 20 + device, 1, "cuLaunchKernelExC", id(1));
+                span(device + 1, 14, at + 400, 10, "MemcpyD2H", "");
+            }
+        }
+        const ImportResult result = importedText(quoted(text + "{}]}"), "host.trace.json");
+        const Run& run = result.runs[0].run;
+        QCOMPARE(run.timeline->ranks(), 2);
+        QCOMPARE(run.timeline->steps(), 3);
+        std::map<std::pair<int, int>, int> works; // by rank and step: kernels and copies
+        int reductions = 0, repeated = 0;
+        for (const Track& track : run.timeline->tracks())
+            for (const Span& span : run.timeline->spansOf(track)) {
+                if (track.lane == Lane::Kernel || track.lane == Lane::Copy) ++works[{track.rank, span.step}];
+                if (track.lane == Lane::Reduce) ++reductions;
+                if (run.timeline->labelOf(span) == "dot.4") ++repeated;
+            }
+        for (const int rank : {0, 1})
+            for (const int step : {0, 1, 2})
+                QCOMPARE((works[{rank, step}]), 2); // by their launches; no call says which step the copies are of
+        QCOMPARE(reductions, 6);
+        QCOMPARE(repeated, 0);
+        QVERIFY(notesSay(result.runs[0], "its 2 devices are 2 ranks"));
+        QCOMPARE(result.runs[0].clocks, std::string("one clock: the ranks are devices of one process"));
+        QVERIFY2(!notesSay(result.runs[0], "without a phase"), "the empty object at the end is no event");
+    }
+
     void runsOfOneImportHaveDifferentNames()
     {
         const QTemporaryDir folder;

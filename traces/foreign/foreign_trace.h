@@ -129,6 +129,7 @@ struct ForeignRank {
     int worldSize = 0;  // 0: unknown
     std::string host;   // "": unknown
     Nanos epoch = 0;    // to be added to times to align ranks
+    std::string clock;  // ranks with the same one share it: devices of one process; "": its own
     NameTable names;
     std::vector<ForeignThread> threads;
     std::vector<ForeignSpan> annotations;       // host ranges that a user or library named

@@ -131,13 +131,25 @@ void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, Import
     const auto at = [&](const MessageEnd& end) -> const ForeignMessage& {
         return ranks[end.rank].messages[end.message];
     };
+    const auto share = [&ranks](std::size_t a, std::size_t b) {
+        return !ranks[a].clock.empty() && ranks[a].clock == ranks[b].clock;
+    };
+    std::map<std::string, int, std::less<>> firstOf; // rank of each clock that several may share
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        if (ranks[r].clock.empty()) continue;
+        const int first = firstOf.try_emplace(ranks[r].clock, static_cast<int>(r)).first->second;
+        bounds.add(first, 0, static_cast<int>(r), 0);
+        bounds.add(static_cast<int>(r), 0, first, 0);
+    }
     for (const auto& pair : messages.pairs)
-        bounds.add(static_cast<int>(pair.send.rank), at(pair.send).start, static_cast<int>(pair.receive.rank),
-                   at(pair.receive).end);
+        if (!share(pair.send.rank, pair.receive.rank))
+            bounds.add(static_cast<int>(pair.send.rank), at(pair.send).start, static_cast<int>(pair.receive.rank),
+                       at(pair.receive).end);
     for (const auto& ends : messages.collectives) {
         const MessageEnd& first = ends.front();
         if (!waitsForAll(ranks[first.rank], at(first))) continue;
         for (std::size_t i = 1; i < ends.size(); ++i) {
+            if (share(first.rank, ends[i].rank)) continue;
             bounds.addSame(static_cast<int>(first.rank), at(first).end, static_cast<int>(ends[i].rank),
                            at(ends[i]).end);
             bounds.add(static_cast<int>(first.rank), at(first).start, static_cast<int>(ends[i].rank), at(ends[i]).end);
@@ -146,7 +158,10 @@ void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, Import
     }
     const ClockAlignment found = bounds.align(ranks.size());
     out.clockError = found.error;
-    if (found.error < 0) {
+    if (std::all_of(ranks.begin(), ranks.end(),
+                    [&](const ForeignRank& rank) { return !rank.clock.empty() && rank.clock == ranks[0].clock; })) {
+        out.clocks = "one clock: the ranks are devices of one process";
+    } else if (found.error < 0) {
         out.clocks = messages.pairs.empty() && messages.collectives.empty()
                          ? "as recorded: no messages limit their difference"
                          : "as recorded: messages limit their difference on one side at most";

@@ -79,7 +79,7 @@ void readArg(const char* key, od::value value, KinetoArgs& args)
 {
     switch (*key) {
     case 'c':
-        if (isKey(key, "correlation"))
+        if (isKey(key, "correlation") || isKey(key, "correlation_id"))
             readNumber(value, args.correlation);
         else if (isKey(key, "category"))
             args.category = textOf(value);
@@ -93,7 +93,7 @@ void readArg(const char* key, od::value value, KinetoArgs& args)
     case 's':
         if (isKey(key, "stream"))
             readNumber(value, args.stream);
-        else if (isKey(key, "step"))
+        else if (isKey(key, "step") || isKey(key, "step_num"))
             readNumber(value, args.step);
         break;
     case 'n':

@@ -18,7 +18,7 @@ struct KinetoArgs {
     std::int64_t correlation = -1;
     std::int64_t external = -1; // "External id", the same for an operator and the work it launched
     std::int64_t stream = -1;
-    std::int64_t step = -1; // in traces written here
+    std::int64_t step = -1; // in traces written here; "step_num" of a step in XLA's
     std::int64_t sourceRank = -1;
     std::int64_t targetRank = -1;
     std::int64_t sequence = -1;

@@ -251,7 +251,9 @@ private:
         case 's':
         case 't':
         case 'f': ++m_flows; return true;
-        case 0: ++m_rank.leftOut["events without a phase"]; return true;
+        case 0:
+            if (!m_event.name.empty() || m_event.time) ++m_rank.leftOut["events without a phase"]; // XLA ends with {}
+            return true;
         default: ++m_rank.leftOut["events of other phases"]; return true;
         }
     }
@@ -268,7 +270,7 @@ private:
 
     bool takeSpan(Nanos start, Nanos duration)
     {
-        const Category category = m_event.category.empty() ? ofAutograd() : knownCategory(m_event.category);
+        const Category category = m_event.category.empty() ? ofProcess() : knownCategory(m_event.category);
         m_kineto =
             m_kineto || category == Category::HostOp || category == Category::Kernel || category == Category::Launch;
         ForeignSpan span{start, start + duration, 0, 0};
@@ -315,18 +317,21 @@ private:
             }
             break;
         case Category::DeviceAnnotation:
-            span.name = m_rank.names.idOf(m_event.name);
+            span.name = m_rank.names.idOf(m_xla ? stepName(m_event.name) : m_event.name);
             span.thread = threadOf(true);
             m_rank.deviceAnnotations.push_back(span);
             break;
         case Category::LeftOut:
-            ++m_rank.leftOut[m_event.category == "python_function" ? "Python functions" : "spans of the profiler"];
+            ++m_rank.leftOut[m_event.category == "python_function" ? "Python functions"
+                             : m_event.category.empty()            ? "spans that repeat the time of others"
+                                                                   : "spans of the profiler"];
             break;
         case Category::Annotation:
         case Category::Unknown:
             span.name = m_rank.names.idOf(m_event.name);
             span.thread = threadOf(false);
             m_rank.annotations.push_back(span);
+            if (m_threads.nameDevices()) takeHostOfXla(span);
             break;
         }
         return true;
@@ -374,16 +379,41 @@ private:
         for (const auto& [process, steps] : m_ownSteps)
             for (const auto& [number, whole] : steps)
                 m_rank.annotations.push_back(
-                    {whole.start, whole.end, m_rank.names.idOf(fmt::format("ProfilerStep#{}", number)), whole.thread});
+                    {whole.start, whole.end, m_rank.names.idOf(stepName(std::to_string(number))), whole.thread});
     }
 
-    // PyTorch's profiler before Kineto: no categories, and two processes that are one rank.
-    Category ofAutograd()
+    // Without categories. PyTorch's profiler before Kineto has two processes that are one rank; XLA's a process for each
+    // device, "/device:GPU:0", with a thread for each stream, and one for the host.
+    Category ofProcess()
     {
         if (m_event.pid == "CUDA functions") return Category::Kernel;
-        if (m_event.pid != "CPU functions") return Category::Unknown;
-        m_kineto = true;
-        return Category::HostOp;
+        if (m_event.pid == "CPU functions") {
+            m_kineto = true;
+            return Category::HostOp;
+        }
+        const TraceThreads::DeviceLine line = m_threads.deviceLineOf(m_event.pid, m_event.tid);
+        m_xla = m_xla || line != TraceThreads::DeviceLine::None;
+        switch (line) {
+        case TraceThreads::DeviceLine::Work:
+            return m_event.name.starts_with("Memcpy") || m_event.name.starts_with("Memset") ? Category::Copy
+                                                                                            : Category::Kernel;
+        case TraceThreads::DeviceLine::Steps: return Category::DeviceAnnotation;
+        case TraceThreads::DeviceLine::Repeats: return Category::LeftOut;
+        case TraceThreads::DeviceLine::None: break;
+        }
+        return Category::Unknown;
+    }
+
+    static std::string stepName(std::string_view number) { return fmt::format("ProfilerStep#{}", number); }
+
+    // The host says a step's number and the correlation of what it launches: {"step_num": "3"}.
+    void takeHostOfXla(const ForeignSpan& span)
+    {
+        if (m_event.args.step >= 0)
+            m_rank.annotations.push_back(
+                {span.start, span.end, m_rank.names.idOf(stepName(std::to_string(m_event.args.step))), span.thread});
+        if (const std::int64_t correlation = idOf(m_event.args.correlation); correlation >= 0)
+            m_rank.launches.push_back({correlation, span.start, span.thread});
     }
 
     bool isLabel(std::uint32_t name)
@@ -658,10 +688,11 @@ private:
         const bool ranks = m_threads.nameRanks();
         m_threads.useNames(m_rank, !m_kineto && !ranks);
         noteAbsurdLabels();
-        m_rank.format = m_kineto ? "kineto" : "chrome";
+        if (m_xla) m_rank.clock = m_rank.source;
+        m_rank.format = m_kineto && !m_xla ? "kineto" : "chrome";
         ForeignFile file;
         if (m_kineto)
-            file.ranks = ranksOfKineto(m_threads, std::move(m_groupsOfTag), std::move(m_rank));
+            file.ranks = ranksOfKineto(m_threads, std::move(m_groupsOfTag), std::move(m_rank), m_xla);
         else if (m_threads.oneProcess() || !ranks)
             file.ranks.push_back(std::move(m_rank));
         else
@@ -676,8 +707,9 @@ private:
     KinetoEventParser m_parser;
     KinetoEvent m_event;
     std::string m_repair;
-    bool m_kineto = false;
-    bool m_own; // written by this program
+    bool m_kineto = false; // has work of devices, or operators
+    bool m_xla = false;    // of devices as XLA names them
+    bool m_own;            // written by this program
     bool m_ownLate = false;
     struct OwnOp {
         std::string process, op;

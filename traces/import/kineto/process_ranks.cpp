@@ -38,6 +38,7 @@ public:
             rank.run = m_whole.run;
             rank.host = m_whole.host;
             rank.epoch = m_whole.epoch;
+            rank.clock = m_whole.clock;
             rank.worldSize = m_whole.worldSize;
             rank.groups = m_whole.groups;
             rank.groupPurpose = m_whole.groupPurpose;
@@ -45,12 +46,9 @@ public:
         for (auto list : {&ForeignRank::annotations, &ForeignRank::deviceAnnotations, &ForeignRank::hostOps})
             for (const ForeignSpan& span : m_whole.*list)
                 (m_out[ownerOf(span.thread)].*list).push_back(moved(span, ownerOf(span.thread)));
+        sharedSteps();
         device();
-        for (Launch launch : m_whole.launches) {
-            const std::size_t to = ownerOf(launch.thread);
-            launch.thread = threadIn(to, launch.thread);
-            m_out[to].launches.push_back(launch);
-        }
+        launches();
         messages();
         for (MemoryChangeSeen seen : m_whole.memory) {
             const std::size_t to = ownerOf(seen.thread);
@@ -69,9 +67,30 @@ public:
     }
 
 private:
-    std::size_t ownerOf(std::uint32_t thread) const
+    std::size_t ownerOf(std::uint32_t thread) const { return hasOwner(thread) ? m_owners[thread] : 0; }
+
+    bool hasOwner(std::uint32_t thread) const { return thread < m_owners.size() && m_owners[thread] != ofNone; }
+
+    // A step of a process that is no rank's, the host of several devices, is a step of all.
+    void sharedSteps()
     {
-        return thread < m_owners.size() && m_owners[thread] != ofNone ? m_owners[thread] : 0;
+        for (const ForeignSpan& span : m_whole.annotations)
+            if (!hasOwner(span.thread) && m_whole.names[span.name].starts_with("ProfilerStep#"))
+                for (std::size_t to = 1; to < m_out.size(); ++to) m_out[to].annotations.push_back(moved(span, to));
+    }
+
+    // What such a process launched is of the rank whose device did it.
+    void launches()
+    {
+        std::unordered_map<std::int64_t, std::size_t> doers;
+        for (std::size_t i = 0; i < m_places.size(); ++i)
+            doers.try_emplace(m_whole.device[i].correlation, m_places[i].first);
+        for (Launch launch : m_whole.launches) {
+            const auto doer = hasOwner(launch.thread) ? doers.end() : doers.find(launch.correlation);
+            const std::size_t to = doer == doers.end() ? ownerOf(launch.thread) : doer->second;
+            launch.thread = threadIn(to, launch.thread);
+            m_out[to].launches.push_back(launch);
+        }
     }
 
     std::uint32_t threadIn(std::size_t rank, std::uint32_t thread)
@@ -331,7 +350,8 @@ std::string_view processTag(std::string_view process)
 }
 
 std::vector<ForeignRank> ranksOfKineto(const TraceThreads& threads,
-                                       std::map<std::string, GroupsOfTag, std::less<>> groups, ForeignRank whole)
+                                       std::map<std::string, GroupsOfTag, std::less<>> groups, ForeignRank whole,
+                                       bool ofDevices)
 {
     std::set<std::string> tags, hosts;
     bool untagged = false;
@@ -345,7 +365,7 @@ std::vector<ForeignRank> ranksOfKineto(const TraceThreads& threads,
     for (const Launch& launch : whole.launches) hosts.insert(threads.processes()[launch.thread]);
     std::vector<ForeignRank> out;
     const std::map<std::string, int> named = threads.namedRanks();
-    if (hosts.empty() && named.size() > 1)
+    if ((hosts.empty() || ofDevices) && named.size() > 1)
         out = byName(threads, std::move(whole), named);
     else if (tags.size() > 1 && !untagged)
         out = byTag(threads, std::move(groups), std::move(whole), {tags.begin(), tags.end()});
@@ -355,7 +375,9 @@ std::vector<ForeignRank> ranksOfKineto(const TraceThreads& threads,
         out.push_back(std::move(whole));
     if (out.size() > 1)
         out.front().notes.push_back(
-            fmt::format("its {} processes are {} ranks merged into one file", out.size(), out.size()));
+            ofDevices ? fmt::format("its {} devices are {} ranks, and the host's ranges are beside the first one",
+                                    out.size(), out.size())
+                      : fmt::format("its {} processes are {} ranks merged into one file", out.size(), out.size()));
     for (ForeignRank& rank : out) nameStreamsByGpu(rank);
     return out;
 }

@@ -21,8 +21,9 @@ using GroupsOfTag =
 
 // A Kineto file: one rank; several if processes have tags, or if several processes launched work. A device's process
 // belongs to the one with its tag, else to the one that made the calls with its correlations: those are numbered by
-// process. `groups`: by tag.
+// process. `groups`: by tag. ofDevices: ranks are processes named as devices, as XLA has them, whoever launched what.
 std::vector<ForeignRank> ranksOfKineto(const TraceThreads& threads,
-                                       std::map<std::string, GroupsOfTag, std::less<>> groups, ForeignRank whole);
+                                       std::map<std::string, GroupsOfTag, std::less<>> groups, ForeignRank whole,
+                                       bool ofDevices = false);
 
 } // namespace stagewright

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "traces/foreign/foreign_trace.h"
@@ -18,8 +19,18 @@ public:
     // The number of a thread, or of a stream, in ForeignRank::threads; a new one is added there.
     std::uint32_t of(std::string_view process, std::string_view thread, bool device, ForeignRank& rank);
     // From metadata events, in any position.
-    void nameProcess(std::string_view process, std::string_view name) { m_processNames[std::string(process)] = name; }
+    void nameProcess(std::string_view process, std::string_view name);
     void nameThread(std::string_view process, std::string_view thread, std::string_view name);
+
+    // What a line of a device holds in a trace of XLA (JAX): metadata names its threads before its events.
+    enum class DeviceLine : std::uint8_t {
+        None,    // not of such a device
+        Work,    // "Stream #14(Compute)" of a GPU, "XLA Ops" of a TPU
+        Steps,   // "Steps"
+        Repeats, // "XLA Modules", "Framework Ops" …: the time of the others once more
+    };
+    bool nameDevices() const { return m_devices; } // some process is one
+    DeviceLine deviceLineOf(std::string_view process, std::string_view thread);
 
     bool oneProcess() const;
     // Whether processes are ranks: some name holds a rank's number ("rank 3", "worker 1"), or none has a name. Others
@@ -34,12 +45,15 @@ public:
     const std::vector<std::string>& processes() const { return m_processes; } // by thread
 
 private:
+    DeviceLine readDeviceLine(const std::string& process, const std::string& thread) const;
     std::string laneOf(const std::string& process, const std::string& threadName, const std::string& otherwise) const;
 
     std::unordered_map<std::string, std::uint32_t> m_numbers; // by process, thread and whether it is a stream
     std::vector<std::string> m_processes;                     // by number
     std::map<std::string, std::string> m_processNames;
     std::map<std::string, std::string> m_threadNames;
+    std::map<std::pair<std::string, std::string>, DeviceLine> m_deviceLines; // those that were asked for
+    bool m_devices = false;                                                  // some process is "/device:…"
     struct Last { // of the host and of streams, whose events take turns
         bool known = false;
         std::string process, thread;
