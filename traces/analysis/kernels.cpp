@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/kernel_spans.h"
@@ -51,9 +52,15 @@ SpanId ownerOf(const Timeline& timeline, SpanId work) { return ownerOf(timeline,
 
 std::string unknownWithoutKernels(const Run& run)
 {
-    return hasKernels(*run.timeline)
-               ? ""
-               : "this run has no kernels: only recordings on GPUs and traces of Kineto or Nsight Systems have them";
+    const Timeline& timeline = *run.timeline;
+    if (!hasKernels(timeline))
+        return "this run has no kernels: only recordings on GPUs and traces of Kineto or Nsight Systems have them";
+    for (const Track& track : timeline.tracks())
+        if (isDeviceLane(track.lane))
+            for (const Span& span : timeline.spansOf(track))
+                if (span.step != outsideSteps) return "";
+    return "no kernel is known to be of a step: the trace lacks their launches, and no step's range on a device holds "
+           "them";
 }
 
 KernelReport analyseKernels(const Timeline& timeline, int step)
