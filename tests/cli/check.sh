@@ -30,6 +30,14 @@ expect_code 0
 expect_out '^zb-h1 .*pass'
 expect_out 'all pass'
 
+# Messages that never arrive are refused with what would let them.
+run stagewright check -s interleaved-1f1b -p 2 -m 4 --model layers=4,hidden=16,heads=2,seq=8 --lower grouped --sends rendezvous --receives blocking
+expect_code 1
+expect_err 'deadlock of 2 ranks: rank 0 is at op [0-9]+ \(2SEND_B0\)'
+expect_err 'it works with --sends buffered'
+run stagewright check -s interleaved-1f1b -p 2 -m 4 --model layers=4,hidden=16,heads=2,seq=8 --microbatch-size 1 --steps 1 --lower grouped --sends buffered
+expect_code 0
+
 # An asynchronous schedule: against its own rule, and how far it is from synchronous training.
 printf '%s\n' '# weights=stashed' '0F0,0F1,0B0,0OPT,0F2,0B1,0OPT,0B2,0OPT' '1F0,1B0,1OPT,1F1,1B1,1OPT,1F2,1B2,1OPT' > stashed.csv
 run stagewright check -s stashed.csv --model layers=4,hidden=16,heads=2,seq=8

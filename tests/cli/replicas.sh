@@ -30,6 +30,16 @@ expect_code 0
 expect_err 'warning: these costs have no weights'
 run stagewright simulate -s 1f1b -p 2 -m 4 --replicas 2 --shard weights --costs "$costs"
 expect_that 'nothing is said of weights' bash -c '! grep -q "no weights" err.txt'
+# how replicas reduce changes nothing where there is one
+for option in '--collectives ring' '--reduce overlapped'; do
+    # shellcheck disable=SC2086
+    run stagewright simulate -s 1f1b -p 2 -m 4 $option
+    expect_code 2
+    expect_err "${option%% *}: there is one replica"
+done
+run stagewright record -s 1f1b -p 2 -m 4 --model layers=4,hidden=16,heads=2,seq=8 --collectives ring -o never.stagewright
+expect_err '--collectives: trained ranks exchange their pieces point to point'
+expect_that 'nothing was recorded' [ ! -e never.stagewright ]
 # causes sum to idle
 run stagewright simulate -s zb-h1 -p 3 -m 6 --costs "$costs" --replicas 2 --shard weights --gather microbatch:prefetch=2 --reduce microbatch --json --log-level error
 idle=0

@@ -488,6 +488,8 @@ private slots:
                          "0REDUCE_GRAD0 is at op 2 | add 0REDUCE_GRAD1 after it"));
         QVERIFY(firstFault("0F0,0B0,0REDUCE_GRAD0,0REDUCE_GRAD").contains("gradients reduced twice"));
         QVERIFY(firstFault("0F0,0REDUCE_GRAD0,0B0").contains("gradient reduction before the gradient; 0B0 is at op 2"));
+        // Behind an op that needs the weights a gather is late, also where the step is behind the lists.
+        QVERIFY(firstFault("0F0,0UNSHARD,0F1,0B0,0B1").startsWith("rank 0, op 0 (0F0): forward with sharded weights"));
         // 0OPT leaves the weights stepped in part; what follows needs the gather behind it.
         QVERIFY(firstFault("0F0,0B0,0OPT,0UNSHARD") == QString());
         Schedule unlike[] = {readScheduleCsv("0UNSHARD,0F0,0B0,0RESHARD").value(),

@@ -509,6 +509,52 @@ private slots:
         QCOMPARE(slowRanks(), (std::vector<std::string>{"rank:2", "2"}));
     }
 
+    // Replicas whose microbatches are larger take longer for each: that is not slowness.
+    void largerMicrobatchesAreNotSlow()
+    {
+        const Schedule plain = makeSchedule("1f1b", Shape(2, 4)).value();
+        const Schedule schedule = overReplicas(plain, 3).value();
+        CostModel costs = samples::unitCosts(schedule);
+        costs.sizes = {1, 1, 2};
+        const auto slowRanks = [&] {
+            std::vector<std::string> names;
+            for (const Lever& lever : leversOf(simulatedRun(schedule, costs).value(), 0).levers)
+                if (lever.kind == LeverKind::Rank) names.push_back(lever.name);
+            return names;
+        };
+        QCOMPARE(slowRanks(), std::vector<std::string>());
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
+            costs.scaleOnRank(kind, 0, 0, schedule.placement, 2);
+        QCOMPARE(slowRanks(), std::vector<std::string>{"rank:0"});
+    }
+
+    // A link that is slower than the others gets what most of them have, and what it carries still takes its time; one
+    // that only carries more bytes is not slow.
+    void slowLinks()
+    {
+        const Schedule schedule = makeSchedule("1f1b", Shape(4, 8)).value();
+        CostModel costs = samples::unitCosts(schedule);
+        constexpr double speed = 1e9;
+        for (StageMemory& stage : costs.memory) stage.boundary = 1'000'000; // 1 ms at this speed
+        costs.links.all = {rankShare / 10, speed};
+        costs.memory[1].boundary = 4'000'000;
+        const auto levers = [&] { return leversOf(simulatedRun(schedule, costs).value(), 0); };
+        const auto named = [](const LeverTable& table) {
+            std::vector<std::string> names;
+            for (const Lever& lever : table.levers)
+                if (lever.kind == LeverKind::Link) names.push_back(lever.name);
+            return names;
+        };
+        QCOMPARE(named(levers()), std::vector<std::string>());
+        const Nanos before = *levers().simulated;
+        for (const auto& way : {std::pair(2, 3), std::pair(3, 2)})
+            costs.links.overrides[way] = {rankShare / 10, speed / 20};
+        const LeverTable slow = levers();
+        QCOMPARE(named(slow), std::vector<std::string>{"link:2-3"});
+        QVERIFY(*slow.simulated > before);
+        QCOMPARE(*find(slow, "link:2-3")->makespan, before); // not less: its bytes take the time of the others' link
+    }
+
     // With one stage on a rank a step can't show which of the two it is, and the sentence says so.
     void oneStageARank()
     {

@@ -585,6 +585,15 @@ private slots:
                                             "\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":5}]}"
                                          << "only 1 operators of the host"
                                          << "--host-ops";
+        QTest::newRow("UTF-16") << "utf16.json" << QString(QChar(QChar::ByteOrderMark)) + "{\"traceEvents\":[]}"
+                                << "text in UTF-16"
+                                << "iconv -f UTF-16";
+        QTest::newRow("cut off before its kernels")
+            << "cut.json"
+            << "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":"
+               "\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":5},{\"ph\":\"X"
+            << "cut off after 1 events"
+            << "";
         QTest::newRow("other JSON") << "x.json"
                                     << "{\"a\":1}"
                                     << "traceEvents is missing"
@@ -598,7 +607,12 @@ private slots:
         QFETCH(QString, bring);
         QTemporaryDir folder;
         const std::string path = text.isEmpty() ? reported(name.toStdString()) : folder.filePath(name).toStdString();
-        if (!text.isEmpty()) std::ofstream(path) << text.toStdString();
+        if (text.startsWith(QChar::ByteOrderMark)) {
+            std::ofstream(path, std::ios::binary)
+                .write(reinterpret_cast<const char*>(text.utf16()), std::streamsize(2) * text.size());
+        } else if (!text.isEmpty()) {
+            std::ofstream(path) << text.toStdString();
+        }
         const auto result = importTraces({path}, {});
         QVERIFY(!result);
         QVERIFY2(QString::fromStdString(result.error().message).contains(says), result.error().message.c_str());
