@@ -5,6 +5,7 @@
 #include <cctype>
 #include <functional>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -270,7 +271,9 @@ private:
 
     bool takeSpan(Nanos start, Nanos duration)
     {
-        const Category category = m_event.category.empty() ? ofProcess() : knownCategory(m_event.category);
+        const Category category = m_event.category.empty()                          ? ofProcess()
+                                  : m_own && m_event.category == toText(Lane::Copy) ? Category::Copy
+                                                                                    : knownCategory(m_event.category);
         m_kineto =
             m_kineto || category == Category::HostOp || category == Category::Kernel || category == Category::Launch;
         ForeignSpan span{start, start + duration, 0, 0};
@@ -366,7 +369,19 @@ private:
             whole.end = std::max(whole.end, span.end);
         }
         m_rank.annotations.push_back(span);
+        m_ownThreads.insert(span.thread);
         return true;
+    }
+
+    // The ranges that such a run has beside its ops were what its ops and steps were read from: not again.
+    void keepOwnOps()
+    {
+        if (m_ownThreads.empty()) return;
+        const auto others = std::stable_partition(
+            m_rank.annotations.begin(), m_rank.annotations.end(),
+            [this](const ForeignSpan& span) { return m_ownThreads.contains(span.thread) || !isLabel(span.name); });
+        m_rank.hostOps.insert(m_rank.hostOps.end(), others, m_rank.annotations.end());
+        m_rank.annotations.erase(others, m_rank.annotations.end());
     }
 
     // Each op says its step. Where they follow each other they are marked, so that gathers before and after a step's
@@ -684,12 +699,13 @@ private:
                 m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
         if (m_flows > 0) m_rank.leftOut["flows"] += m_flows;
         if (m_operators > 0) m_rank.leftOut["operators of the host"] += m_operators;
+        keepOwnOps();
         markOwnSteps();
         const bool ranks = m_threads.nameRanks();
         m_threads.useNames(m_rank, !m_kineto && !ranks);
         noteAbsurdLabels();
         if (m_xla) m_rank.clock = m_rank.source;
-        m_rank.format = m_kineto && !m_xla ? "kineto" : "chrome";
+        m_rank.format = m_kineto && !m_xla && !m_own ? "kineto" : "chrome";
         ForeignFile file;
         if (m_kineto)
             file.ranks = ranksOfKineto(m_threads, std::move(m_groupsOfTag), std::move(m_rank), m_xla);
@@ -720,6 +736,7 @@ private:
     OwnOp m_ownBefore;
     // by process and step: from its first op to the end of its last
     std::map<std::string, std::map<std::int64_t, ForeignSpan>> m_ownSteps;
+    std::set<std::uint32_t> m_ownThreads;                       // that have such ops
     std::vector<std::pair<std::string, Category>> m_categories; // the first few of the file
     std::int64_t m_flows = 0, m_operators = 0;                  // left out
     TraceThreads m_threads;
