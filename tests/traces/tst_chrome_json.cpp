@@ -14,10 +14,12 @@
 #include <nlohmann/json.hpp>
 
 #include "sample_runs.h"
+#include "tests/traces/import_rig.h"
 #include "traces/export/chrome_json.h"
 #include "traces/format/atomic_file.h"
 
 using namespace stagewright;
+using namespace stagewright::import_rig;
 using nlohmann::json;
 
 namespace {
@@ -252,6 +254,42 @@ private slots:
         }));
         QVERIFY(QDir(otherFolder + "/traces").exists() && QFile::exists(folder.filePath("more/b")));
         QCOMPARE(QDir(folder.path()).entryList({"*.part-*"}).size(), 2); // of others
+    }
+
+    // Its ranges are what its ops were read from, and are no ops once more.
+    void importedRunsComeBack_data()
+    {
+        QTest::addColumn<QStringList>("files");
+        QTest::newRow("Kineto") << QStringList{"gpu_rank4.json", "gpu_rank6.json"};
+        QTest::newRow("before Kineto") << QStringList{"old_rank0.json"};
+        QTest::newRow("Nsight Systems") << QStringList{"nsight_node0.sqlite", "nsight_node1.sqlite"};
+    }
+    void importedRunsComeBack()
+    {
+        QFETCH(QStringList, files);
+        std::vector<std::string> paths;
+        for (const QString& file : files) paths.push_back(dataFile(file.toUtf8().constData()));
+        const ImportResult there = imported(paths);
+        QTemporaryDir folder;
+        const std::string path = folder.filePath("run.json").toStdString();
+        QVERIFY(writeChromeJsonFile(there.runs[0].run, path));
+        const ImportResult back = imported({path});
+        QCOMPARE(back.runs.size(), std::size_t{1});
+        QVERIFY(there.runs[0].ops > 0);
+        QCOMPARE(back.runs[0].ops, there.runs[0].ops);
+        const auto spansOn = [](const ImportResult& result, Lane lane) {
+            std::multiset<std::tuple<int, std::string, Nanos>> out;
+            const Timeline& timeline = *result.runs[0].run.timeline;
+            for (const Track& track : timeline.tracks())
+                if (track.lane == lane)
+                    for (const Span& span : timeline.spansOf(track))
+                        out.emplace(track.rank, timeline.nameOf(span), span.duration());
+            return out;
+        };
+        QCOMPARE(back.runs[0].run.timeline->ranks(), there.runs[0].run.timeline->ranks());
+        QCOMPARE(back.runs[0].run.timeline->steps(), there.runs[0].run.timeline->steps());
+        for (const Lane lane : {Lane::Compute, Lane::Kernel, Lane::Copy})
+            QVERIFY2(spansOn(back, lane) == spansOn(there, lane), toText(lane).data());
     }
 
     void aSinkThatFailsStops()
